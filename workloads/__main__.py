@@ -12,7 +12,7 @@ import traceback
 from workloads.measuring import max_batch
 from workloads.places import cluster
 from workloads.process import emit, environment, gate, gpu_libraries
-from workloads.process.errors import DataError, NotFinite, Unsupported
+from workloads.process.errors import DataError, NotFinite, Unsupported, explained
 from workloads.spec import frameworks, library, turns
 from workloads.spec.cell import CellError, loads
 from workloads.spec.measures import FORWARD
@@ -35,7 +35,7 @@ def main(arguments):
     except CellError as error:
         return _end(send, "error", "cell: %s" % error, 2)
     except (ImportError, OSError, AttributeError) as error:     # a library is missing, or numpy is of another age
-        return _end(send, "error", "the framework cannot be imported: %s" % error)
+        return _end(send, "error", "the framework cannot be imported: %s" % _explained(error))
     runner = gate.opened(send)
     if runner:
         runner.wait("imported")
@@ -103,6 +103,11 @@ def find_adapter(stack=""):
                     % ", ".join(package for package, _ in frameworks.PACKAGES))
 
 
+def _explained(error):
+    """The error's words on one line."""
+    return explained(" ".join(str(error).split())[:500], getattr(sys.modules.get("numpy"), "__version__", ""))
+
+
 def _measured(cell, adapter, folder, send, joined, runner):
     from workloads.measuring import measures  # imports numpy, whose threads the environment sets
     from workloads.measuring.watch import Compiling
@@ -118,7 +123,7 @@ def _measured(cell, adapter, folder, send, joined, runner):
     except Exception as error:
         status = "oom" if adapter.is_oom(error) else "error"
         traceback.print_exc()
-        return _end(send, status, "%s: %s" % (type(error).__name__, " ".join(str(error).split())[:500]),
+        return _end(send, status, "%s: %s" % (type(error).__name__, _explained(error)),
                     of_gpu=_of_gpu(cell, adapter))
     return _end(send, "ok", "", of_gpu=_of_gpu(cell, adapter))
 

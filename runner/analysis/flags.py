@@ -7,6 +7,7 @@ from typing import NamedTuple
 from runner.analysis.stats import LEAST_RUNS, median
 from runner.cells import built, model_name
 from runner.machine.gpus import THROTTLED_SHARE
+from runner.machine import host
 from runner.machine.host import FOREIGN_SHARE
 from runner.results.rows import Row
 from runner.results.runs import Run
@@ -38,6 +39,7 @@ class Flag(StrEnum):
     TOO_FEW_CPUS = "too_few_cpus"
     ONEDNN_DIFFERS = "onednn_differs"
     OTHER_PRECISION = "other_precision"
+    CONVERTED = "converted"
     WITHOUT_GRAPH = "without_graph"
     PART_OF_PASS = "part_of_pass"
     COMPILED = "compiled"
@@ -70,6 +72,8 @@ FOOTNOTES = {
     Flag.ONEDNN_DIFFERS: "oneDNN was on where the cell asks for off, or off where it asks for on.",
     Flag.OTHER_PRECISION: "Computed in another precision than the cell says (amp is bfloat16), as loop tuned may: its "
                           "words are against stacks that may have kept the cell's.",
+    Flag.CONVERTED: "amp is bfloat16, for which this CPU has no instructions: numbers are converted to float32 and back, "
+                    "which is often slower than float32.",
     Flag.WITHOUT_GRAPH: "Ran operation by operation, as this model is written here for MXNet: its graphs, which fuse "
                         "and plan ahead, may be faster.",
     Flag.PART_OF_PASS: "A pass over the sequences would have taken more than a minute, so a part of one was timed: "
@@ -183,6 +187,13 @@ def _has_other_precision(seen: _Seen) -> bool:
     return bool(seen.run.facts.get("precision", seen.cell.precision) != seen.cell.precision)
 
 
+def _is_converted(seen: _Seen) -> bool:
+    """Whether bfloat16 was computed by a CPU that is known to have no instructions for it."""
+    features, precision = seen.run.facts.get("cpu_features"), seen.run.facts.get("precision", seen.cell.precision)
+    return (precision == "amp" and seen.cell.device == "cpu" and isinstance(features, list) and bool(features)
+            and not host.BFLOAT16.intersection(map(str, features)))
+
+
 def _is_without_graph(seen: _Seen) -> bool:
     """Whether MXNet ran eagerly where nobody asked for that: the models of images it makes to graphs."""
     return (seen.run.facts.get("framework"), seen.run.facts.get("loop"), seen.cell.loop) == ("mxnet", "eager", "native")
@@ -203,6 +214,7 @@ _OF_A_RUN: dict[Flag, Callable[[_Seen], bool]] = {
     Flag.TOO_FEW_CPUS: lambda seen: seen.cell.cpus > seen.cpus,
     Flag.ONEDNN_DIFFERS: _has_other_onednn,
     Flag.OTHER_PRECISION: _has_other_precision,
+    Flag.CONVERTED: _is_converted,
     Flag.WITHOUT_GRAPH: _is_without_graph,
     Flag.PART_OF_PASS: lambda seen: any(worker.is_part_of_pass for worker in seen.run.workers),
     Flag.COMPILED: lambda seen: any(worker.timed_compiled for worker in seen.run.workers),

@@ -298,8 +298,12 @@ def _built(job: Job, names: list[str], say: Say) -> list[str]:
 
 
 def warnings(job: Job) -> list[str]:
-    """What to know before the cells of a job start: of variables, GPUs, and more CPUs or memory than there are."""
+    """What to know before the cells of a job start: of variables, bfloat16, GPUs, and more CPUs or memory than here."""
+    is_converted = not host.has_bfloat16() and any(each.cell.precision == "amp" and each.cell.device == "cpu"
+                                                   for each in job.plan.cells)
+    converted = ["precision=amp is bfloat16, for which this CPU has no instructions: often slower than float32"]
     return [*filter(None, [left_behind(job.request.env)]), *too_large(job.plan, job.machine),
+            *(converted if is_converted else []),
             *gpus.warnings((planned.cell for planned in job.plan.cells), job.stacks, job.gpus)]
 
 

@@ -8,6 +8,9 @@ _OUT_OF_MEMORY = ("out of memory", "memoryerror", "bad_alloc", "alloc_failed", "
                   "oom when allocating")
 
 
+_OF_NUMPY = ("numpy", "multiarray", "_array_api")      # in lower case: in what errors say where its binary interface changed
+
+
 class Unsupported(Exception):
     """The stack cannot do what the cell asks; the message says which capability is missing."""
 
@@ -44,6 +47,17 @@ class DataError(Exception):
 
 class NotFinite(Exception):
     """The loss became NaN or infinite: a failed run, not a throughput."""
+
+
+def explained(text, numpy):
+    """The text of an error, and where it is of numpy which one there is; numpy: its version, "" where there is none.
+
+    A framework that was compiled for NumPy 1 says why on standard error alone, in a text of many lines.
+    """
+    if not numpy or not any(word in text.lower() for word in _OF_NUMPY):
+        return text
+    older = "; a framework that was compiled for NumPy 1 needs numpy<2 there" if numpy.split(".")[0] != "1" else ""
+    return "%s (numpy %s is installed%s)" % (text, numpy, older)
 
 
 def says_out_of_memory(text):

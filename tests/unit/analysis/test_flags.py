@@ -38,6 +38,7 @@ def test_every_flag_has_a_footnote() -> None:
     (Flag.STAND_IN_DATA, "facts", {"data": {"name": "digits32", "stand_in": True}}),
     (Flag.THREADS_DIFFER, "facts", {"threads": 1}),
     (Flag.OTHER_PRECISION, "facts", {"precision": "amp"}),
+    (Flag.CONVERTED, "facts", {"precision": "amp", "cpu_features": ["avx2", "avx512f"]}),
     (Flag.WITHOUT_GRAPH, "facts", {"framework": "mxnet", "loop": "eager"}),
     (Flag.THROTTLED, "after", {"throttled_periods": 1}),
     (Flag.LOADED_HOST, "after", {"foreign_cpu_share": 0.11}),
@@ -46,7 +47,14 @@ def test_every_flag_has_a_footnote() -> None:
 def test_what_the_host_or_the_worker_observed_is_flagged(flag: Flag, part: str, values: Mapping[str, Any]) -> None:
     usual = {"place": made.PLACE, "facts": made.FACTS, "after": made.AFTER}[part]
 
-    assert {flag} == found(**{part: {**usual, **values}})
+    assert {flag} == found(**{part: {**usual, **values}}) - ({Flag.OTHER_PRECISION} - {flag})
+
+
+@pytest.mark.parametrize("features", [["avx512f", "avx512_bf16"], ["amx_bf16"], []])
+def test_bfloat16_by_the_cpu_s_own_instructions_or_by_those_that_nobody_tells_is_not_flagged(features: list[str]
+                                                                                            ) -> None:
+    facts = {**made.FACTS, "precision": "amp", "cpu_features": features}
+    assert {Flag.OTHER_PRECISION} == found(facts=facts)
 
 
 @pytest.mark.parametrize(("digests", "parallel", "expected"), [
