@@ -1,6 +1,7 @@
 """Errors that the user can mend. Each is one line: what is wrong and, where there is one, the next command."""
 
 import difflib
+import sys
 from collections.abc import Iterable
 
 _LONGEST = 1500          # characters: a name of somebody else's file may be a whole file long
@@ -29,6 +30,17 @@ def unknown(what: str, name: str, known: Iterable[str]) -> InputError:
     near = longer if 1 <= len(longer) <= 3 else difflib.get_close_matches(name, names, 1)
     hint = "; did you mean " + " or ".join(f'"{each}"' for each in near) + "?" if near else ""
     return InputError(f'{what} "{name}" is unknown; known: {", ".join(names)}{hint}')
+
+
+# packages that few commands need, as pyproject.toml's extras say them: evenbench itself is on no index
+EXTRAS = ("cyclonedx-python-lib>=11,<12", "pillow>=10.3,<15", "pyarrow>=17,<26", "soundfile>=0.12,<1")
+
+
+def lacking(what: str, package: str, more: str = "") -> InputError:
+    """The error for a package of EXTRAS that is not there, with the command that installs it."""
+    requirement = next(each for each in EXTRAS if each.startswith(package))
+    install = f"{sys.executable} -m pip install '{requirement}'"
+    return InputError(f"{what} needs the package {package}: run `{install}`{more}")
 
 
 class EngineUnreachable(BenchError):

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from runner.analysis.stats import LEAST_RUNS, median
 from runner.cells import built, model_name
-from runner.machine.gpus import THROTTLED_SHARE
 from runner.machine import host
+from runner.machine.gpus import THROTTLED_SHARE
 from runner.machine.host import FOREIGN_SHARE
 from runner.results.rows import Row
 from runner.results.runs import Run
@@ -72,8 +72,8 @@ FOOTNOTES = {
     Flag.ONEDNN_DIFFERS: "oneDNN was on where the cell asks for off, or off where it asks for on.",
     Flag.OTHER_PRECISION: "Computed in another precision than the cell says (amp is bfloat16), as loop tuned may: its "
                           "words are against stacks that may have kept the cell's.",
-    Flag.CONVERTED: "amp is bfloat16, for which this CPU has no instructions: numbers are converted to float32 and back, "
-                    "which is often slower than float32.",
+    Flag.CONVERTED: "amp is bfloat16, for which this CPU has no instructions: numbers are converted to float32 and "
+                    "back, which is often slower than float32.",
     Flag.WITHOUT_GRAPH: "Ran operation by operation, as this model is written here for MXNet: its graphs, which fuse "
                         "and plan ahead, may be faster.",
     Flag.PART_OF_PASS: "A pass over the sequences would have taken more than a minute, so a part of one was timed: "

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from runner.datasets.writing import Options, Sources
-from runner.errors import InputError
+from runner.errors import InputError, lacking
 from workloads.spec.data.datasets import DATA_SETS
 
 Labelled = tuple[Path, int]
@@ -118,8 +118,7 @@ def _pixels(path: Path, content: bytes, side: int) -> "np.ndarray[tuple[int, ...
     try:
         from PIL import Image
     except ImportError as error:
-        raise InputError(f"data imagenet: JPEG needs the package Pillow, found: {error}; "
-                         "run `pip install 'evenbench[data]'`") from error
+        raise lacking("data imagenet", "pillow") from error
     try:
         with Image.open(io.BytesIO(content)) as opened:
             image = opened.convert("RGB").resize((side, side), Image.Resampling.BILINEAR)

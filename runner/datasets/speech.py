@@ -17,7 +17,7 @@ import numpy as np
 
 from runner.datasets import layouts
 from runner.datasets.writing import Options, RaggedWriter, Sources
-from runner.errors import InputError
+from runner.errors import InputError, lacking
 from workloads.spec.data.alphabets import LIBRISPEECH_LETTERS, LJSPEECH_LETTERS, ids
 from workloads.spec.data.framing import LIBRISPEECH, LJSPEECH, Framing, frame_count
 
@@ -106,8 +106,7 @@ def _flac(path: Path, content: bytes, rate: int) -> Signal:
     try:
         import soundfile
     except (ImportError, OSError) as error:           # OSError: the package is there, its library is not
-        raise InputError(f"data librispeech: FLAC needs the package soundfile, found: {error}; "
-                         "run `pip install 'evenbench[data]'`") from error
+        raise lacking("data librispeech", "soundfile", f" (found: {error})") from error
     try:
         with soundfile.SoundFile(io.BytesIO(content)) as clip:
             promised, form = clip.frames, (clip.samplerate, clip.channels)

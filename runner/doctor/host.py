@@ -76,7 +76,8 @@ def _packages(stacks: Mapping[str, PinnedStack], cache: Path) -> list[Finding]:
              and not environments.folder(stack, cache).exists()]
     lacking = package_sources.not_had(ahead, package_sources.pip_settings())
     if ahead and not lacking:
-        return [Finding("packages", "good", f"{formatting.count(len(ahead), 'stack')} to build, whose frameworks can be had")]
+        return [Finding("packages", "good",
+                        f"{formatting.count(len(ahead), 'stack')} to build, whose frameworks can be had")]
     return [Finding(f"packages {name}", "note", *why.rsplit(": ", 1)) for name, why in lacking.items()]
 
 

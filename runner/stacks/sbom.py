@@ -12,7 +12,7 @@ from email.parser import HeaderParser
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from runner.errors import BenchError, InputError
+from runner.errors import BenchError, InputError, lacking
 from runner.stacks import definition
 from runner.stacks.definition import PinnedStack, Stack
 from runner.stacks.own import OwnStack, answer_in
@@ -109,8 +109,7 @@ def cyclonedx(environment: Environment) -> str:
         from cyclonedx.output.json import JsonV1Dot6
         from packageurl import PackageURL
     except ImportError as error:
-        raise InputError(f"sbom: needs the package cyclonedx-python-lib, found: {error}; "
-                         "run `pip install 'evenbench[sbom]'`") from error
+        raise lacking("sbom", "cyclonedx-python-lib") from error
     stack = environment.stack
     held = [
         *(_component(package) for package in environment.packages),

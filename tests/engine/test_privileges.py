@@ -121,7 +121,8 @@ def services(name: str) -> tuple[dict[str, Any], dict[str, Any]]:
 @pytest.mark.parametrize("name", FILES)
 def test_no_service_of_compose_has_more_rights_than_it_needs(name: str) -> None:
     found, networks = services(name)
-    known = {"runner": {"user": "root", "cap_add": ["CHOWN", "KILL", "SETGID", "SETUID"]}}     # to become the owner of the results
+    # to become the owner of the results, and to be told of Ctrl-C then
+    known = {"runner": {"user": "root", "cap_add": ["CHOWN", "KILL", "SETGID", "SETUID"]}}
     kernels = {"EVENBENCH_KERNELS": "/var/tmp"}      # a volume of their own, where compiled GPU kernels are kept
     for each, service in found.items():
         allowed = known.get(each, {})

@@ -8,7 +8,7 @@ _OUT_OF_MEMORY = ("out of memory", "memoryerror", "bad_alloc", "alloc_failed", "
                   "oom when allocating")
 
 
-_OF_NUMPY = ("numpy", "multiarray", "_array_api")      # in lower case: in what errors say where its binary interface changed
+_OF_NUMPY = ("numpy", "multiarray", "_array_api")      # in lower case: in errors of an older or newer one
 
 
 class Unsupported(Exception):

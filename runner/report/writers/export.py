@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from runner.errors import InputError
+from runner.errors import InputError, lacking
 from runner.formatting import clean
 from runner.report.writers.spreadsheet import harmless
 from runner.results.rows import Measurements, Row
@@ -93,7 +93,7 @@ def to_parquet(measured: Measurements, path: Path) -> int:
         import pyarrow
         from pyarrow import parquet
     except ImportError as error:
-        raise InputError("--parquet needs pyarrow: `pip install 'evenbench[notebook]'`, or use --csv") from error
+        raise lacking("--parquet", "pyarrow", ", or use --csv") from error
     kinds = {str: pyarrow.string(), int: pyarrow.int64(), float: pyarrow.float64(), bool: pyarrow.bool_()}
     schema = pyarrow.schema([(name, kinds[kind]) for name, kind in COLUMNS.items()])
     count = 0

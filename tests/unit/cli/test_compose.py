@@ -1,7 +1,6 @@
 """From compose.yaml's variables to one command."""
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -103,7 +102,7 @@ def test_the_runner_becomes_the_owner_of_the_results_or_of_the_file(
         monkeypatch.setattr(f"os.{name}", lambda *values, name=name: done.append((name, *values)))
     compose.become_owner(folder, file)
     given: list[object] = [("chown", folder, 1000, 99)] if is_given else []
-    assert [*given, ("setgroups", []), ("setgid", becomes[1]), ("setuid", becomes[0])] == done      # in this order alone
+    assert [*given, ("setgroups", []), ("setgid", becomes[1]), ("setuid", becomes[0])] == done   # in this order alone
 
 
 def test_where_results_go_is_told_where_it_is_another_folder() -> None:

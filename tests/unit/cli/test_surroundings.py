@@ -4,13 +4,14 @@ import os
 import pwd
 import resource
 import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NoReturn
 
 import pytest
 
-from runner import cli, paths, processes
+from runner import cli, errors, paths, processes
 from runner.datasets import choice
 from runner.errors import InputError
 from runner.stacks import engine, environments
@@ -84,6 +85,11 @@ def test_what_cannot_be_used_is_told_with_the_remedy_and_a_bug_is_not(error: OSE
         error.filename = error.filename.format(cache=cache)
     told = paths.unusable(error)
     assert (line.format(cache=cache) if line else None) == (str(told) if told else None)
+
+
+def test_packages_that_a_message_tells_to_install_are_those_of_the_extras() -> None:
+    extras = tomllib.loads((paths.ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    assert set(errors.EXTRAS) == {each for name in ("data", "notebook", "sbom") for each in extras[name]}
 
 
 def test_a_full_disk_under_a_log_is_told_with_the_log(tmp_path: Path) -> None:

@@ -89,7 +89,8 @@ def test_without_pyarrow_the_next_command_is_told(tmp_path: Path, monkeypatch: p
         return whole(name, *others, **more)
 
     monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(InputError, match=r"--parquet needs pyarrow: `pip install 'evenbench\[notebook\]'`"):
+    with pytest.raises(InputError, match=r"--parquet needs the package pyarrow: run `\S+python\S* -m pip "
+                                              r"install 'pyarrow>=17,<26'`, or use --csv"):
         to_parquet(measured(), tmp_path / "x.parquet")
 
 

@@ -5,12 +5,13 @@ import pytest
 from workloads.process.errors import explained
 
 
+OLDER = "; a framework that was compiled for NumPy 1 needs numpy<2 there)"
+
+
 @pytest.mark.parametrize(("said", "numpy", "expected"), [
     ("numpy.core.multiarray failed to import", "2.1.0",
-     "numpy.core.multiarray failed to import (numpy 2.1.0 is installed; a framework that was compiled for NumPy 1 needs "
-     "numpy<2 there)"),
-    ("Numpy is not available", "2.1.0",
-     "Numpy is not available (numpy 2.1.0 is installed; a framework that was compiled for NumPy 1 needs numpy<2 there)"),
+     f"numpy.core.multiarray failed to import (numpy 2.1.0 is installed{OLDER}"),
+    ("Numpy is not available", "2.1.0", f"Numpy is not available (numpy 2.1.0 is installed{OLDER}"),
     ("_ARRAY_API not found", "1.21.6", "_ARRAY_API not found (numpy 1.21.6 is installed)"),
     ("No module named 'numpy'", "", "No module named 'numpy'"),
     ("shapes (2, 3) and (4, 5) differ", "2.1.0", "shapes (2, 3) and (4, 5) differ")])

@@ -26,6 +26,6 @@ def test_a_worker_that_computes_ends_when_its_standard_input_closes(begin: str, 
 
 def test_standard_input_that_is_nobody_s_ends_no_worker() -> None:
     program = f"from workloads.process import gate\n{TOLD_NOTHING}\nprint('waits', flush=True)\ninput()"
-    found = subprocess.run([sys.executable, "-c", program], cwd=ROOT, input=b"a line\n", capture_output=True, check=True,
-                           env={name: value for name, value in os.environ.items() if name != turns.ENDS})
+    found = subprocess.run([sys.executable, "-c", program], cwd=ROOT, input=b"a line\n", stdout=subprocess.PIPE,
+                           check=True, env={name: value for name, value in os.environ.items() if name != turns.ENDS})
     assert b"waits\n" == found.stdout
