@@ -6,10 +6,14 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
+from typing import Self
 
 from runner.errors import DownloadFailed
 
 _MOST_FILES = 200_000          # LibriSpeech has 31,000
+_LONGEST_HEADER = 2**20        # bytes; a name is at most 4096 long
+_READ_WHOLE = (tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE, tarfile.GNUTYPE_LONGNAME,
+               tarfile.GNUTYPE_LONGLINK)
 # zipfile and tarfile let through what a broken header makes their helpers raise
 _BROKEN = (tarfile.TarError, zipfile.BadZipFile, EOFError, zlib.error, lzma.LZMAError, ValueError, LookupError,
            RuntimeError, OverflowError)
@@ -21,12 +25,23 @@ def unpack(archive: Path, folder: Path, most_bytes: int) -> None:
         if zipfile.is_zipfile(archive):
             _unzip(archive, folder, most_bytes)
         else:
-            with tarfile.open(archive) as opened:
+            with tarfile.open(archive, tarinfo=_Member) as opened:
                 opened.extractall(folder, _plain(opened, archive, most_bytes), filter="data")
     except _BROKEN as error:
         raise DownloadFailed(f"{archive}: not an archive that can be unpacked: {error}") from error
     except OSError as error:
         raise DownloadFailed(f"{archive}: not unpacked to {folder}: {error.strerror or error}") from error
+
+
+class _Member(tarfile.TarInfo):
+    """A member of a tar. What stands before one, such as a long name, is read whole: it may be no larger than that."""
+
+    @classmethod
+    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
+        member = super().frombuf(buf, encoding, errors)
+        if member.type in _READ_WHOLE and member.size > _LONGEST_HEADER:
+            raise tarfile.ReadError(f"a header of {member.size} bytes")
+        return member
 
 
 def _plain(opened: tarfile.TarFile, archive: Path, most_bytes: int) -> Iterator[tarfile.TarInfo]:

@@ -217,6 +217,15 @@ def test_no_path_of_a_zip_leaves_the_folder(name: str, tmp_path: Path) -> None:
     assert not list(folder.iterdir())
 
 
+@pytest.mark.parametrize("kind", [tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.GNUTYPE_LONGNAME])
+def test_a_header_that_would_fill_the_memory_is_not_read(kind: bytes, tmp_path: Path) -> None:
+    header = tarfile.TarInfo("h")
+    header.type, header.size = kind, 60_000_000
+    (tmp_path / "t.tar").write_bytes(header.tobuf(tarfile.USTAR_FORMAT) + bytes(10_000))
+    with pytest.raises(DownloadFailed, match=r"not an archive that can be unpacked: .*a header of 60000000 bytes"):
+        unpack(tmp_path / "t.tar", tmp_path / "out", 2**30)
+
+
 @pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE, tarfile.CHRTYPE])
 def test_a_tar_with_anything_but_files_and_folders_is_not_unpacked(kind: bytes, tmp_path: Path) -> None:
     held = io.BytesIO()

@@ -4,7 +4,6 @@ import pytest
 
 from workloads.process.errors import explained
 
-
 OLDER = "; a framework that was compiled for NumPy 1 needs numpy<2 there)"
 
 
