@@ -2,6 +2,7 @@
 
 import errno
 import os
+import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -13,6 +14,7 @@ ROOT = Path(__file__).resolve().parents[1]
 STUDIES, STACKS = ROOT / "studies", ROOT / "docker"
 # folders with colons between, as PATH has them
 OWN_STUDIES, OWN_STACKS, OWN_TASKS = "EVENBENCH_STUDIES", "EVENBENCH_STACKS", "EVENBENCH_TASKS"
+_LONGEST = 300           # characters of a client's words
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
@@ -42,8 +44,12 @@ def cache_folder() -> Path:
 
 
 def usable_cache() -> Path:
-    """The same, made where it is not there; a file can be written into it. Raises InputError."""
-    folder = cache_folder()
+    """The same, made where it is not there; a file can be written into it. Raises InputError, OSError."""
+    return usable(cache_folder())
+
+
+def usable(folder: Path) -> Path:
+    """The folder, made where it is not there; a file can be written into it. Raises OSError."""
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryFile(dir=folder):
         return folder
@@ -62,8 +68,14 @@ def writing(path: Path) -> Iterator[None]:
 
 
 def unusable(error: OSError) -> InputError | None:
-    """The line for a file or folder of the user's that cannot be used; None where the error is of something else."""
+    """The line for a file or folder of the user's that cannot be used, or an engine that went away; None else."""
+    asking = sys.modules.get("requests")           # to import it would take longer than most commands
+    if asking and isinstance(error, asking.RequestException):
+        return InputError(f"the Docker engine does not answer as it did ({' '.join(str(error).split())[:_LONGEST]}): "
+                          "look at `docker info`, then give the same command again")
     if error.filename is None:
+        if str(error.strerror).startswith("No usable temporary directory"):          # of the module tempfile
+            return InputError(f"{error.strerror}: set TMPDIR to a folder that this user can write")
         full = f"what is printed cannot be written: {error.strerror}"
         return InputError(full) if error.errno in _FULL else None
     if not isinstance(error.filename, str | bytes | os.PathLike):

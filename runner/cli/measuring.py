@@ -125,6 +125,7 @@ def _ran(job: jobs.Job, show: Callable[[Path], None] = show_result) -> bool:
         raise InputError(f"nothing can run here: {_reasons(job)}")
     for warning in (*filter(None, [host.told_limits()]), *jobs.warnings(job)):
         screen.say(warning)
+    store.check_usable(job.request.results)
     if history.unfinished(job.request.results, job.command()) is None:
         known = history.known_seconds(job.request.results)
         _agree(job.request, estimate_seconds(job.plan, known, gpus=job.gpus, cpus=job.cpus))

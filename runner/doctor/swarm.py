@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from runner import formatting
 from runner.doctor.gpu import Finding
 from runner.errors import BenchError
 from runner.launchers.swarm import manager
@@ -36,7 +37,7 @@ def examine(client: DockerClient, stacks: Mapping[str, PinnedStack], arguments: 
         try:
             delivered = deliver(client, image, options, launcher.nodes, lambda text: None)
             reports = launcher.probed(delivered, None, launcher.nodes)
-            findings.append(Finding(f"image {name}", "good", f"on {len(launcher.nodes)} nodes"))
+            findings.append(Finding(f"image {name}", "good", f"on {formatting.count(len(launcher.nodes), 'node')}"))
         except BenchError as error:
             reason, _, mend = str(error).partition(": ")
             findings.append(Finding(f"image {name}", "note", reason, mend))

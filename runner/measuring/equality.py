@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from runner import own_tasks, paths
+from runner import formatting, own_tasks, paths
 from runner.cells import built, model_name
 from runner.errors import BenchError, InputError
 from runner.launchers import watchdog
@@ -343,7 +343,8 @@ def _compare_parallel(cell: Cell, parts: dict[str, Sent] | Ending, whole: Sent |
         verdicts = [compare(cell, _joint(part), _joint(whole), stack, stack) for part in parts.values()]
         verdict = max(verdicts, key=lambda each: (not each.passed, *each.worst.values()))
         if len(parts) != NODES:
-            verdict = verdict._replace(problem=f"{len(parts)} workers sent arrays, expected {NODES}")
+            sent = formatting.count(len(parts), "worker")
+            verdict = verdict._replace(problem=f"{sent} sent arrays, expected {NODES}")
     return verdict._replace(parallel=cell.parallel)
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import IO, Any, NamedTuple
 
-from runner import __version__, own_tasks
+from runner import __version__, formatting, own_tasks
 from runner.datasets import choice
 from runner.errors import BenchError, BuildFailed, DiskFull, EngineUnreachable, InputError, unknown
 from runner.launchers import choose
@@ -326,8 +326,8 @@ def side_by_side(job: Job) -> SideBySide:
     launcher = job.launcher
     choose.check_able(launcher, "--gpus-in-parallel", lambda each: each.divides_gpus)
     if len(job.gpus.gpus) < 2:
-        raise InputError(f"--gpus-in-parallel: found {len(job.gpus.gpus)} GPUs, expected two or more; see "
-                         "`evenbench doctor`")
+        raise InputError(f"--gpus-in-parallel: found {formatting.count(len(job.gpus.gpus), 'GPU')}, expected two or "
+                         "more; see `evenbench doctor`")
     return SideBySide(job.gpus, lambda own: RunOnGpus(
         launcher.with_gpus(own), lambda planned: gpu_watch(job._replace(gpus=own), planned)))
 

@@ -20,6 +20,7 @@ from typing import IO, Any, Self
 
 from pydantic_core import from_json
 
+from runner import paths
 from runner.errors import DiskFull, InputError
 from runner.results import manifest
 
@@ -109,6 +110,14 @@ class Store:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def check_usable(results: Path) -> None:
+    """Raise InputError or DiskFull where no session can be written into a folder of results, which is made."""
+    try:
+        paths.usable(results)
+    except OSError as error:
+        raise _refusal(results, error) from error
 
 
 def _check_unchanged(folder: Path) -> None:

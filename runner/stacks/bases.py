@@ -87,7 +87,7 @@ def _refusal(image: str, say: Say) -> str | None:
 def _ask_registry(image: str) -> str | None:
     try:
         answer = subprocess.run(["docker", "manifest", "inspect", image], capture_output=True, text=True, check=False,
-                                timeout=_REGISTRY_SECONDS)
+                                errors="replace", timeout=_REGISTRY_SECONDS)
     except subprocess.TimeoutExpired:
         return f"no answer in {_REGISTRY_SECONDS} s"
     except FileNotFoundError as error:
@@ -164,8 +164,12 @@ def _libraries(tree: Path) -> list[str]:
 
 
 def _version(interpreter: Path) -> str:
-    command = [str(interpreter), "-c", "import platform; print(platform.python_version())"]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    """A text that the interpreter prints when it starts stands before it."""
+    command = [str(interpreter), "-c", "import platform; print('\\n' + platform.python_version())"]
+    ended = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+    if ended.returncode:
+        raise BuildFailed(f"{interpreter} did not say its version: {' '.join(ended.stderr.split())[-300:]}")
+    return ended.stdout.strip().splitlines()[-1]
 
 
 def proxy_arguments() -> list[str]:

@@ -1,6 +1,7 @@
 """Virtual environments of stacks on the host: the same locks as the images, without an engine."""
 
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -16,7 +17,11 @@ from runner.stacks.definition import PinnedStack, wheels_fingerprint
 # pip unpacks a wheel beside its downloaded copy, and keeps the download
 _UNPACKED_AND_DOWNLOADED = 1.6
 _INSTALL = ("install", "--require-hashes", "--no-deps", "--no-build-isolation", "--no-input", "--progress-bar=off")
-_WHO = "import os, sys, venv, ensurepip; print('%d.%d.%d' % sys.version_info[:3], os.path.realpath(sys.executable))"
+# an interpreter may print text of its own when it starts
+_WHO = ("import os, sys, venv, ensurepip; "
+        "print('\\nevenbench %d.%d.%d' % sys.version_info[:3], os.path.realpath(sys.executable))")
+_TOLD = re.compile(r"^evenbench (\d+)\.(\d+)\.(\d+) (.+)$", re.MULTILINE)
+_CHECK_SECONDS = 60
 
 
 def find_interpreter(python: str) -> Path:
@@ -52,9 +57,14 @@ def ready(stack: PinnedStack, cache: Path | None = None, say: Say = lambda line:
 def missing_tools(stack: PinnedStack) -> str | None:
     """What this host lacks to compile the stack's own program, with the command that brings it; None where nothing."""
     for script in stack.program[:1]:
-        answer = subprocess.run(["sh", script, "check"], capture_output=True, text=True, timeout=60, check=False)
+        try:
+            answer = subprocess.run(["sh", script, "check"], capture_output=True, text=True, errors="replace",
+                                    timeout=_CHECK_SECONDS, check=False)
+        except subprocess.TimeoutExpired:
+            return f"{stack.name}: `sh {script} check` did not answer within {_CHECK_SECONDS} s"
         if answer.returncode:
-            return f"{stack.name}: {answer.stderr.strip().splitlines()[-1]}"
+            said = answer.stderr.strip().splitlines() or [f"`sh {script} check` ended with {answer.returncode}"]
+            return f"{stack.name}: {said[-1]}"
     return None
 
 
@@ -105,13 +115,13 @@ def _starting(python: str) -> Iterator[tuple[tuple[int, ...], Path]]:
     """(version, path) of the interpreters that start and have the module venv."""
     for path in _candidates(python):
         try:
-            answer = subprocess.run([path, "-c", _WHO], capture_output=True, text=True, timeout=20, check=False,
-                                    env=clean_environment())
+            answer = subprocess.run([path, "-c", _WHO], capture_output=True, text=True, errors="surrogateescape",
+                                    timeout=20, check=False, env=clean_environment(), stdin=subprocess.DEVNULL)
         except (OSError, subprocess.TimeoutExpired):
             continue
-        version, _, real = answer.stdout.strip().partition(" ")
-        if version.startswith(python + "."):
-            yield tuple(int(part) for part in version.split(".")), Path(real)
+        told = _TOLD.search(answer.stdout)
+        if told and python == f"{told[1]}.{told[2]}":
+            yield tuple(int(part) for part in told.group(1, 2, 3)), Path(told[4])
 
 
 def _candidates(python: str) -> Iterator[Path]:

@@ -3,7 +3,6 @@
 import hashlib
 import re
 import shutil
-import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,8 +21,7 @@ from runner.stacks.package_sources import Downloads
 _LABEL = "org.evenbench."
 _BASE_BYTES = 500_000_000           # a base with interpreter and libraries
 _DOWNLOADED_TOO = 1.6               # while a wheel is unpacked, its download lies beside it
-_DOWNLOAD = (sys.executable, "-m", "pip", "download", "--require-hashes", "--no-deps", "--no-input",
-             "--progress-bar=off")
+_DOWNLOAD = ("download", "--require-hashes", "--no-deps", "--no-input", "--progress-bar=off")
 
 
 @dataclass(frozen=True)
@@ -166,8 +164,8 @@ def _run_build(stack: Pinned, base: bases.Base, log: Path, heard: Say, *options:
     wheels = matching_wheels(lock, package_sources.wheel_folders(settings))
     with leftovers.temporary_folder() as name:
         seen, pip, brought = (Path(name) / part for part in ("context", "pip.conf", "wheels"))
-        package_sources.bring_own(stack, [*_DOWNLOAD, *package_sources.of_python(stack.python), f"--dest={brought}"],
-                                  lock, log, {project(path.name)[0] for path in wheels}, heard)
+        download = [*package_sources.pip(), *_DOWNLOAD, *package_sources.of_python(stack.python), f"--dest={brought}"]
+        package_sources.bring_own(stack, download, lock, log, {project(path.name)[0] for path in wheels}, heard)
         context(stack, seen, [*wheels, *brought.glob("*.whl")])
         pip.write_text(package_sources.pip_configuration(settings), encoding="utf-8")
         arguments = {**stack.build_arguments, "BASE": base.image, "FINGERPRINT": fingerprint(stack)}

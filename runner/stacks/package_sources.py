@@ -14,6 +14,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor, wait
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -36,8 +37,18 @@ _PROXIES = ("http_proxy", "https_proxy", "no_proxy")
 
 def pip_settings() -> dict[str, str]:
     """What pip is told on this machine about where packages come from, its environment before its files."""
-    command = [sys.executable, "-m", "pip", "config", "list"]
-    return settings_of(subprocess.run(command, capture_output=True, text=True, check=False).stdout, os.environ)
+    return settings_of(_said(["config", "list"]), os.environ)
+
+
+def pip() -> list[str]:
+    """The words that start pip: that of our own environment, or where it has none, of what it was made from."""
+    python = sys.executable if find_spec("pip") else os.path.realpath(sys.executable)
+    return [python, "-m", "pip"]
+
+
+def _said(words: Sequence[str]) -> str:
+    """What pip prints; "" where there is none."""
+    return subprocess.run([*pip(), *words], capture_output=True, text=True, errors="replace", check=False).stdout
 
 
 def settings_of(listed: str, environment: Mapping[str, str]) -> dict[str, str]:
@@ -130,6 +141,8 @@ def not_had(stacks: Iterable[PinnedStack], settings: Mapping[str, str],
     Asks the folders and indexes that pip would ask, and takes a few seconds at most. The other packages are small ones
     of the usual index. page: the text at an address, "" where there is none; raises OSError.
     """
+    if not _is_known(settings):
+        return {}
     wanted = {stack.name: [(name, version, _addresses(settings, dict(stack.index).get(name, "")))
                            for name, version in _frameworks(stack) if not _is_in_a_folder(name, version, settings)]
               for stack in stacks}
@@ -163,12 +176,15 @@ def _addresses(settings: Mapping[str, str], own: str) -> list[str]:
     return [address for address in (usual, *settings.get("extra-index-url", "").split(), own) if address]
 
 
+def _is_known(settings: Mapping[str, str]) -> bool:
+    """Whether it is known which indexes pip asks: without a pip here nobody says which one is the usual."""
+    return bool(settings.get("no-index") or settings.get("index-url") or _usual_index())
+
+
 @cache
 def _usual_index() -> str:
     """The index that pip asks where nobody names one, as its help says it."""
-    command = [sys.executable, "-m", "pip", "help", "download"]
-    said = subprocess.run(command, capture_output=True, text=True, check=False)
-    found = re.search(r"--index-url <url>[^-]*\(default\s+(\S+?)\)", said.stdout)
+    found = re.search(r"--index-url <url>[^-]*\(default\s+(\S+?)\)", _said(["help", "download"]))
     return found[1] if found else ""
 
 

@@ -40,6 +40,7 @@ from typing import Any, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, PositiveFloat
 
+from runner import formatting
 from runner.study.quantities import QUANTITIES, sharable
 from runner.study.subjects import Subject, Text, Value, named, selection, unknown_fields
 from workloads.spec.cell import FIELDS, Cell
@@ -230,7 +231,7 @@ def _wrong_subjects(claim: Claim) -> str | None:
     if any(len(set(each)) < len(each) for each in (claim.order, claim.compared, claim.than)):
         return f"found {', '.join(map(str, (*claim.order, *claim.compared, *claim.than)))}, expected different subjects"
     if claim.than and len(claim.than) != 2:
-        return f'key "than": found {len(claim.than)} subjects, expected two'
+        return f'key "than": found {formatting.count(len(claim.than), "subject")}, expected two'
     if claim.kind == "order" and len(claim.order) < 2:
         return 'key "order": expected two subjects or more'
     if claim.kind == "faster" and QUANTITIES[claim.quantity].unit != "s":

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from runner import leftovers
+from runner import formatting, leftovers
 from runner.errors import BenchError, DiskFull, InputError
 from runner.launchers import kernel_cache
 from runner.launchers.apptainer import ApptainerLauncher
@@ -252,8 +252,8 @@ def lacks(cell: Cell, nodes: Sequence[Node]) -> str | None:
     name = nodes[0].partition
     able = [node for node in nodes if cell.cpus <= node.cpus and cell.memory_bytes <= node.memory_bytes]
     if cell.nodes > len(nodes):
-        return (f"the cell needs {cell.nodes} nodes, and partition {name} has {len(nodes)}: choose another with "
-                "--slurm partition=, or measure with --set nodes=")
+        return (f"the cell needs {formatting.count(cell.nodes, 'node')}, and partition {name} has {len(nodes)}: choose "
+                "another with --slurm partition=, or measure with --set nodes=")
     if cell.nodes > len(able):
         most = max(nodes, key=lambda node: (node.cpus, node.memory_bytes))
         return (f"{len(able)} nodes of partition {name} have {cell.cpus} CPUs and {cell.memory_bytes / 1e9:.1f} GB, as "

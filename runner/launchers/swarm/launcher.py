@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from runner import leftovers
+from runner import formatting, leftovers
 from runner.errors import BenchError, EngineUnreachable, ImageMissing
 from runner.launchers import kernel_cache
 from runner.launchers.docker import explained
@@ -146,8 +146,8 @@ def placed(places: tuple[cluster.Place, ...], cell: Cell,
     Raises BenchError where the Swarm has too few nodes, or one of them too little of something.
     """
     if cell.nodes > len(nodes):
-        raise BenchError(f"the cell needs {cell.nodes} nodes, and the Swarm has {len(nodes)} ready and active: "
-                         "look at `docker node ls`, or measure with `--set nodes=...`")
+        raise BenchError(f"the cell needs {formatting.count(cell.nodes, 'node')}, and the Swarm has {len(nodes)} ready "
+                         "and active: look at `docker node ls`, or measure with `--set nodes=...`")
     chosen = [nodes[rank if rank < cell.nodes else 0] for rank in range(len(places))]
     for node in chosen[:cell.nodes]:
         if cell.cpus > node.cpus or cell.memory_bytes > node.memory_bytes:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from runner.analysis.flags import Flag
-from runner.formatting import clean
+from runner.formatting import clean, count
 from runner.report.columns import Line, endings
 from runner.report.document import Report
 from runner.report.tables import Column, Form, Group, of
@@ -35,8 +35,8 @@ def _lines(report: Report) -> Iterator[str]:
 
 def _table(group: Group[Line], columns: Sequence[Column[Line]], machine: str, number: int) -> Iterator[str]:
     summary, comparison, _ = group.lines[0]
-    caption = (f"{group.label}: samples a second of one worker, the geometric mean of {summary.rounds} runs, and "
-               f"the ratio to {summary.baseline}, with 95 % intervals. {_other_precisions(group)}{machine}.")
+    caption = (f"{group.label}: samples a second of one worker, the geometric mean of {count(summary.rounds, 'run')}, "
+               f"and the ratio to {summary.baseline}, with 95 % intervals. {_other_precisions(group)}{machine}.")
     kinds = "".join("r" if column.is_number else "l" for column in columns)
     yield from (r"\begin{table}", r"\centering", rf"\caption{{{escaped(caption)}}}",
                 rf"\label{{tab:{comparison.key if comparison.key.isalnum() else number}}}",

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NoReturn
 
 import pytest
+import requests
 
 from runner import cli, errors, paths, processes
 from runner.datasets import choice
@@ -74,10 +75,15 @@ def test_a_command_ends_with_a_line_and_no_traceback(command: str, surroundings:
      "{cache}/data: No space left on device; make room there, or set XDG_CACHE_HOME to a folder on another disk"),
     (OSError(28, "No space left on device", "/x/y"),
      "/x/y: No space left on device; make room there, or name another place"),
+    (FileNotFoundError(2, "No usable temporary directory found in ['/tmp', '/']"),
+     "No usable temporary directory found in ['/tmp', '/']: set TMPDIR to a folder that this user can write"),
     (OSError(28, "No space left on device"), "what is printed cannot be written: No space left on device"),
     (PermissionError(13, "Permission denied", b"/x/\xff"),
      "/x/\udcff: Permission denied; name another place, or give this user the right to it"),
     (ConnectionResetError(104, "Connection reset by peer"), None),
+    (requests.ReadTimeout("Read timed out."),
+     "the Docker engine does not answer as it did (Read timed out.): look at `docker info`, then give the same command "
+     "again"),
     (FileNotFoundError(2, "No such file or directory", str(paths.ROOT / "runner" / "gone.py")), None)])
 def test_what_cannot_be_used_is_told_with_the_remedy_and_a_bug_is_not(error: OSError, line: str | None) -> None:
     cache = str(paths.cache_folder())
@@ -85,6 +91,17 @@ def test_what_cannot_be_used_is_told_with_the_remedy_and_a_bug_is_not(error: OSE
         error.filename = error.filename.format(cache=cache)
     told = paths.unusable(error)
     assert (line.format(cache=cache) if line else None) == (str(told) if told else None)
+
+
+def test_results_that_cannot_be_written_are_told_before_anything_is_built(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(environments, "ready", stop)
+    monkeypatch.setattr(sys, "argv", ["evenbench", "run", "quick", "--launcher", "venv", "--results", UNUSABLE])
+    with pytest.raises(SystemExit):
+        cli.main()
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert last.startswith(f"evenbench: {UNUSABLE}: ") and last.endswith("; choose another folder with --results")
 
 
 def test_packages_that_a_message_tells_to_install_are_those_of_the_extras() -> None:

@@ -1,3 +1,4 @@
+import os
 import sys
 
 import pytest
@@ -189,3 +190,12 @@ def test_a_stacks_file_names_an_index_by_its_address(tmp_path):
     (folder / "stack.toml").write_text(STACK_TOML + '[index]\ntorch = "pytorch"\n')
     with pytest.raises(InputError, match=r"stack\.toml: index\.torch: found 'pytorch', expected an index's address"):
         read(folder)
+
+
+def test_an_environment_without_a_pip_of_its_own_takes_that_of_the_python_it_was_made_from(
+        tmp_path, monkeypatch):
+    monkeypatch.setattr(package_sources, "find_spec", lambda name: None)
+    assert [os.path.realpath(sys.executable), "-m", "pip"] == package_sources.pip()
+
+    monkeypatch.setattr(package_sources, "_usual_index", lambda: "")          # nor has that one a pip
+    assert package_sources.not_had([small_stack(tmp_path)], {}) == {}

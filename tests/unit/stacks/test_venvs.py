@@ -10,7 +10,7 @@ from tests.made_wheel import stack_of_wheels
 def interpreter(path: Path, version: str) -> Path:
     """A program that answers as the interpreter of a version does."""
     path.parent.mkdir(parents=True)
-    path.write_text(f'#!/bin/sh\necho "{version} {path}"\n')
+    path.write_text(f"#!/bin/sh\nprintf 'a site that greets \\377\\n\\nevenbench {version} {path}\\n'\n")
     path.chmod(0o755)
     return path
 
