@@ -176,8 +176,13 @@ def _client(environment: Mapping[str, str]) -> DockerClient:
     if host := environment.get("DOCKER_HOST"):
         _check_here(host, "run `unset DOCKER_HOST`")
         return docker.from_env(environment=dict(environment), timeout=_CONNECT_SECONDS)
-    name = environment.get("DOCKER_CONTEXT") or get_current_context_name()
-    context = docker.ContextAPI.get_context(name)
+    name = environment.get("DOCKER_CONTEXT") or get_current_context_name() or "default"
+    try:
+        context = docker.ContextAPI.get_context(name)
+    except Exception as error:
+        if type(error) is not Exception:             # which docker's library raises for a file that it cannot read
+            raise
+        raise EngineUnreachable(f"{str(error).strip()}: run `docker context use default`") from error
     if context is None:
         raise EngineUnreachable(f'docker\'s context "{name}" is not there: run `docker context use default`')
     _check_here(context.Host or "", "run `docker context use default`")

@@ -1,7 +1,9 @@
 """Which engine is asked, and what is said of one that cannot be: by the variables and the settings of docker."""
 
+import hashlib
 import json
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -33,6 +35,25 @@ def test_an_engine_that_cannot_measure_here_is_told_in_a_line(variables: dict[st
     with pytest.raises(EngineUnreachable) as told:
         engine.connect(variables)
     assert line == str(told.value)
+
+
+def test_a_context_whose_file_is_cut_short_is_told(settings: Path) -> None:
+    folder = settings / "contexts" / "meta" / hashlib.sha256(b"gone").hexdigest()
+    folder.mkdir(parents=True)
+    (folder / "meta.json").write_text('{"Name": "go')
+    with pytest.raises(EngineUnreachable, match=r"corrupted meta file for context gone .*: run `docker context"):
+        engine.connect({})
+
+
+def test_no_name_of_a_context_is_the_default_one(settings: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (settings / "config.json").write_text('{"currentContext": ""}')
+    monkeypatch.setattr(engine, "DockerClient", stop)
+    with pytest.raises(KeyError, match="the default engine is asked"):
+        engine.connect({})
+
+
+def stop(**settings: object) -> NoReturn:
+    raise KeyError("the default engine is asked")
 
 
 def test_an_engine_that_does_not_answer_is_told_with_the_client_s_reason() -> None:
