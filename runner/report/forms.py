@@ -36,6 +36,9 @@ def chosen(asked: dict[str, bool], out: Path | None) -> str | None:
 
 def write(text: str, path: Path) -> Path:
     """Write the text to the path, whole or not at all; the path. Raises InputError, DiskFull."""
+    if path.is_dir():
+        raise InputError(f"{path}: found a folder, expected the name of a file to write, such as "
+                         f"{path / 'report'}")
     if not path.parent.is_dir():
         raise InputError(f"{path}: there is no folder {path.parent}; make it, or name another file")
     store.write_beside(path.parent, path.name, text.rstrip("\n"))

@@ -147,11 +147,11 @@ def _drop_torn_line(path: Path) -> None:
         os.truncate(path, content.rfind(b"\n") + 1)
 
 
-def _refusal(path: Path, error: OSError) -> InputError | DiskFull:
+def _refusal(path: Path, error: OSError, remedy: str = "choose another folder with --results") -> InputError | DiskFull:
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return DiskFull(f"{path}: the disk is full; make room (`docker system df`, `evenbench images --prune`), "
                         "then give the same command again: finished runs are kept")
-    return InputError(f"{path}: {error.strerror}; choose another folder with --results")
+    return InputError(f"{path}: {error.strerror}; {remedy}")
 
 
 def read(folder: Path) -> Iterator[Record]:
@@ -238,7 +238,7 @@ def _replace(path: Path, text: str) -> None:
     except OSError as error:
         with suppress(OSError):
             unfinished.unlink(missing_ok=True)
-        raise _refusal(path, error) from error
+        raise _refusal(path, error, "name another file with --out, or another folder with --results") from error
 
 
 def located(name: str, results: Path) -> Path:

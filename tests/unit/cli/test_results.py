@@ -58,3 +58,18 @@ def test_a_result_from_before_turns_is_refused_in_one_line(tmp_path: Path) -> No
 def test_a_file_in_no_folder_is_refused_with_the_folder(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"there is no folder .*/gone; make it"):
         forms.write("text", tmp_path / "gone" / "page.html")
+
+
+@pytest.mark.parametrize("name", [".", "made"])
+def test_a_folder_in_place_of_a_file_is_refused(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for each in ("a", "b"):
+        stored(tmp_path / "made" / each)
+    assert f"{name}: found a folder, expected the name of a file" in said("report", "made/a", "--csv", "--out", name)
+    assert f"{name}: found a folder, expected the name of a file" in said("history", "made", "--out", name)
+
+
+def test_a_page_that_cannot_be_written_says_out(tmp_path: Path) -> None:
+    stored(tmp_path / "a")
+    assert "/proc/page.csv: No such file or directory; name another file with --out" in said(
+        "report", tmp_path / "a", "--csv", "--out", "/proc/page.csv")
