@@ -16,7 +16,7 @@ from runner.results.runs import Run
 from runner.results.turns import TREND
 from workloads.spec.measures import OPEN
 
-REMEDIES = {Verdict.COMPILED: "more --set warmup=", Verdict.NOT_STEADY: "--set warm=steady, or more --set seconds=",
+REMEDIES = {Verdict.COMPILED: "more --set warmup=", Verdict.NOT_STEADY: "more --set seconds=",
             Verdict.TOO_FEW: f"--rounds {LEAST_ROUNDS}"}
 
 

@@ -55,9 +55,11 @@ def reading(summary: Summary, winner: str) -> list[str]:
             "brackets hold what noise leaves open.",
             f"A word ({winner}: against every other stack) is said where they exclude 1; in nineteen of twenty "
             "sessions all words are true."]
-    shown = {result.verdict for each in summary.comparisons for result in each.results}
-    return said + [f"{verdict.value.capitalize()}: {remedy}." for verdict, remedy in doubts.REMEDIES.items()
-                   if verdict in shown]
+    shown = {result.verdict: each.settings.get("warm") for each in summary.comparisons for result in each.results}
+    warmer = {stats.Verdict.NOT_STEADY: "" if shown.get(stats.Verdict.NOT_STEADY) == "steady"
+              else "--set warm=steady, or "}
+    return said + [f"{verdict.value.capitalize()}: {warmer.get(verdict, '')}{remedy}."
+                   for verdict, remedy in doubts.REMEDIES.items() if verdict in shown]
 
 
 def verdict(claim: JudgedClaim) -> str:

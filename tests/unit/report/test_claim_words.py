@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from runner.analysis import stats
 from runner.analysis.summary import summarise
 from runner.analysis.summary_format import JudgedClaim, PublishedNumber
 from runner.report.claims import claim_text
@@ -112,3 +113,17 @@ def test_a_session_s_words_are_explained_in_two_sentences_and_withheld_ones_with
 
     assert "1.32 times as fast as torch" in first and "said where they exclude 1" in second
     assert "Needs five rounds: --rounds 5." == remedy
+
+
+@pytest.mark.parametrize(("warm", "remedy"), [
+    ("steady", "Not steady: more --set seconds=."),
+    ("fixed", "Not steady: --set warm=steady, or more --set seconds=.")])
+def test_a_longer_warm_up_is_advised_only_where_it_is_not_set(warm: str, remedy: str) -> None:
+    cells = made.cell("torch", warm=warm), made.cell("tf", warm=warm)
+    runs = [record for cell in cells for record in made.runs(cell, [100.0] * 5)]
+    summary = summarise([made.session(), made.plan(*cells), *runs])
+    one = summary.comparisons[0]
+    result = one.results[0].model_copy(update={"verdict": stats.Verdict.NOT_STEADY})
+    changed = summary.model_copy(update={"comparisons": (one.model_copy(update={"results": (result,)}),)})
+
+    assert remedy in claim_text.reading(changed, "WINNER")
