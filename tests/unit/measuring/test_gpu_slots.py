@@ -142,7 +142,7 @@ def test_the_launcher_gives_a_run_its_own_gpus_alone(tmp_path: Path) -> None:
 
 
 def test_one_gpu_or_a_launcher_that_gives_none_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="--gpus-in-parallel: found 1 GPUs, expected two or more"):
+    with pytest.raises(InputError, match="--gpus-in-parallel: found 1 GPU, expected two or more"):
         job.side_by_side(job_of(VenvLauncher(tmp_path), TWO._replace(gpus=TWO.gpus[:1])))
     with pytest.raises(InputError, match="--gpus-in-parallel: found launcher compose, expected docker or venv"):
         job.side_by_side(job_of(ComposeLauncher(("127.0.0.1", 0)), TWO))
