@@ -154,7 +154,8 @@ def _mistake(told: ErrorDetails, values: Any, position: Position) -> InputError:
         return here.wrong(told["msg"])
     if told["type"] == "missing":
         return here.wrong(f'key "{key}": missing')
-    expected = _EXPECTED.get(told["type"]) or told["msg"].removeprefix("Input should be ").removeprefix("Value error, ")
+    expected = (_EXPECTED.get(told["type"], "").format(**told.get("ctx", {}))
+                or told["msg"].removeprefix("Input should be ").removeprefix("Value error, "))
     found = json.dumps(values) if isinstance(values, bool) else repr(values)
     return here.wrong(f'key "{key}": found {found}, expected {expected}' if key else
                       f"found {found}, expected {expected}")
@@ -165,6 +166,8 @@ def _inside(position: Position, path: Sequence[str]) -> Position:
 
 
 _EXPECTED = {"string_type": "text", "string_too_short": "text", "bool_type": "true or false", "float_type": "a number",
-             "finite_number": "a number", "greater_than": "a number above 0", "int_type": "a whole number",
+             "finite_number": "a number", "greater_than": "a number above {gt}", "greater_than_equal":
+             "a number of at least {ge}", "less_than_equal": "a number of at most {le}", "literal_error":
+             "one of {expected}", "int_type": "a whole number",
              "tuple_type": "a list of names", "list_type": "a list", "dict_type": "a table", "model_type": "a table",
              "too_short": "a list that is not empty"}

@@ -8,8 +8,17 @@ from runner.strict_toml import Position, Table
 from runner.study import claims, document, quantities
 from runner.study.claims import Claim
 from runner.study.published import Published, wrong_number
-from runner.study.subjects import Subject, named, selection, sizes
+from runner.study.subjects import Subject, Text, named, selection, sizes
 from workloads.spec.cell import Cell
+
+
+class Told(NamedTuple):
+    """A statement of a paper that no claim of ours tests."""
+
+    id: Text
+    source: Text                 # where in the paper
+    text: Text                   # in our words
+    why: Text                    # it is not tested
 
 
 class OfStudy(NamedTuple):
@@ -49,6 +58,17 @@ def claimed(tables: Table, position: Position, grounds: Grounds) -> tuple[Claim,
     read = tuple(_claim(each, position, grounds) for each in tables["claim"])
     strict_toml.refuse_twice("claim", [claim.id for claim in read], position)
     return read
+
+
+def told(tables: Table, position: Position) -> tuple[Told, ...]:
+    """What the study's file tells and does not test. Raises InputError."""
+    statements = []
+    for entry in tables["told"]:
+        here = position.entry(entry, "told")
+        strict_toml.refuse_unknown(entry, Told._fields, here)
+        statements.append(strict_toml.validated(Told, entry, here))
+    strict_toml.refuse_twice("told", [each.id for each in statements], position)
+    return tuple(statements)
 
 
 def _published(entry: Any, position: Position, grounds: Grounds) -> Published:

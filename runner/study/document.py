@@ -4,7 +4,8 @@ Editors have the same models (study.schema). What several keys say together, tho
 """
 
 import re
-from typing import Annotated, Any
+from collections.abc import Callable
+from typing import Annotated, Any, Literal
 
 from pydantic import (
     AfterValidator,
@@ -12,7 +13,6 @@ from pydantic import (
     ConfigDict,
     Discriminator,
     Field,
-    PlainValidator,
     Strict,
     Tag,
     ValidationInfo,
@@ -49,80 +49,58 @@ class Keys(BaseModel):
 
 # ---- cell fields
 
-def checked(name: str, value: Any) -> Any:
-    """The value of a cell's field in its own type. Raises strict_toml's mistake of a key."""
-    try:
-        parsed = cells.checked(name, value)
-    except cells.CellError as error:
-        raise strict_toml.of_key(str(error)) from error
-    known = {"task": own_tasks.names, "data": lambda: (*datasets.DATA_SETS, *prepared.SEQUENCE_SETS)}.get(name)
-    if known and value not in known():
-        raise strict_toml.of_key(f'{name} "{value}" is unknown; known: {", ".join(known())}')
-    return parsed
-
-
-def _one(name: str) -> Any:
-    return _field(lambda value: checked(name, value), _schema(name))
-
-
-def _several(name: str) -> Any:
-    def options(values: Any) -> Any:
-        if not isinstance(values, list) or not values:
-            raise strict_toml.of_key(f'key "{name}": expected a list of values that is not empty')
-        return [checked(name, value) for value in values]
-
-    return _field(options, _listed(name))
-
-
-def _either(name: str) -> Any:
-    def options(values: Any) -> Any:
-        is_list = isinstance(values, list) and values
-        return [checked(name, value) for value in values] if is_list else checked(name, values)
-
-    return _field(options, {"anyOf": [_schema(name), _listed(name)]})
-
-
-def _field(read: Any, schema: Table) -> Any:
-    return Annotated[Any, PlainValidator(read), WithJsonSchema(schema), Field(default=None)]
-
-
-def _schema(name: str) -> Table:
-    """A cell's field for an editor."""
-    if name == "task":
-        return {"enum": list(NAMES)}
+def _value(name: str) -> Any:
+    """The type of a cell's field; what a list of names may hold, the user's own tasks too, is looked up when read."""
+    if name in ("task", "data"):
+        return Annotated[str, AfterValidator(_known(name)), WithJsonSchema(
+            {"enum": list(NAMES)} if name == "task" else {"type": "string"})]
     if name in cells.CHOICES:
-        return {"enum": list(cells.CHOICES[name])}
-    kind = {str: "string", int: "integer", float: "number"}[cells.FIELDS[name]]
-    limits = (("minimum", cells.LEAST), ("maximum", cells.MOST))
-    return {"type": kind, **{word: values[name] for word, values in limits if name in values}}
+        return Literal.__getitem__(cells.CHOICES[name])
+    if cells.FIELDS[name] is str:
+        return Text
+    return Annotated[cells.FIELDS[name], Field(ge=cells.LEAST[name], le=cells.MOST.get(name, 2**62 - 1))]
 
 
-def _listed(name: str) -> Table:
-    return {"type": "array", "items": _schema(name), "minItems": 1}
+def _known(name: str) -> Callable[[str], str]:
+    def read(value: str) -> str:
+        known = own_tasks.names() if name == "task" else (*datasets.DATA_SETS, *prepared.SEQUENCE_SETS)
+        if value not in known:
+            raise strict_toml.of_key(f'{name} "{value}" is unknown; known: {", ".join(known)}')
+        return value
+
+    return read
+
+
+def _listed(name: str) -> Any:
+    return Annotated[list.__class_getitem__(_value(name)), Field(min_length=1)]
+
+
+def _optional(kind: Any) -> Any:
+    return Annotated[kind, Field(default=None)]
 
 
 class Cell(Keys):
     """Cell fields."""
 
-    __annotations__ = {name: _one(name) for name in SETTABLE}
+    __annotations__ = {name: _optional(_value(name)) for name in SETTABLE}
 
 
 class Grid(Keys):
     """Lists of values, whose combinations are run."""
 
-    __annotations__ = {name: _several(name) for name in SETTABLE}
+    __annotations__ = {name: _optional(_listed(name)) for name in SETTABLE}
 
 
 class Where(Keys):
     """One value or several of each field."""
 
-    __annotations__ = {name: _either(name) for name in SETTABLE}
+    __annotations__ = {name: _optional(_value(name) | _listed(name)) for name in SETTABLE}
 
 
 class Subject(Keys):
     """Whose number it is."""
 
-    __annotations__ = {"stack": Text, **{name: _one(name) for name in SETTABLE}}
+    __annotations__ = {"stack": Text, **Cell.__annotations__}
 
 
 # ---- tables

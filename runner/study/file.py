@@ -13,7 +13,6 @@ from runner.study import claims_file, document, inheritance, names, rows
 from runner.study.claims import Claim
 from runner.study.node import Node, node
 from runner.study.published import Published
-from runner.study.told import Told, told
 from workloads.spec import cell as cells
 from workloads.spec import measures
 
@@ -68,7 +67,7 @@ class Study(NamedTuple):
     published: tuple[Published, ...] = ()
     claims: tuple[Claim, ...] = ()
     forms: Mapping[str, tuple[str, ...]] = {}    # stacks that stand for one where it cannot run
-    told: tuple[Told, ...] = ()                  # what the paper states and no cell can test
+    told: tuple[claims_file.Told, ...] = ()                  # what the paper states and no cell can test
 
 
 def available(folder: Path) -> list[str]:
@@ -138,7 +137,7 @@ def from_document(tables: dict[str, Any], file: str, scale: str | None = None, o
     grounds = claims_file.Grounds([cell for each in experiments for cell in cells_of(each)], by_scale, head.forms)
     return Study(head.id, head.title, head.rounds_at(scale), head.baseline, scale, experiments,
                  claims_file.published(tables, position, grounds), claims_file.claimed(tables, position, grounds),
-                 head.forms, told(tables["told"], position))
+                 head.forms, claims_file.told(tables, position))
 
 
 def written_out(tables: strict_toml.Table, scales: tuple[str, ...], position: Position) -> strict_toml.Table:

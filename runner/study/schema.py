@@ -12,9 +12,9 @@ from pydantic import TypeAdapter
 
 from runner.study import claims, claims_file, quantities, rows
 from runner.study.claims import Claim
+from runner.study.claims_file import Told
 from runner.study.document import Block, Document, Entry
 from runner.study.published import STATISTICS, Published
-from runner.study.told import Told
 
 Schema = dict[str, Any]
 _QUANTITY = {"enum": list(quantities.QUANTITIES)}

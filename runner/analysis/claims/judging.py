@@ -335,14 +335,17 @@ def _joined(pairs: Sequence[_Pair], one: Callable[[Sequence[ByRound]], ByRound])
             for what, group in groups.items()]
 
 
+def _common(series: Sequence[ByRound]) -> list[int]:
+    """The rounds that all have, in order."""
+    return sorted(set.intersection(*map(set, series)))
+
+
 def _mean(series: Sequence[ByRound]) -> ByRound:
-    rounds = sorted(set.intersection(*(set(each) for each in series)))
-    return {index: _middle([each[index] for each in series]) for index in rounds}
+    return {index: _middle([each[index] for each in series]) for index in _common(series)}
 
 
 def _sum(series: Sequence[ByRound]) -> ByRound:
-    rounds = sorted(set.intersection(*(set(each) for each in series)))
-    return {index: math.fsum(each[index] for each in series) for index in rounds}
+    return {index: math.fsum(each[index] for each in series) for index in _common(series)}
 
 
 def _middle(values: Sequence[float]) -> float:
@@ -397,7 +400,7 @@ def _slope(claim: Claim, by_case: SeriesByCase) -> Iterator[_Pair]:
 
 def _fitted_changes(values: Sequence[float], series: Sequence[ByRound]) -> ByRound:
     """The fitted change from the least value of `along` to the greatest, by round; the line is fitted to logarithms."""
-    rounds = sorted(set.intersection(*(set(each) for each in series)))
+    rounds = _common(series)
     logs = np.log(np.array(values, dtype=np.float64))
     away = logs - logs.mean()
     slopes = {index: float(away @ np.log([each[index] for each in series]) / (away @ away)) for index in rounds}
@@ -421,8 +424,7 @@ def _mpe(claim: Claim, by_case: SeriesByCase) -> Iterator[_Pair]:
     of, to = claim.subjects
     quotients = [_quotient(values[to], values[of]) for values in by_case.values()]
     if quotients:
-        rounds = sorted(set.intersection(*(set(each) for each in quotients)))
-        means = {index: math.fsum(each[index] for each in quotients) / len(quotients) for index in rounds}
+        means = _plain_mean(quotients)
         yield _Pair(f"{of}, {to}", {}, means, dict.fromkeys(means, 1.0), _between(claim))
 
 

@@ -10,7 +10,6 @@ from runner.report.comparisons import cut, fitting
 from runner.report.document import Chart, Dots, Mark
 from runner.report.tables import Column, Form, Table, plain, table
 from runner.results.rows import Experiment, Measurements
-from runner.study import quantities
 from workloads.spec.cell import Cell
 
 Numbers = Sequence[PublishedNumber]
@@ -46,17 +45,9 @@ def _about(number: PublishedNumber, experiments: Sequence[Experiment], cells: Ma
     """
     if number.experiment:
         return number.experiment
-    having = [one for one in experiments if any(_is_of(number, cell) for cell in cells[one.id])]
+    having = [one for one in experiments if any(claim_text.is_of(number, number.of, cell) for cell in cells[one.id])]
     titled = [one for one in having if one.title.split(":")[0] == number.source]
     return next((one.id for one in (*titled, *having)), ELSEWHERE)
-
-
-def _is_of(number: PublishedNumber, cell: Cell) -> bool:
-    """Whether the number is about a cell, by its stack, measure and where."""
-    fields = {**{name: (value,) for name, value in number.of.settings}, **number.where}
-    return (cell.stack in (number.of.stack, *number.of.also)
-            and cell.measure == quantities.measure(number.quantity)
-            and all(getattr(cell, name, None) in values for name, values in fields.items()))
 
 
 def _ours_to_theirs(number: PublishedNumber) -> str:

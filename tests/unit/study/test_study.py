@@ -61,14 +61,15 @@ def test_what_is_of_the_cpu_at_every_scale_stays_there() -> None:
 
 @pytest.mark.parametrize(("old", "new", "message"), [
     ("steps = 100", "step = 100", 's.toml: experiment e: key "step" is unknown; did you mean "steps"?'),
-    ("steps = 100", 'steps = "many"', 's.toml: experiment e: key "steps": found "many", expected int'),
+    ("steps = 100", 'steps = "many"', 's.toml: experiment e: key "steps": found \'many\', expected a whole number'),
     ("steps = 100", "steps = 0", 's.toml: experiment e: key "steps": found 0, expected a number of at least 1'),
-    ("steps = 100", "precision = 'half'", 'key "precision": found "half", expected one of float32, float64, amp, tf32'),
+    ("steps = 100", "precision = 'half'",
+     "key \"precision\": found 'half', expected one of 'float32', 'float64', 'amp' or 'tf32'"),
     ("steps = 100", 'data = "cifar11"', 's.toml: experiment e: data "cifar11" is unknown; known: digits32, cifar10'),
     ('"vgg16"]', '"vgg17"]', 's.toml: experiment e: grid: task "vgg17" is unknown'),
     ('measure = "train"', "", 's.toml: experiment e: key "measure" is missing'),
     ('stacks = ["a"]', "", 's.toml: experiment e: found neither, expected either "stacks" or "subjects", a list'),
-    ("batch = [1, 2]", "batch = []", 'grid: key "batch": expected a list of values'),
+    ("batch = [1, 2]", "batch = []", 'grid: key "batch": found [], expected a list that is not empty'),
     ("batch = [1, 2]", "steps = [1, 2]", 'key "steps" stands both beside and in grid'),
     ("steps = 100", 'steps = 100\nnode = "4 cores"', 's.toml: experiment e: key "node": found \'4 cores\', expected '
      'CPUs and memory such as "4 CPUs, 16 GB"'),
