@@ -14,6 +14,7 @@ class Mark(NamedTuple):
     low: float | None
     high: float | None
     text: str                    # the value in words
+    is_hollow: bool = False      # its bar is a frame alone: a paper's, beside ours
 
 
 class Bar(NamedTuple):

@@ -34,8 +34,8 @@ LEARNED = frozenset(quantities.OF_SEEDS)
 _ELSEWHERE = LEARNED | {*quantities.PHASES, *WORDS, "parameters"}
 # what a figure shows together, where it shows one of them
 _FAMILIES: tuple[tuple[str, ...], ...] = (
-    ("nodes_removed", *quantities.PASSES), ("removed_expensive", "removed_cheap", "removed_noop"),
-    ("first_epoch", "epoch"))
+    ("nodes_removed", *quantities.PASSES), ("removed_expensive", "removed_cheap", "removed_noop"))
+_EPOCHS = ("first_epoch", "epoch")      # in one chart, where both are asked for
 _AXES = {"s": ("seconds", 1.0), "ms": ("milliseconds", 1e3), "%": ("%", 100.0), "count": ("number", 1.0),
          "W": ("watts", 1.0), "bytes": ("MiB", 2.0**-20), "share": ("share", 1.0)}
 
@@ -64,6 +64,11 @@ class Figures(NamedTuple):
     numbers: frozenset[str]
     shows: frozenset[str]        # quantities that claims and published numbers are about; none: any
 
+    @property
+    def is_about_else(self) -> bool:
+        """Whether it is about no rate."""
+        return bool(self.shows) and self.shows.isdisjoint(_RATES)
+
 
 def of_experiment(context: Context, experiment: Experiment, rows: Sequence[Row], results: Mapping[str, Result],
                   numbers: Sequence[PublishedNumber]) -> Figures:
@@ -71,7 +76,7 @@ def of_experiment(context: Context, experiment: Experiment, rows: Sequence[Row],
     shows = _shown(context.summary, experiment, numbers)
     charts: list[Chart] = []
     inside: set[str] = set()
-    if shows & _RATES or not shows - _ELSEWHERE:
+    if shows & _RATES or not shows:
         drawn, held = _of_rates(context, experiment.id, rows, results, numbers)
         charts, inside = [*charts, *drawn], inside | held
     for family in _families(shows - _ELSEWHERE - _RATES):
@@ -94,7 +99,8 @@ def _families(shown: frozenset[str]) -> Iterator[tuple[str, ...]]:
         if not shown.isdisjoint(family):
             yield family
             rest = [name for name in rest if name not in family and name != "arithmetic_dependency"]
-    yield from ((name,) for name in rest)
+    epochs = tuple(name for name in _EPOCHS if name in rest)
+    yield from (epochs, *((name,) for name in rest if name not in epochs)) if epochs else ((name,) for name in rest)
 
 
 def _told(rows: Sequence[Row]) -> list[str]:
@@ -273,7 +279,7 @@ def _times(number: PublishedNumber, point: _Point, first: _Point) -> float | Non
 
 
 def _published(number: PublishedNumber, value: float, text: str) -> Mark:
-    return Mark("published", PUBLISHED, value, None, None, f"{text}, {number.source}")
+    return Mark("published", PUBLISHED, value, None, None, f"{text}, {number.source}", is_hollow=True)
 
 
 # ---- other quantities

@@ -34,7 +34,7 @@ def _section(context: Context, experiment: Experiment, numbers: published.Number
     learned = curves.charts(rows, context.series, numbers) if not drawn.shows or drawn.shows & figures.LEARNED else ()
     charts = [*drawn.charts, *published.charts([each for each in numbers if each.id not in drawn.numbers]),
               *curves.step_charts(rows, context.measured.baseline, context.series),
-              *_by_comparison(context, compared, rows, results, is_drawn=bool(drawn.charts)),
+              *_by_comparison(context, compared, rows, results, drawn.is_about_else or bool(drawn.charts)),
               *breakdown.phase_charts(compared), *breakdown.operator_charts(context, profiled),
               *breakdown.kernel_charts(breakdown.of_rows(summary.kernels, rows)), *learned]
     own_lanes = [each for each in summary.lanes if each.tuned in {shown.comparison.key for shown in compared}]

@@ -90,7 +90,8 @@ def _dots(chart: Dots, _: str) -> str:
             yield path(f"M{axis.at(chart.reference):.1f} {sheet.top:g}V{sheet.base:g}", "currentColor", 1)
         for y, mark in sheet.placed:
             if chart.is_bars:
-                yield drawing.box(axis.begin, axis.at(mark.value), y, 11, colour(mark.series), colour(mark.series))
+                yield drawing.box(axis.begin, axis.at(mark.value), y, 11,
+                                  "var(--paper)" if mark.is_hollow else colour(mark.series), colour(mark.series))
             yield from _dot(mark, y, axis, chart.is_bars)
 
     return _svg(sheet, axis, chart.axis, parts())

@@ -89,9 +89,10 @@ def test_a_figure_of_epochs_shows_their_times_and_no_accuracy() -> None:
             for record in made.run(cell, index, *(
                 {"event": "epoch", "index": epoch, "steps": 2, "train_seconds": seconds + 1 - epoch,
                  "validation_seconds": 0.5, "loss": 1.0, "accuracy": 0.5} for epoch in range(2)))]
-    published = number(quantity="epoch", value=4.0, unit="s", of={"stack": "tf"})
-    found = section(*runs, cells={cell: [] for cell in cells}, numbers=(published,))
-    (chart,) = [chart for chart in found.charts if isinstance(chart, Dots)]
+    published = (number(quantity="epoch", value=4.0, unit="s", of={"stack": "tf"}),
+                 number(id="m", quantity="first_epoch", value=2.0, unit="x", to={"stack": "tf"}))
+    found = section(*runs, cells={cell: [] for cell in cells}, numbers=published)
+    (chart,) = bars(found)
 
     assert [("lenet5: first epoch", [("torch", 3.0), ("tf", 4.0)]),
             ("lenet5: epoch", [("torch", 2.0), ("tf", 3.0), ("published", 4.0)])] == [
