@@ -5,7 +5,7 @@ a GPU's time, nodes of a graph, watts. A number that varies is the axis, and all
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import NamedTuple
 
 from runner.analysis.claims.published import over_runs
@@ -20,7 +20,7 @@ from runner.study import quantities
 from runner.study.operators import WORDS
 from runner.study.subjects import Value
 from workloads.spec import measures
-from workloads.spec.cell import Cell
+from workloads.spec.cell import CHOICES, Cell
 
 PUBLISHED = 3                  # their sign
 _MOST_PANELS = 25              # of a figure: patel's five models at five sizes
@@ -243,7 +243,13 @@ def _relative(points: Sequence[_Point], figure: _Figure, baseline: str) -> Itera
 
 def _switched(points: Sequence[_Point], told: Sequence[str], numbers: Sequence[PublishedNumber]
               ) -> tuple[list[Chart], set[str]]:
-    """Rates by switch, each against the first of its stack; those of modes of many places as times of a step."""
+    """Rates by switch, each against the first of its stack, in the order in which cells list a switch's words.
+
+    Those of modes of many places are times of a step.
+    """
+    stacks = list(dict.fromkeys(point.cell.stack for point in points))
+    points = sorted(points, key=lambda point: (stacks.index(point.cell.stack), *(
+        CHOICES[name].index(getattr(point.row.cell, name)) for name in told)))
     signs, inside = _signs(points), set[str]()
     if "parallel" in told:
         groups = [(title, tuple(Mark(point.name, signs[point.name], 1000 * point.cell.batch / point.value, None, None,
@@ -264,8 +270,8 @@ def _switched(points: Sequence[_Point], told: Sequence[str], numbers: Sequence[P
                     marks.append(_published(number, value, f"{value:.2f}x"))
         groups.append((title, tuple(marks)))
     kept = fitting(groups)
-    return [Dots(f"Speed by {' and '.join(told)}, times that of each stack's first" + cut(len(kept), len(groups)),
-                 "ratio of speeds", kept, is_bars=True)], inside
+    caption = f"Speed by {' and '.join(told)}, times that of each stack's first{_framed(numbers, inside)}"
+    return [Dots(caption + cut(len(kept), len(groups)), "ratio of speeds", kept, is_bars=True)], inside
 
 
 def _times(number: PublishedNumber, point: _Point, first: _Point) -> float | None:
@@ -276,6 +282,13 @@ def _times(number: PublishedNumber, point: _Point, first: _Point) -> float | Non
         if claim_text.is_of(number, number.of, one.row.cell) and claim_text.is_of(number, number.to, other.row.cell):
             return value
     return None
+
+
+def _framed(numbers: Sequence[PublishedNumber], inside: Set[str]) -> str:
+    """What a caption says of the paper's own values in a chart, and of how ours are of something else."""
+    held = [number for number in numbers if number.id in inside]
+    differs = dict.fromkeys(text for number in held for text in number.differs)
+    return ("; frames: the paper's" + (f", here {', '.join(differs)}" if differs else "")) if held else ""
 
 
 def _published(number: PublishedNumber, value: float, text: str) -> Mark:
@@ -306,8 +319,8 @@ def _of_quantities(context: Context, family: Sequence[str], rows: Sequence[Row],
     groups = _bars(values, [number for number in numbers if number.quantity in values and number.to is None
                             and number.cells == 1], inside, scale)
     kept = fitting(groups)
-    return [Dots(", ".join(name.replace("_", " ") for name in values) + cut(len(kept), len(groups)), axis, kept,
-                 is_bars=True)], inside
+    caption = ", ".join(name.replace("_", " ") for name in values) + _framed(numbers, inside)
+    return [Dots(caption + cut(len(kept), len(groups)), axis, kept, is_bars=True)], inside
 
 
 def _scaled(name: str, points: Sequence[_Point]) -> tuple[str, float]:
