@@ -148,7 +148,7 @@ def gate(study: Path, sides: tuple[Path, Path], seed: int, results: Path, asked:
     began = time.monotonic()
     ended = subprocess.run([sys.executable, "-m", "runner", "gate", study, "--base", f"base={base}", "--head",
                             f"head={head}", "--allow", asked.allow, "--rounds", str(asked.rounds), "--seed", str(seed),
-                            "--launcher", "venv", "--fresh", "--json", "--results", results],
+                            "--launcher", "venv", "--fresh", "--json", "-", "--results", results],
                            cwd=paths.ROOT, stdout=subprocess.PIPE, text=True, check=False)
     seconds = time.monotonic() - began
     if ended.returncode not in regression.EXIT_CODES.values():

@@ -7,7 +7,8 @@ from typing import Annotated
 import typer
 
 from runner import paths, screen
-from runner.cli.options import AsJson, LauncherName, SomeStacks, StackNames, print_rows, split, split_stacks
+from runner.cli.options import LauncherName, SomeStacks, StackNames, options, split, split_stacks
+from runner.cli.output import Output
 from runner.errors import BenchError, InputError
 from runner.launchers import choose
 from runner.machine import gpus, host, nvml
@@ -20,13 +21,14 @@ app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_
 
 
 @app.command("bench-self")
+@options
 def bench_self(stacks: StackNames = None,
                with_peers: Annotated[bool, typer.Option(
                    "--peers", help="Our models against those that libraries have.")] = False,
                only: Annotated[list[str] | None, typer.Option("--task", help="With --peers: these tasks.")] = None,
                turns: Annotated[int, typer.Option(min=1, help="Processes of each kind.")] = 10,
                device: Annotated[str, typer.Option(help="cpu or gpu.")] = "cpu",
-               launcher: LauncherName = "auto", as_json: AsJson = False) -> None:
+               launcher: LauncherName = "auto", *, output: Output) -> None:
     """Measure what evenbench itself costs: its training loop and its start against bare ones, by turns."""
     here_gpus = nvml.observe() if device == "gpu" else gpus.NONE
     here = own_stacks.chosen(split_stacks(stacks), definition.read_all(paths.STACKS), paths.ROOT, here_gpus)
@@ -51,7 +53,7 @@ def bench_self(stacks: StackNames = None,
         bench = (overhead.run_peers(chosen, setup, screen.say, tasks) if with_peers
                  else overhead.run(chosen, setup, screen.say))
         costs = [_said(cost) for cost in bench]
-    print_rows([cost.record() if as_json else cost.listed() for cost in costs], as_json)
+    output.rows([cost.record() for cost in costs], [[cost.listed() for cost in costs]])
     sys.exit(0 if all(cost.is_met for cost in costs) else 1)
 
 

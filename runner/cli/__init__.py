@@ -44,7 +44,7 @@ COMMANDS = {
     "export": Entry("results", "Look", "Write a session's raw samples as one table, a row a sample, for notebooks."),
     "curves": Entry("results", "Look", "Say how far the loss curves of a session's stacks lie apart; 1 where equal "
                                        "trainings in float64 do not agree."),
-    "list": Entry("preparing", "Look", "List stacks, tasks, studies (what is done, stale and missing of each "
+    "list": Entry("listings", "Look", "List stacks, tasks, studies (what is done, stale and missing of each "
                                        "experiment), data sets or results."),
     "aa": Entry("measuring", "Prove", "Run a stack under two names, and say how often it is called faster or slower "
                                       "than itself."),
@@ -65,7 +65,7 @@ COMMANDS = {
     "lock": Entry("preparing", "Maintain", "Make the locks of stacks and of the runner (requirements.txt) anew from "
                                            "their requirements.in."),
 }
-_OF_STUDIES_AND_STACKS = ("measuring", "proving", "preparing")        # modules whose commands read them
+_OF_STUDIES_AND_STACKS = ("measuring", "proving", "preparing", "listings")        # modules whose commands read them
 
 
 class _Commands(Mapping[str, Any]):

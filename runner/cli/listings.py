@@ -1,27 +1,54 @@
-"""What `evenbench list` shows of stacks, tasks and studies: rows of equal keys, for people and for programs."""
+"""The command list: rows of equal keys of stacks, tasks, studies, data sets or results."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from runner import own_tasks, paths
+import typer
+
+from runner import own_tasks, paths, screen
+from runner.cli import complete
+from runner.cli.options import RESULTS, Results, Scale, options
+from runner.cli.output import Output
 from runner.errors import InputError
 from runner.machine import host, nvml
 from runner.planning import coverage
 from runner.planning.plan import Plan, Wishes, of_fullest_form, plan
+from runner.results import history
 from runner.stacks import definition
 from runner.study import file
 
+app = typer.Typer()
 
-def stacks() -> list[dict[str, Any]]:
-    """A row a stack."""
+
+@app.command("list")
+@options
+def list_(what: Annotated[str, typer.Argument(metavar="WHAT", autocompletion=complete.lists,
+                                              help="stacks, tasks, studies, data or results.")] = "stacks",
+          results: Results = RESULTS, scale: Scale = None, *, output: Output) -> None:
+    """List stacks, tasks, studies (what is done, stale and missing of each experiment), data sets or results."""
+    if what not in complete.LISTS:
+        raise InputError(f'list: found "{what}", expected one of {", ".join(complete.LISTS)}')
+    if scale and what != "studies":
+        raise InputError(f"list {what}: found --scale, which only studies have")
+    if what == "data":
+        from runner.datasets import library  # here: requests takes a tenth of a second, which other lists do without
+
+        data_sets = library.listing(paths.cache_folder())
+        output.rows(data_sets, [library.for_people(data_sets)])
+    else:
+        output.rows(_ROWS[what](results, scale))
+
+
+def _stacks() -> list[dict[str, Any]]:
     return [{"stack": s.name, "framework": f"{s.framework} {s.version}", "python": s.python,
              "devices": ", ".join(s.devices), "studies": ", ".join(s.studies)}
             for s in definition.read_all(paths.STACKS).values()]
 
 
-def all_tasks() -> list[dict[str, Any]]:
-    """A row a task, with the cell fields that it decides; None where there are no pixels."""
+def _tasks() -> list[dict[str, Any]]:
+    """With the cell fields that a task decides; None where there are no pixels."""
     no_pixels = {"image": None, "classes": None}         # of sequence tasks
     return [{"task": name, "title": own_tasks.title(name), **no_pixels, **_decided(name)}
             for name in own_tasks.names()]
@@ -32,24 +59,24 @@ def _decided(name: str) -> dict[str, Any]:
 
 
 def studies(results: Path, scale: str | None, say: Callable[[str], None]) -> list[dict[str, Any]]:
-    """Every experiment at the scale, or without one at its study's default and at all scales with results."""
+    """Every experiment at the scale, or without one at its study's first and at all scales with results."""
     known_stacks, known = definition.read_all(paths.STACKS), coverage.endings(results)
     machine, here = host.observe(), nvml.observe()
-    made_of = {name: definition.fingerprint(each) for name, each in known_stacks.items()}
+    made_of = cache(lambda name: definition.fingerprint(known_stacks[name]))
     rows = []
     for name in file.available(paths.STUDIES):
-        default, *others = file.scales(name, paths.STUDIES)
-        for each in [default, *others] if scale is None else [scale] if scale in (default, *others) else []:
-            forms = [file.read(name, paths.STUDIES, each, on_gpu)
-                     for on_gpu in ((False, True) if here.gpus else (False,))]
+        forms = [file.experiments(name, paths.STUDIES, on_gpu) for on_gpu in ((False, True) if here.gpus else (False,))]
+        for index, each in enumerate(forms[0]):
+            if scale not in (None, each) or (scale is None and index and not known):
+                continue
             try:
-                plans = _planned(forms, lambda read: plan(read, known_stacks, machine, Wishes(), lambda stack: None,
-                                                          here))
+                plans = _planned([form[each] for form in forms], lambda read: plan(
+                    read, known_stacks, machine, Wishes(), lambda stack: None, here))
             except InputError as error:                # one study that cannot be planned hides no other
                 say(str(error))
                 continue
             states = coverage.experiments(plans, known, made_of)
-            if each in (scale, default) or any(state.is_touched for state in states):
+            if scale or not index or any(state.is_touched for state in states):
                 rows += [state.record() for state in states]
     if scale and not rows:
         raise InputError(f'--scale: no study has a scale "{scale}"; `evenbench list studies` shows what there is')
@@ -60,3 +87,9 @@ def _planned(forms: Sequence[file.Study], of: Callable[[file.Study], Plan]) -> l
     """A plan an experiment, of the form of a study that `evenbench run` would measure here. Raises InputError."""
     chosen = of_fullest_form(forms, of).study if len(forms) > 1 else forms[0]
     return [of(chosen._replace(experiments=(one,))) for one in chosen.experiments]
+
+
+_ROWS: Mapping[str, Callable[[Path, str | None], list[dict[str, Any]]]] = {
+    "stacks": lambda results, scale: _stacks(), "tasks": lambda results, scale: _tasks(),
+    "studies": lambda results, scale: studies(results, scale, screen.say),
+    "results": lambda results, scale: history.listing(results)}

@@ -15,9 +15,9 @@ import typer
 from runner import formatting, paths, screen
 from runner.analysis.between import regression
 from runner.cells import built, model_name
+from runner.cli import complete
 from runner.cli.options import (
     RESULTS,
-    AsJson,
     DataArgument,
     Prove,
     ResultName,
@@ -27,12 +27,13 @@ from runner.cli.options import (
     SlurmWords,
     StudyName,
     SwarmWords,
-    print_rows,
+    options,
     share,
     split,
     split_stacks,
 )
-from runner.cli.request import Form, Going, Own, Settled, options
+from runner.cli.output import Output, checked
+from runner.cli.request import Form, Going, Own, Settled
 from runner.cli.results import measured_in, show_result, show_with_page
 from runner.errors import InputError, Stopped
 from runner.machine import host
@@ -41,9 +42,10 @@ from runner.measuring import job as jobs
 from runner.measuring.bench import Bench
 from runner.measuring.stopping_rule import CAP
 from runner.measuring.stopping_rule import parse as parse_until
+from runner.planning import told
 from runner.planning.plan import Plan, Wishes, estimate_seconds
-from runner.report import forms
 from runner.report.between import regression as regression_forms
+from runner.report.writers import spreadsheet
 from runner.results import history, store
 from runner.results.history import Kept
 from runner.screen.progress import progress
@@ -56,7 +58,7 @@ app = typer.Typer()
 
 @app.command()
 @options
-def run(name: StudyName, own: Own, form: Form, settled: Settled, going: Going, prove: Prove = False,
+def run(name: StudyName, own: Own, form: Form, settled: Settled, going: Going, output: Output, prove: Prove = False,
         width: Annotated[str | None, typer.Option(
             "--until", help="Add rounds until every ratio's interval is narrower, such as 2%.")] = None,
         cap: Annotated[int | None, typer.Option(min=1, max=1000, help=f"Rounds at most, with --until; {CAP} if left "
@@ -66,8 +68,12 @@ def run(name: StudyName, own: Own, form: Form, settled: Settled, going: Going, p
     """Measure a study; the same command resumes an interrupted session."""
     request = going.of(own.of(form.request(name, settled)))._replace(is_proving=prove, until=parse_until(width, cap),
                                                              is_side_by_side=gpus_in_parallel)
-    is_ok = _every(request) if name == all_studies.NAME else _ran(_named(request))
+    is_ok = _every(request, output) if name == all_studies.NAME else _ran(_named(request), _showing(output))
     sys.exit(0 if is_ok else 1)
+
+
+def _showing(output: Output) -> Callable[[Path], None]:
+    return lambda folder: show_result(folder, output)
 
 
 def _named(request: jobs.Request) -> jobs.Job:
@@ -93,7 +99,7 @@ def _on_a_cpu(request: jobs.Request, job: jobs.Job) -> str:
     return f"{formatting.count(count, 'cell')} of it can run on a CPU with --device cpu" if count else ""
 
 
-def _every(request: jobs.Request) -> bool:
+def _every(request: jobs.Request, output: Output) -> bool:
     """Run every published study in turn, write their pages, and show how each went."""
     command = all_studies.command(request._replace(is_fresh=False, is_agreed=False, is_proving=False, stall=None))
     if not all_studies.unfinished(request.results, command):
@@ -102,8 +108,8 @@ def _every(request: jobs.Request) -> bool:
     request = request._replace(is_agreed=True)
     turns = all_studies.run(paths.STUDIES, request.results, command, request.scale, request.is_fresh,
                             lambda name: _ran(_named(request._replace(study=name)), show_with_page), screen.say)
-    screen.show(screen.list_view([{"study": turn.study, "ended": "ok" if turn.is_ok else "NOT OK",
-                                   "": turn.reason} for turn in turns]))
+    output.rows([{"study": turn.study, "ended": "ok" if turn.is_ok else "NOT OK", "reason": turn.reason}
+                 for turn in turns])
     return all(turn.is_ok for turn in turns)
 
 
@@ -221,23 +227,21 @@ def _prove(job: jobs.Job) -> None:
 
 @app.command()
 @options
-def plan(name: StudyName, own: Own, form: Form, settled: Settled, as_json: AsJson = False) -> None:
+def plan(name: StudyName, own: Own, form: Form, settled: Settled, output: Output) -> None:
     """Show the cells of a study, the skipped ones with reasons, and about how long it takes; runs nothing."""
     request = own.of(form.request(name, settled))
     if name == all_studies.NAME:
-        _plan_every(request, as_json)
+        _plan_every(request, output)
         return
     job = jobs.planned(request, screen.say)
     for line in (*filter(None, [host.told_limits()]), *jobs.warnings(job), *jobs.ahead(job)):
         screen.say(line)
     known = history.known_seconds(settled.results)
     seconds = estimate_seconds(job.plan, known, gpus=job.gpus, cpus=job.cpus)
-    if as_json:
-        print(json.dumps({**job.plan.record(), "estimate_seconds": seconds}, indent=2))
-    else:
-        screen.show(screen.plan_view(job.plan.record(), seconds))
-        if hint := _on_a_cpu(request, job):
-            screen.say(hint)
+    record = job.plan.record()
+    output.rows(told.rows(record), told.parts(record, seconds), {**record, "estimate_seconds": seconds})
+    if hint := _on_a_cpu(request, job):
+        screen.say(hint)
 
 
 def _estimates(request: jobs.Request) -> tuple[dict[str, Plan], dict[str, float]]:
@@ -252,15 +256,14 @@ def _estimates(request: jobs.Request) -> tuple[dict[str, Plan], dict[str, float]
     return plans, seconds
 
 
-def _plan_every(request: jobs.Request, is_json: bool) -> None:
+def _plan_every(request: jobs.Request, output: Output) -> None:
     """A line a published study."""
     plans, seconds = _estimates(request)
-    print_rows([{"study": name, "cells": len(each.cells), "runs": len(each.cells) * each.rounds,
-                 "skipped": len(each.skipped),
-                 **({"estimate_seconds": seconds[name]} if is_json else {"about": formatting.seconds(seconds[name])})}
-                for name, each in plans.items()], is_json)
-    if not is_json:
-        screen.say(f"in all about {formatting.seconds(sum(seconds.values()))}")
+    rows = [{"study": name, "cells": len(each.cells), "runs": len(each.cells) * each.rounds,
+             "skipped": len(each.skipped), "estimate_seconds": seconds[name]} for name, each in plans.items()]
+    output.rows(rows, [[{**{name: value for name, value in row.items() if name != "estimate_seconds"},
+                         "about": formatting.seconds(row["estimate_seconds"])} for row in rows],
+                       f"in all about {formatting.seconds(sum(seconds.values()))}"])
 
 
 @app.command("rerun")
@@ -273,24 +276,24 @@ def rerun_(name: ResultName, cell: Annotated[str, typer.Option(
            data: DataArgument = None, swarm: SwarmWords = None, slurm: SlurmWords = None,
            run_code: Annotated[bool, typer.Option(
                "--run-code", help="Run the Python files of a record of somebody's own model.")] = False,
-           results: Results = RESULTS, *, going: Going) -> None:
+           results: Results = RESULTS, *, going: Going, output: Output) -> None:
     """Repeat a stored session, or one of its cells, from its record, and say what differs now."""
     record = rerun.chosen(rerun.recorded(store.located(name, results)), cell)
     rerun.check_trusted(record, run_code)
     request = going.of(jobs.Request(name, None, launcher, data, Wishes(tuple(split_stacks(stacks)), rounds),
                                     tuple(split(swarm)), tuple(split(slurm)), results=results))
-    is_ok = _ran(rerun.again(record, definition.read_all(paths.STACKS), request, screen.say))
+    is_ok = _ran(rerun.again(record, definition.read_all(paths.STACKS), request, screen.say), _showing(output))
     sys.exit(0 if is_ok else 1)
 
 
 @app.command("aa")
 @options
-def aa_(stack_name: Annotated[str, typer.Argument(metavar="STACK", show_default=False)],
-        task: Annotated[str, typer.Argument(metavar="TASK", show_default=False)],
+def aa_(stack_name: Annotated[str, typer.Argument(metavar="STACK", show_default=False, autocompletion=complete.stacks)],
+        task: Annotated[str, typer.Argument(metavar="TASK", show_default=False, autocompletion=complete.tasks)],
         rounds: Annotated[int, typer.Option(min=5, max=100, help="Rounds of each comparison.")] = 5,
         repetitions: Annotated[int, typer.Option(min=1, max=1000, help="Comparisons.")] = 20,
         measure: Annotated[str, typer.Option(help="train or infer.")] = "train", *, settled: Settled, going: Going,
-        as_json: AsJson = False) -> None:
+        output: Output) -> None:
     """Run a stack under two names, and say how often it is called faster or slower than itself."""
     design = self_comparison.Plan(rounds, repetitions)
     name = own_stacks.full_name(stack_name.partition("=")[0], definition.read_all(paths.STACKS))
@@ -299,41 +302,36 @@ def aa_(stack_name: Annotated[str, typer.Argument(metavar="STACK", show_default=
     request = going.of(settled.request(self_comparison.ID, wishes))
     again = jobs.planned_study(made, request, screen.say, {self_comparison.again(name): name})
     is_ok = _ran(again._replace(facts={**again.facts, "aa": design._asdict()}),
-                 lambda folder: _show_aa(folder, made.title, design, as_json))
+                 lambda folder: _show_aa(folder, made.title, design, output))
     sys.exit(0 if is_ok else 1)
 
 
-def _show_aa(folder: Path, title: str, design: self_comparison.Plan, is_json: bool) -> None:
+def _show_aa(folder: Path, title: str, design: self_comparison.Plan, output: Output) -> None:
     """Write aa.json beside the events, and print it."""
     verdict = self_comparison.judge(measured_in(folder), design)
-    text = _kept(folder, "aa.json", verdict.record())
-    if is_json:
-        print(text)
-    else:
-        screen.show(screen.parts_view(self_comparison.lines(verdict, title)))
-        screen.say(f"results: {folder}")
+    _keep(folder, "aa.json", verdict.record())
+    output.rows([verdict.record()], self_comparison.lines(verdict, title), verdict.record())
 
 
-def _kept(folder: Path, name: str, record: Mapping[str, Any]) -> str:
-    """A record as JSON, which then stands beside the events too."""
-    text = json.dumps(record, indent=2, allow_nan=False)
-    store.write_beside(folder, name, text)
-    return text
+def _keep(folder: Path, name: str, record: Mapping[str, Any]) -> None:
+    """Let a record stand beside the events as JSON, and say where."""
+    store.write_beside(folder, name, json.dumps(record, indent=2, allow_nan=False))
+    screen.say(f"results: {folder}")
 
 
 @app.command("gate")
 @options
 def gate_(name: Annotated[str, typer.Argument(metavar="[STUDY]", help="The study that both sides run.",
-                                              show_default=True)] = "upgrade",
+                                              show_default=True, autocompletion=complete.studies)] = "upgrade",
           base: Annotated[str, typer.Option(help="A stack, an environment's PATH, or image:NAME.",
                                             show_default=False)] = ...,  # type: ignore[assignment]
           head: Annotated[str, typer.Option(help="The same, of what may have become slower.",
                                             show_default=False)] = ...,  # type: ignore[assignment]
           allow: Annotated[str, typer.Option(help="How much slower the head may be.")] = "3%",
           rounds: Annotated[int, typer.Option(min=5, max=1000, help="Rounds of both sides.")] = regression.ROUNDS,
-          markdown: Annotated[Path | None, typer.Option(help="Write a summary for a pull request there.")] = None,
-          junit: Annotated[Path | None, typer.Option(help="Write JUnit's XML there.")] = None,
-          scale: Scale = None, *, settled: Settled, going: Going, as_json: AsJson = False) -> None:
+          junit: Annotated[str | None, typer.Option(metavar="FILE", callback=checked, help="Write JUnit's XML; - as "
+                                                    "below.")] = None,
+          scale: Scale = None, *, settled: Settled, going: Going, output: Output) -> None:
     """Is the head slower than the base? Exit code 1 where it is, by more than allowed, 0 where not, 3 if unclear."""
     allowed = share("--allow", allow)
     known = definition.read_all(paths.STACKS)
@@ -347,15 +345,11 @@ def gate_(name: Annotated[str, typer.Argument(metavar="[STUDY]", help="The study
     folders: list[Path] = []
     _ran(_named(request), folders.append)
     outcome = regression.judge(measured_in(folders[-1]), names[0], names[1], allowed)
-    text = _kept(folders[-1], "gate.json", outcome.record())
-    if markdown:
-        screen.say(f"written: {forms.write(regression_forms.markdown(outcome, folders[-1].name), markdown)}")
-    if junit:
-        screen.say(f"written: {forms.write(regression_forms.junit(outcome), junit)}")
-    if as_json:
-        print(text)
-    else:
-        screen.show(screen.list_view(regression.columns(outcome)))
-        screen.show(screen.parts_view([regression.conclusion(outcome)]))
-        screen.say(f"results: {folders[-1]}")
+    record, rows = outcome.record(), regression.columns(outcome)
+    _keep(folders[-1], "gate.json", record)
+    output.give(lambda: screen.show(screen.parts_view([rows, regression.conclusion(outcome)])), {
+        "csv": lambda: spreadsheet.of_rows(record["compared"]),
+        "markdown": lambda: regression_forms.markdown(outcome, folders[-1].name),
+        "json": lambda: json.dumps(record, indent=2, allow_nan=False),
+        "junit": lambda: regression_forms.junit(outcome)}, junit=junit)
     sys.exit(regression.EXIT_CODES[outcome.answer])

@@ -1,17 +1,18 @@
 """The options that commands share, and how their values are read."""
 
-import json
+import inspect
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_type_hints
 
 import typer
 
-from runner import paths, screen
+from runner import paths
+from runner.cli import complete
 from runner.errors import InputError
 
-StudyName = Annotated[str, typer.Argument(metavar="STUDY", show_default=False,
+StudyName = Annotated[str, typer.Argument(metavar="STUDY", show_default=False, autocompletion=complete.studies,
                                           help="A study's id or the path of its file, some of its experiments "
                                           "(krisilias/kri-f3,kri-mem), or all: every published study. MODEL.py: a "
                                           "model of your own.")]
@@ -21,15 +22,16 @@ Same = Annotated[str, typer.Option("--same", metavar="FILE", help="A Python file
                                    "models their weights.")]
 Lanes = Annotated[list[str] | None, typer.Option("--lane", help="Of a model of your own these columns alone; repeat, "
                                                  "or put commas.")]
-ResultName = Annotated[str, typer.Argument(metavar="RESULT", help="A result's id, its beginning, or its folder; "
-                                            "latest: the newest.", show_default=False)]
+ResultName = Annotated[str, typer.Argument(metavar="RESULT", show_default=False, autocompletion=complete.results,
+                                           help="A result's id, its beginning, or its folder; latest: the newest.")]
 StackNames = Annotated[list[str] | None, typer.Option(
-    "--stack", help="These stacks instead; repeat, or put commas. torch, tf, jax, mxnet: "
-    "today's. NAME=PATH, NAME=image:NAME: one of your own.")]
+    "--stack", autocompletion=complete.stacks, help="These stacks instead; repeat, or put commas. torch, tf, jax, "
+    "mxnet: today's. NAME=PATH, NAME=image:NAME: one of your own.")]
 Rounds = Annotated[int | None, typer.Option(min=1, max=1000, help="Rounds instead of the study's number.")]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of the order of the runs.")]
-Scale = Annotated[str | None, typer.Option(help="One of the study's scales.")]
-Baseline = Annotated[str, typer.Option(help="The stack that ratios are taken to.")]
+Scale = Annotated[str | None, typer.Option(help="One of the study's scales; if left out its first, or where that "
+                                                "takes over an hour here the largest that does not.")]
+Baseline = Annotated[str, typer.Option(autocompletion=complete.stacks, help="The stack that ratios are taken to.")]
 LauncherName = Annotated[str, typer.Option(
     "--launcher", help="docker, venv, or auto: docker where an engine answers. apptainer: in Apptainer's images. "
     "compose: in compose.yaml's runner. swarm: on a Docker Swarm's nodes. slurm: as jobs of a Slurm cluster.")]
@@ -42,23 +44,23 @@ DataArgument = Annotated[str | None, typer.Option("--data", help="NAME=FOLDER, s
                                                           "what `evenbench data` keeps. Several with commas: "
                                                           "experiments that say their data read theirs.")]
 Device = Annotated[str | None, typer.Option(help="cpu or gpu instead of the study's; short for --set device=.")]
-Settings = Annotated[list[str] | None, typer.Option("--set", help="KEY=VALUE of a cell, such as batch=8; "
-                                                         "batch=1,8,64 measures each; repeatable.")]
+Settings = Annotated[list[str] | None, typer.Option("--set", autocompletion=complete.settings, help="KEY=VALUE of a "
+                                                    "cell, such as batch=8; batch=1,8,64 measures each; repeatable.")]
 Env = Annotated[list[str] | None, typer.Option("--env", metavar="NAME", help="A variable that workers get as it is set "
                                               "here, such as LD_PRELOAD; recorded. Repeat, or put commas.")]
 Budget = Annotated[str | None, typer.Option("--budget", help="What the session may take, such as 12h: fewer steps "
                                             "or epochs of the same sizes, then fewer comparisons.")]
 Results = Annotated[Path, typer.Option("--results", help="The folder of all results.")]
-AsJson = Annotated[bool, typer.Option("--json", help="For programs.")]
 Details = Annotated[bool, typer.Option("-v", "--details", help="All that stands behind the answer, too.")]
 Yes = Annotated[bool, typer.Option("-y", "--yes", help="Measure without asking, also for more than an hour.")]
 Fresh = Annotated[bool, typer.Option("--fresh", help="Resume no unfinished session.")]
 Prove = Annotated[bool, typer.Option("--prove", help="First check what no check has shown equal yet.")]
 Stall = Annotated[float | None, typer.Option(
     min=1, help="Seconds without a step that end a run; 300 if left out, on many nodes 50.")]
-NewestResult = Annotated[str, typer.Argument(metavar="RESULT", help="A result's id or folder; the newest if left out.")]
-SomeStacks = Annotated[list[str] | None, typer.Argument(metavar="STACK")]
-RESULTS = Path("results")
+NewestResult = Annotated[str, typer.Argument(metavar="RESULT", help="A result's id or folder; the newest if left out.",
+                                             autocompletion=complete.results)]
+SomeStacks = Annotated[list[str] | None, typer.Argument(metavar="STACK", autocompletion=complete.stacks)]
+RESULTS = complete.RESULTS
 
 
 def split(values: list[str] | None) -> list[str]:
@@ -103,9 +105,30 @@ def _stacks_of(value: str) -> list[str]:
     return words
 
 
-def print_rows(rows: Sequence[Mapping[str, Any]], is_json: bool) -> None:
-    """Rows of equal keys on standard output, as a table or for programs."""
-    if is_json:
-        print(json.dumps(rows, indent=2))
-    else:
-        screen.show(screen.list_view(rows))
+def options(command: Callable[..., None]) -> Callable[..., None]:
+    """The command as typer reads it: the fields of a parameter that is a tuple of options stand as its own."""
+    parts: dict[str, type[Any]] = {}
+    flat: list[inspect.Parameter] = []
+    for parameter in inspect.signature(command).parameters.values():
+        fields = getattr(parameter.annotation, "_fields", None)
+        if fields is None:
+            flat.append(parameter)
+            continue
+        parts[parameter.name] = parameter.annotation
+        annotations = get_type_hints(parameter.annotation, include_extras=True)
+        flat += [parameter.replace(name=name, annotation=annotations[name],
+                                   default=parameter.annotation._field_defaults[name]) for name in fields]
+
+    signature = inspect.Signature(flat)
+
+    def given(*words: Any, **named: Any) -> None:
+        bound = signature.bind(*words, **named)
+        bound.apply_defaults()
+        values = bound.arguments
+        made = {name: part(*(values.pop(field) for field in part.__annotations__)) for name, part in parts.items()}
+        command(**values, **made)
+
+    given.__name__, given.__doc__ = command.__name__, command.__doc__
+    given.__signature__ = signature  # type: ignore[attr-defined]
+    given.__annotations__ = {}
+    return given

@@ -3,26 +3,22 @@
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import requests
 import typer
 
 from runner import paths, screen
-from runner.cli import listings
 from runner.cli.options import (
-    RESULTS,
-    AsJson,
     LauncherName,
-    Results,
-    Scale,
     SlurmWords,
     SomeStacks,
     SwarmWords,
-    print_rows,
+    options,
     split,
     split_stacks,
 )
+from runner.cli.output import Output
 from runner.datasets import library
 from runner.datasets.download import Net
 from runner.datasets.writing import Options
@@ -36,7 +32,6 @@ from runner.launchers.protocol import Launcher
 from runner.launchers.slurm.commands import Slurm
 from runner.machine import gpus
 from runner.measuring import job, own_stacks
-from runner.results import history
 from runner.screen.progress import transfer
 from runner.stacks import definition, engine, images, locking, sbom, sif
 from runner.stacks.definition import chosen_names
@@ -47,19 +42,6 @@ app.add_typer(data_app, name="data")
 
 DataName = Annotated[str, typer.Argument(metavar="NAME", show_default=False,
                                          help="A data set, as `evenbench data list` names it.")]
-
-
-@app.command("list")
-def list_(what: Annotated[str, typer.Argument(metavar="WHAT",
-                                              help="stacks, tasks, studies, data or results.")] = "stacks",
-          results: Results = RESULTS, scale: Scale = None, as_json: AsJson = False) -> None:
-    """List stacks, tasks, studies (what is done, stale and missing of each experiment), data sets or results."""
-    known = {"stacks": listings.stacks, "tasks": listings.all_tasks,
-             "studies": lambda: listings.studies(results, scale, screen.say),
-             "data": lambda: _data_sets(as_json), "results": lambda: history.listing(results)}
-    if what not in known:
-        raise InputError(f'list: found "{what}", expected one of {", ".join(known)}')
-    print_rows(known[what](), as_json)
 
 
 @app.command("images")
@@ -95,14 +77,11 @@ def _image_files(names: list[str] | None, is_sif: bool, prune: bool, source: str
 
 
 @data_app.command("list")
-def data_list(as_json: AsJson = False) -> None:
+@options
+def data_list(output: Output) -> None:
     """What is here, what is missing, its size, licence and who published its checksum."""
-    print_rows(_data_sets(as_json), as_json)
-
-
-def _data_sets(is_json: bool) -> list[dict[str, Any]]:
     rows = library.listing(paths.cache_folder())
-    return rows if is_json else library.for_people(rows)
+    output.rows(rows, [library.for_people(rows)])
 
 
 @data_app.command("get")
@@ -145,43 +124,47 @@ _EXAMINATIONS: Mapping[str, Callable[[Mapping[str, definition.PinnedStack], choo
 
 
 @app.command("doctor")
+@options
 def doctor_(launcher: Annotated[str, typer.Option(help="swarm: look at every node of a Docker Swarm; slurm: at a "
                                                   "Slurm cluster.")] = "auto",
-            swarm: SwarmWords = None, slurm: SlurmWords = None, as_json: AsJson = False) -> None:
+            swarm: SwarmWords = None, slurm: SlurmWords = None, *, output: Output) -> None:
     """Look at what measuring needs: engine, interpreters, disk, load; each lack with the command that mends it."""
     if launcher not in _EXAMINATIONS:
         raise InputError(f'doctor --launcher: found "{launcher}", expected {doctor_swarm.LAUNCHER} or '
                          f"{doctor_slurm.LAUNCHER}, or nothing for this machine")
-    options = {"swarm": split(swarm), "slurm": split(slurm)}
-    findings = _EXAMINATIONS[launcher](definition.read_all(paths.STACKS), options)
+    words = {"swarm": split(swarm), "slurm": split(slurm)}
+    findings = _EXAMINATIONS[launcher](definition.read_all(paths.STACKS), words)
     rows = [finding._asdict() for finding in findings]
-    if as_json:
-        print_rows(rows, as_json)
-    else:                                              # a command in a narrow column could not be copied
-        screen.show(screen.list_view([{name: value for name, value in row.items() if name != "mend"} for row in rows]))
-        screen.show(screen.parts_view([f"{each.what}: {each.mend}" for each in findings if each.mend]))
+    output.rows(rows, [                                # a command in a narrow column could not be copied
+        [{name: value for name, value in row.items() if name != "mend"} for row in rows],
+        *(f"{each.what}: {each.mend}" for each in findings if each.mend)])
     sys.exit(1 if any(finding.grade == "fails" for finding in findings) else 0)
 
 
 @app.command("sbom")
+@options
 def sbom_(names: SomeStacks = None,
           out: Annotated[Path | None, typer.Option(help="A folder for a file a stack, NAME.cdx.json.")] = None,
           licences: Annotated[bool, typer.Option("--licences", help="A table of packages and licences.")] = False,
-          launcher: LauncherName = "auto") -> None:
+          launcher: LauncherName = "auto", *, output: Output) -> None:
     """Say what the images or virtual environments of stacks hold: CycloneDX JSON with versions, hashes and licences."""
+    if any(output) and not licences:
+        raise InputError("sbom: found a file without --licences, whose table it is; --out FOLDER keeps CycloneDX")
     here = own_stacks.chosen(split_stacks(names), definition.read_all(paths.STACKS), paths.ROOT, gpus.NONE)
     chosen = [here.stacks[name] for name in chosen_names(here.names, here.stacks)]
     if len(chosen) > 1 and not out and not licences:
         raise InputError(f"sbom: found {len(chosen)} stacks, expected one, or --out FOLDER for a file each")
     how = choose.for_stacks(launcher, screen.say, gpus.NONE, {}, here.named)
+    packages = []
     for each in chosen if names else job.buildable(chosen, how, screen.say):
         environment = held(each, how, screen.say)
-        if licences:
-            print_rows([{"stack": each.name, **package.row()} for package in environment.packages], is_json=False)
-        elif out:
+        packages += [{"stack": each.name, **package.row()} for package in environment.packages]
+        if out:
             screen.say(f"written: {sbom.write(sbom.cyclonedx(environment), out, each.name)}")
-        else:
+        elif not licences:
             print(sbom.cyclonedx(environment))
+    if licences:
+        output.rows(packages)
 
 
 def held(stack: definition.Stack, launcher: Launcher, say: Callable[[str], None]) -> sbom.Environment:

@@ -2,16 +2,15 @@
 
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from runner import own_tasks, paths, screen
 from runner.analysis.claims import paper_check
+from runner.cli import complete
 from runner.cli.options import (
     RESULTS,
-    AsJson,
     Lanes,
     LauncherName,
     Results,
@@ -20,10 +19,11 @@ from runner.cli.options import (
     SlurmWords,
     StackNames,
     SwarmWords,
-    print_rows,
+    options,
     split,
     split_stacks,
 )
+from runner.cli.output import Output
 from runner.errors import InputError, unknown
 from runner.launchers import choose
 from runner.machine import nvml
@@ -38,23 +38,23 @@ _LOOPS = (equality.NATIVE, "tuned")
 
 
 @app.command("check")
-def check_(names: Annotated[list[str] | None, typer.Argument(metavar="TASK", help="lenet5 if none. MODEL.py: models of "
-                                                                   "your own.")] = None,
+@options
+def check_(names: Annotated[list[str] | None, typer.Argument(
+               metavar="TASK", autocompletion=complete.tasks,
+               help="lenet5 if none. MODEL.py: models of your own.")] = None,
            stacks: StackNames = None,
            every: Annotated[bool, typer.Option("--all", help="Every task in every stack.")] = False,
            parallel: Annotated[bool, typer.Option(
                "--parallel", help="Three workers' update against one worker's on the whole batch.")] = False,
-           table: Annotated[Path | None, typer.Option(help="Write the table to this Markdown file too.")] = None,
            precision: Annotated[str, typer.Option(help="float64 proves; float32 shows rounding.")] = "float64",
            loop: Annotated[str, typer.Option(help="native; tuned: against the first stack's native loop.")] = "native",
            launcher: LauncherName = "auto", swarm: SwarmWords = None, slurm: SlurmWords = None,
-           results: Results = RESULTS,
-           as_json: AsJson = False, same: Same = "", lanes: Lanes = None) -> None:
+           results: Results = RESULTS, same: Same = "", lanes: Lanes = None, *, output: Output) -> None:
     """Prove that stacks compute the same: weights, batch, every activation, gradient and update, compared."""
     if names and own_models.is_file(names[0]):
         sys.exit(_of_files(job.Request("", None, launcher, swarm=tuple(split(swarm)), slurm=tuple(split(slurm)),
                                        models=tuple(names), same=same, lanes=tuple(split(lanes)), results=results),
-                           as_json))
+                           output))
     here_gpus = nvml.observe()
     here = own_stacks.chosen(split_stacks(stacks), definition.read_all(paths.STACKS), paths.ROOT, here_gpus)
     chosen = [here.stacks[name] for name in chosen_names(here.names, here.stacks)]
@@ -73,25 +73,24 @@ def check_(names: Annotated[list[str] | None, typer.Argument(metavar="TASK", hel
         check = equality.Check(how, paths.cache_folder(), equality.resources(how), screen.say, precision, loop,
                                parallel)
         verdicts = check.kept(tasks, chosen, results)
-    if table:
-        table.write_text(written.markdown(verdicts))
-    if not as_json:
-        against = "one worker" if parallel else ", ".join(sorted({verdict.reference for verdict in verdicts}))
-        screen.say(f"worst relative differences, against {against}:")
-    print_rows([{**verdict._asdict(), "passed": verdict.passed} if as_json else written.listed(verdict)
-            for verdict in verdicts], as_json)
-    sys.exit(0 if all(verdict.passed for verdict in verdicts) else 1)
+    against = "one worker" if parallel else ", ".join(sorted({verdict.reference for verdict in verdicts}))
+    sys.exit(_judged(verdicts, output, f"worst relative differences, against {against}:"))
 
 
-def _of_files(request: job.Request, is_json: bool) -> int:
+def _judged(verdicts: Sequence[equality.Verdict], output: Output, *above: str) -> int:
+    """Give the verdicts below those lines; the exit code."""
+    rows = [{**verdict._asdict(), "passed": verdict.passed} for verdict in verdicts]
+    output.rows(rows, [*above, list(map(written.listed, verdicts))], documented=[list(map(written.row, verdicts))])
+    return 0 if all(verdict.passed for verdict in verdicts) else 1
+
+
+def _of_files(request: job.Request, output: Output) -> int:
     """Check models of the user's own; the exit code."""
     made = job.prepared(job.planned(request, screen.say), screen.say)
     with job.measuring_alone(paths.cache_folder() if made.launcher.measures_here else request.results, screen.say):
         check = equality.Check(made.launcher, paths.cache_folder(), equality.resources(made.launcher), screen.say)
         _, verdicts = own_models.checked(made.plan, made.stacks, check, request.results)
-    print_rows([{**verdict._asdict(), "passed": verdict.passed} if is_json else written.listed(verdict)
-                for verdict in verdicts], is_json)
-    return 0 if all(verdict.passed for verdict in verdicts) else 1
+    return _judged(verdicts, output)
 
 
 def _first(numbers: Sequence[str]) -> str:
@@ -101,16 +100,15 @@ def _first(numbers: Sequence[str]) -> str:
 
 
 @app.command("check-study")
-def check_study_(name: Annotated[str, typer.Argument(metavar="STUDY", help="A study's id or file, or all.")],
-                 scale: Scale = None, as_json: AsJson = False) -> None:
+@options
+def check_study_(name: Annotated[str, typer.Argument(metavar="STUDY", help="A study's id or file, or all.",
+                                                    autocompletion=complete.studies)],
+                 scale: Scale = None, *, output: Output) -> None:
     """Judge each claim of a study on the numbers that its own paper prints; 1 where one does not hold unmarked."""
     names = [each for each in file.available(paths.STUDIES) if file.repeats_publication(each, paths.STUDIES)]
     rows = [{"study": study.id, **each._asdict()}
             for study in (file.read(one, paths.STUDIES, scale) for one in (names if name == "all" else [name]))
             for each in paper_check.check(study)]
-    if not rows and not as_json:
-        screen.say(f"study {name} has no claims; of papers are {', '.join(names)}")
-        return
-    print_rows(rows if as_json else [
-        {"claim": row["id"], "on its paper": row["word"], "numbers": _first(row["numbers"])} for row in rows], as_json)
+    output.rows(rows, [[{"claim": row["id"], "on its paper": row["word"], "numbers": _first(row["numbers"])}
+                        for row in rows] or f"study {name} has no claims; of papers are {', '.join(names)}"])
     sys.exit(1 if any(row["word"] == paper_check.DOES_NOT_HOLD for row in rows) else 0)

@@ -1,8 +1,6 @@
 """From the options of commands that measure to the one request that all below is handed."""
 
-import inspect
-from collections.abc import Callable
-from typing import Any, NamedTuple, get_type_hints
+from typing import Any, NamedTuple
 
 from runner.cli.options import (
     RESULTS,
@@ -106,32 +104,3 @@ class Going(NamedTuple):
     def of(self, request: job.Request) -> job.Request:
         """The request, going so."""
         return request._replace(is_fresh=self.fresh, stall=self.stall, is_agreed=self.yes)
-
-
-def options(command: Callable[..., None]) -> Callable[..., None]:
-    """The command as typer reads it: the fields of a parameter that is a tuple of options stand as its own."""
-    parts: dict[str, type[Any]] = {}
-    flat: list[inspect.Parameter] = []
-    for parameter in inspect.signature(command).parameters.values():
-        fields = getattr(parameter.annotation, "_fields", None)
-        if fields is None:
-            flat.append(parameter)
-            continue
-        parts[parameter.name] = parameter.annotation
-        annotations = get_type_hints(parameter.annotation, include_extras=True)
-        flat += [parameter.replace(name=name, annotation=annotations[name],
-                                   default=parameter.annotation._field_defaults[name]) for name in fields]
-
-    signature = inspect.Signature(flat)
-
-    def given(*words: Any, **named: Any) -> None:
-        bound = signature.bind(*words, **named)
-        bound.apply_defaults()
-        values = bound.arguments
-        made = {name: part(*(values.pop(field) for field in part.__annotations__)) for name, part in parts.items()}
-        command(**values, **made)
-
-    given.__name__, given.__doc__ = command.__name__, command.__doc__
-    given.__signature__ = signature  # type: ignore[attr-defined]
-    given.__annotations__ = {}
-    return given

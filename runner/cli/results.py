@@ -4,8 +4,9 @@ import json
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
@@ -13,13 +14,15 @@ from runner import formatting, screen
 from runner.analysis import curves, summary
 from runner.analysis.between import comparing, over_time
 from runner.analysis.summary_format import Summary
-from runner.cli.options import RESULTS, AsJson, Details, NewestResult, ResultName, Results, print_rows
+from runner.cli import complete
+from runner.cli.options import RESULTS, Details, NewestResult, ResultName, Results, options
+from runner.cli.output import NO_FILES, STANDARD_OUTPUT, Output, checked
 from runner.errors import InputError
 from runner.measuring import equality
 from runner.report import contents, forms
 from runner.report.between import history as over_time_report
 from runner.report.document import Report, Trust
-from runner.report.writers import export
+from runner.report.writers import export, markdown, spreadsheet
 from runner.results import error_output, joined, manifest, shown, store
 from runner.results.rows import Measurements, RecordError, measurements
 from runner.screen.summary import summary_view
@@ -36,60 +39,52 @@ class Session(NamedTuple):
 
 
 @app.command()
-def report(name: NewestResult = "",
-           results: Results = RESULTS, as_json: AsJson = False,
-           html: Annotated[bool, typer.Option("--html", help="Only the page.")] = False,
-           markdown: Annotated[bool, typer.Option("--markdown", help="The same as Markdown.")] = False,
-           csv: Annotated[bool, typer.Option("--csv", help="A line a result.")] = False,
-           latex: Annotated[bool, typer.Option("--latex", help="A table a comparison, for booktabs.")] = False,
-           details: Details = False,
+@options
+def report(name: NewestResult = "", results: Results = RESULTS, details: Details = False,
            run: Annotated[str, typer.Option(help="Only how a run ended, and all that it wrote on standard error: its "
                                                  "name, or its cell's key; `all` lists the runs.")] = "",
            study: Annotated[str, typer.Option("--study", help="The figures of all sessions of a study on one page: of "
-                                              "what is compared the newest session that has it.")] = "",
-           out: Annotated[Path | None, typer.Option(help="The file, instead of report.html in the result's folder, "
-                                                         "or of standard output for the other forms.")] = None) -> None:
-    """Print the summary of a session again and write its page, report.html; or only one form of it."""
-    form = forms.chosen({"html": html, "markdown": markdown, "csv": csv, "latex": latex}, out)
-    if form and (as_json or details):
-        raise InputError(f"report: found --{form} and {'--json' if as_json else '--details'}, expected one of them")
-    if run and form:
-        raise InputError(f"report: found --run and --{form}, expected one of them; --run has --json alone")
+                                              "what is compared the newest session that has it.",
+                                              autocompletion=complete.studies)] = "",
+           html: Annotated[str | None, typer.Option(metavar="FILE", callback=checked, help="The page, instead of "
+                                                    "report.html in the result's folder; - as below.")] = None,
+           latex: Annotated[str | None, typer.Option(metavar="FILE", callback=checked, help="A table a comparison, for "
+                                                     "booktabs; - as below.")] = None, *, output: Output) -> None:
+    """Print the answer of a session again and write its page, report.html."""
+    if run:
+        _refuse("--run", study=study, html=html, latex=latex, details=details)
+        _show_runs(store.located(name, results), "" if run == "all" else run, output)
+        return
     if study:
-        if name or run:
-            raise InputError(f"report: found --study and {name or '--run'}, expected one of them")
+        _refuse("--study", RESULT=name)
         folder, session, page = None, _of_study(study, results), results / f"{study}.html"
     else:
         folder = store.located(name, results)
-        if run:
-            _show_runs(folder, "" if run == "all" else run, as_json)
-            return
         session, page = summarized(folder), folder / forms.PAGE
-    if form in (None, "html"):
-        _write_page(session, out or page, is_asked=out is not None or form is not None)
-    if form is None:
-        _show(session, folder, as_json, details, name or (_named(folder) if folder else ""))
-    if form in (None, "html"):
-        return
-    text = forms.FORMS[form](session.report)
-    if out:
-        screen.say(f"written: {forms.write(text, out)}")
-    else:
-        print(text, end="")
+
+    def show() -> None:
+        written = None if html else _write_page(session.report, page)
+        _show(session, folder, written, details, name or (_named(folder) if folder else ""))
+
+    output.give(show, {**{form: partial(make, session.report) for form, make in forms.FORMS.items()},
+                       "json": lambda: summary.to_json(session.summary)}, html=html, latex=latex)
 
 
-def _show_runs(folder: Path, name: str, is_json: bool) -> None:
+def _refuse(option: str, **others: Any) -> None:
+    """Raise InputError for an option that says nothing beside this one."""
+    for name, value in others.items():
+        if value:
+            raise InputError(f"found {option} and {name if name.isupper() else f'--{name}'}, expected one of them")
+
+
+def _show_runs(folder: Path, name: str, output: Output) -> None:
     """A line a run, or of those of a name all that they wrote."""
     runs = shown.runs(measured_in(folder), error_output.read(folder), name)
     if name and not runs:
         raise InputError(f'--run: found "{name}", expected the name or the key of a run of {folder.name}; '
                          f"`evenbench report {folder} --run all` lists them")
-    if is_json:
-        print(json.dumps([each.record(has_errors=bool(name)) for each in runs], indent=2))
-    elif name:
-        screen.show(screen.parts_view([line for each in runs for line in each.lines()]))
-    else:
-        screen.show(screen.list_view([each.row() for each in runs]))
+    output.rows([each.row() for each in runs], [line for each in runs for line in each.lines()] if name else (),
+                [each.record(has_errors=bool(name)) for each in runs])
 
 
 def measured_in(folder: Path) -> Measurements:
@@ -132,16 +127,18 @@ def _of_study(name: str, results: Path) -> Session:
     return Session(summarised, contents.report(summarised, measured), tuple(dict.fromkeys(measured.sessions.values())))
 
 
-def show_result(folder: Path) -> None:
+def show_result(folder: Path, output: Output = NO_FILES) -> None:
     """Write summary.json beside the events, and print the answer."""
-    _show(summarized(folder), folder, is_json=False, named=_named(folder))
+    session = summarized(folder)
+    output.give(lambda: _show(session, folder, named=_named(folder)), {
+        "csv": lambda: forms.FORMS["csv"](session.report), "markdown": lambda: forms.FORMS["markdown"](session.report),
+        "json": lambda: summary.to_json(session.summary)})
 
 
 def show_with_page(folder: Path) -> None:
     """Write summary.json and the page beside the events, and print the answer."""
     session = summarized(folder)
-    _write_page(session, folder / forms.PAGE)
-    _show(session, folder, is_json=False, named=_named(folder))
+    _show(session, folder, _write_page(session.report, folder / forms.PAGE), named=_named(folder))
 
 
 def _named(folder: Path) -> str:
@@ -149,55 +146,57 @@ def _named(folder: Path) -> str:
     return "" if folder.parent == RESULTS else str(folder)
 
 
-def _write_page(session: Session, to: Path, is_asked: bool = False) -> None:
-    """Write the page; a folder that cannot be written has none, unless it is what was asked for."""
+def _write_page(report: Report, to: Path) -> Path | None:
+    """Write the page; None, and why, where its folder cannot be written."""
     try:
-        screen.say(f"page: {forms.write(forms.page(session.report), to)}")
+        store.write_beside(to.parent, to.name, forms.page(report).rstrip("\n"))
     except InputError as error:
-        if is_asked:
-            raise
         screen.say(f"no page: {error}")
+        return None
+    return to
 
 
-def _show(session: Session, folder: Path | None, is_json: bool, is_detailed: bool = False, named: str = "") -> None:
-    text = summary.to_json(session.summary)
+def _show(session: Session, folder: Path | None, page: Path | None = None, is_detailed: bool = False, named: str = ""
+          ) -> None:
     if folder:
         with suppress(InputError):               # of a folder that is only to be read, the page's line says it
-            store.write_beside(folder, "summary.json", text)
-    if is_json:
-        print(text)
-    else:
-        screen.say(f"results: {folder}" if folder else f"results: {formatting.count(len(session.ids), 'session')}")
-        screen.show(summary_view(session.report, is_detailed, named))
+            store.write_beside(folder, "summary.json", summary.to_json(session.summary))
+    screen.say(f"results: {folder}" if folder else f"results: {formatting.count(len(session.ids), 'session')}")
+    screen.show(summary_view(session.report, is_detailed, named, page))
 
 
 @app.command("compare")
-def compare_(a: ResultName, b: ResultName, results: Results = RESULTS, details: Details = False,
-             as_json: AsJson = False) -> None:
+@options
+def compare_(a: ResultName, b: ResultName, results: Results = RESULTS, details: Details = False, *,
+             output: Output) -> None:
     """Compare two sessions: which ratios to the baseline moved, and what differed around them."""
     compared = comparing.compare(*(measured_in(store.located(name, results)) for name in (a, b)))
-    if as_json:
-        print(json.dumps(compared.record(), indent=2, allow_nan=False))
-    else:
-        screen.show(screen.parts_view(comparing.lines(compared, details)))
+    record = compared.record()
+    output.rows(record["rows"], comparing.lines(compared, details), record)
 
 
 @app.command("history")
+@options
 def history_(results: Annotated[Path, typer.Argument(metavar="FOLDER", help="The folder of all results.")] = RESULTS,
-             out: Annotated[Path | None, typer.Option(help="The page, instead of history.html in FOLDER.")] = None,
-             as_json: AsJson = False) -> None:
+             html: Annotated[str | None, typer.Option(metavar="FILE", callback=checked, help="The page, instead of "
+                                                      "history.html in FOLDER; - as below.")] = None, *,
+             output: Output) -> None:
     """Show each cell's ratio to its baseline over all sessions, where it moved, and what had changed then."""
     folders = [path.parent for path in sorted(results.glob(f"*/{store.EVENTS}"))]
     if len(folders) < 2:
         raise InputError(f"history: found {formatting.count(len(folders), 'result')} in {results}, expected two "
                          "or more sessions; `evenbench run quick` makes one")
     trend = over_time.over_time(list(_readable(folders)))
-    if as_json:
-        print(json.dumps(trend.record(), indent=2, allow_nan=False))
-        return
     page = over_time_report.report(trend, str(results))
-    screen.show(screen.parts_view([page.title, *page.in_short]))
-    screen.say(f"page: {forms.write(forms.page(page), out or results / 'history.html')}")
+
+    def show() -> None:
+        screen.show(screen.parts_view([page.title, *page.in_short]))
+        if not html and (written := _write_page(page, results / "history.html")):
+            screen.say(f"page: {written}")
+
+    output.give(show, {"csv": lambda: spreadsheet.of_rows(trend.rows()), "markdown": lambda: markdown.markdown(page),
+                       "json": lambda: json.dumps(trend.record(), indent=2, allow_nan=False),
+                       "html": lambda: forms.page(page)}, html=html)
 
 
 def _readable(folders: Iterable[Path]) -> Iterator[Measurements]:
@@ -210,42 +209,42 @@ def _readable(folders: Iterable[Path]) -> Iterator[Measurements]:
 
 
 @app.command("export")
-def export_(name: ResultName, parquet: Annotated[Path | None, typer.Option(help="Write a Parquet file.")] = None,
-            to_csv: Annotated[Path | None, typer.Option("--csv", help="Write a CSV file.")] = None,
+def export_(name: ResultName,
+            parquet: Annotated[str | None, typer.Option(metavar="FILE", callback=checked,
+                                                        help="Write a Parquet file.")] = None,
+            to_csv: Annotated[str | None, typer.Option("--csv", metavar="FILE", callback=checked,
+                                                       help="Write a CSV file; -: to standard output.")] = None,
             results: Results = RESULTS) -> None:
     """Write a session's raw samples as one table, a row a sample, for notebooks."""
-    if not parquet and not to_csv:
+    if STANDARD_OUTPUT == parquet or not (parquet or to_csv):
         raise InputError("export: found no file to write, expected --parquet FILE or --csv FILE")
     measured = measured_in(store.located(name, results))
     for path, write in ((parquet, export.to_parquet), (to_csv, export.to_csv)):
         if path:
-            screen.say(f"{path}: {formatting.count(write(measured, path), 'row')}")
+            screen.say(f"{path}: {formatting.count(write(measured, Path(path)), 'row')}")
 
 
 @app.command("curves")
-def curves_(name: NewestResult = "", results: Results = RESULTS, as_json: AsJson = False) -> None:
+@options
+def curves_(name: NewestResult = "", results: Results = RESULTS, *, output: Output) -> None:
     """Say how far the loss curves of a session's stacks lie apart; 1 where equal trainings in float64 do not agree."""
     measured = measured_in(store.located(name, results))
     distances = curves.compared(measured)
     for line in curves.apart(measured):
         screen.say(f"not compared: {line}")
-    if as_json:
-        print_rows([apart._asdict() for apart in distances], as_json)
-    else:
-        screen.show(screen.parts_view([curves.listed(distances)] if distances else ["nothing to compare"]))
+    output.rows([apart._asdict() for apart in distances],
+                [curves.listed(distances)] if distances else ["nothing to compare"])
     sys.exit(0 if all(apart.does_agree for apart in distances if apart.should_agree) else 1)
 
 
 @app.command("verify")
-def verify_(name: NewestResult = "", results: Results = RESULTS, as_json: AsJson = False) -> None:
+@options
+def verify_(name: NewestResult = "", results: Results = RESULTS, *, output: Output) -> None:
     """Say which files of a result are not as its session and reports left them; 1 where any is not."""
     named = (folder for folder in (results / name, Path(name)) if name and (folder / manifest.NAME).is_file())
     folder = next(named, None) or store.located(name, results)        # events that are missing are to be told too
-    checked = manifest.verify(folder)
-    if as_json:
-        print(json.dumps(checked._asdict()))
-    elif not checked.is_whole:
-        print_rows(checked.rows(), is_json=False)
-    else:
-        screen.say(f"{folder}: {formatting.count(checked.files, 'file')}, all as {manifest.NAME} says")
-    sys.exit(0 if checked.is_whole else 1)
+    found = manifest.verify(folder)
+    rows = found.rows()
+    output.rows(rows, [rows] if rows else [
+        f"{folder}: {formatting.count(found.files, 'file')}, all as {manifest.NAME} says"], found._asdict())
+    sys.exit(0 if found.is_whole else 1)

@@ -6,7 +6,7 @@ read CIFAR-10 is as much done as one that read the stand-in.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -64,20 +64,20 @@ def endings(results: Path) -> Endings:
             for cell_key, by_stack in by_cell.items()}
 
 
-def experiments(plans: Iterable[Plan], known: Endings, fingerprints: Mapping[str, str]) -> list[Experiment]:
-    """The state of each experiment, from plans of one experiment each; fingerprints are the present ones, by stack."""
+def experiments(plans: Iterable[Plan], known: Endings, fingerprint: Callable[[str], str]) -> list[Experiment]:
+    """The state of each experiment, from plans of one experiment each; fingerprint: the present one of a stack."""
     experiment_states = []
     for plan in plans:
-        states = Counter(_state(planned.cell, known, fingerprints) for planned in plan.cells)
+        states = Counter(_state(planned.cell, known, fingerprint) for planned in plan.cells)
         experiment_states.append(Experiment(plan.study.id, plan.study.scale, plan.study.experiments[0].id,
                                 len(plan.cells) + len(plan.skipped), states["done"], states["stale"], states["failed"],
                                 states["missing"], len(plan.skipped)))
     return experiment_states
 
 
-def _state(cell: Cell, known: Endings, fingerprints: Mapping[str, str]) -> str:
+def _state(cell: Cell, known: Endings, fingerprint: Callable[[str], str]) -> str:
     by = known.get(key_of(cell), {})
-    now = by.get(fingerprints[cell.stack], frozenset())
+    now = by.get(fingerprint(cell.stack), frozenset()) if by else frozenset()
     if now & RESULTS:
         return "done"
     if any(endings & RESULTS for endings in by.values()):

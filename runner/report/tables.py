@@ -10,6 +10,8 @@ from operator import itemgetter
 from typing import Any, Generic, NamedTuple, TypeVar
 
 T = TypeVar("T")
+# what a command says: a line, a table of mappings with equal keys, or such tables by label
+Part = str | Sequence[Mapping[str, Any]] | Mapping[str, Sequence[Mapping[str, Any]]]
 
 
 class Form(Enum):

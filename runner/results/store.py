@@ -238,7 +238,7 @@ def _replace(path: Path, text: str) -> None:
     except OSError as error:
         with suppress(OSError):
             unfinished.unlink(missing_ok=True)
-        raise _refusal(path, error, "name another file with --out, or another folder with --results") from error
+        raise _refusal(path, error, "name another file, or another folder with --results") from error
 
 
 def located(name: str, results: Path) -> Path:

@@ -164,11 +164,3 @@ def _narrowed(widths: Sequence[int], floors: Iterable[Sequence[int]], room: int)
                 break
             narrowed[max(able, key=narrowed.__getitem__)] -= 1
     return narrowed
-
-
-def skips(page: Page, skips: Sequence[tuple[str, str, str]]) -> Iterator[RenderableType]:
-    """Skipped cells, those of one stack and reason together."""
-    if skips:
-        yield ""
-        yield page.text("Skipped:", "bold")
-    yield from map(page.item, formatting.by_reason(skips))

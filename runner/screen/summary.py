@@ -1,6 +1,7 @@
 """A report on a terminal: its tables where they are asked for, and at the end the answer."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 from rich.console import RenderableType
@@ -23,8 +24,8 @@ _MOST_BLOCKS = 4               # that a terminal of 24 lines shows beside all el
 class ReportView(View):
     """A Report for the console that it is printed on."""
 
-    def __init__(self, report: Report, is_detailed: bool, named: str) -> None:
-        self._report, self._is_detailed, self._named = report, is_detailed, named
+    def __init__(self, report: Report, is_detailed: bool, named: str, written: Path | None) -> None:
+        self._report, self._is_detailed, self._named, self._written = report, is_detailed, named, written
 
     def parts(self, page: Page) -> Iterable[RenderableType]:
         """The tables, then the answer; a session that compares nothing has tables alone to show."""
@@ -64,13 +65,11 @@ class ReportView(View):
         yield from map(page.text, _packed(said, page.width))
 
     def _next(self, answer: Answer, page: Page) -> Iterator[RenderableType]:
-        command = " ".join(filter(None, ["Next: evenbench report", self._named]))
-        if page.width < _NARROW:
-            yield page.text(f"{command} --details", "dim")
-            return
-        details = [] if self._is_detailed else ["--details (all tables)"]
-        yield page.text("   ".join([f"{command} --html (charts)", *details]), "dim")
-        yield from (page.text(f"      {hint}", "dim") for hint in answer.hints)
+        command = " ".join(filter(None, ["evenbench report", self._named]))
+        items = [f"Charts: {self._written or command}",
+                 *([] if self._is_detailed else [f"All tables: {command} --details"]),
+                 *(f"Next: {hint}" for hint in answer.hints)]
+        yield from (page.text(line, "dim") for line in _packed(items, page.width))
 
     # ---- the tables
 
@@ -195,9 +194,10 @@ def _table(table: Table[Any], page: Page) -> Iterator[RenderableType]:
         yield page.text(table.note, "dim")
 
 
-def summary_view(report: Report, is_detailed: bool = False, named: str = "") -> RenderableType:
+def summary_view(report: Report, is_detailed: bool = False, named: str = "", written: Path | None = None
+                 ) -> RenderableType:
     """The report, laid out for the console it is printed on.
 
-    is_detailed: with all tables. named: how commands name the result; "" for the newest one.
+    is_detailed: with all tables. named: how commands name the result; "" for the newest one. written: its page.
     """
-    return ReportView(report, is_detailed, named)
+    return ReportView(report, is_detailed, named, written)

@@ -70,7 +70,7 @@ def check(folder: Path, *words: str, **files: str) -> tuple[int, list[dict[str, 
         (folder / f"{name}.py").write_text(text)
     names = [str(folder / f"{name}.py") for name in files if name != "same"]
     ended = subprocess.run([sys.executable, "-m", "runner", "check", *names, *words, "--launcher", "venv", "--results",
-                            str(folder), "--json"], cwd=paths.ROOT, capture_output=True, text=True, check=False)
+                            str(folder), "--json", "-"], cwd=paths.ROOT, capture_output=True, text=True, check=False)
     return ended.returncode, json.loads(ended.stdout or "[]"), ended.stderr
 
 

@@ -26,7 +26,7 @@ def test_two_frameworks_compute_the_same_and_a_record_is_measured_again_without_
     (folder / "tiny.py").write_text(TINY)
     results = str(tmp_path / "results")
 
-    checked = evenbench("check", "tiny", "--tasks", str(folder), "--stack", STACKS, "--results", results, "--json")
+    checked = evenbench("check", "tiny", "--tasks", str(folder), "--stack", STACKS, "--results", results, "--json", "-")
     assert 0 == checked.returncode, checked.stderr
     (verdict,) = json.loads(checked.stdout)
     assert verdict["passed"] and verdict["task"].startswith("tiny@")

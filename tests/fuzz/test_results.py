@@ -18,7 +18,7 @@ from runner.analysis import curves, summary
 from runner.analysis.between import comparing
 from runner.errors import InputError
 from runner.measuring import all_studies, equality, rerun
-from runner.planning import coverage
+from runner.planning import coverage, told
 from runner.report import contents, forms
 from runner.report.writers import export
 from runner.results import history, store
@@ -97,7 +97,7 @@ def use(folder: Path) -> None:
         read_or_refused(lambda: curves.compared(measured))
         read_or_refused(lambda: export.to_csv(measured, folder / "samples.csv"))
         read_or_refused(lambda: export.to_parquet(measured, folder / "samples.parquet"))
-    assert _is_plain(screen.list_view(history.listing(results)))
+    assert _is_plain(screen.parts_view([history.listing(results)]))
     read_or_refused(lambda: history.unfinished(results, "c"))
     history.known_seconds(results)
     coverage.endings(results)
@@ -107,7 +107,7 @@ def use(folder: Path) -> None:
         read_or_refused(lambda: rerun.data_argument(found, None))
         rerun.launcher_name(found, "")
         if plan := read_or_refused(lambda: rerun.plan_again(found, STACKS, None)):
-            screen.plan_view(plan.record(), 1.0)
+            screen.parts_view(told.parts(plan.record(), 1.0))
 
 
 def _report(measured: Measurements, folder: Path) -> None:

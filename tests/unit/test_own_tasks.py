@@ -42,7 +42,7 @@ def written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Written:
 def planned(folder: Path, *words: str) -> list[dict[str, object]]:
     """The cells of a study of one's own that names the task."""
     (folder / "mine.toml").write_text(study_toml("torch-2.13-cpu").replace("lenet5", "tiny"))
-    answer = CliRunner().invoke(app, ["plan", str(folder / "mine.toml"), "--launcher", "venv", "--json", *words])
+    answer = CliRunner().invoke(app, ["plan", str(folder / "mine.toml"), "--launcher", "venv", "--json", "-", *words])
     assert 0 == answer.exit_code, answer.output
     return [each["cell"] for each in json.loads(answer.stdout)["cells"]]
 

@@ -56,6 +56,11 @@ class History(NamedTuple):
     spread: float | None = None              # by which ratios move between sessions beyond their rounds
     spread_degrees: int = 0                  # of freedom, that it is known with
 
+    def rows(self) -> list[dict[str, Any]]:
+        """A row a point of a course."""
+        return [{"comparison": course.label, "stack": course.stack, "baseline": course.baseline, **point._asdict(),
+                 "ratio": ratio_record(point.ratio)} for course in self.courses for point in course.points]
+
     def record(self) -> dict[str, Any]:
         """The same as JSON values."""
         return {"sessions": [{"id": name, "began": began} for name, began in self.sessions],

@@ -1,33 +1,21 @@
 """What `evenbench gate` says, for a pull request (Markdown) and for a CI server (JUnit's XML). Pure."""
 
-from collections.abc import Iterator
 from xml.etree import ElementTree
 
 from runner.analysis.between import regression
 from runner.analysis.between.regression import Answer, Outcome
 from runner.formatting import clean
-from runner.report.writers.markdown import escaped, table_row
+from runner.report.writers.markdown import of_parts
 
 _MARKS = {Answer.SLOWER: "❌", Answer.WITHIN: "✅", Answer.UNCLEAR: "❔"}
 
 
 def markdown(outcome: Outcome, folder: str) -> str:
     """A summary to be put under a pull request; folder: of the session."""
-    return "\n".join(_lines(outcome, folder)) + "\n"
-
-
-def _lines(outcome: Outcome, folder: str) -> Iterator[str]:
-    yield f"### {_MARKS[outcome.answer]} {escaped(regression.conclusion(outcome))}"
-    yield ""
-    rows = regression.columns(outcome)
-    yield table_row(tuple(rows[0]))
-    yield table_row(["---"] * len(rows[0]), is_rule=True)
-    yield from (table_row(tuple(row.values())) for row in rows)
-    yield ""
-    yield ("Rates are samples a second of one worker; the brackets of head / base decide. At most one session in "
-           "twenty of equal sides says slower.")
-    yield ""
-    yield f"Session: {escaped(folder)}"
+    return f"### {_MARKS[outcome.answer]} " + of_parts([
+        regression.conclusion(outcome), regression.columns(outcome),
+        "Rates are samples a second of one worker; the brackets of head / base decide. At most one session in twenty "
+        "of equal sides says slower.", f"Session: {folder}"])
 
 
 def junit(outcome: Outcome) -> str:

@@ -1,17 +1,13 @@
-"""Verdicts of a check as text: a table for documents, a line for the terminal. Pure."""
+"""Verdicts of a check as lines of a table. Pure."""
 
 from runner.measuring.equality import ALIKE, KINDS, Verdict
-from runner.report.writers.markdown import escaped
 
 
-def markdown(verdicts: list[Verdict]) -> str:
-    """A table of the worst relative differences, for documents."""
-    lines = ["| task | stack | against | " + " | ".join(KINDS) + " | verdict |", "|---" * (len(KINDS) + 4) + "|"]
-    for verdict in verdicts:
-        worst = [f"{verdict.worst[kind]:.0e}" if kind in verdict.worst else "" for kind in KINDS]
-        cells = [verdict.task, verdict.stack, verdict.reference, *worst, escaped(outcome(verdict))]
-        lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines) + "\n"
+def row(verdict: Verdict) -> dict[str, str]:
+    """A verdict with the worst relative difference of every kind, for documents."""
+    worst = {kind: f"{verdict.worst[kind]:.0e}" if kind in verdict.worst else "" for kind in KINDS}
+    return {"task": verdict.task, "stack": verdict.stack, "against": verdict.reference, **worst,
+            "verdict": outcome(verdict)}
 
 
 def listed(verdict: Verdict) -> dict[str, str]:

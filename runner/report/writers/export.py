@@ -5,7 +5,9 @@ is not lost on the way. Parquet needs pyarrow, which the extra "notebook" instal
 """
 
 import csv
+import sys
 from collections.abc import Iterator, Mapping
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -73,10 +75,10 @@ def _at(samples: Samples, index: int) -> float:
 
 
 def to_csv(measured: Measurements, path: Path) -> int:
-    """Write the table; how many rows it has. Raises InputError where the file cannot be written."""
+    """Write the table, "-": to standard output; how many rows it has. Raises InputError where it cannot be written."""
     count = 0
     try:
-        with path.open("w", newline="", encoding="utf-8") as file:
+        with nullcontext(sys.stdout) if path == Path("-") else path.open("w", newline="", encoding="utf-8") as file:
             writer = csv.DictWriter(file, COLUMNS)
             writer.writeheader()
             for row in rows(measured):

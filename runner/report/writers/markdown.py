@@ -1,12 +1,12 @@
 """A Report as Markdown: GitHub's tables, which most readers of Markdown know. Pure."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from runner.formatting import clean
 from runner.report.document import Report, Section
-from runner.report.tables import Form, Table
+from runner.report.tables import Form, Part, Table
 
 
 def markdown(report: Report) -> str:
@@ -20,6 +20,34 @@ def escaped(text: str) -> str:
     plain = re.sub(r"^(\s*\d+)\.", r"\1\\.", re.sub(r"^(\s*)([-=])", r"\1\\\2", plain))
     return plain.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("@", "&#64;").replace(
         "://", "&#58;//")
+
+
+def of_parts(parts: Iterable[Part]) -> str:
+    """Lines as paragraphs, and tables below each other."""
+    return "\n".join(line for part in parts for line in _part(part))
+
+
+def _part(part: Part) -> Iterator[str]:
+    if isinstance(part, str):
+        yield from ((f"- {escaped(part.strip())}",) if part.startswith("  ") else (escaped(part), "") if part else ())
+    elif isinstance(part, Mapping):
+        rows = [(label, *row.values()) for label, rows in part.items() for row in rows]
+        yield from _table(["", *next(iter(part.values()))[0]] if part else [], rows)
+    else:
+        yield from _table(list(part[0]) if part else [], [tuple(row.values()) for row in part])
+
+
+def _table(titles: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[str]:
+    """A table and an empty line; without titles nothing."""
+    if titles:
+        yield _row(escaped(title.replace("_", " ")) for title in titles)
+        yield _row("---" for _ in titles)
+        yield from (_row(escaped("" if value is None else str(value)) for value in row) for row in rows)
+        yield ""
+
+
+def _row(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |"
 
 
 def _lines(report: Report) -> Iterator[str]:
@@ -67,16 +95,7 @@ def _tables(tables: Iterable[Table[Any]]) -> Iterator[str]:
         titles, groups = table.written(Form.PAGE)
         yield from (f"**{escaped(table.caption)}**", "")
         has_labels = any(group.label for group in groups)
-        titles = ("", *titles) if has_labels else titles
-        yield table_row(titles)
-        yield table_row(["---"] * len(titles), is_rule=True)
-        for group in groups:
-            yield from (table_row((group.label, *line) if has_labels else line) for line in group.lines)
-        yield ""
+        yield from _table(("", *titles) if has_labels else titles, [
+            (group.label, *line) if has_labels else line for group in groups for line in group.lines])
         if table.note:
             yield from (escaped(table.note), "")
-
-
-def table_row(texts: Sequence[str], is_rule: bool = False) -> str:
-    """A row of a table; is_rule: the one below the heads."""
-    return f"| {' | '.join(texts if is_rule else map(escaped, texts))} |"

@@ -39,7 +39,7 @@ def study(env: Environment) -> Iterator[Line]:
             raise NotRun(f"the runner said: {(done.stderr.strip().splitlines() or ['nothing'])[-1]}")
         yield judged(f"`evenbench run {name} --scale quick`", f"exit code {done.returncode}", "0",
                      done.returncode == 0)
-        _done([sys.executable, "-m", "runner", "report", "--results", folder, "--html"], env)
+        _done([sys.executable, "-m", "runner", "report", "--results", folder], env)
         size = sum(page.stat().st_size for page in Path(folder).rglob("report.html"))
         yield judged("its page, by `evenbench report`", f"{size / 1e3:.0f} kB", "> 10 kB", size > 10000)
         yield _endings(Path(folder))

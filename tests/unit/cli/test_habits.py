@@ -101,8 +101,8 @@ def test_a_list_that_cannot_be_measured_is_refused(pairs: list[str], message: st
 @pytest.mark.parametrize(("short", "full"), [("torch", "torch-2.13-cpu"), ("tf", "tf-2.21"), ("jax", "jax-cpu"),
                                              ("mxnet", "mxnet-1.9")])
 def test_a_short_name_is_todays_stack(short: str, full: str) -> None:
-    assert answered("plan", "quick", "--launcher", "venv", "--stack", short, "--json").stdout == answered(
-        "plan", "quick", "--launcher", "venv", "--stack", full, "--json").stdout
+    assert answered("plan", "quick", "--launcher", "venv", "--stack", short, "--json", "-").stdout == answered(
+        "plan", "quick", "--launcher", "venv", "--stack", full, "--json", "-").stdout
 
 
 def test_a_result_is_named_by_latest_or_by_the_beginning_of_its_id(tmp_path: Path) -> None:
@@ -117,7 +117,13 @@ def test_a_result_is_named_by_latest_or_by_the_beginning_of_its_id(tmp_path: Pat
 @pytest.mark.parametrize(("words", "message"), [
     (("plan", "quick", "--device", "cpu", "--set", "device=gpu"),
      "found --device cpu and --set device=, expected one of them"),
-    (("report", "x", "--csv", "--json"), "report: found --csv and --json, expected one of them")])
+    (("report", "x", "--csv", "-", "--json", "-"),
+     "found --csv - and --json -, expected one of them on standard output"),
+    (("report", "x", "--run", "all", "--latex", "-"), "found --run and --latex, expected one of them"),
+    (("report", "x", "--study", "quick"), "found --study and RESULT, expected one of them"),
+    (("list", "stacks", "--scale", "quick"), "list stacks: found --scale, which only studies have"),
+    (("sbom", "torch", "--csv", "-"), "sbom: found a file without --licences, whose table it is; --out FOLDER keeps "
+                                      "CycloneDX")])
 def test_options_that_contradict_each_other_are_refused(words: tuple[str, ...], message: str) -> None:
     assert message == str(answered(*words).exception)
 

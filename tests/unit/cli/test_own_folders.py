@@ -17,7 +17,7 @@ STUDY = study_toml("torch-2.13-cpu")
 def test_a_study_of_a_folder_is_planned_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(paths.OWN_STUDIES, "")
     (tmp_path / "mine.toml").write_text(STUDY)
-    answer = CliRunner().invoke(app, ["plan", "mine", "--studies", str(tmp_path), "--launcher", "venv", "--json"])
+    answer = CliRunner().invoke(app, ["plan", "mine", "--studies", str(tmp_path), "--launcher", "venv", "--json", "-"])
 
     assert 0 == answer.exit_code, answer.output
     assert str(tmp_path) == os.environ[paths.OWN_STUDIES]

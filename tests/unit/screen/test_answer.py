@@ -1,6 +1,7 @@
 """The last lines of a report on a terminal: at 160, 80 and 40 columns, in colour and in a pipe."""
 
 import re
+from pathlib import Path
 
 import pytest
 
@@ -66,14 +67,15 @@ def test_what_is_said_of_trust_is_broken_between_its_parts() -> None:
 
 
 def test_commands_name_a_result_that_is_not_the_newest() -> None:
-    assert "Next: evenbench report --html (charts)   --details (all tables)" in printed(summary_view(session()))
-    assert "Next: evenbench report made --html (charts)" in printed(summary_view(session(), named="made"))
+    assert "Charts: evenbench report   All tables: evenbench report --details" in printed(summary_view(session()))
+    assert "Charts: evenbench report made " in printed(summary_view(session(), named="made"))
+    assert "Charts: made/report.html " in printed(summary_view(session(), written=Path("made/report.html")))
 
 
 def test_all_tables_stand_before_the_answer_where_asked_and_none_elsewhere() -> None:
     short, long = (printed(summary_view(session(), is_detailed=asked), width=120) for asked in (False, True))
 
-    assert long.endswith(short.split("   --details")[0] + short.split("(all tables)")[1])
+    assert long.endswith(short.replace("   All tables: evenbench report --details", ""))
     assert "peak memory" not in " ".join(short.split()) and "Measured again by:" in long
 
 

@@ -9,8 +9,9 @@ from rich.console import Console
 
 from runner import formatting
 from runner.analysis.stats import Interval
+from runner.planning import told
 from runner.report.document import Report
-from runner.screen import list_view, parts_view, plan_view, say, show
+from runner.screen import parts_view, say, show
 from runner.screen.progress import progress
 from runner.screen.summary import summary_view
 from tests import made_report
@@ -108,8 +109,9 @@ def test_an_unfinished_session_says_so() -> None:
 @pytest.mark.parametrize("view", [
     lambda: summary_view(session(message=EVIL), is_detailed=True), lambda: summary_view(session(task=EVIL)),
     lambda: summary_view(session(skipped={made.cell(EVIL): EVIL}), is_detailed=True),
-    lambda: plan_view(made.plan(made.cell(EVIL, task=EVIL), baseline=EVIL, skipped={made.cell(EVIL): EVIL}), 1.0),
-    lambda: list_view([{"result": EVIL}]), lambda: summary_view(made_report.contents(made_report.evil())[2]),
+    lambda: parts_view(told.parts(made.plan(made.cell(EVIL, task=EVIL), baseline=EVIL,
+                                            skipped={made.cell(EVIL): EVIL}), 1.0)),
+    lambda: parts_view([[{"result": EVIL}]]), lambda: summary_view(made_report.contents(made_report.evil())[2]),
     lambda: summary_view(made_report.contents(made_report.evil())[2], is_detailed=True),
 ])
 def test_no_file_can_send_a_terminal_control_codes_or_markup(view: Any) -> None:
@@ -120,7 +122,7 @@ def test_no_file_can_send_a_terminal_control_codes_or_markup(view: Any) -> None:
 
 
 def test_a_stranger_s_markup_is_shown_and_not_obeyed() -> None:
-    assert "[bold]x[/bold] :smile:" in printed(list_view([{"result": "[bold]x[/bold] :smile:"}]))
+    assert "[bold]x[/bold] :smile:" in printed(parts_view([[{"result": "[bold]x[/bold] :smile:"}]]))
 
 
 def test_a_console_that_knows_only_ascii_gets_only_ascii() -> None:
@@ -133,7 +135,7 @@ def test_a_console_that_knows_only_ascii_gets_only_ascii() -> None:
 
 
 def test_results_go_to_standard_output_and_messages_to_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
-    show(list_view([{"stack": "torch"}]))
+    show(parts_view([[{"stack": "torch"}]]))
     say("a message [bold] " + "long " * 40)
     out, err = capsys.readouterr()
 
@@ -143,7 +145,7 @@ def test_results_go_to_standard_output_and_messages_to_standard_error(capsys: py
 
 def test_a_plan_shows_its_runs_its_time_and_what_is_skipped() -> None:
     record = made.plan(made.cell("torch"), made.cell("tf"), rounds=5, skipped={made.cell("mxnet"): "no image"})
-    shown = printed(plan_view(record, 150.0))
+    shown = printed(parts_view(told.parts(record, 150.0)))
 
     assert "2 cells x 5 rounds = 10 runs, about 2 min; baseline torch" in shown
     assert re.search(r"e +lenet5 \(62 k parameters\) train, batch 10, 32 px +torch, tf", shown)
@@ -151,19 +153,19 @@ def test_a_plan_shows_its_runs_its_time_and_what_is_skipped() -> None:
 
 
 def test_a_plan_of_which_nothing_runs_says_so_instead_of_no_time() -> None:
-    shown = printed(plan_view(made.plan(skipped={made.cell("mxnet"): "no image"}), 0.0))
+    shown = printed(parts_view(told.parts(made.plan(skipped={made.cell("mxnet"): "no image"}), 0.0)))
 
     assert "Nothing of it can run here." in shown and "0 runs" not in shown and "no image" in shown
 
 
 def test_a_plan_tells_cells_apart_that_differ_by_what_labels_leave_out() -> None:
-    shown = printed(plan_view(made.plan(*(made.cell("torch", seed=seed) for seed in (1, 2))), 1.0))
+    shown = printed(parts_view(told.parts(made.plan(*(made.cell("torch", seed=seed) for seed in (1, 2))), 1.0)))
 
     assert re.search(r"32 px, seed 1 +torch *\n.*32 px, seed 2 +torch *\n", shown)
 
 
 def test_an_empty_list_says_so() -> None:
-    assert "nothing yet\n" == printed(list_view([]))
+    assert "nothing yet\n" == printed(parts_view([[]]))
 
 
 def shown_progress(width: int = 80, **settings: Any) -> str:
@@ -248,7 +250,7 @@ def test_a_list_keeps_names_whole_and_lets_long_words_give_way() -> None:
     why = "the stacks sent other names of activation, and so on for as long as it takes"
     rows = [{"task": "resnet18_cifar", "stack": "torch-2.13-cpu", "layers": "1e-12", "loss": "1e-12",
              "gradient": "1e-12", "weight": "1e-12", "stats": "1e-12", "verdict": why}]
-    lines = printed(list_view(rows)).splitlines()
+    lines = printed(parts_view([rows])).splitlines()
 
     assert 80 >= max(map(len, lines))
     assert any(line.startswith("resnet18_cifar  torch-2.13-cpu  1e-12") for line in lines)
@@ -256,14 +258,14 @@ def test_a_list_keeps_names_whole_and_lets_long_words_give_way() -> None:
 
 def test_a_list_breaks_lines_between_words_where_it_can() -> None:
     rows = [{"data": "digits32", "title": "handwritten digits of scikit-learn at 32x32", "licence": "CC BY 4.0 (UCI)"}]
-    shown = printed(list_view(rows), width=44)
+    shown = printed(parts_view([rows]), width=44)
 
     assert all(word in shown for word in ("handwritten", "scikit-learn", "digits32"))
 
 
 def test_a_list_that_has_no_room_for_names_loses_no_letter() -> None:
     rows = [{f"key{index}": f"{index}" * 18 for index in range(6)}]
-    shown = printed(list_view(rows), width=40)
+    shown = printed(parts_view([rows]), width=40)
 
     assert [18] * 6 == [sum(line.count(str(index)) for line in shown.splitlines()[2:]) for index in range(6)]
 

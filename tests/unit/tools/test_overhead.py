@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from runner.analysis.stats import Interval
-from runner.cli.options import print_rows
+from runner.cli.output import Output
 from runner.errors import InputError
 from tests import fakes
 from tests.clock import FakeClock
@@ -92,7 +92,7 @@ def test_a_goal_is_missed_where_the_whole_interval_is_beyond_it(interval: Interv
 @pytest.mark.parametrize(("interval", "written"), [(Interval(0.5, 1.5), {"low": 0.5, "high": 1.5}), (None, None)])
 def test_a_figure_is_written_as_json_with_its_interval_and_whether_its_goal_is_met(
         interval: Interval | None, written: object, capsys: pytest.CaptureFixture[str]) -> None:
-    print_rows([overhead.Cost("x", "torch-x", 1.0, interval, "x", 1.1, 3).record()], True)
+    Output(json="-").rows([overhead.Cost("x", "torch-x", 1.0, interval, "x", 1.1, 3).record()])
     (said,) = json.loads(capsys.readouterr().out)
 
     assert (1.0, written, True) == (said["value"], said["interval"], said["met"])

@@ -1,0 +1,50 @@
+"""Values that the shell offers, from names of files and from tables: nothing is planned, read or asked of an engine."""
+
+from pathlib import Path
+
+import typer
+
+from runner import own_tasks, paths
+from runner.results.store import EVENTS
+from workloads.spec.cell import CHOICES, FIELDS
+
+RESULTS = Path("results")
+LISTS = ("stacks", "tasks", "studies", "data", "results")
+
+
+def studies() -> list[str]:
+    """The ids of studies, and all."""
+    folders = (paths.STUDIES, *paths.own_folders(paths.OWN_STUDIES))
+    return [*sorted(path.stem for folder in folders for path in folder.glob("*.toml")), "all"]
+
+
+def stacks(incomplete: str) -> list[str]:
+    """The names of stacks, after what stands before the last comma."""
+    folders = (paths.STACKS, *paths.own_folders(paths.OWN_STACKS))
+    before, comma, _ = incomplete.rpartition(",")
+    return [f"{before}{comma}{name}" for name in sorted(
+        path.parent.name for folder in folders for path in folder.glob("*/stack.toml"))]
+
+
+def results(context: typer.Context) -> list[str]:
+    """The ids of results, the newest first, and latest."""
+    folder = Path(context.params.get("results") or RESULTS)
+    return ["latest", *sorted((path.parent.name for path in folder.glob(f"*/{EVENTS}")), reverse=True)]
+
+
+def settings(incomplete: str) -> list[str]:
+    """The keys of --set; after one the values that it may have, where they are few."""
+    key, sign, _ = incomplete.partition("=")
+    if not sign:
+        return [f"{name}=" for name in FIELDS if name not in ("stack", "data", "table", "source")]
+    return [f"{key}={value}" for value in (tasks() if key == "task" else CHOICES.get(key, ()))]
+
+
+def tasks() -> list[str]:
+    """The names of tasks."""
+    return list(own_tasks.names())
+
+
+def lists() -> tuple[str, ...]:
+    """What `evenbench list` can list."""
+    return LISTS

@@ -1,0 +1,76 @@
+"""Where what a command found goes: to the terminal, and into the files that --csv, --markdown or --json name."""
+
+import json
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+import typer
+
+from runner import screen
+from runner.errors import InputError
+from runner.report.tables import Part
+from runner.report.writers import markdown, spreadsheet
+from runner.results import store
+
+STANDARD_OUTPUT = "-"
+
+
+def checked(context: typer.Context, parameter: typer.CallbackParam, file: str | None) -> str | None:
+    """The file of a form, looked at before anything is measured. Raises InputError where it cannot be written."""
+    taken = next((name for name, other in context.params.items() if STANDARD_OUTPUT == other == file), None)
+    if taken:
+        raise InputError(f"found --{taken} - and {parameter.opts[0]} -, expected one of them on standard output")
+    if file and Path(file).is_dir():
+        raise InputError(f"{parameter.opts[0]} {file}: found a folder, expected the name of a file to write")
+    if file and not Path(file).parent.is_dir():
+        raise InputError(f"{parameter.opts[0]} {file}: there is no folder {Path(file).parent}; make it, or name "
+                         "another file")
+    return file
+
+
+Csv = Annotated[str | None, typer.Option("--csv", metavar="FILE", callback=checked,
+                                         help="Write the rows as CSV; -: to standard output, and nothing else there.")]
+Markdown = Annotated[str | None, typer.Option("--markdown", metavar="FILE", callback=checked,
+                                              help="Write it as Markdown; - as above.")]
+Json = Annotated[str | None, typer.Option("--json", metavar="FILE", callback=checked,
+                                          help="Write all of it for programs; - as above.")]
+
+
+class Output(NamedTuple):
+    """Files that a command's tables go to, too."""
+
+    csv: Csv = None
+    markdown: Markdown = None
+    json: Json = None
+
+    def rows(self, rows: Sequence[Mapping[str, Any]], parts: Sequence[Part] = (), record: Any = None,
+             documented: Sequence[Part] = ()) -> None:
+        """Give rows of values.
+
+        In their place people read the parts, and in Markdown the documented ones; --json has the record.
+        """
+        shown = parts or [rows]
+        self.give(lambda: screen.show(screen.parts_view(shown)), {
+            "csv": lambda: spreadsheet.of_rows(rows), "markdown": lambda: markdown.of_parts(documented or shown),
+            "json": lambda: json.dumps(rows if record is None else record, indent=2, allow_nan=False)})
+
+    def give(self, show: Callable[[], None], made: Mapping[str, Callable[[], str]], **more: str | None) -> None:
+        """Write each file that was asked for, then show the rest, unless standard output has one of the forms.
+
+        made: the text of each form. more: files of forms that the command alone has. Raises InputError, DiskFull.
+        """
+        files = {name: file for name, file in {**self._asdict(), **more}.items() if file}
+        for name, file in files.items():
+            text = made[name]().rstrip("\n")
+            if file == STANDARD_OUTPUT:
+                sys.stdout.write(f"{text}\n")
+            else:
+                store.write_beside(Path(file).parent, Path(file).name, text)
+                screen.say(f"written: {file}")
+        if STANDARD_OUTPUT not in files.values():
+            show()
+
+
+NO_FILES = Output()
