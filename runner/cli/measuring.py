@@ -113,12 +113,9 @@ def _every(request: jobs.Request, output: Output) -> bool:
     return all(turn.is_ok for turn in turns)
 
 
-_HOUR = 3600.0
-
-
 def _agree(request: jobs.Request, seconds: float) -> None:
     """Ask before more than an hour, unless the command line says --yes or --budget. Raises InputError without a yes."""
-    if seconds <= _HOUR or request.is_agreed or request.wishes.budget_seconds is not None:
+    if seconds <= jobs.HOUR or request.is_agreed or request.wishes.budget_seconds is not None:
         return
     takes = f"{request.study} takes about {formatting.seconds(seconds)}"
     if not (sys.stdin.isatty() and typer.confirm(f"{takes}. Measure it?", err=True)):

@@ -156,7 +156,7 @@ def _check(node: "_Node", stack: Stack) -> None:
                and node.about.fingerprint in ("", fingerprint(stack)))      # "": built by compose or by hand
     if not is_same:
         raise ImageMissing(f"the images of {stack.name} and of the runner were not built from the same files: run "
-                           f'`make images STACKS="{stack.name} runner"`')
+                           f"`evenbench images {stack.name} runner`")
 
 
 def _check_room(node: "_Node", cell: Cell) -> None:

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import IO, Any, NamedTuple
@@ -29,7 +30,16 @@ from runner.measuring.bench import RunOnGpus, SideBySide
 from runner.measuring.stopping_rule import Until
 from runner.paths import ROOT, STACKS, STUDIES, cache_folder, usable_cache
 from runner.planning import budget
-from runner.planning.plan import Plan, Planned, Wishes, of_fullest_form, plan, run_seconds, too_large
+from runner.planning.plan import (
+    Plan,
+    Planned,
+    Wishes,
+    estimate_seconds,
+    of_fullest_form,
+    plan,
+    run_seconds,
+    too_large,
+)
 from runner.processes import left_behind, passed_on
 from runner.results import history, store
 from runner.stacks import definition, engine, environments, images, package_sources
@@ -38,6 +48,7 @@ from runner.study import file, selection
 from workloads.spec import cell as cells
 
 Say = Callable[[str], None]
+HOUR = 3600.0                    # a plan that takes longer is asked about, and another scale is chosen where none is
 
 
 class Request(NamedTuple):
@@ -164,11 +175,46 @@ def planned(request: Request, say: Say) -> Job:
         wishes = request.wishes._replace(settings={"device": "cpu", **request.wishes.settings})
         return planned_study(study, request._replace(wishes=wishes), say, lanes=lanes)
 
+    say = cache(say)                    # what each scale's plan would tell of the launcher and the data
+    job = _at_scale(request, say)
+    return job if request.scale or request.wishes.budget_seconds is not None else _fitting(job, request, say)
+
+
+def _at_scale(request: Request, say: Say) -> Job:
     def there() -> file.Study:
         return selection.read(request.study, STUDIES, request.scale, on_gpu=True)
 
     return planned_study(selection.read(request.study, STUDIES, request.scale), request, say,
                          there=None if "device" in request.wishes.settings else there)
+
+
+def _fitting(job: Job, request: Request, say: Say) -> Job:
+    """The job; where it takes over an hour here or nothing of it runs, that of the study's largest scale that does not.
+
+    By guesses from FLOPs alone: earlier runs' times do not count, so that the same command resumes.
+    """
+    first = job.plan.study.scale
+    seconds = _guessed(job)
+    if job.plan.cells and seconds <= HOUR:
+        return job
+    fitting = {first: (seconds, job)} if job.plan.cells else {}
+    for scale in file.scales(selection.parted(request.study)[0], STUDIES)[1:]:
+        with suppress(InputError):                 # a scale without a cell of the experiments that were named
+            other = _at_scale(request._replace(scale=scale), say)
+            if other.plan.cells:
+                fitting[scale] = (_guessed(other), other)
+    short = [scale for scale, (takes, _) in fitting.items() if takes <= HOUR]
+    chosen = (max(short, key=lambda scale: fitting[scale][0]) if short
+              else min(fitting, key=lambda scale: fitting[scale][0], default=first))
+    if chosen == first:
+        return job
+    why = f"takes about {formatting.seconds(seconds)}" if job.plan.cells else "cannot run"
+    say(f"scale {chosen}: {first} {why} here; --scale {first} chooses it")
+    return fitting[chosen][1]
+
+
+def _guessed(job: Job) -> float:
+    return estimate_seconds(job.plan, {}, gpus=job.gpus, cpus=job.cpus)
 
 
 def planned_study(read: file.Study, request: Request, say: Say, names: Mapping[str, str] = MappingProxyType({}),

@@ -91,12 +91,18 @@ def read(name: str, folder: Path, scale: str | None = None, on_gpu: bool = False
 
     on_gpu: what a scale moves from the GPU to the CPU stays on the GPU.
     """
+    path = _file(name, folder)
+    return parse(path.read_bytes(), str(path), scale, on_gpu)
+
+
+def _file(name: str, folder: Path) -> Path:
+    """The file of the study of that id, or of that path. Raises InputError where there is none."""
     path = Path(name) if name.endswith(".toml") else located(name, folder)
     if not path.is_file():
         if name.endswith(".toml"):
             raise InputError(f"{path}: no such file; `evenbench list studies` shows what there is")
         raise unknown("study", name, available(folder))
-    return parse(path.read_bytes(), str(path), scale, on_gpu)
+    return path
 
 
 def repeats_publication(name: str, folder: Path) -> bool:
@@ -105,8 +111,8 @@ def repeats_publication(name: str, folder: Path) -> bool:
 
 
 def scales(name: str, folder: Path) -> tuple[str, ...]:
-    """The scales of the study of that id, the paper's own first. Raises InputError."""
-    path = located(name, folder)
+    """The scales of the study of that id or path, the first one first. Raises InputError."""
+    path = _file(name, folder)
     return document.head(_document(path), str(path)).scales
 
 
@@ -115,7 +121,7 @@ def experiments(name: str, folder: Path, on_gpu: bool = False) -> dict[str, Stud
 
     To check those takes twenty times as long. Raises InputError.
     """
-    path = located(name, folder)
+    path = _file(name, folder)
     tables, position = _document(path), Position(str(path))
     head = document.head(tables, str(path))
     document.demand(tables, str(path), head.scales)

@@ -1,5 +1,6 @@
 """Habits of command lines: each with its line and exit code."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -126,6 +127,49 @@ def test_a_result_is_named_by_latest_or_by_the_beginning_of_its_id(tmp_path: Pat
                                       "CycloneDX")])
 def test_options_that_contradict_each_other_are_refused(words: tuple[str, ...], message: str) -> None:
     assert message == str(answered(*words).exception)
+
+
+SCALES = """
+[study]
+id = "sized"
+title = "T"
+scales = ["paper", "small", "quick"]
+[[experiment]]
+id = "e"
+measure = "train"
+task = "lenet5"
+stacks = ["torch-2.13-cpu"]
+steps = 1000000000
+scale.small = { steps = 5 }
+scale.quick = { steps = 10 }
+"""
+
+
+def test_a_study_without_a_scale_is_planned_at_the_largest_that_takes_no_hour_here(tmp_path: Path) -> None:
+    (tmp_path / "sized.toml").write_text(SCALES)
+    for name in ("sized", tmp_path / "sized.toml"):
+        answer = answered("plan", name, "--studies", tmp_path, "--launcher", "venv")
+        assert re.search(r"^scale quick: paper takes about [\d,]+ days here; --scale paper chooses it$", answer.stderr,
+                         re.MULTILINE)
+    for words in (("--scale", "paper"), ("--budget", "90m")):
+        answer = answered("plan", "sized", "--studies", tmp_path, "--launcher", "venv", *words)
+        assert 0 == answer.exit_code and "scale quick" not in answer.stderr
+    assert "scale" not in answered("plan", "quick", "--launcher", "venv").stderr        # the default stays as it is
+
+
+@pytest.mark.parametrize(("line", "offered"), [
+    ("run krisi", {"krisilias"}), ("run quick --stack torch-2.13-c", {"torch-2.13-cpu"}),
+    ("run quick --stack jax-cpu,mxnet-1.9", {"jax-cpu,mxnet-1.9"}), ("plan quick --set ba", {"batch="}),
+    ("plan quick --set device=", {"device=cpu", "device=gpu"}), ("report 2026", {"20260202-b", "20260101-a"}),
+    ("compare late", {"latest"}), ("list stu", {"studies"}), ("check lenet", {"lenet5"})])
+def test_the_shell_offers_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str, offered: set[str]) -> None:
+    for name in ("20260101-a", "20260202-b"):
+        stored(tmp_path / "results" / name)
+    monkeypatch.chdir(tmp_path)
+    words = {"_EVENBENCH_COMPLETE": "complete_bash", "COMP_WORDS": f"evenbench {line}",
+             "COMP_CWORD": str(len(line.split()))}
+    answer = CliRunner().invoke(app, [], env=words, prog_name="evenbench")
+    assert offered == set(answer.stdout.split())
 
 
 def test_more_than_an_hour_wants_a_yes() -> None:

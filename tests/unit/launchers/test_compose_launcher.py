@@ -220,7 +220,7 @@ def test_nodes_of_the_same_names_are_told_apart_by_their_stacks(launcher: Any) -
 
 @pytest.mark.parametrize("name", ["workloads", "fingerprint"])
 def test_an_image_of_other_files_than_the_runner_s_is_refused_with_the_command(launcher: Any, name: str) -> None:
-    mend = 'run `make images STACKS="torch-1.7 runner"`$'
+    mend = "run `evenbench images torch-1.7 runner`$"
     with hello(launcher, **{name: "another"}), pytest.raises(ImageMissing, match=mend):
         launcher.prepare([STACK], print)
 
