@@ -1,10 +1,10 @@
 """The answer of a session: which stack is the fastest in each comparison, by how much, and why to trust it. Pure."""
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 
 from runner import formatting
+from runner.analysis import doubts
 from runner.analysis.flags import Flag
 from runner.analysis.stats import Interval, Verdict
 from runner.analysis.summary_format import Comparison, Result, Summary
@@ -83,9 +83,11 @@ def _ends(interval: Interval | None) -> tuple[float, float] | None:
 
 
 def _word(comparison: Comparison, result: Result) -> str:
+    """Without the details of a doubt, which the tables have."""
     if result.rate_per_worker is None:
         return endings(result.endings)
-    return re.split(r" \(|:", claim_text.word(comparison, result, claim_text.WINNER))[0]      # details say the rest
+    doubt = next((each.value for each in doubts.REMEDIES if result.withheld.startswith(each.value)), "")
+    return doubt or claim_text.word(comparison, result, claim_text.WINNER)
 
 
 def verdict(blocks: Sequence[Block], baseline: str) -> str:
@@ -169,16 +171,18 @@ def _unproved(stacks: Sequence[str], of: int) -> str:
     return f"not checked here{whose}, --prove does"
 
 
+def flagged(summary: Summary) -> dict[Flag, list[str]]:
+    """The measured stacks that each flag holds for, the flags in their order."""
+    stacks = {flag: [result.stack for each in summary.comparisons for result in each.results
+                     if flag in result.flags and result.rate_per_worker is not None] for flag in Flag}
+    return {flag: list(dict.fromkeys(named)) for flag, named in stacks.items() if named}
+
+
 def _notes(summary: Summary) -> Iterator[str]:
-    """The flags in their order, those of some stacks alone with their names."""
-    flagged: dict[Flag, dict[str, None]] = {}
-    measured = [result for each in summary.comparisons for result in each.results if result.rate_per_worker is not None]
-    for result in measured:
-        for flag in result.flags:
-            flagged.setdefault(flag, {})[result.stack] = None
-    everyone = len({result.stack for result in measured})
-    for flag in Flag:
-        if flag in flagged and flag not in _TOLD:
-            stacks = flagged[flag]
+    """The flags, those of some stacks alone with their names."""
+    everyone = len({result.stack for each in summary.comparisons for result in each.results
+                    if result.rate_per_worker is not None})
+    for flag, stacks in flagged(summary).items():
+        if flag not in _TOLD:
             whose = f" ({', '.join(stacks)})" if len(stacks) < min(everyone, _MOST_NAMED) else ""
             yield _NAMES.get(flag, flag.value.replace("_", " ")) + whose

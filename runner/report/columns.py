@@ -52,16 +52,11 @@ def marks(line: Line) -> str:
 
 
 def commands(summary: Summary) -> Iterator[tuple[str, str, str]]:
-    """(label, stack, command that measures it again) of every result and profile."""
+    """(stack, label, command that measures it again) of every result and profile."""
     for comparison in summary.comparisons:
-        yield from ((comparison.label, each.stack, each.rerun) for each in comparison.results if each.rerun)
-    profiled: list[tuple[str, Mapping[str, Any]]] = [
-        *((each.label, each.stacks) for each in summary.operators),
-        *((each.label, each.stacks) for each in summary.kernels),
-        *((each.label, each.stacks) for each in summary.graphs),
-        *((each.label, each.stacks) for each in summary.largest_batches)]
-    for label, stacks in profiled:
-        yield from ((label, stack, each.rerun) for stack, each in stacks.items() if each.rerun)
+        yield from ((each.stack, comparison.label, each.rerun) for each in comparison.results if each.rerun)
+    for table in (*summary.operators, *summary.kernels, *summary.graphs, *summary.largest_batches):
+        yield from ((stack, table.label, each.rerun) for stack, each in table.stacks.items() if each.rerun)
 
 
 def verdict(line: Line) -> str:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from runner import formatting
 from runner.analysis.summary_format import ClaimNumber, JudgedClaim, PaperClaim, Summary
 from runner.report import breakdown, columns, environment, lanes, left_out, rates
-from runner.report.answer import answer
+from runner.report.answer import answer, flagged
 from runner.report.claims import claim_text, published
 from runner.report.comparisons import Context, Shown
 from runner.report.deviations import deviations, is_published
@@ -48,12 +48,9 @@ def report(summary: Summary, measured: Measurements) -> Report:
 
 def _footnotes(summary: Summary) -> Iterator[tuple[str, str]]:
     """Number and text of each note, with the stacks that it holds for."""
-    flagged: dict[str, dict[str, None]] = {}
-    for result in (result for comparison in summary.comparisons for result in comparison.results):
-        for flag in result.flags:
-            flagged.setdefault(flag, {})[result.stack] = None
+    stacks_of = flagged(summary)
     for number, note in enumerate(summary.footnotes, 1):
-        stacks = flagged.get(note.flag, {})
+        stacks = stacks_of.get(note.flag, ())
         whose = "all stacks" if len(stacks) == len(summary.columns) > 1 else ", ".join(stacks)
         yield str(number), f"{note.text} ({whose})" if whose else note.text
 
@@ -67,9 +64,10 @@ def _overall(summary: Summary) -> Overall:
         details=(*published.of_study(summary), *rates.tables(results), *lanes.tables(summary.lanes),
                  *breakdown.phases(compared), *breakdown.operators(summary.operators),
                  *breakdown.kernels(summary.kernels), *breakdown.graphs(summary.graphs),
-                 *breakdown.largest_batches(summary.largest_batches), *breakdown.memory(compared)),
+                 *breakdown.largest_batches(summary.largest_batches), *breakdown.memory(compared),
+                 *left_out.far_runs(summary.comparisons),
+                 plain("Measured again by", ("stack", "what", "command"), columns.commands(summary))),
         limits=tuple(rates.machine_limits(summary)),
-        commands=tuple(columns.commands(summary)), far_runs=tuple(left_out.far_runs(summary.comparisons)),
         guide=" ".join(claim_text.reading(summary, claim_text.WINNER)) if compared else "",
     )
 

@@ -174,8 +174,6 @@ class Overall(NamedTuple):
     results: Table[Any] = Table("", (), ())            # of columns.Line: a line a stack and comparison
     details: tuple[Table[Any], ...] = ()               # published numbers, what was measured beside rates, breakdowns
     limits: tuple[str, ...] = ()                       # what shares of the machine are shares of
-    far_runs: tuple[str, ...] = ()                     # whose rates are far from the others of their cell
-    commands: tuple[tuple[str, str, str], ...] = ()    # label, stack, what measures it again
     guide: str = ""              # how rates, ratios and verdicts are read
 
 
@@ -193,8 +191,8 @@ class Report(NamedTuple):
     claims: tuple[Table[Any], ...]
     sections: tuple[Section, ...]
     environment: tuple[Table[Any], ...]
-    failed: tuple[Table[Any], ...]             # of left_out.FailedRuns
-    skipped: tuple[Table[Any], ...]            # of left_out.SkippedCells
+    failed: tuple[Table[Any], ...]
+    skipped: tuple[Table[Any], ...]
     footnotes: tuple[tuple[str, str], ...]     # number and text
     methods: tuple[tuple[str, str], ...]
     made_by: str

@@ -16,7 +16,6 @@ _STYLES = {"faster": "green", "slower": "red", "holds": "green", "does not hold"
 _FASTEST = "bold green"
 _LEAST_BAR, _LONGEST_BAR = 6, 40
 _MOST_NOTES = 3
-_FAR = "Runs far from the others of their cell (they count all the same)"
 _NARROW = 60                   # columns, below which lines are dear
 _MOST_BLOCKS = 4               # that a terminal of 24 lines shows beside all else
 
@@ -77,25 +76,12 @@ class ReportView(View):
         overall = self._report.overall
         yield page.text(f"{self._report.name}: {self._report.title}", "bold")
         yield page.text(f"measured on {self._report.machine}")
-        for table in (*self._report.claims, *overall.details):
+        for table in (*self._report.claims, *overall.details, *self._report.left_out):
             yield from _table(table, page)
-        yield from (page.text(line, "dim") for line in overall.limits)
-        left_out = {table.caption: [line.sentence for line in table.lines] for table in self._report.left_out}
-        for caption, sentences in {_FAR: overall.far_runs, **left_out}.items():
-            if sentences:
-                yield ""
-                yield page.text(f"{caption}:", "bold")
-                yield from map(page.item, sentences)
-        if self._report.footnotes:
-            yield ""
-        yield from (page.text(f"[{number}] {text}") for number, text in self._report.footnotes)
-        if overall.guide:
-            yield ""
-            yield page.text(overall.guide, "dim")
-        if overall.commands:
-            yield ""
-            yield page.text("Measured again by:", "bold")
-            yield from (page.item(f"{stack}, {label}: {command}") for label, stack, command in overall.commands)
+        for lines in (overall.limits, [f"[{number}] {text}" for number, text in self._report.footnotes],
+                      [overall.guide] if overall.guide else []):
+            yield from ("" for _ in lines[:1])
+            yield from (page.text(line, "dim") for line in lines)
 
 
 def _blocks(answer: Answer, page: Page) -> Iterator[RenderableType]:
