@@ -3,8 +3,8 @@
 The tables are for every form that people read; what they hold is the Summary's.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from runner import formatting
 from runner.analysis.summary_format import (
@@ -15,12 +15,11 @@ from runner.analysis.summary_format import (
     KernelTable,
     LargestBatch,
     OperatorTable,
-    Profile,
     Result,
 )
 from runner.report.comparisons import MOST_GROUPS, Context, Shown, cut, fitting, thousandths
 from runner.report.document import Bar, Bars, Chart, Dots, Mark
-from runner.report.tables import Column, Form, Group, Table, Texts, plain, table
+from runner.report.tables import Column, Form, Group, Table, Texts, plain, table, texts
 from runner.results.rows import Row
 from runner.study.operators import WORDS
 from runner.study.quantities import PHASES
@@ -30,6 +29,7 @@ _MOST_KERNELS = 5              # of a stack, as in mahorker's Figure 5: the top 
 _PAGE = frozenset({Form.PAGE})
 _SHORT = {"communication": "comm."}    # titles of phases that would be too wide
 _OF_EXCHANGE = "Calls of exchange overlap and wait for other workers: together they may exceed a step."
+T = TypeVar("T")
 Profiles = TypeVar("Profiles", OperatorTable, KernelTable, GraphTable, BatchTable)
 
 
@@ -91,17 +91,6 @@ def operator_charts(context: Context, tables: Sequence[OperatorTable]) -> Iterat
             yield Dots(f"Operators: {each.label}", "milliseconds a step", tuple(groups))
 
 
-class _Profiled(NamedTuple):
-    stack: str
-    profile: Profile
-
-
-_AGAIN: tuple[Column[_Profiled], ...] = (
-    Column("stack", lambda line: line.stack, forms=_PAGE),
-    Column("again", lambda line: line.profile.rerun, forms=_PAGE),
-)
-
-
 def operators(tables: Sequence[OperatorTable]) -> Iterator[Table[Any]]:
     """A line an operator, a column a stack."""
     for each in tables:
@@ -111,8 +100,8 @@ def operators(tables: Sequence[OperatorTable]) -> Iterator[Table[Any]]:
         operators = tuple(word for word in WORDS if any(word in profile.seconds for profile in profiles.values()))
         yield Table(f"Operators, in milliseconds a step, from profiled runs: {each.label}", columns,
                     (Group("", operators),), _OF_EXCHANGE, has_empty=True)
-        yield from table(f"Operators, measured again by: {each.label}", _AGAIN, {
-            "": [_Profiled(*item) for item in profiles.items() if item[1].rerun]}, is_extra=True)
+        if again := [(stack, profile.rerun) for stack, profile in profiles.items() if profile.rerun]:
+            yield plain(f"Operators, measured again by: {each.label}", ("stack", "again"), again, is_extra=True)
 
 
 def own_names(each: OperatorTable) -> Table[Texts]:
@@ -125,95 +114,69 @@ def own_names(each: OperatorTable) -> Table[Texts]:
                  is_extra=True)
 
 
-# ---- memory of places
-
-_MEMORY: tuple[Column[Result], ...] = (
-    Column("stack", lambda result: result.stack),
-    Column("together", lambda result: result.places_peak_bytes, formatting.size),
-    Column("by place", lambda result: ", ".join(f"{node} {formatting.size(peak)}"
-                                                for node, peak in result.place_peaks.items())),
-)
-
-
-def memory(compared: Sequence[Shown]) -> Iterator[Table[Result]]:
+def memory(compared: Sequence[Shown]) -> Iterator[Table[Any]]:
     """The peak memory of runs on several places, a line a stack."""
-    yield from table("Peak memory of the places", _MEMORY, {
-        shown.label: [result for result in shown.results if result.place_peaks] for shown in compared},
-        is_extra=True)
+    yield from table("Peak memory of the places", texts("stack", "together", "by place"), {
+        shown.label: [(result.stack, formatting.size(result.places_peak_bytes or 0), ", ".join(
+            f"{node} {formatting.size(peak)}" for node, peak in result.place_peaks.items()))
+            for result in shown.results if result.place_peaks] for shown in compared}, is_extra=True)
 
 
 # ---- kernels, graphs, largest batches
 
-class _Device(NamedTuple):
+class _Of(NamedTuple, Generic[T]):
+    """A stack, and what it told."""
+
     stack: str
-    time: DeviceTime
+    told: T
 
 
-class _Kernel(NamedTuple):
-    stack: str
-    name: str
-    calls: float | None
-    seconds: float
+def _lines(tables: Iterable[Any]) -> dict[str, list[_Of[Any]]]:
+    return {each.label: [_Of(*item) for item in each.stacks.items()] for each in tables}
 
 
-class _Graph(NamedTuple):
-    stack: str
-    change: GraphChange
+def _rest(*columns: Column[_Of[T]]) -> tuple[Column[_Of[T]], ...]:
+    """The columns between the stack and what measures it again."""
+    return (Column("stack", lambda line: line.stack), *columns,
+            Column("again", lambda line: line.told.rerun, forms=_PAGE))   # type: ignore[attr-defined]
 
 
-class _Batch(NamedTuple):
-    stack: str
-    batch: LargestBatch
-
-
-_KERNELS: tuple[Column[_Device], ...] = (
-    Column("stack", lambda line: line.stack),
-    Column("kernels", lambda line: line.time.kernel_seconds, thousandths, _PAGE),
-    Column("copies", lambda line: line.time.copy_seconds, thousandths, _PAGE),
-    Column("both at once", lambda line: line.time.overlap_seconds, thousandths, _PAGE),
-    Column("gaps", lambda line: line.time.gap_seconds, thousandths, _PAGE),
-    Column("in kernels", lambda line: line.time.kernels, formatting.share),
-    Column("in copies", lambda line: line.time.copies, formatting.share),
-    Column("in gaps", lambda line: line.time.gaps, formatting.share),
-    Column("launching", lambda line: line.time.launches, formatting.share),
-    Column("kernels a step", lambda line: line.time.kernels_a_step, "{:,.0f}".format),
-    Column("again", lambda line: line.time.rerun, forms=_PAGE),
-)
-_LONGEST_KERNELS: tuple[Column[_Kernel], ...] = (
-    Column("stack", lambda line: line.stack, forms=_PAGE),
-    Column("kernel", lambda line: line.name, forms=_PAGE),
-    Column("calls a step", lambda line: line.calls, "{:,.0f}".format, _PAGE),
-    Column("ms a step", lambda line: line.seconds, thousandths, _PAGE),
-)
-_GRAPHS: tuple[Column[_Graph], ...] = (
-    Column("stack", lambda line: line.stack),
-    Column("before", lambda line: line.change.nodes_before, "{:,}".format),
-    Column("after", lambda line: line.change.nodes_after, "{:,}".format),
-    Column("removed", lambda line: line.change.removed_share, formatting.share),
-    *(Column(title, lambda line, kind=kind: line.change.removed.get(kind), "{:,}".format)  # type: ignore[misc]
-      for kind, title in (("expensive", "expensive"), ("cheap", "cheap"), ("noop", "no-op"))),
-    Column("again", lambda line: line.change.rerun, forms=_PAGE),
-)
-_BATCHES: tuple[Column[_Batch], ...] = (
-    Column("stack", lambda line: line.stack),
-    Column("largest", lambda line: line.batch.largest, "{:,}".format),
-    Column("out of memory", lambda line: line.batch.smallest_oom or "not met", lambda batch: (
-        batch if isinstance(batch, str) else f"{batch:,}")),
-    Column("limit", lambda line: formatting.size(line.batch.limit_bytes) if line.batch.limit_bytes else "the GPU's"),
-    Column("tried", lambda line: ", ".join(f"{each.batch:,} {each.ending}" for each in line.batch.tried), forms=_PAGE),
-    Column("again", lambda line: line.batch.rerun, forms=_PAGE),
-)
+_KERNELS: tuple[Column[_Of[DeviceTime]], ...] = _rest(
+    Column("kernels", lambda line: line.told.kernel_seconds, thousandths, _PAGE),
+    Column("copies", lambda line: line.told.copy_seconds, thousandths, _PAGE),
+    Column("both at once", lambda line: line.told.overlap_seconds, thousandths, _PAGE),
+    Column("gaps", lambda line: line.told.gap_seconds, thousandths, _PAGE),
+    Column("in kernels", lambda line: line.told.kernels, formatting.share),
+    Column("in copies", lambda line: line.told.copies, formatting.share),
+    Column("in gaps", lambda line: line.told.gaps, formatting.share),
+    Column("launching", lambda line: line.told.launches, formatting.share),
+    Column("kernels a step", lambda line: line.told.kernels_a_step, "{:,.0f}".format))
+_GRAPHS: tuple[Column[_Of[GraphChange]], ...] = _rest(
+    Column("before", lambda line: line.told.nodes_before, "{:,}".format),
+    Column("after", lambda line: line.told.nodes_after, "{:,}".format),
+    Column("removed", lambda line: line.told.removed_share, formatting.share),
+    *(Column(title, lambda line, kind=kind: line.told.removed.get(kind), "{:,}".format)  # type: ignore[misc]
+      for kind, title in (("expensive", "expensive"), ("cheap", "cheap"), ("noop", "no-op"))))
+_BATCHES: tuple[Column[_Of[LargestBatch]], ...] = _rest(
+    Column("largest", lambda line: line.told.largest, "{:,}".format),
+    Column("out of memory", lambda line: f"{line.told.smallest_oom:,}" if line.told.smallest_oom else "not met"),
+    Column("limit", lambda line: formatting.size(line.told.limit_bytes) if line.told.limit_bytes else "the GPU's"),
+    Column("tried", lambda line: ", ".join(f"{each.batch:,} {each.ending}" for each in line.told.tried), forms=_PAGE))
 
 
 def kernels(tables: Sequence[KernelTable]) -> Iterator[Table[Any]]:
     """Where the device's time goes: shares of it, and on the page milliseconds of a step and the longest kernels."""
-    groups = {each.label: [_Device(*item) for item in each.stacks.items()] for each in tables}
-    sources = [f"{line.stack}: {line.time.source}." for lines in groups.values() for line in lines if line.time.source]
+    groups = _lines(tables)
+    sources = [f"{line.stack}: {line.told.source}." for lines in groups.values() for line in lines if line.told.source]
     note = "Times in milliseconds a step, and shares of the device's time."
     yield from table("Where the device's time goes, from profiled runs", _KERNELS, groups,
                      " ".join([note, *dict.fromkeys(sources)]))
-    yield from table("The kernels that take longest, in the first run", _LONGEST_KERNELS,
-                     {label: list(_longest(lines)) for label, lines in groups.items()}, is_extra=True)
+    yield from table("The kernels that take longest, in the first run",
+                     texts("stack", "kernel", "calls a step", "ms a step"), {
+                         label: [(stack, name, f"{time.top_calls[name]:,.0f}" if name in time.top_calls else "",
+                                  thousandths(seconds))
+                                 for stack, time in lines for name, seconds in time.top.items()]
+                         for label, lines in groups.items()}, is_extra=True)
 
 
 def kernel_charts(tables: Sequence[KernelTable]) -> Iterator[Chart]:
@@ -228,25 +191,13 @@ def kernel_charts(tables: Sequence[KernelTable]) -> Iterator[Chart]:
         yield Dots("The longest kernels, of the GPU's time" + cut(len(kept), len(groups)), "%", kept, is_bars=True)
 
 
-def _longest(lines: Sequence[_Device]) -> Iterator[_Kernel]:
-    for stack, time in lines:
-        yield from (_Kernel(stack, name, time.top_calls.get(name), seconds) for name, seconds in time.top.items())
-
-
 def graphs(tables: Sequence[GraphTable]) -> Iterator[Table[Any]]:
     """Nodes before and after, and what those did that went."""
-    yield from table("Nodes of the graph", _GRAPHS, _lines(tables, _Graph),
+    yield from table("Nodes of the graph", _GRAPHS, _lines(tables),
                      "Removed: net of nodes that were added; then those that went, by what they did.")
 
 
 def largest_batches(tables: Sequence[BatchTable]) -> Iterator[Table[Any]]:
     """The largest batch that trains."""
-    yield from table("The largest batch that trains", _BATCHES, _lines(tables, _Batch),
+    yield from table("The largest batch that trains", _BATCHES, _lines(tables),
                      "Each batch was tried in a fresh process; the least of the runs.")
-
-
-L = TypeVar("L", _Graph, _Batch)
-
-
-def _lines(tables: Sequence[GraphTable] | Sequence[BatchTable], line: type[L]) -> Mapping[str, list[L]]:
-    return {each.label: [line(stack, value) for stack, value in each.stacks.items()] for each in tables}  # type: ignore[arg-type]

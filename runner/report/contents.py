@@ -1,10 +1,10 @@
 """A Summary and its measurements to a Report: what it says, in which order. Pure."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from runner import formatting
-from runner.analysis.summary_format import ClaimNumber, JudgedClaim, PaperClaim, Summary
+from runner.analysis.summary_format import JudgedClaim, PaperClaim, Summary
 from runner.report import breakdown, columns, environment, lanes, left_out, rates
 from runner.report.answer import answer, flagged
 from runner.report.claims import claim_text, published
@@ -12,7 +12,7 @@ from runner.report.comparisons import Context, Shown
 from runner.report.deviations import deviations, is_published
 from runner.report.document import Answer, Overall, Report, Section
 from runner.report.sections import sections
-from runner.report.tables import Column, Form, Table, plain, table
+from runner.report.tables import Column, Form, Table, plain, table, texts
 from runner.results.rows import Measurements
 from runner.results.values import recorded
 from runner.study import claims
@@ -111,21 +111,7 @@ def _on_a_cpu(summary: Summary) -> Iterator[str]:
 
 # ---- claims
 
-class _Number(NamedTuple):
-    claim: JudgedClaim
-    number: ClaimNumber
-
-
 _PAGE, _SCREEN = frozenset({Form.PAGE}), frozenset({Form.SCREEN})
-_NUMBERS: tuple[Column[_Number], ...] = (
-    Column("of", lambda line: line.number.what),
-    Column("case", lambda line: ", ".join(f"{name} {value}" for name, value in line.number.case.items())),
-    Column("here", lambda line: claim_text.amount(line.claim, line.number.value, line.number.interval)),
-    Column("rounds", lambda line: line.number.rounds),
-    Column("allowed", lambda line: claim_text.allowed(line.number)),
-    Column("verdict", lambda line: claim_text.said(
-        line.number.verdict, f": {line.number.reason}" if line.number.reason else "")),
-)
 
 
 def _claims(summary: Summary) -> Iterator[Table[Any]]:
@@ -160,9 +146,12 @@ def _tally(verdicts: Sequence[claims.Verdict], with_none: bool = False) -> str:
 
 def _numbers(claims: Sequence[JudgedClaim]) -> Iterator[Table[Any]]:
     """The numbers of all claims, and the cells that they miss."""
-    yield from table("The claims' numbers", _NUMBERS, {
-        f"{claim.id}: {claim.text}": [_Number(claim, number) for number in claim.numbers] for claim in claims},
-        is_extra=True)
+    yield from table("The claims' numbers", texts("of", "case", "here", "rounds", "allowed", "verdict"), {
+        f"{claim.id}: {claim.text}": [(
+            number.what, ", ".join(f"{name} {value}" for name, value in number.case.items()),
+            claim_text.amount(claim, number.value, number.interval), str(number.rounds), claim_text.allowed(number),
+            claim_text.said(number.verdict, f": {number.reason}" if number.reason else ""))
+            for number in claim.numbers] for claim in claims}, is_extra=True)
     missing = tuple((claim.id, why) for claim in claims for why in claim.missing)
     if missing:
         yield plain("What claims miss", ("claim", "cell and reason"), missing, is_extra=True)

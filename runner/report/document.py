@@ -1,7 +1,9 @@
 """The parts of a report in every form: plain values that its writers escape. Pure."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from runner.formatting import Ends
 from runner.report.tables import Table
 
 
@@ -34,6 +36,13 @@ class Curve(NamedTuple):
     y: tuple[float, ...]
     low: tuple[float, ...] = ()
     high: tuple[float, ...] = ()
+
+    @classmethod
+    def of(cls, name: str, series: int, points: Sequence[tuple[float, float, Ends | None]]) -> "Curve":
+        """The curve of points (x, y, interval), with a band where all have an interval."""
+        ends = [end for *_, end in points if end]
+        band = ([each.low for each in ends], [each.high for each in ends]) if len(ends) == len(points) else ((), ())
+        return cls(name, series, tuple(x for x, *_ in points), tuple(y for _, y, _ in points), *map(tuple, band))
 
 
 class Dots(NamedTuple):

@@ -8,7 +8,7 @@ from runner import formatting
 from runner.analysis import summary_format
 from runner.analysis.flags import Flag
 from runner.analysis.summary_format import Machine, Summary
-from runner.report.tables import Column, Table, plain, table
+from runner.report.tables import Table, Texts, plain, table, texts
 from runner.results.rows import Measurements
 from runner.results.values import recorded
 from workloads.spec import frameworks
@@ -35,23 +35,20 @@ def of_own(summary: Summary) -> str:
                      for column in summary.columns if column.stack in own and frameworks.is_known(column.framework))
 
 
-_STACKS: tuple[Column[summary_format.Column], ...] = (
-    Column("stack", lambda stack: stack.stack),
-    Column("framework", lambda stack: stack.framework),
-    Column("version", lambda stack: stack.version),
-    Column("Python", lambda stack: stack.python),
-    Column("threads", lambda stack: stack.threads),
-    Column("oneDNN", lambda stack: stack.onednn, lambda is_on: "on" if is_on else "off"),
-    Column("isolation", lambda stack: stack.isolation),
-    Column("base", lambda stack: (stack.base or "") + (
-        " (not the stack's own)" if stack.base_is_default is False else "")),
-    Column("image", lambda stack: (stack.image or "")[:_DIGEST_LETTERS]),
-)
+_STACKS = texts("stack", "framework", "version", "Python", "threads", "oneDNN", "isolation", "base", "image")
+
+
+def _stack(stack: summary_format.Column) -> Texts:
+    onednn = None if stack.onednn is None else "on" if stack.onednn else "off"
+    base = f"{stack.base or ''} (not the stack's own)" if stack.base_is_default is False else stack.base
+    shown = (stack.stack, stack.framework, stack.version, stack.python, stack.threads, onednn, stack.isolation, base,
+             (stack.image or "")[:_DIGEST_LETTERS])
+    return tuple("" if value is None else str(value) for value in shown)
 
 
 def tables(summary: Summary, measured: Measurements) -> Iterator[Table[Any]]:
     """The stacks, the data, and every fact that each stack reported of itself."""
-    yield from table("Stacks", _STACKS, {"": summary.columns})
+    yield from table("Stacks", _STACKS, {"": [_stack(stack) for stack in summary.columns]})
     hardware = tuple(_facts({name: value for what in ("hardware", "harness")
                              for name, value in recorded(measured.session, what).items()}))
     if hardware:

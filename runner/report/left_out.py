@@ -1,24 +1,18 @@
 """Failed runs, skipped cells, and runs far from the others, alike ones in one line. Pure."""
 
 from collections.abc import Callable, Sequence
-from operator import itemgetter
 from typing import Any
 
 from runner import formatting
 from runner.analysis.summary_format import Comparison, Failure, Skip
-from runner.report.tables import READ, Column, Form, Table, Texts, table
+from runner.report.tables import Table, table, texts
 
 _LONGEST_MESSAGE = 300         # of a failed run; all of it stands in events.jsonl
 
 
-def _columns(titles: str, on_page_alone: str) -> list[Column[Texts]]:
-    return [Column(title, itemgetter(index), forms=frozenset({Form.PAGE}) if title == on_page_alone else READ)
-            for index, title in enumerate(titles.split(", "))]
-
-
-_FAILED = _columns("stack, what, ended, rounds, message, what it wrote", "what it wrote")
-_SKIPPED = _columns("experiment, stack, cells, reason", "experiment")
-_FAR = _columns("stack, what, rounds", "")
+_FAILED = texts("stack", "what", "ended", "rounds", "message", "what it wrote", on_page_alone="what it wrote")
+_SKIPPED = texts("experiment", "stack", "cells", "reason", on_page_alone="experiment")
+_FAR = texts("stack", "what", "rounds")
 
 
 def failed(failures: Sequence[Failure], session_of: Callable[[str], str]) -> list[Table[Any]]:

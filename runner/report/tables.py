@@ -132,8 +132,13 @@ def table(caption: str, columns: Sequence[Column[T]], groups: Mapping[str, Seque
 def plain(caption: str, titles: Sequence[str], lines: Iterable[Texts], note: str = "", is_extra: bool = False,
           ) -> Table[Texts]:
     """A table of texts without groups, with all of its columns."""
-    columns = tuple(Column[Texts](title, itemgetter(index)) for index, title in enumerate(titles))
-    return Table(caption, columns, (Group("", tuple(lines)),), note, is_extra, has_empty=True)
+    return Table(caption, texts(*titles), (Group("", tuple(lines)),), note, is_extra, has_empty=True)
+
+
+def texts(*titles: str, on_page_alone: str = "") -> tuple[Column[Texts], ...]:
+    """Columns of lines that are texts."""
+    return tuple(Column(title, itemgetter(index), forms=frozenset({Form.PAGE}) if title == on_page_alone else READ)
+                 for index, title in enumerate(titles))
 
 
 def with_any(groups: Iterable[Group[T]], columns: Sequence[Column[T]]) -> dict[str, list[T]]:

@@ -1,6 +1,6 @@
 """A report on a terminal: its tables where they are asked for, and at the end the answer."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -28,26 +28,19 @@ class ReportView(View):
 
     def parts(self, page: Page) -> Iterable[RenderableType]:
         """The tables, then the answer; a session that compares nothing has tables alone to show."""
-        answer = self._report.answer
+        answer, own_stacks = self._report.answer, self._report.overall.own_stacks
         if answer is None or self._is_detailed or not answer.blocks:
-            yield from self._details(page)
+            yield from _details(self._report, page)
             yield ""
         if answer is not None:
-            yield from self._head(answer, page)
+            yield page.text("Which is faster here?   " + "   ".join(answer.facts), "bold")
+            yield from (page.text(each) for each in [own_stacks] if each)
             yield from _blocks(answer, page)
+            yield from ("" for _ in range(page.width >= _NARROW))
             yield from self._trust(answer, page)
             yield from self._next(answer, page)
 
-    # ---- the answer
-
-    def _head(self, answer: Answer, page: Page) -> Iterator[RenderableType]:
-        yield page.text("Which is faster here?   " + "   ".join(answer.facts), "bold")
-        if self._report.overall.own_stacks:
-            yield page.text(self._report.overall.own_stacks)
-
     def _trust(self, answer: Answer, page: Page) -> Iterator[RenderableType]:
-        if page.width >= _NARROW:
-            yield ""
         if not answer.is_complete:
             yield page.text("NOT COMPLETE: the session has not run to its end. The same command resumes it.",
                             "bold yellow")
@@ -56,8 +49,7 @@ class ReportView(View):
         models, turns, _, _, *files = answer.trust
         more = len(answer.notes) - _MOST_NOTES
         notes = [*answer.notes[:_MOST_NOTES], *([f"{more} more"] if more > 0 else [])]
-        said = [f"{models.name}: {models.text}.", f"{turns.name}: {turns.text}.",
-                *(f"{each.name}: {each.text}." for each in files),
+        said = [*(f"{each.name}: {each.text}." for each in (models, turns, *files)),
                 *([f"Failed: {formatting.count(answer.failed, 'run')}."] if answer.failed else []),
                 *([f"Left out: {formatting.count(answer.left_out, 'cell')}."] if answer.left_out else []),
                 *([f"Notes: {'; '.join(notes)}."] if notes else [])]
@@ -69,34 +61,6 @@ class ReportView(View):
                  *([] if self._is_detailed else [f"All tables: {command} --details"]),
                  *(f"Next: {hint}" for hint in answer.hints)]
         yield from (page.text(line, "dim") for line in _packed(items, page.width))
-
-    # ---- the tables
-
-    def _details(self, page: Page) -> Iterator[RenderableType]:
-        overall = self._report.overall
-        yield page.text(f"{self._report.name}: {self._report.title}", "bold")
-        yield page.text(f"measured on {self._report.machine}")
-        for table in (*self._report.claims, *overall.details, *self._report.left_out):
-            yield from _table(table, page)
-        for lines in (overall.limits, [f"[{number}] {text}" for number, text in self._report.footnotes],
-                      [overall.guide] if overall.guide else []):
-            yield from ("" for _ in lines[:1])
-            yield from (page.text(line, "dim") for line in lines)
-
-
-def _blocks(answer: Answer, page: Page) -> Iterator[RenderableType]:
-    """A heading and a line a stack for each comparison, below the titles of the columns."""
-    rows = [_texts(standing, page) for block in answer.blocks for standing in block.standings]
-    if not rows:
-        return
-    layout = _Layout(rows, page.width)
-    yield layout.titles(answer.baseline, page)
-    for block in answer.blocks:
-        yield page.text(f"{block.heading}: {block.unit}" if layout.has_rates else block.heading, "bold")
-        most = max((standing.rate or 0.0 for standing in block.standings), default=0.0)
-        for standing in block.standings:
-            share = (standing.rate or 0.0) / most if most else 0.0
-            yield layout.row(_texts(standing, page), share, _style(standing), page)
 
 
 def _packed(items: Iterable[str], width: int) -> Iterator[str]:
@@ -111,6 +75,37 @@ def _packed(items: Iterable[str], width: int) -> Iterator[str]:
     yield line
 
 
+def _blocks(answer: Answer, page: Page) -> Iterator[RenderableType]:
+    """A heading and a line a stack for each comparison, below the title of the ratios.
+
+    Bars take what room is left, and where there is none rates go, too.
+    """
+    texts = {standing: _texts(standing, page) for block in answer.blocks for standing in block.standings}
+    if not texts:
+        return
+    name, rate, ratio, ends, word = (max(map(len, column)) for column in zip(*texts.values(), strict=True))
+    room = page.width - (name + rate + ratio + ends + word) - 2 * 5
+    gap, indent = ("  ", "  ") if room >= 0 else (" ", "")
+    bar = min(room - 2, _LONGEST_BAR) if room - 2 >= _LEAST_BAR else 0
+    widths = (name, rate if room >= 0 else 0, bar, ratio, ends, word)
+    title = page.text(f"times {answer.baseline}", "dim")
+    place = len(indent) + sum(width + len(gap) for width in widths[:3] if width)
+    yield Text(" " * max(0, min(place, page.width - len(title.plain)))).append_text(title)
+    for block in answer.blocks:
+        yield page.text(f"{block.heading}: {block.unit}" if room >= 0 else block.heading, "bold")
+        most = max((standing.rate or 0.0 for standing in block.standings), default=0.0) or 1.0
+        for standing in block.standings:
+            drawn = page.text("━" * round((standing.rate or 0.0) / most * bar)).plain
+            cells = (*texts[standing][:2], drawn, *texts[standing][2:])
+            style, fastest = _style(standing), _FASTEST if standing.is_fastest else ""
+            line = Text(gap).join(
+                Text(cell.rjust(width) if index == 1 else cell.ljust(width), of_cell)
+                for index, (cell, width, of_cell) in enumerate(zip(
+                    cells, widths, (fastest, "", fastest or "dim", "", "", style), strict=True)) if width)
+            line.rstrip()
+            yield Text(indent).append_text(line)
+
+
 def _texts(standing: Standing, page: Page) -> tuple[str, ...]:
     """Name, rate, ratio, interval and word, harmless."""
     rate = "" if standing.rate is None else formatting.number(standing.rate)
@@ -122,44 +117,16 @@ def _style(standing: Standing) -> str:
     return _FASTEST if standing.is_fastest else _STYLES.get(standing.word, "")
 
 
-class _Layout:
-    """How wide the columns of the answer are: bars take what is left, and where there is no room rates go, too."""
-
-    def __init__(self, rows: Sequence[tuple[str, ...]], width: int) -> None:
-        self._widths = [max(map(len, texts)) for texts in zip(*rows, strict=True)]
-        self._indent, self._gap = "  ", "  "
-        room = width - len(self._indent) - sum(self._widths) - len(self._gap) * (len(self._widths) - 1)
-        self._bar = min(room - len(self._gap), _LONGEST_BAR)
-        self.has_rates = room >= 0
-        if self._bar < _LEAST_BAR:
-            self._bar = 0
-        if not self.has_rates:
-            self._indent, self._gap = "", " "
-
-    def titles(self, baseline: str, page: Page) -> Text:
-        """Over the ratios what they are to."""
-        name, rate, *_ = self._widths
-        before = len(self._indent) + name + (len(self._gap) + rate if self.has_rates else 0) + len(self._gap)
-        before += self._bar + len(self._gap) if self._bar else 0
-        title = page.text(f"times {baseline}", "dim")
-        return Text(" " * max(0, min(before, page.width - len(title.plain)))).append_text(title)
-
-    def row(self, texts: Sequence[str], share: float, style: str, page: Page) -> Text:
-        """A stack's line; its bar is as long as its share of the fastest one's rate."""
-        name, rate, ratio, ends, word = texts
-        name_width, rate_width, ratio_width, ends_width, _ = self._widths
-        cells = [(name.ljust(name_width), style if style == _FASTEST else "")]
-        if self.has_rates:
-            cells.append((rate.rjust(rate_width), ""))
-        if self._bar:
-            bar = page.text("━" * round(share * self._bar)).plain
-            cells.append((bar.ljust(self._bar), "dim" if style != _FASTEST else style))
-        cells += [(ratio.ljust(ratio_width), ""), (ends.ljust(ends_width), ""), (word, style)]
-        line = Text(self._indent)
-        for index, (text, of_text) in enumerate(cells):
-            line.append(self._gap if index else "").append(text, of_text or None)
-        line.rstrip()
-        return line
+def _details(report: Report, page: Page) -> Iterator[RenderableType]:
+    """All tables, then the notes and how to read them."""
+    yield page.text(f"{report.name}: {report.title}", "bold")
+    yield page.text(f"measured on {report.machine}")
+    for table in (*report.claims, *report.overall.details, *report.left_out):
+        yield from _table(table, page)
+    for lines in (report.overall.limits, [f"[{number}] {text}" for number, text in report.footnotes],
+                  [report.overall.guide] if report.overall.guide else []):
+        yield from ("" for _ in lines[:1])
+        yield from (page.text(line, "dim") for line in lines)
 
 
 def _table(table: Table[Any], page: Page) -> Iterator[RenderableType]:

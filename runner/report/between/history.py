@@ -1,12 +1,12 @@
 """The history of many sessions as a Report: a chart and a table a comparison, the steps first. Pure."""
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 from runner import __version__, formatting
-from runner.analysis.between.over_time import Course, History, Point, Step
+from runner.analysis.between.over_time import Course, History, Step
+from runner.analysis.stats import Ratio
 from runner.report.document import Curve, Curves, Report, Section
-from runner.report.tables import Column, Group, Table
+from runner.report.tables import Group, Table, Texts, texts
 
 _LISTED = 6                    # differences of a step; more are counted
 _READING = ("Ratios are to the baseline of the same session and rounds, geometric means; brackets allow for all "
@@ -38,11 +38,12 @@ def _in_short(history: History) -> Iterator[str]:
         yield (f"No step: {formatting.count(history.neighbours, 'ratio')} of neighbouring sessions, all within their "
                "noise." if history.neighbours else "No two sessions have a ratio in common: nothing can have moved.")
     for course, step in steps:
-        yield f"{course.stack}, {course.label}: {_change(step)} from {step.before} to {step.after}; {_around(step)}"
+        yield (f"{course.stack}, {course.label}: {_ratio(step.change)} from {step.before} to {step.after}; "
+               f"{_around(step)}")
 
 
-def _change(step: Step) -> str:
-    return "-" if step.change.value is None else formatting.ratio(step.change.value, step.change.interval)
+def _ratio(ratio: Ratio) -> str:
+    return "-" if ratio.value is None else formatting.ratio(ratio.value, ratio.interval)
 
 
 def _around(step: Step) -> str:
@@ -63,36 +64,17 @@ def _section(label: str, courses: Sequence[Course], history: History) -> Section
 
 
 def _curve(course: Course, series: int, numbers: dict[str, float]) -> Curve:
-    points = [point for point in course.points if point.ratio.value is not None]
-    ends = [point.ratio.interval for point in points]
-    has_all = all(ends)
-    return Curve(course.stack, series, tuple(numbers[point.session] for point in points),
-                 tuple(point.ratio.value or 0.0 for point in points),
-                 tuple(each.low for each in ends if each) if has_all else (),
-                 tuple(each.high for each in ends if each) if has_all else ())
+    return Curve.of(course.stack, series, [(numbers[point.session], point.ratio.value, point.ratio.interval)
+                                           for point in course.points if point.ratio.value is not None])
 
 
-class _Line(NamedTuple):
-    point: Point
-    step: Step | None            # that led to it
-
-
-def _table(label: str, courses: Sequence[Course]) -> Table[_Line]:
-    columns: tuple[Column[_Line], ...] = (
-        Column("session", lambda line: line.point.session),
-        Column("began", lambda line: line.point.began),
-        Column("samples/s", lambda line: line.point.rate, formatting.number),
-        Column(f"to {courses[0].baseline}", lambda line: _ratio(line.point)),
-        Column("step", lambda line: _change(line.step) if line.step else ""),
-    )
-    return Table(label, columns, tuple(Group(course.stack, tuple(_lines(course))) for course in courses),
+def _table(label: str, courses: Sequence[Course]) -> Table[Texts]:
+    titles = texts("session", "began", "samples/s", f"to {courses[0].baseline}", "step")
+    return Table(label, titles, tuple(Group(course.stack, tuple(_lines(course))) for course in courses),
                  has_empty=True)
 
 
-def _ratio(point: Point) -> str:
-    return "-" if point.ratio.value is None else formatting.ratio(point.ratio.value, point.ratio.interval)
-
-
-def _lines(course: Course) -> Iterator[_Line]:
-    steps = {step.after: step for step in course.steps}
-    return (_Line(point, steps.get(point.session)) for point in course.points)
+def _lines(course: Course) -> Iterator[Texts]:
+    steps = {step.after: _ratio(step.change) for step in course.steps}
+    return ((point.session, point.began, formatting.number(point.rate), _ratio(point.ratio),
+             steps.get(point.session, "")) for point in course.points)

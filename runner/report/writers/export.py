@@ -8,6 +8,7 @@ import csv
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -101,20 +102,10 @@ def to_parquet(measured: Measurements, path: Path) -> int:
     count = 0
     try:
         with parquet.ParquetWriter(path, schema) as writer:
-            for batch in _batches(rows(measured)):
+            samples = rows(measured)
+            while batch := list(islice(samples, _BATCH)):
                 writer.write_table(pyarrow.Table.from_pylist(batch, schema))
                 count += len(batch)
     except OSError as error:
         raise InputError(f"{path}: {error.strerror or error}; choose another file") from error
     return count
-
-
-def _batches(rows: Iterator[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
-    batch: list[dict[str, Any]] = []
-    for row in rows:
-        batch.append(row)
-        if len(batch) == _BATCH:
-            yield batch
-            batch = []
-    if batch:
-        yield batch
