@@ -256,8 +256,9 @@ def _estimates(request: jobs.Request) -> tuple[dict[str, Plan], dict[str, float]
 def _plan_every(request: jobs.Request, output: Output) -> None:
     """A line a published study."""
     plans, seconds = _estimates(request)
-    rows = [{"study": name, "cells": len(each.cells), "runs": len(each.cells) * each.rounds,
-             "skipped": len(each.skipped), "estimate_seconds": seconds[name]} for name, each in plans.items()]
+    rows: list[dict[str, Any]] = [
+        {"study": name, "cells": len(each.cells), "runs": len(each.cells) * each.rounds, "skipped": len(each.skipped),
+         "estimate_seconds": seconds[name]} for name, each in plans.items()]
     output.rows(rows, [[{**{name: value for name, value in row.items() if name != "estimate_seconds"},
                          "about": formatting.seconds(row["estimate_seconds"])} for row in rows],
                        f"in all about {formatting.seconds(sum(seconds.values()))}"])

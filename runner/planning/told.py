@@ -23,8 +23,12 @@ def parts(record: Mapping[str, Any], seconds: float) -> list[str | list[dict[str
     table = [{"experiment": experiment, "cell": label, "stacks": ", ".join(names)}
              for (experiment, label), names in stacks.items()]
     reasons = formatting.by_reason([(cell.stack, compared[cell].label, item["reason"]) for item, cell in skipped])
-    return [many if cells else "Nothing of it can run here.", *budget.told(record), *(["", table] if table else []),
-            *(["", "Skipped:"] if skipped else []), *(f"  {line}" for line in reasons)]
+    parts: list[str | list[dict[str, str]]] = [many if cells else "Nothing of it can run here.", *budget.told(record)]
+    if table:
+        parts += ["", table]
+    if skipped:
+        parts += ["", "Skipped:", *(f"  {line}" for line in reasons)]
+    return parts
 
 
 def rows(record: Mapping[str, Any]) -> list[dict[str, Any]]:

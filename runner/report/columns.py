@@ -4,7 +4,7 @@ All values are read from the Summary, so that no two forms can say different num
 shows a new one.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from runner import formatting
@@ -55,7 +55,8 @@ def commands(summary: Summary) -> Iterator[tuple[str, str, str]]:
     """(stack, label, command that measures it again) of every result and profile."""
     for comparison in summary.comparisons:
         yield from ((each.stack, comparison.label, each.rerun) for each in comparison.results if each.rerun)
-    for table in (*summary.operators, *summary.kernels, *summary.graphs, *summary.largest_batches):
+    profiled: Iterable[Any] = (*summary.operators, *summary.kernels, *summary.graphs, *summary.largest_batches)
+    for table in profiled:
         yield from ((stack, table.label, each.rerun) for stack, each in table.stacks.items() if each.rerun)
 
 

@@ -135,7 +135,7 @@ def plain(caption: str, titles: Sequence[str], lines: Iterable[Texts], note: str
     return Table(caption, texts(*titles), (Group("", tuple(lines)),), note, is_extra, has_empty=True)
 
 
-def texts(*titles: str, on_page_alone: str = "") -> tuple[Column[Texts], ...]:
+def texts(*titles: str, on_page_alone: str = "") -> tuple[Column[Any], ...]:
     """Columns of lines that are texts."""
     return tuple(Column(title, itemgetter(index), forms=frozenset({Form.PAGE}) if title == on_page_alone else READ)
                  for index, title in enumerate(titles))
