@@ -35,8 +35,7 @@ COMMANDS = {
                                            "what differs now."),
     "gate": Entry("measuring", "Measure", "Is the head slower than the base? Exit code 1 where it is, by more than "
                                           "allowed, 0 where not, 3 if unclear."),
-    "report": Entry("results", "Look", "Print the summary of a session again and write its page, report.html; or "
-                                       "only one form of it."),
+    "report": Entry("results", "Look", "Print the answer of a session again and write its page, report.html."),
     "compare": Entry("results", "Look", "Compare two sessions: which ratios to the baseline moved, and what differed "
                                         "around them."),
     "history": Entry("results", "Look", "Show each cell's ratio to its baseline over all sessions, where it moved, "

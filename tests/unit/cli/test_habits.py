@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from runner import __version__, cli
+from runner import __version__, cli, paths
 from runner.cli import app, measuring, notebook
 from runner.errors import InputError
 from runner.measuring import job
@@ -145,7 +145,9 @@ scale.quick = { steps = 10 }
 """
 
 
-def test_a_study_without_a_scale_is_planned_at_the_largest_that_takes_no_hour_here(tmp_path: Path) -> None:
+def test_a_study_without_a_scale_is_planned_at_the_largest_that_takes_no_hour_here(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(paths.OWN_STUDIES, "")
     (tmp_path / "sized.toml").write_text(SCALES)
     for name in ("sized", tmp_path / "sized.toml"):
         answer = answered("plan", name, "--studies", tmp_path, "--launcher", "venv")

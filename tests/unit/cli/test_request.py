@@ -5,7 +5,8 @@ from pathlib import Path
 import typer
 from typer.testing import CliRunner
 
-from runner.cli.request import Form, Going, Settled, options
+from runner.cli.options import options
+from runner.cli.request import Form, Going, Settled
 from runner.measuring.job import Request
 from runner.planning.plan import Wishes
 

@@ -27,7 +27,7 @@ def kept(folder: Path, *runs: tuple[Cell, str, str]) -> None:
 
 
 def state(results: Path) -> Experiment:
-    experiment, = experiments([planned()], endings(results), NOW)
+    experiment, = experiments([planned()], endings(results), NOW.__getitem__)
     return experiment
 
 
