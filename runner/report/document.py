@@ -38,11 +38,13 @@ class Curve(NamedTuple):
     high: tuple[float, ...] = ()
 
     @classmethod
-    def of(cls, name: str, series: int, points: Sequence[tuple[float, float, Ends | None]]) -> "Curve":
-        """The curve of points (x, y, interval), with a band where all have an interval."""
+    def of(cls, name: str, series: int, points: Sequence[tuple[float, float, Ends | None]], scale: float = 1.0
+           ) -> "Curve":
+        """The curve of points (x, y, interval), y times the scale, with a band where all have an interval."""
         ends = [end for *_, end in points if end]
-        band = ([each.low for each in ends], [each.high for each in ends]) if len(ends) == len(points) else ((), ())
-        return cls(name, series, tuple(x for x, *_ in points), tuple(y for _, y, _ in points), *map(tuple, band))
+        band = [(end.low * scale, end.high * scale) for end in ends] if len(ends) == len(points) else []
+        return cls(name, series, tuple(x for x, *_ in points), tuple(y * scale for _, y, _ in points),
+                   tuple(low for low, _ in band), tuple(high for _, high in band))
 
 
 class Dots(NamedTuple):

@@ -211,16 +211,10 @@ def _mean_curve(panel: Sequence[_Point], name: str, figure: _Figure, sign: int) 
 
 def _curves(panel: Sequence[_Point], field: str, signs: Mapping[str, int], scale: float = 1.0) -> tuple[Curve, ...]:
     """A curve a name, with a band where each value has an interval."""
-    curves = []
-    for name in dict.fromkeys(point.name for point in panel):
-        own = sorted((point for point in panel if point.name == name), key=lambda point: getattr(point.cell, field))
-        bands = [point.interval for point in own if point.interval]
-        is_banded = len(bands) == len(own)
-        curves.append(Curve(name, signs[name], tuple(float(getattr(point.cell, field)) for point in own),
-                            tuple(point.value * scale for point in own),
-                            tuple(band.low * scale for band in bands) if is_banded else (),
-                            tuple(band.high * scale for band in bands) if is_banded else ()))
-    return tuple(curves)
+    ordered = sorted(panel, key=lambda point: getattr(point.cell, field))
+    return tuple(Curve.of(name, signs[name], [(float(getattr(point.cell, field)), point.value, point.interval)
+                                              for point in ordered if point.name == name], scale)
+                 for name in dict.fromkeys(point.name for point in panel))
 
 
 def _relative(points: Sequence[_Point], figure: _Figure, baseline: str) -> Iterator[Chart]:

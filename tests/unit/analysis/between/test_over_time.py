@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from runner.analysis.between.over_time import History, over_time
-from runner.cli.results import history_
+from runner.cli import app
 from runner.datasets.choice import Data
 from runner.measuring import job, session
 from runner.results import store
@@ -64,9 +64,9 @@ def test_a_planted_step_is_found_where_it_was_planted_with_the_kernel_that_chang
 
 
 def test_the_command_says_so_and_writes_the_page(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    history_(results, None, True)
+    app(["history", str(results), "--json", "-"], standalone_mode=False)
     (course,) = json.loads(capsys.readouterr().out)["courses"]
-    history_(results, None, False)
+    app(["history", str(results)], standalone_mode=False)
 
     assert [("day2", "day3")] == [(each["before"], each["after"]) for each in course["steps"]]
     text = (results / "history.html").read_text()
