@@ -131,8 +131,8 @@ def _published(measured: Measurements) -> tuple[PublishedNumber, ...]:
         except ValueError as error:
             raise InputError(f"the plan's published numbers: {' '.join(str(error).split())}") from error
         here = ours(number, measured.rows)
-        numbers.append(PublishedNumber(**{**number.record(), "ours": here.value, "cells": here.cells,
-                                          "differs": here.differs, "stand_ins": here.stand_ins}))
+        numbers.append(PublishedNumber(**dict(number), ours=here.value, cells=here.cells, differs=here.differs,
+                                       stand_ins=dict(here.stand_ins)))
     return tuple(numbers)
 
 

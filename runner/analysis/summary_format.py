@@ -20,7 +20,7 @@ from runner.analysis import stats
 from runner.analysis.flags import Flag
 from runner.analysis.stats import Interval, Verdict
 from runner.study import claims
-from runner.study.subjects import Subject
+from runner.study.published import Published
 from workloads.spec.measures import TIMED
 from workloads.spec.turns import LEAST_TURNS
 
@@ -344,43 +344,16 @@ class BatchTable(_Table):
     stacks: dict[str, LargestBatch]
 
 
-class PublishedNumber(_Model):
+class PublishedNumber(Published):
     """A number of the study, and the same quantity here."""
 
-    id: str
-    source: str
-    text: str
-    quantity: str
-    of: Subject
-    to: Subject | None
-    """The number holds the other one's against this one's."""
-    where: dict[str, tuple[str | int | float, ...]]
-    """Cell fields and the values that it is about."""
-    value: float
-    unit: str
-    """s, bytes, W, share, %, count, samples/s or steps/s; of two subjects x (of / to), mpe ((of - to) / of) or % of it.
-    Rates are of all workers together."""
     ours: float | None
     """In the same unit; the mean over cells, of ratios the geometric mean; null without data."""
     cells: int
     """That ours is computed from."""
-    experiment: str
-    """The one that it is about; "" where all are."""
-    contradiction: str = ""
-    """Why it does not follow from the paper's other numbers; "" where nothing contradicts."""
-    steps: int = 1
-    """Of how many steps its seconds are."""
-    statistic: str = "mean"
-    """Over its cells: mean, total, greatest or difference."""
-    said: dict[str, tuple[str | int | float, ...]] = {}
-    """What of `where` the study's file says itself."""
-    paper: dict[str, tuple[str | int | float, ...]] = {}
-    """Devices and sizes of its cells at the paper's scale, by field."""
-    paper_cells: int = 0
-    """At the paper's scale, of a ratio pairs; 0: not known."""
     differs: tuple[str, ...] = ()
     """How the cells that ours is of differ from the paper's, in words."""
-    stand_ins: dict[str, str] = {}
+    stand_ins: dict[str, str] = Field(default={})
     """What ran in place of a subject's stack."""
 
 

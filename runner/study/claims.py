@@ -38,11 +38,11 @@ from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, PositiveFloat
+from pydantic import BaseModel, PositiveFloat
 
 from runner import formatting
 from runner.study.quantities import QUANTITIES, sharable
-from runner.study.subjects import Subject, Text, Value, named, selection, unknown_fields
+from runner.study.subjects import STRICT, Subject, Text, Value, named, selection, unknown_fields
 from workloads.spec.cell import FIELDS, Cell
 
 _THRESHOLDS = ("at_least", "at_most", "about", "within")
@@ -85,8 +85,7 @@ Case = tuple[Value, ...]             # a value for each of a claim's fields
 class Statement(BaseModel):
     """What a study says. A Claim adds the cases at a scale, summary_format.JudgedClaim what came of it."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False,
-                              json_schema_serialization_defaults_required=True)
+    model_config = STRICT
 
     id: Text
     text: Text

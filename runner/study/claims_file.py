@@ -74,8 +74,7 @@ def told(tables: Table, position: Position) -> tuple[Told, ...]:
 def _published(entry: Any, position: Position, grounds: Grounds) -> Published:
     position = position.entry(entry, "published")
     strict_toml.refuse_unknown(entry, _PUBLISHED_KEYS, position)
-    found = {"text": "", "to": None, **_found(entry, position, grounds)}
-    number = strict_toml.validated(Published, found, position)
+    number = strict_toml.validated(Published, _found(entry, position, grounds), position)
     position.refuse(wrong_number(number))
     if "steps" in entry and (number.unit != "s" or number.to):
         raise position.wrong('key "steps": only of a number of one subject in unit "s"')
@@ -84,8 +83,8 @@ def _published(entry: Any, position: Position, grounds: Grounds) -> Published:
     quantity = number.quantity
     is_about = selection(number.subjects, quantities.measure(quantity), there)
     cells = _of(number.experiment, (each for each in grounds.of_paper if is_about(each.cell)))
-    return number._replace(where=here, said=number.where, paper=_sizes(number.subjects, cells),
-                           paper_cells=sum(number.of.owns(cell) for cell in cells))
+    return number.model_copy(update={"where": here, "said": number.where, "paper": _sizes(number.subjects, cells),
+                                     "paper_cells": sum(number.of.owns(cell) for cell in cells)})
 
 
 def _sizes(subjects: Sequence[Subject], cells: Iterable[Cell]) -> dict[str, tuple[Any, ...]]:
@@ -93,7 +92,7 @@ def _sizes(subjects: Sequence[Subject], cells: Iterable[Cell]) -> dict[str, tupl
 
 
 MADE = ("said", "paper", "paper_cells", "cases", "fuller")       # of the study's cells: no key of its file
-_PUBLISHED_KEYS = tuple(name for name in Published._fields if name not in MADE)
+_PUBLISHED_KEYS = tuple(name for name in Published.model_fields if name not in MADE)
 _CLAIM_KEYS = tuple(name for name in Claim.model_fields if name not in MADE)
 
 

@@ -1,36 +1,50 @@
 """Published numbers: what a study printed, as data. Pure."""
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
-from pydantic import FiniteFloat, PositiveInt, TypeAdapter
+from pydantic import BaseModel, FiniteFloat, PositiveInt
 
 from runner.study import quantities
-from runner.study.subjects import Subject, Text, unknown_fields
+from runner.study.subjects import STRICT, Subject, Text, Value, unknown_fields
 
 # of ratios: their mean, the ratio of the sums, the greatest of them, the mean of how far they are from 1
 STATISTICS = ("mean", "total", "greatest", "difference")
 
 
-class Published(NamedTuple):
+class Published(BaseModel):
     """A number of a study: of one subject in its unit, or of two subjects' (quantities.RATIO_UNITS)."""
 
+    model_config = STRICT
+
     id: Text
-    source: Text                 # the table, figure or claim
-    text: str
+    source: Text
+    """The table, figure or claim, and the GPU."""
+    text: str = ""
     quantity: str
     of: Subject
-    to: Subject | None
-    where: Mapping[str, tuple[Any, ...]]     # cell fields and the values that it is about; all of them where absent
+    to: Subject | None = None
+    """The number holds the other one's against this one's."""
+    where: Mapping[str, tuple[Value, ...]]
+    """Cell fields and the values that it is about."""
     value: FiniteFloat
     unit: str
-    experiment: str = ""         # the one that it is about, "" where all are
-    contradiction: str = ""      # why it does not follow from the paper's other numbers, as arithmetic
-    steps: PositiveInt = 1       # of how many steps its seconds are: a study may print those of a whole run
-    statistic: str = "mean"      # over its cells, of STATISTICS
-    said: Mapping[str, tuple[Any, ...]] = {}      # the fields of `where` that the study's file says
-    paper: Mapping[str, tuple[Any, ...]] = {}     # sizes of its cells at the paper's scale, by field
-    paper_cells: int = 0         # how many there are at the paper's scale, of a ratio pairs; 0: not known
+    """s, bytes, W, share, %, count, samples/s or steps/s; of two subjects x (of / to), mpe ((of - to) / of) or % of it.
+    Rates are of all workers together."""
+    experiment: str = ""
+    """The one that it is about; "" where all are."""
+    contradiction: str = ""
+    """Why it does not follow from the paper's other numbers; "" where nothing contradicts."""
+    steps: PositiveInt = 1
+    """Of how many steps its seconds are."""
+    statistic: str = "mean"
+    """Over its cells: mean, total, greatest or difference."""
+    said: Mapping[str, tuple[Value, ...]] = {}
+    """What of `where` the study's file says itself."""
+    paper: Mapping[str, tuple[Value, ...]] = {}
+    """Devices and sizes of its cells at the paper's scale, by field."""
+    paper_cells: int = 0
+    """At the paper's scale, of a ratio pairs; 0: not known."""
 
     @property
     def subjects(self) -> tuple[Subject, ...]:
@@ -39,17 +53,12 @@ class Published(NamedTuple):
 
     def record(self) -> dict[str, Any]:
         """As the store keeps it."""
-        return {**self._asdict(), "of": self.of.record(), "to": self.to.record() if self.to else None,
-                **{each: {name: list(values) for name, values in getattr(self, each).items()}
-                   for each in ("where", "said", "paper")}}
-
-
-_PUBLISHED = TypeAdapter(Published)
+        return self.model_dump(mode="json")
 
 
 def from_record(record: Mapping[str, Any]) -> Published:
     """What record() made. Raises ValueError."""
-    number: Published = _PUBLISHED.validate_python(record)
+    number = Published.model_validate(record)
     if wrong := wrong_number(number) or unknown_fields(number.subjects, number.where):
         raise ValueError(wrong)
     return number

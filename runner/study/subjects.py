@@ -11,6 +11,7 @@ from workloads.spec.cell import FIELDS, Cell
 
 Value = str | int | float
 Text = Annotated[str, Field(min_length=1)]
+STRICT = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, json_schema_serialization_defaults_required=True)
 # a number of cells that differ in these is another number; other fields change how well it is known, not what it is of
 _SIZES = ("device", "nodes", "gpus", "batch", "images", "input", "epochs", "length", "hidden")
 OF_EVERY_SUBJECT = ("stack", "parallel", "measure")     # cell fields that subjects and quantity say

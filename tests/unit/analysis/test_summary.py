@@ -10,9 +10,8 @@ import pytest
 
 from runner.analysis.schema import json_schema
 from runner.analysis.summary import summarise, to_json
-from runner.analysis.summary_format import Comparison, PublishedNumber, Result, Summary
+from runner.analysis.summary_format import Comparison, Result, Summary
 from runner.errors import InputError
-from runner.study import published
 from tests import made_rows as made
 from workloads.spec.cell import Cell
 
@@ -328,8 +327,3 @@ def test_the_interval_that_is_shown_decides_the_word() -> None:
     for each in found.results[1:]:
         assert each.ratio_interval
         assert (each.ratio_interval.low > 1) is (each.verdict == "faster")
-
-
-def test_summary_json_repeats_every_field_of_a_study_s_numbers_and_adds_what_was_measured() -> None:
-    assert set(PublishedNumber.model_fields) == set(published.Published._fields) | {
-        "ours", "cells", "differs", "stand_ins"}

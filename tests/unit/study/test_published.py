@@ -79,8 +79,8 @@ unit = "x"
 
 
 def number(quantity: str = "step", to: str | None = "torch", **where: tuple[object, ...]) -> Published:
-    return Published("p", "Table 1", "", quantity, Subject("tf"), Subject(to) if to else None, where, 2.0,
-                     "x" if to else "s")
+    return Published(id="p", source="Table 1", quantity=quantity, of=Subject("tf"), to=Subject(to) if to else None,
+                     where=where, value=2.0, unit="x" if to else "s")
 
 
 def rows(*records: object) -> tuple[object, ...]:

@@ -101,7 +101,8 @@ def test_a_phase_s_share_is_of_the_step_and_a_share_is_one_already() -> None:
 # ---- beside a published number, in its unit
 
 def number(unit: str, quantity: str = "step", to: Subject | None = None) -> Published:
-    return Published("p", "Table 1", "", quantity, Subject("tf"), to, {}, 1.0, unit)
+    return Published(id="p", source="Table 1", quantity=quantity, of=Subject("tf"), to=to, where={}, value=1.0,
+                     unit=unit)
 
 
 @pytest.mark.parametrize(("unit", "expected"), [("s", 0.5), ("samples/s", 80.0), ("steps/s", 2.0)])
@@ -132,14 +133,14 @@ def test_a_ratio_over_cells_is_the_paper_s_statistic(statistic: str, expected: f
     seconds = {("tf", 1): 5.0, ("torch", 1): 1.0, ("tf", 2): 1.0, ("torch", 2): 2.0}
     rows = [row(made.cell(stack, batch=batch), made.steps([each])) for (stack, batch), each in seconds.items()]
 
-    asked = number("x", to=Subject("torch"))._replace(statistic=statistic)
+    asked = number("x", to=Subject("torch")).model_copy(update={"statistic": statistic})
     assert (pytest.approx(expected), 2) == ours(asked, rows)[:2]
 
 
 def test_seconds_of_a_whole_run_stand_beside_seconds_of_as_many_steps() -> None:
     measured_row = row(made.cell("tf"), made.steps([0.5]))
 
-    assert (pytest.approx(1980.0), 1) == ours(number("s")._replace(steps=3960), [measured_row])[:2]
+    assert (pytest.approx(1980.0), 1) == ours(number("s").model_copy(update={"steps": 3960}), [measured_row])[:2]
 
 
 def test_published_numbers_of_settings_pair_cells_that_are_equal_else() -> None:
@@ -147,7 +148,7 @@ def test_published_numbers_of_settings_pair_cells_that_are_equal_else() -> None:
     rows = [row(made.cell("tf", lstm=kind, batch=batch), made.steps([seconds]))
             for kind, batch, seconds in (("cell", 1, 4.0), ("cudnn", 1, 2.0), ("cudnn", 2, 1.0))]
 
-    assert (pytest.approx(2.0), 1) == ours(number("x")._replace(of=one, to=other), rows)[:2]
+    assert (pytest.approx(2.0), 1) == ours(number("x").model_copy(update={"of": one, "to": other}), rows)[:2]
 
 
 def test_a_published_number_of_older_results_is_read() -> None:
