@@ -150,7 +150,7 @@ def _trust(summary: Summary) -> Iterator[Trust]:
     is_busy = any(Flag.BUSY in result.flags for result in results)
     if turns:
         yield Trust("Disturbed", f"{disturbed:,} of {formatting.count(turns, 'turn')}" + (
-            "" if not disturbed else ", which count where a run has few others" if is_busy else ", repeated"),
+            "" if not disturbed else ", some of which count" if is_busy else ", repeated"),
             not is_busy)
     else:
         yield Trust("Disturbed", "not told, no turns were taken", False)

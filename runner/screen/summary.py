@@ -57,9 +57,10 @@ class ReportView(View):
 
     def _next(self, answer: Answer, page: Page) -> Iterator[RenderableType]:
         command = " ".join(filter(None, ["evenbench report", self._named]))
-        items = [f"Charts: {self._written or command}",
-                 *([] if self._is_detailed else [f"All tables: {command} --details"]),
+        tables = "--details" if self._written else f"{command} --details"
+        items = [f"Charts: {self._written or command}", *([] if self._is_detailed else [f"All tables: {tables}"]),
                  *(f"Next: {hint}" for hint in answer.hints)]
+        items = [item for item in items if page.width >= _NARROW or len(item) <= page.width]
         yield from (page.text(line, "dim") for line in _packed(items, page.width))
 
 
@@ -67,11 +68,10 @@ def _packed(items: Iterable[str], width: int) -> Iterator[str]:
     """The items on as few lines as hold them whole."""
     line = ""
     for item in items:
-        together = f"{line}   {item}" if line else item
-        if line and len(together) > width:
+        if line and len(line) + 3 + len(item) > width:
             yield line
-            together = item
-        line = together
+            line = ""
+        line = f"{line}   {item}" if line else item
     yield line
 
 

@@ -6,7 +6,7 @@ A ratio to the baseline within a session cancels what the session did to both st
 against each other by Welch's t on their mean logarithms (stats.between), in intervals that allow for all of them.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, NamedTuple
 
@@ -296,44 +296,53 @@ Table = list[dict[str, str]]
 
 
 def lines(compared: Comparison, is_detailed: bool = False) -> list[str | Table | dict[str, Table]]:
-    """The comparison as lines and tables for people, the ratios first; is_detailed: also all that differed around."""
-    parts: list[str | Table | dict[str, Table]] = [f"A: {compared.a}", f"B: {compared.b}"]
-    if compared.rows:
-        parts += ["", "Ratios to another stack within each session, and samples a second of one worker (runs):",
-                  _by_label(compared.rows), "", _READING]
+    """The comparison for people, the ratios first; is_detailed: with rates and all that differed.
+
+    Rates also stand where there is no ratio.
+    """
+    parts: list[str | Table | dict[str, Table]] = []
+    judged = [row for row in compared.rows if row.baseline]
+    if judged:
+        baselines = list(dict.fromkeys(row.baseline for row in judged))
+        parts += [f"Times as fast as {' or '.join(baselines)} in each session:",
+                  _by_label(judged, lambda row: _ratios(row, len(baselines) > 1)), "", _READING]
     if any(row.other_resources for row in compared.rows):
         parts.append("* The cells had other CPUs or another memory limit.")
     if compared.alone:
         parts += ["", "Not compared:", *(f"  {line}" for line in formatting.by_reason(compared.alone, _LISTED))]
-    if not compared.differences:
-        return [*parts, "", "Nothing that was recorded around them differed."]
+    parts += ["", f"A: {compared.a}", f"B: {compared.b}"]
+    if compared.rows and (is_detailed or not judged):
+        parts += ["", "Samples a second of one worker (runs):", _by_label(compared.rows, _rates)]
+    differ = formatting.count(len(compared.differences), "fact")
     if not is_detailed:
-        return [*parts, "", f"{formatting.count(len(compared.differences), 'fact')} around them differed: --details "
-                            "lists them."]
-    return [*parts, "", "What differed around them:", [{"": each.what, "A": _short(each.a), "B": _short(each.b)}
-                                                       for each in compared.differences]]
+        return [*parts, "", f"{differ} around them differed: --details lists them, and rates."]
+    return [*parts, "", f"{differ} around them differed{':' if compared.differences else '.'}",
+            *([[{"": each.what, "A": _short(each.a), "B": _short(each.b)} for each in compared.differences]]
+              if compared.differences else [])]
 
 
-_READING = ("Ratios are to the baseline of the same session: higher or lower in B where the interval of B's over A's "
-            "(Welch's t, for all words here together) excludes 1. Rates get no word: whatever changed between the "
-            "sessions is in them.")
+_READING = ("A word is said where the interval of the ratio in B over that in A (Welch's t, for all words here "
+            "together) excludes 1. Rates get no word: whatever changed between the sessions is in them.")
 
 
 def _short(fact: str) -> str:
     return fact if len(fact) <= _LONGEST else f"{fact[:_LONGEST - 3]}..."
 
 
-def _by_label(rows: Sequence[Compared]) -> dict[str, Table]:
+def _by_label(rows: Iterable[Compared], line: Callable[[Compared], dict[str, str]]) -> dict[str, Table]:
     tables: dict[str, Table] = {}
     for row in rows:
-        tables.setdefault(row.label, []).append(_line(row))
+        tables.setdefault(row.label, []).append({"": row.stack + ("*" if row.other_resources else ""), **line(row)})
     return tables
 
 
-def _line(row: Compared) -> dict[str, str]:
-    ratios = ["" if ratio.value is None or not row.baseline else formatting.ratio(ratio.value, ratio.interval)
-              for ratio in (row.ratio_a, row.ratio_b)]
-    return {"": row.stack + ("*" if row.other_resources else ""),
-            "A": f"{formatting.number(row.rate_a)} ({row.runs_a})",
-            "B": f"{formatting.number(row.rate_b)} ({row.runs_b})",
-            "to": row.baseline or "-", "in A": ratios[0], "in B": ratios[1], "ratio is": row.verdict.value}
+def _ratios(row: Compared, has_baseline: bool) -> dict[str, str]:
+    in_a, in_b = ("" if ratio.value is None else formatting.ratio(ratio.value, ratio.interval)
+                  for ratio in (row.ratio_a, row.ratio_b))
+    to = {"to": row.baseline} if has_baseline else {}
+    return {**to, "in A": in_a, "in B": in_b, "ratio is": row.verdict.value}
+
+
+def _rates(row: Compared) -> dict[str, str]:
+    return {side: f"{formatting.number(rate)} ({runs})" for side, rate, runs in (
+        ("A", row.rate_a, row.runs_a), ("B", row.rate_b, row.runs_b))}
