@@ -82,6 +82,11 @@ class Line(NamedTuple):
     x: tuple[float, ...]
     y: tuple[float, ...]
 
+    @property
+    def points(self) -> tuple[tuple[float, float], ...]:
+        """The points (x, y)."""
+        return tuple(zip(self.x, self.y, strict=True))
+
 
 class Strip(NamedTuple):
     """The steps of one stack over time, on scales of its own; x in seconds, y in milliseconds."""

@@ -60,8 +60,8 @@ def _sheet(groups: Groups, top: float = _TOP) -> _Sheet:
     return _Sheet(tuple(names), tuple(placed), top, y)
 
 
-def _svg(sheet: _Sheet, axis: Axis, name: str, parts: Iterator[str], *legend: str) -> str:
-    return drawing.svg(sheet.base + _BOTTOM, [*legend, *drawing.below(axis, sheet.top, sheet.base, name),
+def _svg(sheet: _Sheet, axis: Axis, name: str, parts: Iterator[str], *below_all: str) -> str:
+    return drawing.svg(sheet.base + _BOTTOM, [*below_all, *drawing.below(axis, sheet.top, sheet.base, name),
                                               *sheet.names, *parts])
 
 
@@ -85,16 +85,17 @@ def _dots(chart: Dots, _: str) -> str:
     axis = (drawing.linear(0.0, max(ends, default=1.0) * 1.02, _LEFT, WIDTH - right, 5) if chart.is_bars
             else _scale(ends, right, chart.reference))
 
+    reference = [] if chart.reference is None else [
+        path(f"M{axis.at(chart.reference):.1f} {sheet.top:g}V{sheet.base:g}", "currentColor", 1)]
+
     def parts() -> Iterator[str]:
-        if chart.reference is not None:
-            yield path(f"M{axis.at(chart.reference):.1f} {sheet.top:g}V{sheet.base:g}", "currentColor", 1)
         for y, mark in sheet.placed:
             if chart.is_bars:
                 yield drawing.box(axis.begin, axis.at(mark.value), y, 11,
                                   "var(--paper)" if mark.is_hollow else colour(mark.series), colour(mark.series))
             yield from _dot(mark, y, axis, chart.is_bars)
 
-    return _svg(sheet, axis, chart.axis, parts())
+    return _svg(sheet, axis, chart.axis, parts(), *reference)
 
 
 def _dot(mark: Mark, y: float, axis: Axis, has_bar: bool) -> Iterator[str]:

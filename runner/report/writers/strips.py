@@ -7,14 +7,13 @@ What is higher than the scale is cut off at its top and marked by a triangle the
 from collections.abc import Iterator
 
 from runner.formatting import number
-from runner.report.document import Line, Strip, Strips
+from runner.report.document import Strip, Strips
 from runner.report.writers import drawing
-from runner.report.writers.drawing import WIDTH, colour, cut, text, ticks
+from runner.report.writers.drawing import WIDTH, Axis, colour, cut, joined, path, text, ticks
 
 _LEFT, _RIGHT = 52.0, 12.0
 _HEAD, _HEIGHT, _FOOT = 18.0, 70.0, 22.0       # of a strip: its name, its axes, the numbers below
 _BOTTOM = 18.0                 # for the name of the x axis
-_INNER = WIDTH - _LEFT - _RIGHT
 _SHORTEST_NAMED = 48.0         # of a shaded part that has room for its name
 _NAME_LETTERS = 30
 
@@ -30,25 +29,26 @@ def _parts(chart: Strips, height: float) -> Iterator[str]:
         yield f'<g transform="translate(0 {index * (_HEAD + _HEIGHT + _FOOT):g})">'
         yield from _strip(strip, chart.y_axis)
         yield "</g>"
-    yield text(_LEFT + _INNER / 2, height - 5, chart.x_axis, "middle")
+    yield text((_LEFT + WIDTH - _RIGHT) / 2, height - 5, chart.x_axis, "middle")
 
 
 def _strip(strip: Strip, unit: str) -> Iterator[str]:
     end = max((x for line in (*strip.runs, strip.median) for x in line.x), default=1.0) or 1.0
     base = _HEAD + _HEIGHT
-    begin, ink = _across(strip.warmup, end), colour(strip.series)
+    across, up = Axis(0.0, end, _LEFT, WIDTH - _RIGHT), Axis(0.0, strip.top, base, _HEAD)
+    begin, ink = across.at(strip.warmup), colour(strip.series)
     yield text(2, 12, cut(strip.name, _NAME_LETTERS), weight="bold")
     yield text(WIDTH - _RIGHT, 12, strip.text, "end")
     yield f'<rect x="{_LEFT:g}" y="{_HEAD:g}" width="{begin - _LEFT:.1f}" height="{_HEIGHT:g}" fill="var(--line)" ' \
           'fill-opacity="0.6"/>'
-    yield from _scales(strip.top, end, unit)
+    yield from _scales(across, up, unit)
     for line in strip.runs:
-        yield _drawn(line, strip.top, end, f'stroke="{ink}" stroke-opacity="0.45" stroke-width="0.7"')
-    yield _drawn(strip.median, strip.top, end, f'stroke="{ink}" stroke-width="2.2"')
-    yield from _cut_off(strip, end)
-    yield f'<path d="M{begin:.1f} {base:g}H{WIDTH - _RIGHT:g}" stroke="currentColor" stroke-width="2.5" fill="none"/>'
-    yield from (f'<path d="M{_across(start, end):.1f} {base + 3:g}H{_across(stop, end):.1f}" stroke="var(--bad)" '
-                'stroke-width="3" stroke-opacity="0.5" fill="none"/>' for start, stop in strip.disturbed)
+        yield path(joined(line.points, across, up), ink, 0.7, ' stroke-opacity="0.45"')
+    yield path(joined(strip.median.points, across, up), ink, 2.2)
+    yield from _cut_off(strip, across)
+    yield path(f"M{begin:.1f} {base:g}H{WIDTH - _RIGHT:g}", "currentColor", 2.5)
+    yield from (path(f"M{across.at(start):.1f} {base + 3:g}H{across.at(stop):.1f}", "var(--bad)", 3,
+                     ' stroke-opacity="0.5"') for start, stop in strip.disturbed)
     yield from _names(strip, begin, base)
 
 
@@ -60,38 +60,24 @@ def _names(strip: Strip, begin: float, base: float) -> Iterator[str]:
         yield text((begin + WIDTH - _RIGHT) / 2, base - 4, "timed", "middle", size=8.5, is_above=True)
 
 
-def _scales(top: float, end: float, unit: str) -> Iterator[str]:
-    base = _HEAD + _HEIGHT
-    for value in ticks(0.0, top, 3):
-        y = _up(value, top)
-        yield f'<path d="M{_LEFT:g} {y:.1f}H{WIDTH - _RIGHT:g}" stroke="var(--line)" stroke-width="0.7"/>'
-        yield text(_LEFT - 4, y + 3.5, f"{_tick(value, top)} {unit}" if value else "0", "end", size=8.5)
-    for value in ticks(0.0, end, 6):
-        yield text(_across(value, end), base + 12, _tick(value, end), "middle", size=8.5)
+def _scales(across: Axis, up: Axis, unit: str) -> Iterator[str]:
+    for value in ticks(0.0, up.high, 3):
+        y = up.at(value)
+        yield path(f"M{_LEFT:g} {y:.1f}H{WIDTH - _RIGHT:g}", "var(--line)", 0.7)
+        yield text(_LEFT - 4, y + 3.5, f"{_tick(value, up.high)} {unit}" if value else "0", "end", size=8.5)
+    for value in ticks(0.0, across.high, 6):
+        yield text(across.at(value), up.begin + 12, _tick(value, across.high), "middle", size=8.5)
 
 
 def _tick(value: float, like: float) -> str:
     return f"{value:.10g}" if like >= 1e-3 and value < 1e5 else number(value)
 
 
-def _cut_off(strip: Strip, end: float) -> Iterator[str]:
+def _cut_off(strip: Strip, across: Axis) -> Iterator[str]:
     """Triangles at the top, and what the first step took."""
-    high = {round(_across(x, end)) for line in (*strip.runs, strip.median)
-            for x, y in zip(line.x, line.y, strict=True) if y > strip.top}
+    high = {round(across.at(x)) for line in (*strip.runs, strip.median)
+            for x, y in line.points if y > strip.top}
     if strip.first:
         high.add(round(_LEFT))
         yield text(_LEFT + 4, _HEAD + 15, strip.first, size=8.5, is_above=True)
     yield from (f'<path d="M{x - 3:g} {_HEAD + 5:g}h6l-3 -5z" fill="currentColor"/>' for x in sorted(high))
-
-
-def _drawn(line: Line, top: float, end: float, style: str) -> str:
-    points = " ".join(f"{_across(x, end):.1f},{_up(y, top):.1f}" for x, y in zip(line.x, line.y, strict=True))
-    return f'<polyline points="{points}" fill="none" {style}/>'
-
-
-def _across(seconds: float, end: float) -> float:
-    return _LEFT + _INNER * min(seconds / end, 1.0)
-
-
-def _up(value: float, top: float) -> float:
-    return _HEAD + _HEIGHT * (1 - min(value / top, 1.0))

@@ -114,8 +114,8 @@ def drawn(**values: object) -> str:
 
 
 def test_what_is_above_the_scale_is_cut_off_there_and_marked() -> None:
-    points = re.findall(r'points="([^"]+)"', drawn())[-1].split()
-    highest = min(float(point.split(",")[1]) for point in points)
+    (line,) = re.findall(r'd="(M[^"]+)"[^>]*stroke-width="2.2"', drawn())
+    highest = min(float(point.split(" ")[1]) for point in re.split("[ML]", line)[1:])
 
     assert 18.0 == highest                            # the top of the axes
     assert 2 == drawn().count("l-3 -5z")              # the first step and the second point
