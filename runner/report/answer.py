@@ -1,5 +1,6 @@
 """The answer of a session: which stack is the fastest in each comparison, by how much, and why to trust it. Pure."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 
@@ -101,9 +102,8 @@ def verdict(blocks: Sequence[Block], baseline: str) -> str:
         return _of_one(first[0], compared[0], baseline)
     if not winners:
         return f"No stack is shown to be the fastest in any of {len(compared)} comparisons"
-    counts = sorted(((winners.count(name), name) for name in dict.fromkeys(winners)), key=lambda each: -each[0])
-    said = [f"{name} is the fastest in {count}" if index == 0 else f"{name} in {count}"
-            for index, (count, name) in enumerate(counts)]
+    said = [f"{name} {'' if index else 'is the fastest '}in {count}"
+            for index, (name, count) in enumerate(Counter(winners).most_common())]
     if none := len(compared) - len(winners):
         said.append(f"no stack is shown to be in {none}")
     return f"Of {len(compared)} comparisons {', '.join(said)}"
@@ -143,11 +143,11 @@ def _day(began: str | None) -> str:
 
 def _trust(summary: Summary) -> Iterator[Trust]:
     """Equal models, undisturbed turns, isolation, data."""
-    results = [result for each in summary.comparisons for result in each.results if result.rate_per_worker is not None]
-    unproved = dict.fromkeys(result.stack for result in results if Flag.UNPROVED in result.flags)
-    yield Trust("Equal models", _unproved(list(unproved), len({result.stack for result in results})), not unproved)
+    results, stacks_of = _measured(summary), flagged(summary)
+    unproved = stacks_of.get(Flag.UNPROVED, [])
+    yield Trust("Equal models", _unproved(unproved, len({result.stack for result in results})), not unproved)
     turns, disturbed = (sum(getattr(result, name) for result in results) for name in ("turns", "disturbed_turns"))
-    is_busy = any(Flag.BUSY in result.flags for result in results)
+    is_busy = Flag.BUSY in stacks_of
     if turns:
         yield Trust("Disturbed", f"{disturbed:,} of {formatting.count(turns, 'turn')}" + (
             "" if not disturbed else ", some of which count" if is_busy else ", repeated"),
@@ -173,15 +173,17 @@ def _unproved(stacks: Sequence[str], of: int) -> str:
 
 def flagged(summary: Summary) -> dict[Flag, list[str]]:
     """The measured stacks that each flag holds for, the flags in their order."""
-    stacks = {flag: [result.stack for each in summary.comparisons for result in each.results
-                     if flag in result.flags and result.rate_per_worker is not None] for flag in Flag}
+    stacks = {flag: [result.stack for result in _measured(summary) if flag in result.flags] for flag in Flag}
     return {flag: list(dict.fromkeys(named)) for flag, named in stacks.items() if named}
+
+
+def _measured(summary: Summary) -> list[Result]:
+    return [result for each in summary.comparisons for result in each.results if result.rate_per_worker is not None]
 
 
 def _notes(summary: Summary) -> Iterator[str]:
     """The flags, those of some stacks alone with their names."""
-    everyone = len({result.stack for each in summary.comparisons for result in each.results
-                    if result.rate_per_worker is not None})
+    everyone = len({result.stack for result in _measured(summary)})
     for flag, stacks in flagged(summary).items():
         if flag not in _TOLD:
             whose = f" ({', '.join(stacks)})" if len(stacks) < min(everyone, _MOST_NAMED) else ""
