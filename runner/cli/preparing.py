@@ -52,6 +52,9 @@ def images_(names: SomeStacks = None,
                                                 "or docker-archive:FILE instead of this machine's engine.")] = "",
             ) -> None:
     """Build the images of stacks and of the runner (if none is named, all that run without a GPU)."""
+    if prune and names:
+        raise InputError(f"images: found --prune and {names[0]}, expected one of them; it removes all that are out of "
+                         "date")
     if is_sif or source:
         _image_files(names, is_sif, prune, source)
         return

@@ -55,6 +55,8 @@ def check_(names: Annotated[list[str] | None, typer.Argument(
         sys.exit(_of_files(job.Request("", None, launcher, swarm=tuple(split(swarm)), slurm=tuple(split(slurm)),
                                        models=tuple(names), same=same, lanes=tuple(split(lanes)), results=results),
                            output))
+    if names and every:
+        raise InputError(f"check: found --all and {names[0]}, expected one of them")
     here_gpus = nvml.observe()
     here = own_stacks.chosen(split_stacks(stacks), definition.read_all(paths.STACKS), paths.ROOT, here_gpus)
     chosen = [here.stacks[name] for name in chosen_names(here.names, here.stacks)]

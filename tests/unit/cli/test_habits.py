@@ -122,6 +122,9 @@ def test_a_result_is_named_by_latest_or_by_the_beginning_of_its_id(tmp_path: Pat
      "found --csv - and --json -, expected one of them on standard output"),
     (("report", "x", "--run", "all", "--latex", "-"), "found --run and --latex, expected one of them"),
     (("report", "x", "--study", "quick"), "found --study and RESULT, expected one of them"),
+    (("images", "--prune", "torch-1.7"),
+     "images: found --prune and torch-1.7, expected one of them; it removes all that are out of date"),
+    (("check", "lenet5", "--all"), "check: found --all and lenet5, expected one of them"),
     (("list", "stacks", "--scale", "quick"), "list stacks: found --scale, which only studies have"),
     (("sbom", "torch", "--csv", "-"), "sbom: found a file without --licences, whose table it is; --out FOLDER keeps "
                                       "CycloneDX")])
