@@ -12,8 +12,6 @@ from runner.analysis.stats import Interval, Verdict
 from runner.analysis.summary_format import Comparison, PublishedNumber, Result, Summary
 from runner.report.claims import claim_text
 from runner.report.tables import EVERY, READ, Column, Form
-from runner.study import quantities
-from runner.study.subjects import selection
 from workloads.spec.cell import Cell, parse
 
 # the tables of results: the rates, what was measured beside them, and three that few sessions have
@@ -158,8 +156,8 @@ def _published(name: str) -> Column[Line]:
 def _numbers(line: Line) -> list[PublishedNumber]:
     """The published numbers of one subject that the result's cell is of."""
     cell: Cell = parse({**line.comparison.settings, "stack": line.result.stack})
-    return [number for number in line.summary.published if number.to is None and number.of.owns(cell)
-            and selection((number.of,), quantities.measure(number.quantity), number.where)(cell)]
+    return [number for number in line.summary.published
+            if number.to is None and claim_text.is_of(number, number.of, cell)]
 
 
 SETTINGS = ("batch", "image", "steps", "nodes", "cpus", "device", "parallel", "precision")

@@ -8,7 +8,7 @@ from runner.strict_toml import Position, Table
 from runner.study import claims, document, quantities
 from runner.study.claims import Claim
 from runner.study.published import Published, wrong_number
-from runner.study.subjects import Subject, Text, named, selection, sizes
+from runner.study.subjects import Subject, Text, named, sizes
 from workloads.spec.cell import Cell
 
 
@@ -78,10 +78,8 @@ def _published(entry: Any, position: Position, grounds: Grounds) -> Published:
     position.refuse(wrong_number(number))
     if "steps" in entry and (number.unit != "s" or number.to):
         raise position.wrong('key "steps": only of a number of one subject in unit "s"')
-    here, there = (_narrowed(number.where, number.experiment, number.subjects, number.quantity, (), cells)
-                   for cells in (grounds.here, grounds.of_paper))
-    quantity = number.quantity
-    is_about = selection(number.subjects, quantities.measure(quantity), there)
+    here, there = (_narrowed(number, (), cells) for cells in (grounds.here, grounds.of_paper))
+    is_about = number.model_copy(update={"where": there}).selection()
     cells = _of(number.experiment, (each for each in grounds.of_paper if is_about(each.cell)))
     return number.model_copy(update={"where": here, "said": number.where, "paper": _sizes(number.subjects, cells),
                                      "paper_cells": sum(number.of.owns(cell) for cell in cells)})
@@ -101,11 +99,9 @@ def _claim(entry: Any, position: Position, grounds: Grounds) -> Claim:
     strict_toml.refuse_unknown(entry, _CLAIM_KEYS, position)
     claim = strict_toml.validated(Claim, _found(entry, position, grounds), position)
     position.refuse(claims.mistake(claim))
-    there = claim.model_copy(update={"where": _narrowed(claim.where, claim.experiment, claim.subjects, claim.quantity,
-                                                        claim.fields, grounds.of_paper)}).selection()
+    there = claim.model_copy(update={"where": _narrowed(claim, claim.fields, grounds.of_paper)}).selection()
     in_paper = _sizes(claim.subjects, filter(there, _of(claim.experiment, grounds.of_paper)))
-    claim = claim.model_copy(update={"where": _narrowed(claim.where, claim.experiment, claim.subjects, claim.quantity,
-                                                        claim.fields, grounds.here)})
+    claim = claim.model_copy(update={"where": _narrowed(claim, claim.fields, grounds.here)})
     claim = claim.model_copy(update={"cases": _cases(claim, grounds, position), "fuller": _fuller(claim, grounds),
                                      "paper": in_paper})
     position.refuse(claims.mistake(claim))
@@ -141,20 +137,19 @@ _MODES = ("sync", "async", "central")     # by which subjects' cells are compare
 _LAST = ("steps", "warmup", "epochs", "learning_rate", "seed", "data", "device")
 
 
-def _narrowed(where: Mapping[str, tuple[Any, ...]], experiment: str, subjects: Sequence[Subject], quantity: str,
-              fields: Sequence[str], grounds: Sequence[OfStudy]) -> dict[str, tuple[Any, ...]]:
-    """Extends `where` until it selects only this experiment's cells.
+def _narrowed(one: Claim | Published, fields: Sequence[str], grounds: Sequence[OfStudy]) -> dict[str, tuple[Any, ...]]:
+    """Extends its `where` until that selects only its experiment's cells.
 
     A store knows a cell that two experiments share by the first of them alone, so claims look at fields.
     """
-    narrowed = dict(where)
-    if not experiment:
+    narrowed = dict(one.where)
+    if not one.experiment:
         return narrowed
-    is_about = selection(subjects, quantities.measure(quantity), where)
-    cells = [each for each in grounds if is_about(each.cell) and any(one.owns(each.cell) for one in subjects)]
-    own = dict.fromkeys(each.cell for each in cells if each.experiment == experiment)     # in their order
+    is_about = one.selection()
+    cells = [each for each in grounds if is_about(each.cell) and any(who.owns(each.cell) for who in one.subjects)]
+    own = dict.fromkeys(each.cell for each in cells if each.experiment == one.experiment)     # in their order
     others = {each.cell for each in cells} - own.keys()
-    free = [name for name in Cell._fields if name not in (*fields, *named(subjects))]
+    free = [name for name in Cell._fields if name not in (*fields, *named(one.subjects))]
     for name in sorted(free, key=lambda name: name in _LAST):
         values = tuple(dict.fromkeys(getattr(cell, name) for cell in own))
         left = {cell for cell in others if getattr(cell, name) in values}

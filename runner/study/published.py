@@ -1,12 +1,13 @@
 """Published numbers: what a study printed, as data. Pure."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from pydantic import BaseModel, FiniteFloat, PositiveInt
 
 from runner.study import quantities
-from runner.study.subjects import STRICT, Subject, Text, Value, unknown_fields
+from runner.study.subjects import STRICT, Subject, Text, Value, selection, unknown_fields
+from workloads.spec.cell import Cell
 
 # of ratios: their mean, the ratio of the sums, the greatest of them, the mean of how far they are from 1
 STATISTICS = ("mean", "total", "greatest", "difference")
@@ -50,6 +51,10 @@ class Published(BaseModel):
     def subjects(self) -> tuple[Subject, ...]:
         """Whose numbers it needs."""
         return (self.of, self.to) if self.to else (self.of,)
+
+    def selection(self) -> Callable[[Cell], bool]:
+        """Whether it looks at a cell, if that is of one of its subjects."""
+        return selection(self.subjects, quantities.measure(self.quantity), self.where)
 
     def record(self) -> dict[str, Any]:
         """As the store keeps it."""

@@ -5,12 +5,10 @@ from pathlib import Path
 
 from runner.errors import InputError, unknown
 from runner.study import file as study
-from runner.study import subjects
 from runner.study.claims import Claim
 from runner.study.claims_file import OfStudy
 from runner.study.file import Study
 from runner.study.published import Published
-from runner.study.quantities import QUANTITIES
 
 
 def parted(name: str) -> tuple[str, tuple[str, ...]]:
@@ -66,6 +64,6 @@ def selected(whole: Study, ids: tuple[str, ...]) -> Study:
 
 def _can_be_said(one: Claim | Published, cells: Sequence[OfStudy]) -> bool:
     """Whether each subject has a cell that its number could come from."""
-    is_about = subjects.selection(one.subjects, QUANTITIES[one.quantity].measure, one.where)
+    is_about = one.selection()
     of = [cell for experiment, cell in cells if one.experiment in ("", experiment) and is_about(cell)]
     return all(any(subject.owns(cell) for cell in of) for subject in one.subjects)

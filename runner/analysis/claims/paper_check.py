@@ -15,7 +15,7 @@ from runner.study.claims import Case, Claim, Verdict, shown, together
 from runner.study.claims_file import OfStudy
 from runner.study.file import Study
 from runner.study.published import Published
-from runner.study.subjects import Subject, selection
+from runner.study.subjects import Subject
 from workloads.spec.cell import Cell
 
 HOLDS, CONTRADICTION = "holds", "the paper's own contradiction"
@@ -70,8 +70,7 @@ def _covered(claim: Claim, number: Published, cells: Sequence[OfStudy]) -> tuple
         return ()
     if number.experiment and claim.experiment and number.experiment != claim.experiment:
         return ()
-    measure = quantities.measure(number.quantity)
-    theirs = _cells(cells, number.subjects, selection(number.subjects, measure, number.where), number.experiment)
+    theirs = _cells(cells, number.subjects, number.selection(), number.experiment)
     ours = _cells(cells, number.subjects, claim.selection(), claim.experiment)
     if not theirs or not theirs <= ours:
         return ()

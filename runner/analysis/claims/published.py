@@ -13,7 +13,7 @@ from runner.analysis.claims.differing import differences
 from runner.results.rows import Row
 from runner.study import quantities
 from runner.study.published import Published
-from runner.study.subjects import Subject, named, selection, stand_ins
+from runner.study.subjects import Subject, named, stand_ins
 from workloads.spec.cell import Cell
 
 # cell fields by which subjects' cells are not told apart: their nodes may share a machine differently
@@ -82,7 +82,7 @@ def _by_cell(published: Published, subject: Subject, rows: Sequence[Row]) -> dic
     """Each of the subject's cells' rows with its quantity, by all cell fields that subjects do not name."""
     theirs = (*named(published.subjects), *_OF_THE_MACHINE)
     same = [name for name in Cell._fields if name not in theirs]
-    is_about = selection(published.subjects, quantities.measure(published.quantity), published.where)
+    is_about = published.selection()
     values = {}
     for row in rows:
         if subject.owns(row.cell) and is_about(row.cell):

@@ -17,9 +17,8 @@ from runner.analysis.summary_format import (
     Summary,
 )
 from runner.report.tables import Word
-from runner.study import quantities
 from runner.study.claims import KINDS, Claim, Verdict
-from runner.study.subjects import Subject, selection
+from runner.study.subjects import Subject
 from workloads.spec.cell import Cell
 
 HOW_CLAIMS_ARE_JUDGED = (
@@ -95,8 +94,7 @@ def whose(number: PublishedNumber) -> str:
 
 def is_of(number: PublishedNumber, subject: Subject, cell: Cell) -> bool:
     """Whether a cell is one that a number is about, and that subject's of its two."""
-    subjects = [one for one in (number.of, number.to) if one]
-    return subject.owns(cell) and selection(subjects, quantities.measure(number.quantity), number.where)(cell)
+    return subject.owns(cell) and number.selection()(cell)
 
 
 def quantity(number: PublishedNumber) -> str:
