@@ -6,8 +6,10 @@ bridge. Needs root.
 
 import os
 import shutil
+import signal
 import socket
 import subprocess
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -74,6 +76,16 @@ class Engine:
         self._process.kill()
         self._process.wait()
         (self._root / "pid").unlink(missing_ok=True)
+
+    def end(self) -> None:
+        """SIGTERM to dockerd, which ends its containers before itself."""
+        self._process.terminate()
+        self._process.wait(_PATIENCE_SECONDS)
+
+    def hang(self, seconds: float) -> None:
+        """SIGSTOP to dockerd, and SIGCONT after so many seconds."""
+        self._process.send_signal(signal.SIGSTOP)
+        threading.Timer(seconds, self._process.send_signal, (signal.SIGCONT,)).start()
 
     def stop(self) -> None:
         """End it with all that it runs, and remove what it kept."""

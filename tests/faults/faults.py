@@ -63,6 +63,7 @@ class Fault(NamedTuple):
     act: Act | None = None
     fields: Mapping[str, Any] = {}
     launchers: Sequence[str] = ("docker", "venv")
+    times: int = 1               # that each faulty run is made: twice where its engine takes it along and is back
 
     def lacks(self) -> str:
         """What this machine has not that the fault needs, "" for nothing."""
@@ -115,7 +116,8 @@ def _watched(fault: Fault, place: Place, session: Session, rounds: int) -> Outco
     wrong = [*seen.wrong, *["the session hung and was killed"] * session.is_hung]
     if seen.good != rounds:
         wrong.append(f"only {seen.good} of {rounds} good runs were ok")
-    return Outcome(fault.name, fault.expected, place.lab.launcher, rounds, 0 if seen.good != rounds else seen.right,
+    right = 0 if seen.good != rounds else seen.right // fault.times
+    return Outcome(fault.name, fault.expected, place.lab.launcher, rounds, right,
                    seen.slowest, 0, 0, left(place.lab), wrong)
 
 
@@ -204,6 +206,19 @@ def kill_engine(place: Place, session: Session, run: str) -> None:
     place.engine.kill()
     time.sleep(2)
     place.engine.start()
+
+
+def restart_engine(place: Place, session: Session, run: str) -> None:
+    """SIGTERM to dockerd, as `systemctl restart docker` does, and a new one once it has ended."""
+    assert place.engine
+    place.engine.end()
+    place.engine.start()
+
+
+def hang_engine(place: Place, session: Session, run: str) -> None:
+    """dockerd stands still for 25 seconds."""
+    assert place.engine
+    place.engine.hang(25)
 
 
 def disk_full(fault: Fault, place: Place, amount: Amount, random: Random) -> Outcome:
@@ -305,7 +320,11 @@ FAULTS = (
     Fault("worker ends well and stays", one_of_two_cells, "ok", worker.stays, _SLOW),
     Fault("container removed by somebody else", one_of_two_cells, "killed", act=remove, launchers=("docker",)),
     Fault("engine killed and started again", one_of_two_cells, "killed", act=kill_engine, launchers=("docker",),
-          share=0.05),
+          share=0.05, times=2),
+    Fault("engine ended and started again", one_of_two_cells, "killed", act=restart_engine, launchers=("docker",),
+          share=_SLOW, times=2),
+    Fault("engine hangs for 25 s", one_of_two_cells, "killed", act=hang_engine, launchers=("docker",), share=_SLOW,
+          times=2),
     Fault("disk full under results/", disk_full, "exit code 2, then the same command goes on"),
     Fault("wall clock set three days on or back", clock_set, "ok", worker.steady),
 )
