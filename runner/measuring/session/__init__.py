@@ -124,7 +124,7 @@ def _listens(bench: Bench, pending: PendingRun) -> bool:
 
 
 def _group(bench: Bench, pending_runs: list[PendingRun], memory: "Memory") -> Iterator[str]:
-    """The words of runs that may be alive at once; those that an engine took with it that is back are made anew."""
+    """The words of runs that may be alive at once; those that were lost from outside are made anew."""
     lost: list[PendingRun] = []
     for went in _made(bench, pending_runs, memory):
         if went.again:
@@ -139,7 +139,7 @@ class _Went(NamedTuple):
     """How a run went."""
 
     word: str
-    again: PendingRun | None = None          # as it is made anew, where what ran it went away
+    again: PendingRun | None = None          # as it is made anew, where it was lost
 
 
 def _made(bench: Bench, pending_runs: list[PendingRun], memory: "Memory") -> Iterator[_Went]:
@@ -159,7 +159,7 @@ def _made(bench: Bench, pending_runs: list[PendingRun], memory: "Memory") -> Ite
         with ExitStack() as alive:
             runs = [alive.enter_context(LiveRun(bench, pending, 1 / len(some))) for pending in some]
             left = turn_taking.take(bench, runs, comparison, memory.room, memory.patience)
-        if left:
+        if left or any(run.is_crowded for run in runs):
             memory.apart.add(comparison)
             bench.store.append({"event": "apart", "comparison": comparison, "why": f"{len(runs)} workers did not fit "
                                 "into memory together: one after the other"})

@@ -45,7 +45,8 @@ class LiveRun:
         self.turns: list[Turn] = []              # since its warm-up
         self.is_warm = False
         self.seconds = 0.0
-        self.is_lost = False                     # what ran it went away and is back: it is worth another try
+        self.is_lost = False                     # for a reason outside of it: it is worth another try
+        self.is_crowded = False                  # there was too little memory for the workers that were alive at once
         self._running: Running | None = None
         self._is_begun = self._is_finished = self._is_rewarmed = False
         self._import_seconds = 0.0
@@ -223,9 +224,12 @@ class LiveRun:
         share = self._foreign_share(ending)
         if running:
             running.stop()
-        if running and ending.word in _FROM_OUTSIDE and running.is_lost():
+        shares_memory = not bench.launcher.of(bench.stacks[self.cell.stack]).uses_images
+        self.is_crowded = exit_status.is_out_of_memory and self._share < 1 and shares_memory
+        if self.is_crowded or (running and ending.word in _FROM_OUTSIDE and running.is_lost()):
             self.is_lost = True
-            self.ending = ending = Ending("killed", f"what ran it went away and is back; {ending.message}", ending.said)
+            why = "out of memory beside other workers" if self.is_crowded else "what ran it went away and is back"
+            self.ending = ending = Ending("killed", f"{why}; {ending.message}", ending.said)
         self.seconds = (bench.clock() - self._begun_at) * self._share + self._import_seconds
         if self.is_lost:
             bench.progress.delayed(f"{ending.message}: {self.pending.shown} is measured again")

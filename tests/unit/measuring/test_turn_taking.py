@@ -275,6 +275,30 @@ def test_workers_that_do_not_fit_into_memory_together_run_one_after_the_other(tm
     assert ["ok"] * 4 == [record["ending"] for record in records if record["event"] == "ending"]
 
 
+def test_a_worker_that_the_kernel_killed_for_memory_beside_another_is_made_again_by_itself(tmp_path: Path) -> None:
+    made, launcher = turn_bench(tmp_path / "r", rounds=2, dies=("a", 1))
+    launcher.uses_images = False
+    launcher.lost.append(("a", 3))               # go, go, turn
+    start = launcher.start
+
+    def started(cell: Cell, *arguments: Any, **named: Any) -> Any:
+        is_again = cell.stack in [each.stack for each, _ in launcher.started]
+        running = start(cell, *arguments, **named)
+        if cell.stack == "a" and is_again:
+            launcher.dies = ("", 0)
+        elif cell.stack == "a":
+            running._exit = Exit(-9, is_out_of_memory=True)
+        return running
+
+    launcher.start = started  # type: ignore[method-assign]
+    assert session.run(made)
+    records = list(store.read(tmp_path / "r"))
+    ended = [(record["ending"], record["message"]) for record in records if record["event"] == "ending"]
+    assert ["killed", "ok", "ok", "ok", "ok"] == sorted(word for word, _ in ended)
+    assert any(message.startswith("out of memory beside other workers; ") for _, message in ended)
+    assert 1 == sum(record["event"] == "apart" for record in records)
+
+
 def test_room_is_half_as_much_again_as_the_largest_worker_took() -> None:
     room = Room()
     assert room.holds("c", 9, 0) and not room.knows("c")
