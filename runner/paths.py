@@ -92,8 +92,9 @@ def unusable(error: OSError) -> InputError | None:
 
 
 def _lies_in(path: Path, folder: Callable[[], Path]) -> bool:
+    """Whether it is in the folder, or one that the folder would be made in."""
     try:
-        return path.absolute().is_relative_to(folder())
+        return path.absolute().is_relative_to(folder()) or folder().is_relative_to(path.absolute())
     except (InputError, OSError):
         return False
 

@@ -196,8 +196,8 @@ def _check_here(host: str, remedy: str) -> None:
     """
     address = urlsplit(host)
     if address.scheme == "ssh" and address.hostname in _HERE:
-        raise EngineUnreachable(f"evenbench asks no Docker engine through ssh, as {host} wants: name its socket, such "
-                                f"as DOCKER_HOST=unix:///var/run/docker.sock, or {remedy}")
+        raise EngineUnreachable(f"no Docker engine is asked through ssh, as {host} wants: name its socket, such as "
+                                f"DOCKER_HOST=unix:///var/run/docker.sock, or {remedy}")
     if address.scheme in ("ssh", "tcp", "http", "https") and address.hostname not in _HERE:
         raise EngineUnreachable(f"the Docker engine at {host} is another machine's, and evenbench measures where it "
                                 f"runs: run it there, or {remedy}")

@@ -71,6 +71,9 @@ def test_a_command_ends_with_a_line_and_no_traceback(command: str, surroundings:
      "/x/y: Permission denied; name another place, or give this user the right to it"),
     (OSError(30, "Read-only file system", "{cache}/venvs/a"),
      "{cache}/venvs/a: Read-only file system; set XDG_CACHE_HOME to a folder that this user can write"),
+    (FileNotFoundError(2, "No such file or directory", str(paths.cache_folder().parent)),
+     f"{paths.cache_folder().parent}: No such file or directory; set XDG_CACHE_HOME to a folder that this user can "
+     "write"),
     (OSError(28, "No space left on device", "{cache}/data"),
      "{cache}/data: No space left on device; make room there, or set XDG_CACHE_HOME to a folder on another disk"),
     (OSError(28, "No space left on device", "/x/y"),

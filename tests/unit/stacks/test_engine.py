@@ -24,7 +24,7 @@ def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     ({"DOCKER_CONTEXT": "other"}, "docker's context \"other\" is not there: run `docker context use default`"),
     ({"DOCKER_HOST": "ssh://me@gpubox"}, "the Docker engine at ssh://me@gpubox is another machine's, and evenbench "
                                          "measures where it runs: run it there, or run `unset DOCKER_HOST`"),
-    ({"DOCKER_HOST": "ssh://me@localhost"}, "evenbench asks no Docker engine through ssh, as ssh://me@localhost wants: "
+    ({"DOCKER_HOST": "ssh://me@localhost"}, "no Docker engine is asked through ssh, as ssh://me@localhost wants: "
                                             "name its socket, such as DOCKER_HOST=unix:///var/run/docker.sock, or run "
                                             "`unset DOCKER_HOST`"),
     ({"DOCKER_HOST": "tcp://192.0.2.1:2375"}, "the Docker engine at tcp://192.0.2.1:2375 is another machine's, and "
