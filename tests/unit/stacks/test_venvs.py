@@ -40,6 +40,13 @@ def test_an_interpreter_that_does_not_start_is_passed_over(bare):
     assert environments.find_interpreter("3.6") == starting
 
 
+def test_a_folder_of_interpreters_that_cannot_be_read_is_passed_over(bare, monkeypatch):
+    monkeypatch.setenv("PYENV_ROOT", f"/{'x' * 300}")          # no file system has such a name: OSError, root's too
+    found = interpreter(bare / "uv/cpython-3.6.7-linux-x86_64-gnu/bin/python3.6", "3.6.7")
+
+    assert environments.find_interpreter("3.6") == found
+
+
 def test_a_program_that_is_another_version_than_its_name_says_is_passed_over(bare):
     interpreter(bare / "bin/python3.6", "3.12.1")
 
