@@ -87,7 +87,7 @@ class SwarmLauncher(ClusterLauncher):
             running.await_start()
         except BaseException as error:
             running.stop()
-            if isinstance(error, DockerException):
+            if isinstance(error, DockerException | OSError):       # requests' errors are OSErrors
                 raise EngineUnreachable(f"the Swarm did not take a service: {explained(error)}") from error
             raise
         return running

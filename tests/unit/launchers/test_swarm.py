@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import requests
 
 from runner import leftovers
 from runner.errors import BenchError, EngineUnreachable, ImageMissing, InputError
@@ -208,6 +209,18 @@ def test_a_missing_image_is_its_own_error() -> None:
     with pytest.raises(ImageMissing):
         running.await_start()
     running.stop()
+
+
+def test_a_manager_that_is_gone_is_told_as_an_engine_that_does_not_answer() -> None:
+    running = started(FakeSwarm({f"node{rank}": GOOD for rank in range(3)}))
+
+    def gone(*words: Any) -> None:
+        raise requests.ConnectionError("Connection aborted.")
+
+    running.create = gone                                 # type: ignore[method-assign]
+    launcher = SwarmLauncher(FakeSwarm(said=[node_said(1)]))
+    with pytest.raises(EngineUnreachable, match=r"the Swarm did not take a service: Connection aborted\."):
+        launcher._begun(running, "r", [])
 
 
 def test_a_place_on_a_node_that_the_manager_lost_is_in_trouble() -> None:
