@@ -51,8 +51,11 @@ def usable_cache() -> Path:
 def usable(folder: Path) -> Path:
     """The folder, made where it is not there; a file can be written into it. Raises OSError."""
     folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryFile(dir=folder):
-        return folder
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            return folder
+    except OSError as error:             # which names the file that was to be tried
+        raise OSError(error.errno, error.strerror, str(folder)) from error
 
 
 @contextmanager

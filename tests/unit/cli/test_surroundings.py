@@ -107,6 +107,11 @@ def test_results_that_cannot_be_written_are_told_before_anything_is_built(
     assert last.startswith(f"evenbench: {UNUSABLE}: ") and last.endswith("; choose another folder with --results")
 
 
+def test_a_folder_that_can_only_be_read_is_told_by_its_own_name() -> None:
+    with pytest.raises(OSError, match=r"'/proc/self/task'$"):
+        paths.usable(Path("/proc/self/task"))
+
+
 def test_packages_that_a_message_tells_to_install_are_those_of_the_extras() -> None:
     extras = tomllib.loads((paths.ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     assert set(errors.EXTRAS) == {each for name in ("data", "notebook", "sbom") for each in extras[name]}
