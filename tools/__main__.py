@@ -1,4 +1,4 @@
-"""python -m tools: what evenbench itself costs, and whether its images can be made again."""
+"""python -m tools: what evenbench itself costs, whether its images can be made again, and the pages made by code."""
 
 import sys
 import time
@@ -15,7 +15,7 @@ from runner.machine import gpus, host, nvml
 from runner.measuring import job, own_stacks
 from runner.stacks import definition, engine
 from runner.stacks.definition import chosen_names
-from tools import overhead, reproducible
+from tools import overhead, pages, reproducible
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 
@@ -70,6 +70,13 @@ def twice(names: SomeStacks = None) -> None:
     client = engine.connect()
     alike = [_are_alike(reproducible.run(client, known[name], screen.say)) for name in chosen_names(names, known)]
     sys.exit(0 if all(alike) else 1)
+
+
+@app.command("pages")
+def pages_() -> None:
+    """Write the pages and schemas that are made from code and data into docs/."""
+    for path in pages.write():
+        screen.say(str(path.relative_to(paths.ROOT)))
 
 
 def _are_alike(verdict: reproducible.Verdict) -> bool:

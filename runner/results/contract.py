@@ -1,6 +1,6 @@
 """What a worker's line may say, and the closed list of words with which a run ends. Pure.
 
-docs/worker.md shows these tables to people; `python -m runner.results.contract` prints them as they stand there.
+`python -m tools pages` writes these tables for people.
 """
 
 import json
@@ -244,24 +244,6 @@ def _strays(keys: tuple[Key, ...], values: Mapping[str, Any]) -> Iterator[str]:
     yield from (f"key {key.name} is missing" for key in keys if key.is_always and key.name not in values)
 
 
-def table(keys: tuple[Key, ...]) -> str:
-    """The keys as a table of Markdown."""
-    rows = (f"| `{key.name}` | {key.kind} | {key.unit} | {'yes' if key.is_always else ''} | {key.says} |"
-            for key in keys)
-    return "\n".join(("| key | type | unit | always | what |", "|---|---|---|---|---|", *rows))
-
-
-def tables() -> dict[str, str]:
-    """Every table of docs/worker.md by its heading, as Markdown."""
-    endings = "\n".join(("| ending | said by | what it means |", "|---|---|---|", *(
-        f"| `{word}` | {'worker' if word in SAID_BY_WORKER else 'host'} | {meaning} |"
-        for word, meaning in ENDINGS.items())))
-    events = "\n".join(("| event | when |", "|---|---|", *(f"| `{name}` | {event.when} |"
-                                                          for name, event in EVENTS.items())))
-    return {"Events": events, **{f"`{name}`": table(event.keys) for name, event in EVENTS.items() if event.keys},
-            "Facts": table(FACTS), "Endings": endings}
-
-
 class NotAnEvent(Exception):
     """A line that is not in the contract, or more lines than any measurement needs."""
 
@@ -308,7 +290,3 @@ def _finite(text: str) -> float:
 
 def _small(text: str) -> int:
     return int(text) if len(text) < 20 else _refuse(text)
-
-
-if __name__ == "__main__":
-    print("\n\n".join(f"## {heading}\n\n{rows}" for heading, rows in tables().items()))

@@ -29,24 +29,11 @@ class Sent(list[dict[str, Any]]):
         self.append({"event": event, **values})
 
 
-def tables(page: str) -> dict[str, str]:
-    """The first table below each heading."""
-    parts = re.split(r"^#+ (.+)\n", page, flags=re.MULTILINE)[1:]
-    found = {heading: re.search(r"(?:^\|.*\n)+", text, flags=re.MULTILINE)
-             for heading, text in zip(parts[::2], parts[1::2], strict=True)}
-    return {heading: match.group().rstrip() for heading, match in found.items() if match}
+def test_the_page_says_what_each_ending_means_and_who_says_it() -> None:
+    rows = re.findall(r"^\| `(\w+)` \| (worker|host) \| (.+) \|$", PAGE, flags=re.MULTILINE)
 
-
-def test_the_page_s_tables_are_the_contract_s() -> None:
-    on_page = tables(PAGE)
-
-    assert contract.tables() == {heading: on_page.get(heading) for heading in contract.tables()}
-
-
-def test_the_page_has_no_event_that_the_contract_has_not() -> None:
-    headings = re.findall(r"^### `(\w+)`$", PAGE, flags=re.MULTILINE)
-
-    assert headings == [name for name, event in contract.EVENTS.items() if event.keys]
+    assert rows == [(word, "worker" if word in contract.SAID_BY_WORKER else "host", meaning)
+                    for word, meaning in contract.ENDINGS.items()]
 
 
 def test_a_kind_of_a_key_is_one_that_can_be_judged() -> None:

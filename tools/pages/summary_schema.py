@@ -1,12 +1,11 @@
-"""The JSON Schema (2020-12) of summary.json, from its models; docs/summary.schema.json holds it.
+"""The JSON Schema (2020-12) of summary.json, from its models.
 
-`python -m runner.analysis.schema > docs/summary.schema.json` writes it anew. Attributes' docstrings are read here and
-not by pydantic, which would parse the models' file once for each of them, whenever a command starts.
+Attributes' docstrings are read here and not by pydantic, which would parse the models' file once for each of them,
+whenever a command starts.
 """
 
 import ast
 import inspect
-import json
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
@@ -14,8 +13,10 @@ from typing import Any
 from runner.analysis import summary_format
 from runner.analysis.summary_format import Summary
 
+Schema = dict[str, Any]
 
-def json_schema() -> dict[str, Any]:
+
+def json_schema() -> Schema:
     """The schema of a Summary; every key is required, no other one allowed."""
     schema = Summary.model_json_schema(by_alias=True, mode="serialization")
     models = {**schema["$defs"], Summary.__name__: schema}
@@ -35,7 +36,3 @@ def _docstrings(model: Any) -> Iterator[tuple[str, str]]:
             match statement, after:
                 case ast.AnnAssign(target=ast.Name(id=attribute)), ast.Expr(value=ast.Constant(value=str(text))):
                     yield attribute, inspect.cleandoc(text)
-
-
-if __name__ == "__main__":
-    print(json.dumps(json_schema(), indent=2))

@@ -1,8 +1,4 @@
-"""The page of a published study: all that its paper states, what tests it, and what the paper's own numbers say of it.
-
-`python -m runner.cli.study_pages` writes docs/studies/NAME.md anew for every study of the repository that repeats a
-publication; a test holds that they are what it writes.
-"""
+"""The page of a published study: all that its paper states, what tests it, and what the paper's own numbers say."""
 
 import itertools
 from collections import Counter
@@ -19,19 +15,11 @@ from runner.study.file import Study
 from runner.study.published import Published
 from workloads.spec.cell import Cell
 
-FOLDER = paths.STUDIES.parent / "docs" / "studies"
 _TOLD = "told, not tested"
 _HEAD = ("id", "states", "tested as", "holds where", "reading", "cells", "on the paper's own numbers",
          "a verdict at quick on two cores")
 _CAN = "can have"
 _TOLD_HEAD = ("id", "place", "states", "why it is not tested")
-
-
-def main() -> None:
-    """Write every page."""
-    FOLDER.mkdir(exist_ok=True)
-    for name in published_studies():
-        (FOLDER / f"{name}.md").write_text(page(name), encoding="utf-8")
 
 
 def published_studies() -> list[str]:
@@ -45,7 +33,7 @@ def page(name: str) -> str:
     judged = {each.id: each for each in paper_check.check(study)}
     lacking = {claim.id: _lacking(claim, quick, study) for claim in quick.claims}
     return "\n".join([f"# {study.id}: {study.title}", "",
-                      "Written from the study's file by `python -m runner.cli.study_pages`.", "",
+                      "Written from the study's file by `python -m tools pages`.", "",
                       *_counts(study, judged.values(), lacking), *_claims_by_source(study, judged, lacking),
                       *_not_tested(study),
                       *_contradictions(study, judged), *_numbers(study)]).rstrip() + "\n"
@@ -142,7 +130,3 @@ def _table(head: Sequence[str], lines: Iterable[Sequence[str]]) -> Iterator[str]
     yield "|" + "---|" * len(head)
     yield from ("| " + " | ".join(text.replace("|", "\\|") or " " for text in line) + " |" for line in lines)
     yield ""
-
-
-if __name__ == "__main__":
-    main()

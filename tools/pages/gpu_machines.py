@@ -1,16 +1,14 @@
-"""docs/gpu-machines.md: what runs on GPUs that people have, as the plan says it. Made GPUs, nothing is measured.
-
-    python -m runner.planning.gpu_machines > docs/gpu-machines.md
-"""
+"""What runs on GPUs that people have, as the plan says it. Made GPUs, nothing is measured."""
 
 from collections.abc import Iterator, Mapping
+from functools import cache
 
 from runner import formatting, paths
 from runner.machine.gpus import Gpu, Gpus, way
 from runner.machine.host import GIB, Machine
 from runner.planning.plan import Plan, Wishes, plan
-from runner.stacks.definition import Stack, read_all
-from runner.study.file import read
+from runner.stacks.definition import Stack
+from runner.study.file import Study, read
 from workloads.spec.cell import Cell
 
 MODELS = {"P100": ("6.0", 16), "V100": ("7.0", 16), "RTX 2080 Ti": ("7.5", 11), "A100": ("8.0", 80),
@@ -20,7 +18,7 @@ STUDIES = ("gpu", "dai2022", "patel", "tian")
 _WAYS = {"native": "native", "jit": "compiled first", "unsupported": "-"}
 _HEAD = """# What runs on which GPU
 
-Written by `python -m runner.planning.gpu_machines`: the plans for made machines with four such GPUs and driver
+Written by `python -m tools pages`: the plans for made machines with four such GPUs and driver
 {driver}. Nothing of this was measured; `evenbench doctor` and `evenbench plan STUDY` say the same of yours.
 
 ## Stacks
@@ -42,7 +40,12 @@ def of_model(model: str, count: int = 4) -> Gpus:
 def planned(study: str, stacks: Mapping[str, Stack], model: str, count: int = 4) -> Plan:
     """The study at the scale of its paper there, on a host that has CPUs and memory enough."""
     machine = Machine("a CPU", 64, 512 * GIB, "", "", "")
-    return plan(read(study, paths.STUDIES, "paper"), stacks, machine, Wishes(), _missing, of_model(model, count))
+    return plan(_study(study), stacks, machine, Wishes(), _missing, of_model(model, count))
+
+
+@cache
+def _study(name: str) -> Study:
+    return read(name, paths.STUDIES, "paper")
 
 
 def _missing(stack: Stack) -> str | None:
@@ -88,7 +91,3 @@ def _reasons(made: Plan) -> str:
             cells.setdefault(each.reason, set()).add(each.cell)
     told = (f"{reason} ({formatting.count(len(own), 'cell')})" for reason, own in cells.items())
     return "; ".join(told) or "every cell runs"
-
-
-if __name__ == "__main__":
-    print("\n".join(lines(read_all(paths.STACKS))))

@@ -1,11 +1,9 @@
-"""The JSON Schema of study files, for editors, from the models that read them; docs/study.schema.json holds it.
+"""The JSON Schema of study files, for editors, from the models that read them.
 
 It knows keys, types and closed lists of words; what keys say together (a claim's kind and its thresholds, a grid and a
-task, a row and its columns) only the reader refuses. `python -m runner.study.schema > docs/study.schema.json` writes it
-anew.
+task, a row and its columns) only the reader refuses.
 """
 
-import json
 from typing import Any, get_type_hints
 
 from pydantic import TypeAdapter
@@ -65,7 +63,3 @@ def _plain(schema: Any) -> Any:
         schema = {**schema, "anyOf": some}
     return {name: {key: _plain(each) for key, each in value.items()} if name in ("properties", "$defs") else
             _plain(value) for name, value in schema.items() if name not in ("title", "default")}
-
-
-if __name__ == "__main__":
-    print(json.dumps(json_schema(), indent=2))

@@ -1,18 +1,13 @@
-"""docs/gpu-machines.md: what runs on GPUs that people have."""
+"""What runs on GPUs that people have."""
 
 import pytest
 
 from runner import paths
-from runner.planning import gpu_machines
 from runner.stacks.definition import read_all
+from tools.pages import gpu_machines
 from workloads.spec import refusals
 
 STACKS = read_all(paths.STACKS)
-
-
-def test_the_page_is_what_the_code_writes() -> None:
-    """Else: `python -m runner.planning.gpu_machines > docs/gpu-machines.md`."""
-    assert "\n".join(gpu_machines.lines(STACKS)) + "\n" == (paths.ROOT / "docs" / "gpu-machines.md").read_text()
 
 
 @pytest.mark.parametrize(("model", "frameworks"), [
