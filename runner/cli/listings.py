@@ -15,7 +15,7 @@ from runner.errors import InputError
 from runner.machine import host, nvml
 from runner.planning import coverage
 from runner.planning.plan import Plan, Wishes, of_fullest_form, plan
-from runner.results import history
+from runner.results import earlier_sessions
 from runner.stacks import definition
 from runner.study import file
 
@@ -92,4 +92,4 @@ def _planned(forms: Sequence[file.Study], of: Callable[[file.Study], Plan]) -> l
 _ROWS: Mapping[str, Callable[[Path, str | None], list[dict[str, Any]]]] = {
     "stacks": lambda results, scale: _stacks(), "tasks": lambda results, scale: _tasks(),
     "studies": lambda results, scale: studies(results, scale, screen.say),
-    "results": lambda results, scale: history.listing(results)}
+    "results": lambda results, scale: earlier_sessions.listing(results)}

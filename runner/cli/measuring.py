@@ -46,8 +46,8 @@ from runner.planning import told
 from runner.planning.plan import Plan, Wishes, estimate_seconds
 from runner.report.between import regression as regression_forms
 from runner.report.writers import spreadsheet
-from runner.results import history, store
-from runner.results.history import Kept
+from runner.results import earlier_sessions, store
+from runner.results.earlier_sessions import Kept
 from runner.screen.progress import progress
 from runner.stacks import definition
 from runner.stacks.own import is_own, side
@@ -129,8 +129,8 @@ def _ran(job: jobs.Job, show: Callable[[Path], None] = show_result) -> bool:
     for warning in (*filter(None, [host.told_limits()]), *jobs.warnings(job)):
         screen.say(warning)
     store.check_usable(job.request.results)
-    if history.unfinished(job.request.results, job.command()) is None:
-        known = history.known_seconds(job.request.results)
+    if earlier_sessions.unfinished(job.request.results, job.command()) is None:
+        known = earlier_sessions.known_seconds(job.request.results)
         _agree(job.request, estimate_seconds(job.plan, known, gpus=job.gpus, cpus=job.cpus))
     job = jobs.prepared(job, screen.say)
     results, is_fresh = job.request.results, job.request.is_fresh
@@ -233,7 +233,7 @@ def plan(name: StudyName, own: Own, form: Form, settled: Settled, output: Output
     job = jobs.planned(request, screen.say)
     for line in (*filter(None, [host.told_limits()]), *jobs.warnings(job), *jobs.ahead(job)):
         screen.say(line)
-    known = history.known_seconds(settled.results)
+    known = earlier_sessions.known_seconds(settled.results)
     seconds = estimate_seconds(job.plan, known, gpus=job.gpus, cpus=job.cpus)
     record = job.plan.record()
     output.rows(told.rows(record), told.parts(record, seconds), {**record, "estimate_seconds": seconds})
@@ -243,7 +243,7 @@ def plan(name: StudyName, own: Own, form: Form, settled: Settled, output: Output
 
 def _estimates(request: jobs.Request) -> tuple[dict[str, Plan], dict[str, float]]:
     """Of each published study the plan, and about how many seconds it takes."""
-    known = history.known_seconds(request.results)
+    known = earlier_sessions.known_seconds(request.results)
     say_once = functools.cache(screen.say)                 # what each of them would tell of the launcher and the data
     of_study = {name: jobs.planned(request._replace(study=name), say_once)
                 for name in all_studies.published(paths.STUDIES, request.scale)}

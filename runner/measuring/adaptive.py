@@ -14,8 +14,8 @@ from runner.measuring import job, products, session, stopping_rule
 from runner.measuring.bench import Bench, Progress
 from runner.measuring.stopping_rule import Until, Width
 from runner.planning.plan import Plan, estimate_seconds
-from runner.results import history, store
-from runner.results.history import Kept
+from runner.results import earlier_sessions, store
+from runner.results.earlier_sessions import Kept
 from runner.results.store import Record
 from workloads.spec.measures import TIMED
 
@@ -40,7 +40,7 @@ def run(measurement: job.Job, bench: Bench, kept: Kept | None, shown: Shown, say
     Raises Stopped, DiskFull.
     """
     wished = measurement.request.until
-    known = history.known_seconds(bench.store.folder.parent)
+    known = earlier_sessions.known_seconds(bench.store.folder.parent)
     looks: list[list[Width]] = []
     is_ok, is_resumed = True, kept is not None
     for rounds in _stages(measurement.plan, kept, wished):
@@ -67,7 +67,7 @@ def run(measurement: job.Job, bench: Bench, kept: Kept | None, shown: Shown, say
 
 def begin_anew(measurement: job.Job) -> None:
     """End what the runner of an unfinished session of the same command left, since nobody is to take it over."""
-    kept = history.unfinished(measurement.request.results, measurement.command())
+    kept = earlier_sessions.unfinished(measurement.request.results, measurement.command())
     session.abandon(measurement.launcher, kept.left.values() if kept else ())
 
 

@@ -11,7 +11,7 @@ from runner.machine import gpus, telemetry
 from runner.machine import host as machine
 from runner.machine.cpu_energy import Meter
 from runner.planning.plan import Plan, Planned
-from runner.results.history import Left
+from runner.results.earlier_sessions import Left
 from runner.results.store import Store
 from runner.stacks.definition import Stack
 from workloads.spec.cell import Cell

@@ -41,7 +41,7 @@ from runner.planning.plan import (
     too_large,
 )
 from runner.processes import left_behind, passed_on
-from runner.results import history, store
+from runner.results import earlier_sessions, store
 from runner.stacks import definition, engine, environments, images, package_sources
 from runner.stacks.own import OwnStack
 from runner.study import file, selection
@@ -420,16 +420,16 @@ def _own_record(job: Job) -> dict[str, Any]:
 
 def changed_since(job: Job) -> list[str]:
     """What has changed in the user's own stacks since an unfinished session that asked for the same."""
-    kept = history.unfinished(job.request.results, job.asked_command(), "asked_command") if job.own() else None
+    kept = earlier_sessions.unfinished(job.request.results, job.asked_command(), "asked_command") if job.own() else None
     if kept is None:
         return []
-    session = history.Told().read(kept.folder).first
+    session = earlier_sessions.Told().read(kept.folder).first
     return [f"{line}; {_not_resumed(kept)}" for line in own_stacks.changes(session, job.stacks)]
 
 
-def resumable(job: Job, say: Say) -> history.Kept | None:
+def resumable(job: Job, say: Say) -> earlier_sessions.Kept | None:
     """What an unfinished session of the same command left; why one does not go on is said."""
-    kept = history.unfinished(job.request.results, job.command())
+    kept = earlier_sessions.unfinished(job.request.results, job.command())
     if kept is None:
         for line in changed_since(job):
             say(line)
@@ -441,7 +441,7 @@ def resumable(job: Job, say: Say) -> history.Kept | None:
     return kept
 
 
-def _not_resumed(kept: history.Kept) -> str:
+def _not_resumed(kept: earlier_sessions.Kept) -> str:
     return f"so {kept.folder.name} is not resumed and a new session begins"
 
 
@@ -449,7 +449,7 @@ def _launcher(request: Request, say: Say, here_gpus: Gpus, stacks: Sequence[defi
     """The launcher that is asked for; what `auto` chose counts until the session of the same words is done."""
     begun = None
     if request.launcher == choose.AUTO and not request.is_fresh:
-        begun = history.unfinished(request.results, sys.argv[1:], "argv")
+        begun = earlier_sessions.unfinished(request.results, sys.argv[1:], "argv")
     if begun is None or begun.launcher not in choose.LAUNCHERS:
         return choose.for_stacks(request.launcher, say, here_gpus, request.options, stacks)
     say(f"{begun.folder.name} began with launcher {begun.launcher} and goes on so")
@@ -467,7 +467,7 @@ def new_folder(job: Job) -> Path:
     return job.request.results / f"{moment}-{name}-{secrets.token_hex(2)}"
 
 
-def resumed(job: Job, kept: history.Kept) -> Job:
+def resumed(job: Job, kept: earlier_sessions.Kept) -> Job:
     """The job in the orders of the session that it goes on with: a rerun's are drawn when it begins."""
     return job if kept.seed is None else job._replace(plan=job.plan._replace(seed=kept.seed))
 

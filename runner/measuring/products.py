@@ -13,7 +13,7 @@ from runner.launchers.protocol import Running
 from runner.launchers.watchdog import Ending, follow, limits
 from runner.measuring.bench import Bench
 from runner.planning.plan import Plan
-from runner.results import history
+from runner.results import earlier_sessions
 from runner.results.products import Block, Product, Unit, best, record
 from runner.results.store import Record
 from workloads.spec import measures
@@ -39,13 +39,13 @@ def cells(plan: Plan) -> list[Cell]:
 def missing(plan: Plan, folder: Path) -> list[Cell]:
     """Those that the session's store does not tell of yet."""
     told = {(each["stack"], each["device"], each["precision"], each["cpus"])
-            for each in history.Told().read(folder).products}
+            for each in earlier_sessions.Told().read(folder).products}
     return [cell for cell in cells(plan) if (cell.stack, *Unit.of(cell)) not in told]
 
 
 def reached(folder: Path) -> Mapping[Unit, Product]:
     """The best that a session's store tells of."""
-    return best(map(Product.read, history.Told().read(folder).products))
+    return best(map(Product.read, earlier_sessions.Told().read(folder).products))
 
 
 def measure(bench: Bench, say: Callable[[str], None]) -> None:

@@ -14,7 +14,7 @@ from runner.launchers import choose
 from runner.machine import host, nvml
 from runner.measuring import job, own_models, own_stacks
 from runner.planning.plan import Plan, Planned, Skipped
-from runner.results import history
+from runner.results import earlier_sessions
 from runner.results.store import Record
 from runner.stacks.definition import Stack
 from runner.stacks.own import OwnStack
@@ -41,7 +41,7 @@ class Recorded(NamedTuple):
 
 def recorded(folder: Path) -> Recorded:
     """The record of a session. Raises InputError where it has no plan."""
-    told = history.Told().read(folder)
+    told = earlier_sessions.Told().read(folder)
     if told.plan is None:
         raise InputError(f"{folder}: the events hold no plan, so there is nothing to repeat")
     return Recorded(told.first, told.plan, told.made_of())

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from runner.cells import key
 from runner.errors import InputError
 from runner.planning.plan import Plan
-from runner.results import history, store
+from runner.results import earlier_sessions, store
 from workloads.spec.cell import DEFAULTS, Cell, CellError, parse
 
 RESULTS = frozenset({"ok", "oom", "unsupported", "not_finite"})     # endings that say something of the cell
@@ -54,7 +54,7 @@ def endings(results: Path) -> Endings:
     by_cell: dict[str, dict[str, set[str]]] = {}
     for path in sorted(results.glob(f"*/{store.EVENTS}")):
         try:
-            for past in history.Told().read(path.parent).ended:
+            for past in earlier_sessions.Told().read(path.parent).ended:
                 if past.cell:
                     by_stack = by_cell.setdefault(key_of(parse(past.cell)), {})
                     by_stack.setdefault(past.fingerprint, set()).add(past.ending)

@@ -21,7 +21,7 @@ from runner.measuring import all_studies, equality, rerun
 from runner.planning import coverage, told
 from runner.report import contents, forms
 from runner.report.writers import export
-from runner.results import history, store
+from runner.results import earlier_sessions, store
 from runner.results.rows import Measurements, measurements
 from runner.screen.summary import summary_view
 from runner.stacks import definition
@@ -97,9 +97,9 @@ def use(folder: Path) -> None:
         read_or_refused(lambda: curves.compared(measured))
         read_or_refused(lambda: export.to_csv(measured, folder / "samples.csv"))
         read_or_refused(lambda: export.to_parquet(measured, folder / "samples.parquet"))
-    assert _is_plain(screen.parts_view([history.listing(results)]))
-    read_or_refused(lambda: history.unfinished(results, "c"))
-    history.known_seconds(results)
+    assert _is_plain(screen.parts_view([earlier_sessions.listing(results)]))
+    read_or_refused(lambda: earlier_sessions.unfinished(results, "c"))
+    earlier_sessions.known_seconds(results)
     coverage.endings(results)
     found = read_or_refused(lambda: rerun.recorded(folder))
     if found is not None:

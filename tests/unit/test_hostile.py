@@ -14,7 +14,7 @@ from runner.errors import BenchError, InputError
 from runner.measuring import job, rerun
 from runner.planning.plan import Wishes, plan
 from runner.report.writers import export
-from runner.results import history, store
+from runner.results import earlier_sessions, store
 from runner.results.rows import measurements
 from runner.stacks import definition
 from runner.study import file as study
@@ -118,8 +118,8 @@ def test_a_record_of_another_shape_is_refused_by_all_that_read_results(record: A
     for read in (lambda: list(store.read(folder)), lambda: rerun.recorded(folder)):
         with pytest.raises(InputError, match=r"events\.jsonl:2: \w+: key \"\w+\": "):
             read()
-    assert history.unfinished(tmp_path, "c") is None and history.known_seconds(tmp_path) == {}
-    assert history.listing(tmp_path)[0]["state"].startswith("unreadable: ")
+    assert earlier_sessions.unfinished(tmp_path, "c") is None and earlier_sessions.known_seconds(tmp_path) == {}
+    assert earlier_sessions.listing(tmp_path)[0]["state"].startswith("unreadable: ")
 
 
 def test_a_stranger_s_published_number_names_a_known_quantity_of_a_cell_s_own_fields() -> None:

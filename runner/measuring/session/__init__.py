@@ -16,9 +16,9 @@ from runner.measuring.session import turn_taking
 from runner.measuring.session.live_run import LiveRun, head
 from runner.measuring.session.turn_taking import Patience, Room
 from runner.planning.plan import Plan
-from runner.results import history
+from runner.results import earlier_sessions
 from runner.results.contract import FINAL, WELL
-from runner.results.history import Kept, Left
+from runner.results.earlier_sessions import Kept, Left
 from workloads.spec import turns
 from workloads.spec.cell import Cell
 
@@ -205,7 +205,7 @@ class Memory:
     @classmethod
     def of(cls, bench: Bench) -> "Memory":
         """What the session's stored runs say, of an earlier stage and before an interruption."""
-        memory, told = cls(bench.clock), history.Told().read(bench.store.folder)
+        memory, told = cls(bench.clock), earlier_sessions.Told().read(bench.store.folder)
         memory.apart = told.apart
         cells = {planned.key: planned.cell for planned in bench.plan.cells}
         for past in told.ended:

@@ -14,7 +14,8 @@ from runner.measuring import adaptive, job
 from runner.measuring.bench import Bench, Progress
 from runner.measuring.stopping_rule import Until
 from runner.planning.plan import Wishes, plan
-from runner.results import history, manifest, store
+from runner.results import earlier_sessions, manifest, store
+from runner.results.earlier_sessions import Kept, Left
 from runner.results.rows import measurements
 from runner.study.file import parse
 from tests.clock import FakeClock
@@ -36,7 +37,7 @@ def job_of(folder: Path, script: Any, study: bytes = STUDY, left: dict[str, Fake
                    choice.Data("digits32", folder))
 
 
-def ran(folder: Path, wished: Until | None, script: Any, kept: history.Kept | None = None, study: bytes = STUDY,
+def ran(folder: Path, wished: Until | None, script: Any, kept: Kept | None = None, study: bytes = STUDY,
         left: dict[str, FakeRunning] | None = None) -> tuple[bool, list[str]]:
     """Whether all went well, and what was said; left: the runs that went on without their runner."""
     planned_job = job_of(folder, script, study, left, wished)
@@ -109,16 +110,16 @@ def test_a_session_that_was_killed_in_a_later_stage_goes_on_there(tmp_path: Path
     with pytest.raises(Stopped):
         ran(tmp_path / "r", Until(0.02, 9), script)
     command = next(record["command"] for record in store.read(tmp_path / "r") if record["event"] == "session")
-    kept = history.unfinished(tmp_path, command)
+    kept = earlier_sessions.unfinished(tmp_path, command)
     assert kept and 12 == len(kept.finished)
     ran(tmp_path / "r", Until(0.02, 9), noisy, kept)
     measured = measurements(store.read(tmp_path / "r"))
 
     assert list(range(9)) == rounds(tmp_path / "r") and measured.is_done
-    assert history.unfinished(tmp_path, command) is None
+    assert earlier_sessions.unfinished(tmp_path, command) is None
 
 
-def killed_in_round(folder: Path, round: int) -> history.Kept:
+def killed_in_round(folder: Path, round: int) -> Kept:
     """What a runner left that was killed in a round's first run, before the run's first line."""
     def interrupt() -> bytes:
         raise Stopped
@@ -131,7 +132,7 @@ def killed_in_round(folder: Path, round: int) -> history.Kept:
     (folder / store.EVENTS).write_bytes(b"".join(events[:last + 1]))
     (folder / manifest.NAME).unlink(missing_ok=True)          # a killed runner writes none
     command = next(record["command"] for record in store.read(folder) if record["event"] == "session")
-    kept = history.unfinished(folder.parent, command)
+    kept = earlier_sessions.unfinished(folder.parent, command)
     assert kept
     return kept
 
@@ -161,8 +162,8 @@ def test_a_run_of_a_later_stage_that_did_not_go_on_is_another_attempt_there(tmp_
 
 
 def test_what_went_on_of_a_round_that_no_stage_reaches_is_ended(tmp_path: Path) -> None:
-    running, left = went_on(), history.Left("k.8.1", 1, {"run": "k.8.1"}, {})
-    kept = history.Kept(tmp_path / "r", frozenset(), {}, left={("k", 8): left})
+    running, left = went_on(), Left("k.8.1", 1, {"run": "k.8.1"}, {})
+    kept = Kept(tmp_path / "r", frozenset(), {}, left={("k", 8): left})
     ran(tmp_path / "r", Until(0.02, 30), lambda cell, run: good_lines(), kept, left={"k.8.1": running})
 
     assert 7 == max(rounds(tmp_path / "r")) and running.is_stopped

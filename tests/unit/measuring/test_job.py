@@ -19,7 +19,7 @@ from runner.machine import gpus
 from runner.machine.host import Machine
 from runner.measuring import job
 from runner.planning.plan import Wishes, plan
-from runner.results import history, store
+from runner.results import earlier_sessions, store
 from runner.stacks import environments
 from runner.stacks.definition import Stack
 from tests.clock import FakeClock
@@ -155,7 +155,7 @@ def test_the_record_of_a_session_is_found_by_its_command(tmp_path: Path) -> None
     with store.Store(job.new_folder(made)) as opened:
         opened.append(job.session_record(made, opened.folder, is_resumed=False))
     (record,) = store.read(opened.folder)
-    kept = history.unfinished(tmp_path, made.command())
+    kept = earlier_sessions.unfinished(tmp_path, made.command())
 
     assert kept is not None and kept.folder == opened.folder
     assert (opened.folder.name, "s", "fake", 0.02, False) == tuple(
@@ -164,7 +164,7 @@ def test_the_record_of_a_session_is_found_by_its_command(tmp_path: Path) -> None
 
 
 def test_a_session_that_goes_on_keeps_the_orders_that_it_began_with(tmp_path: Path) -> None:
-    kept = history.Kept(tmp_path, frozenset(), {}, seed=5)
+    kept = earlier_sessions.Kept(tmp_path, frozenset(), {}, seed=5)
     assert [5, 1] == [job.resumed(asked_for(), each).plan.seed for each in (kept, kept._replace(seed=None))]
 
 
@@ -177,7 +177,7 @@ def test_a_session_whose_image_is_another_one_now_is_not_resumed_and_says_so(tmp
         opened.append({"event": "begin", "run": "r", "key": key, "round": 0, "place": {"image": "sha256:1"}})
     said: list[str] = []
 
-    def with_image(identity: str) -> history.Kept | None:
+    def with_image(identity: str) -> earlier_sessions.Kept | None:
         launcher = Launcher()
         launcher.image = lambda stack: identity           # type: ignore[method-assign]
         return job.resumable(made._replace(launcher=launcher), said.append)

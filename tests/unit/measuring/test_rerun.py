@@ -10,7 +10,7 @@ from runner.datasets import choice
 from runner.errors import InputError
 from runner.measuring import job
 from runner.measuring.rerun import Recorded, chosen, data_argument, differences, launcher_name, plan_again, recorded
-from runner.results import history, store
+from runner.results import earlier_sessions, store
 from tests import made_rows as made
 from tests.clock import FakeClock
 from tests.fakes import MACHINE, FakeLauncher, stack
@@ -143,6 +143,6 @@ def test_a_resumed_rerun_goes_on_in_the_orders_that_it_began_with(tmp_path: Path
     begun, later = rerun(tmp_path / "r", 1), rerun(tmp_path / "r", 2)
     with store.Store(tmp_path / "results" / "a") as opened:
         opened.append(job.session_record(begun, opened.folder, is_resumed=False))
-    unfinished = history.unfinished(tmp_path / "results", later.command())
+    unfinished = earlier_sessions.unfinished(tmp_path / "results", later.command())
 
     assert unfinished and 1 == job.resumed(later, unfinished).plan.seed

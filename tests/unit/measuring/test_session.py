@@ -13,7 +13,7 @@ from runner.machine.host import CpuSeconds
 from runner.measuring.bench import Bench
 from runner.measuring.session import Memory, run
 from runner.planning.plan import Wishes, plan
-from runner.results import history, manifest, store
+from runner.results import earlier_sessions, manifest, store
 from runner.study.file import parse
 from tests.clock import FakeClock
 from tests.fake_session import STACKS, STUDY, bench, close_stores
@@ -100,16 +100,16 @@ def test_an_interrupted_session_resumes_and_repeats_no_finished_run(tmp_path: Pa
     with pytest.raises(Stopped):
         run(made)
     assert ["ok", "ok", "ok", "killed"] == endings(tmp_path / "r")
-    kept = history.unfinished(tmp_path, "c")
+    kept = earlier_sessions.unfinished(tmp_path, "c")
     assert kept and 3 == len(kept.finished)
     again = bench(tmp_path / "r")
     assert run(again, kept)
     assert 3 == len(again.launcher.started)  # type: ignore[attr-defined]
     assert ["ok", "ok", "ok", "killed", "ok", "ok", "ok"] == endings(tmp_path / "r")
-    assert history.unfinished(tmp_path, "c") is None
+    assert earlier_sessions.unfinished(tmp_path, "c") is None
 
 
-def killed(folder: Path, lines: int) -> history.Kept:
+def killed(folder: Path, lines: int) -> earlier_sessions.Kept:
     """A session whose runner was killed in its second run, of which so many lines are in the record."""
     made = bench(folder, stopping(after=1))
     with pytest.raises(Stopped):
@@ -119,7 +119,7 @@ def killed(folder: Path, lines: int) -> history.Kept:
     last = max(index for index, line in enumerate(events) if b'"event": "begin"' in line)
     (folder / store.EVENTS).write_bytes(b"".join(events[:last + 1 + lines]))
     (folder / manifest.NAME).unlink(missing_ok=True)          # a killed runner writes none
-    kept = history.unfinished(folder.parent, "c")
+    kept = earlier_sessions.unfinished(folder.parent, "c")
     assert kept
     return kept
 
@@ -174,11 +174,11 @@ def test_what_was_cut_short_from_outside_is_run_again_by_the_same_command_and_no
     made = bench(tmp_path / "r", lambda cell, run: no_engine() if cell.stack == "a" else good_lines())
     assert not run(made)
     assert list(store.read(tmp_path / "r"))[-1] == {"event": "closed", "reason": "incomplete"}
-    kept = history.unfinished(tmp_path, "c")
+    kept = earlier_sessions.unfinished(tmp_path, "c")
     again = bench(tmp_path / "r")
     assert run(again, kept)
     assert {"a"} == {cell.stack for cell, _ in again.launcher.started}  # type: ignore[attr-defined]
-    assert history.unfinished(tmp_path, "c") is None
+    assert earlier_sessions.unfinished(tmp_path, "c") is None
 
 
 @pytest.mark.parametrize(("exit", "word"), [(Exit(None, is_gone=True), "killed"), (Exit(None), "died")])
@@ -208,7 +208,7 @@ def test_a_run_whose_engine_went_away_and_is_back_is_made_once_more_in_the_same_
 def test_another_command_does_not_find_the_session(tmp_path: Path) -> None:
     with pytest.raises(Stopped):
         run(bench(tmp_path / "r", stopping(after=1)))
-    assert history.unfinished(tmp_path, "another") is None
+    assert earlier_sessions.unfinished(tmp_path, "another") is None
 
 
 class Full:
@@ -297,7 +297,7 @@ def test_what_a_session_s_store_says_of_memory_holds_after_an_interruption(
     some = made.plan._replace(rounds=1, cells=made.plan.cells[:2])
     run(made._replace(plan=some))
     again = in_turn(sizes(tmp_path / "r", limit=8), monkeypatch)
-    run(again, history.Kept(tmp_path / "r", frozenset((each.key, 0) for each in some.cells), {}))
+    run(again, earlier_sessions.Kept(tmp_path / "r", frozenset((each.key, 0) for each in some.cells), {}))
     assert [8, 16] == [cell.batch for cell, _ in again.launcher.started]  # type: ignore[attr-defined]
     assert ["inferred, not run: batch 16 was out of memory"] * 2 == messages(tmp_path / "r")[2::3]
 

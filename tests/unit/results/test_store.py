@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from runner.errors import InputError
-from runner.results import history, manifest, store
+from runner.results import earlier_sessions, manifest, store
 
 SESSION = {"event": "session", "schema": store.SCHEMA, "command": "c"}
 
@@ -56,7 +56,7 @@ def test_a_run_killed_from_outside_is_not_finished_and_one_out_of_memory_is(tmp_
          {"event": "ending", "run": "k.0.1", "ending": "killed"},
          {"event": "begin", "run": "m.0.1", "key": "m", "round": 0},
          {"event": "ending", "run": "m.0.1", "ending": "oom"})
-    kept = history.unfinished(tmp_path, "c")
+    kept = earlier_sessions.unfinished(tmp_path, "c")
     assert kept and frozenset({("m", 0)}) == kept.finished
     assert {("k", 0): 1, ("m", 0): 1} == kept.attempts
 
@@ -65,7 +65,7 @@ def test_somebody_s_broken_result_does_not_hinder_a_new_session(tmp_path: Path) 
     (tmp_path / "zzz").mkdir()
     (tmp_path / "zzz" / "events.jsonl").write_text("garbage\n")
     made(tmp_path / "r")
-    kept = history.unfinished(tmp_path, "c")
+    kept = earlier_sessions.unfinished(tmp_path, "c")
     assert kept and tmp_path / "r" == kept.folder
 
 
@@ -91,20 +91,20 @@ def finished(run: str, place: dict[str, bool], at: float, seconds: float,
 def test_the_time_in_a_queue_is_not_of_a_run_and_start_up_is(tmp_path: Path) -> None:
     made(tmp_path / "r", *finished("a.0.1", {"queues": True}, 600.0, 630.0), *finished("b.0.1", {}, 4.0, 34.0))
 
-    assert {"a": 30.0, "b": 34.0} == history.known_seconds(tmp_path)
+    assert {"a": 30.0, "b": 34.0} == earlier_sessions.known_seconds(tmp_path)
 
 
 def test_a_cell_takes_as_long_as_its_runs_of_the_last_session_did_on_average(tmp_path: Path) -> None:
     made(tmp_path / "1", *finished("a.0.1", {}, 4.0, 90.0))
     made(tmp_path / "2", *finished("a.0.1", {}, 4.0, 20.0), *finished("a.1.1", {}, 4.0, 34.0))
 
-    assert {"a": 27.0} == history.known_seconds(tmp_path)
+    assert {"a": 27.0} == earlier_sessions.known_seconds(tmp_path)
 
 
 def test_a_run_that_was_taken_over_says_nothing_of_how_long_one_takes(tmp_path: Path) -> None:
     made(tmp_path / "r", *finished("a.0.1", {}, 4.0, 34.0), *finished("a.1.1", {}, 0.1, 5.0, rejoined=True))
 
-    assert {"a": 34.0} == history.known_seconds(tmp_path)
+    assert {"a": 34.0} == earlier_sessions.known_seconds(tmp_path)
 
 
 def begun(run: str, **facts: object) -> dict[str, object]:
@@ -113,21 +113,21 @@ def begun(run: str, **facts: object) -> dict[str, object]:
 
 def test_a_run_that_was_left_has_the_attempt_of_its_record(tmp_path: Path) -> None:
     made(tmp_path / "r", begun("k.0.1", attempt=1), begun("k.0.2", attempt=2))
-    kept = history.unfinished(tmp_path, "c")
+    kept = earlier_sessions.unfinished(tmp_path, "c")
     assert kept and (2, {("k", 0): 2}) == (kept.left["k", 0].attempt, kept.attempts)
 
 
 def test_a_run_that_was_begun_twice_by_one_name_and_ended_is_not_left(tmp_path: Path) -> None:
     made(tmp_path / "r", begun("k.0.1", attempt=1), begun("k.0.1", attempt=1),
          {"event": "ending", "run": "k.0.1", "ending": "ok", "message": "", "seconds": 1.0})
-    kept = history.unfinished(tmp_path, "c")
+    kept = earlier_sessions.unfinished(tmp_path, "c")
     assert kept and not kept.left and frozenset({("k", 0)}) == kept.finished
 
 
 def test_a_session_whose_later_stage_was_killed_is_unfinished(tmp_path: Path) -> None:
     made(tmp_path / "r", {"event": "closed", "reason": "done"}, SESSION)
-    assert history.unfinished(tmp_path, "c") is not None
-    assert ["unfinished"] == [row["state"] for row in history.listing(tmp_path)]
+    assert earlier_sessions.unfinished(tmp_path, "c") is not None
+    assert ["unfinished"] == [row["state"] for row in earlier_sessions.listing(tmp_path)]
 
 
 def test_a_folder_that_was_removed_under_a_session_is_named(tmp_path: Path) -> None:
@@ -177,8 +177,8 @@ def test_a_damaged_line_of_an_interrupted_session_is_told_and_no_new_one_begins(
     with (tmp_path / "r" / "events.jsonl").open("ab") as file:
         file.write(b"damaged\n")
     with pytest.raises(InputError, match=r"events\.jsonl:3: .*cannot go on: mend that line, rem"):
-        history.unfinished(tmp_path, "c")
-    assert history.unfinished(tmp_path, "another") is None
+        earlier_sessions.unfinished(tmp_path, "c")
+    assert earlier_sessions.unfinished(tmp_path, "another") is None
     with (tmp_path / "r" / "events.jsonl").open("ab") as file:
         file.write(b'{"event": "closed", "reason": "done"}\n')
-    assert history.unfinished(tmp_path, "c") is None          # it was done, and damaged later
+    assert earlier_sessions.unfinished(tmp_path, "c") is None          # it was done, and damaged later

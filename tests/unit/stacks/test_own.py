@@ -21,7 +21,7 @@ from runner.machine import gpus, nvml
 from runner.machine.gpus import Gpu, Gpus
 from runner.measuring import job, own_stacks
 from runner.planning.plan import Wishes, plan
-from runner.results import history, store
+from runner.results import earlier_sessions, store
 from runner.stacks import own, sbom
 from runner.stacks.definition import CAPABILITIES, GpuCode, Stack
 from runner.stacks.own import Asked, OwnStack
@@ -307,8 +307,8 @@ def test_a_changed_environment_is_said_instead_of_resuming_its_session(tmp_path:
     own_environment.install(mine, "torch", "2.14.0")
     now = asking(own.environment(asked_of(mine), ROOT, has_gpus=False), tmp_path / "results")
 
-    assert history.unfinished(tmp_path / "results", before.command()) is not None
-    assert history.unfinished(tmp_path / "results", now.command()) is None
+    assert earlier_sessions.unfinished(tmp_path / "results", before.command()) is not None
+    assert earlier_sessions.unfinished(tmp_path / "results", now.command()) is None
     assert ["mine has changed: torch 2.13.0 then, 2.14.0 now; so 1-s is not resumed and a new session begins"] == (
         job.changed_since(now))
 
