@@ -12,7 +12,7 @@ import typer
 
 from runner import formatting, screen
 from runner.analysis import curves, summary
-from runner.analysis.between import comparing, over_time
+from runner.analysis.between import comparing, history
 from runner.analysis.summary_format import Summary
 from runner.cli import complete
 from runner.cli.options import RESULTS, Details, NewestResult, ResultName, Results, options
@@ -20,7 +20,7 @@ from runner.cli.output import NO_FILES, STANDARD_OUTPUT, Output, checked
 from runner.errors import InputError
 from runner.measuring import equality
 from runner.report import contents, forms
-from runner.report.between import history as over_time_report
+from runner.report.between import history as history_report
 from runner.report.document import Report, Trust
 from runner.report.writers import export, markdown, spreadsheet
 from runner.results import error_output, joined, manifest, shown, store
@@ -186,8 +186,8 @@ def history_(results: Annotated[Path, typer.Argument(metavar="FOLDER", help="The
     if len(folders) < 2:
         raise InputError(f"history: found {formatting.count(len(folders), 'result')} in {results}, expected two "
                          "or more sessions; `evenbench run quick` makes one")
-    trend = over_time.over_time(list(_readable(folders)))
-    page = over_time_report.report(trend, str(results))
+    trend = history.over_time(list(_readable(folders)))
+    page = history_report.report(trend, str(results))
 
     def show() -> None:
         screen.show(screen.parts_view([page.title, *page.in_short]))

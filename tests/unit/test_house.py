@@ -206,7 +206,7 @@ def test_plans_rows_and_statistics_touch_no_world() -> None:
             "results/runs", "results/values", "analysis/stats", "analysis/flags", "analysis/summary",
             "analysis/claims/published", "student", "analysis/doubts",
             "analysis/claims/judging",
-            "analysis/between/comparing", "analysis/between/over_time", "analysis/between/regression",
+            "analysis/between/comparing", "analysis/between/history", "analysis/between/regression",
             "study/operators",
             "machine/cpu_sets", "machine/gpus", "launchers/swarm/manager")
     for path in (ROOT / "runner" / f"{name}.py" for name in pure):

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from runner import __version__, formatting
-from runner.analysis.between.over_time import Course, History, Step
+from runner.analysis.between.history import Course, History, Step
 from runner.analysis.stats import Ratio
 from runner.report.document import Curve, Curves, Report, Section
 from runner.report.tables import Group, Table, Texts, texts

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from runner.analysis.between.over_time import Course, History, over_time
+from runner.analysis.between.history import Course, History, over_time
 from runner.errors import InputError
 from runner.report.between import history as history_report
 from runner.report.writers import page

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.analysis.between.over_time import History, over_time
+from runner.analysis.between.history import History, over_time
 from runner.cli import app
 from runner.datasets.choice import Data
 from runner.measuring import job, session
