@@ -12,7 +12,7 @@ from runner.analysis.flags import Flag
 from runner.analysis.stats import middle
 from runner.analysis.summary_format import Comparison, MachineLimit, Result
 from runner.machine import data_sheets
-from runner.results.products import Product, Unit, best
+from runner.results.matrix_products import Product, Unit, best
 from runner.results.rows import Measurements, Row
 from runner.results.runs import Run
 from workloads.spec import measures, tasks

@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager
 from runner.analysis import summary
 from runner.cells import comparison_key
 from runner.errors import InputError
-from runner.measuring import job, products, session, stopping_rule
+from runner.measuring import job, matrix_products, session, stopping_rule
 from runner.measuring.bench import Bench, Progress
 from runner.measuring.stopping_rule import Until, Width
 from runner.planning.plan import Plan, estimate_seconds
@@ -48,10 +48,10 @@ def run(measurement: job.Job, bench: Bench, kept: Kept | None, shown: Shown, say
         bench.store.append(job.session_record(measurement, bench.store.folder, is_resumed))
         bench.store.append(plan.record())
         if measurement.request.with_products:
-            products.measure(bench._replace(plan=plan), say)
+            matrix_products.measure(bench._replace(plan=plan), say)
         with shown() as progress:
             stage = bench._replace(plan=plan, progress=progress, seconds_estimate=estimate_seconds(
-                plan, known, gpus=measurement.gpus, products=products.reached(bench.store.folder),
+                plan, known, gpus=measurement.gpus, products=matrix_products.reached(bench.store.folder),
                 cpus=measurement.cpus))
             is_ok = session.run(stage, kept) and is_ok
         kept, is_resumed = _finished(plan, bench, kept), True

@@ -13,7 +13,7 @@ from runner.cells import comparison_key, key, lanes_key
 from runner.errors import InputError, unknown
 from runner.machine import data_sheets, gpus
 from runner.machine.host import Machine
-from runner.results.products import Product, Unit
+from runner.results.matrix_products import Product, Unit
 from runner.stacks.definition import Stack
 from runner.study.file import EVERY, Experiment, Study
 from runner.study.node import Node

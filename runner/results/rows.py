@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from runner.cells import Comparison, comparisons, lanes_key
 from runner.errors import InputError
 from runner.results.contract import FINAL
-from runner.results.products import Product
+from runner.results.matrix_products import Product
 from runner.results.runs import Run, rate_per_worker
 from runner.results.turns import Turn
 from runner.results.values import Facts, count, mapping, text

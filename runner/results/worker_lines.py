@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from runner.results.products import Block
+from runner.results.matrix_products import Block
 from runner.results.profiles import Compiled, Graph, Kernels, MaxBatch
 from runner.results.runs import Epoch, Run, Worker
 from runner.results.turns import Turn

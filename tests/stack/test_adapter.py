@@ -17,7 +17,7 @@ from workloads.frameworks import numpy
 from workloads.inputs import images as data
 from workloads.inputs import loading, passes, records
 from workloads.inputs import weights as initial
-from workloads.measuring import epochs, products, watch
+from workloads.measuring import epochs, matrix_products, watch
 from workloads.process import errors
 from workloads.spec import layers, tasks
 from workloads.spec.cell import Cell
@@ -781,7 +781,7 @@ class Products(unittest.TestCase):
         """What a product of this precision sends, by the smallest of its sizes."""
         sent = []
         cell = cell_of(measure="product", precision=precision, memory_bytes=2 ** 27)
-        products.measure(cell, adapter, lambda event, **values: sent.append(dict(values, event=event)))
+        matrix_products.measure(cell, adapter, lambda event, **values: sent.append(dict(values, event=event)))
         return sent
 
     def test_products_of_both_kinds_of_numbers_are_told(self):

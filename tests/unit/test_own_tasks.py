@@ -13,7 +13,7 @@ from runner import own_tasks, paths
 from runner.cells import key, label, model_name, settings
 from runner.cli import app
 from runner.errors import InputError
-from runner.measuring import equality, products, rerun
+from runner.measuring import equality, matrix_products, rerun
 from runner.planning.plan import Planned
 from tests.own_task import TINY
 from tests.stack_folder import study_toml
@@ -101,7 +101,7 @@ def test_the_machine_s_product_is_asked_of_cells_that_workers_know(written: Writ
     cells = [parse(values) for values in planned(tmp_path)]
     plan: Any = SimpleNamespace(cells=[Planned(key(cell), "e", cell) for cell in cells])
 
-    assert [True] == [tasks.is_known(cell) for cell in products.cells(plan)]
+    assert [True] == [tasks.is_known(cell) for cell in matrix_products.cells(plan)]
 
 
 def test_the_example_of_the_document_is_such_a_file() -> None:

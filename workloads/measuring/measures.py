@@ -12,7 +12,7 @@ import numpy as np
 from workloads.inputs import images as data
 from workloads.inputs import loading, passes, records, sequence_batches, weights
 from workloads.measuring import epochs as course
-from workloads.measuring import generating, products
+from workloads.measuring import generating, matrix_products
 from workloads.measuring.sketch import encoded, sketch
 from workloads.measuring.turns import TurnWatch
 from workloads.measuring.watch import ENDLESS, ENDS, Beats, Over, Watch, WorkersWatch
@@ -33,7 +33,7 @@ def run(cell, adapter, folder, emit, cluster=None, gate=None):
     if not (cell.source or tasks.is_known(cell)):
         raise DataError('task "%s" is unknown; known: %s' % (cell.task, ", ".join(tasks.NAMES)))
     if cell.measure == "product":
-        products.measure(cell, adapter, emit)
+        matrix_products.measure(cell, adapter, emit)
         return
     if cell.measure not in _kind(cell) and (cell.source or cell.measure not in HARNESSES):
         raise Unsupported("measure %s is not there for tasks of this kind" % cell.measure)

@@ -12,7 +12,7 @@ import pytest
 from runner.errors import Stopped
 from runner.launchers.process_groups import Limits, ProcessGroup, ProcessRunning
 from runner.launchers.protocol import Exit
-from runner.measuring import products, session
+from runner.measuring import matrix_products, session
 from runner.measuring.bench import Bench
 from runner.measuring.session.turn_taking import Patience, Room
 from runner.paths import ROOT
@@ -361,7 +361,7 @@ def test_products_import_side_by_side_as_well(tmp_path: Path) -> None:
         b'{"event": "waiting", "at": "imported"}\n', b'{"event": "start", "facts": {}}\n',
         b'{"event": "end", "status": "ok", "message": ""}\n'])
     made.launcher.tells = True
-    products.measure(made, quiet)
+    matrix_products.measure(made, quiet)
     assert [["go"], ["go"]] == [each.told for each in made.launcher.running]  # type: ignore[attr-defined]
     assert all(each.is_stopped for each in made.launcher.running)  # type: ignore[attr-defined]
 

@@ -11,7 +11,7 @@ from runner.cells import comparison_key, comparisons, key, label
 from runner.errors import InputError
 from runner.machine import gpus
 from runner.planning.plan import Plan, Planned, Wishes, estimate_seconds, guessed_seconds, plan, too_large
-from runner.results.products import Product, Unit, record
+from runner.results.matrix_products import Product, Unit, record
 from runner.study.file import from_document, parse, read
 from tests.fakes import MACHINE, stack
 from workloads.spec import tasks

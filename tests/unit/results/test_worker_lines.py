@@ -13,7 +13,7 @@ import pytest
 from runner.results import contract, worker_lines
 from tests.clock import FakeClock
 from tests.fuzz.test_workers import EVENTS as READ
-from workloads.measuring import epochs, max_batch, products
+from workloads.measuring import epochs, matrix_products, max_batch
 from workloads.measuring.watch import Watch, WorkersWatch
 from workloads.spec.cell import Cell
 
@@ -154,7 +154,7 @@ def of_an_epoch() -> list[dict[str, Any]]:
 
 def of_products() -> list[dict[str, Any]]:
     sent = Sent()
-    products.sizes(CELL, lambda cell, size, numbers: (lambda: None, lambda: None), "float32", sent,
+    matrix_products.sizes(CELL, lambda cell, size, numbers: (lambda: None, lambda: None), "float32", sent,
                    FakeClock(step=0.25))
     return sent
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from workloads.measuring import products
+from workloads.measuring import matrix_products
 from workloads.process.errors import Unsupported
 from workloads.spec.cell import Cell
 
@@ -28,7 +28,7 @@ def adapter(monkeypatch: pytest.MonkeyPatch, capability: str | None) -> Any:
 def sent(adapter: Any) -> list[str]:
     events: list[str] = []
     seconds = iter(range(1000))
-    products.measure(TF32, adapter, lambda event, **values: events.append(event), clock=lambda: next(seconds))
+    matrix_products.measure(TF32, adapter, lambda event, **values: events.append(event), clock=lambda: next(seconds))
     return events
 
 

@@ -14,7 +14,7 @@ from runner.launchers.watchdog import Ending, follow, limits
 from runner.measuring.bench import Bench
 from runner.planning.plan import Plan
 from runner.results import earlier_sessions
-from runner.results.products import Block, Product, Unit, best, record
+from runner.results.matrix_products import Block, Product, Unit, best, record
 from runner.results.store import Record
 from workloads.spec import measures
 from workloads.spec.cell import Cell

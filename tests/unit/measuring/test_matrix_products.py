@@ -10,17 +10,17 @@ from runner.analysis.flags import Flag
 from runner.analysis.summary import summarise
 from runner.errors import InputError
 from runner.machine import data_sheets
-from runner.measuring import products
+from runner.measuring import matrix_products
 from runner.measuring.bench import Bench
 from runner.planning.plan import Wishes, plan
 from runner.report.rates import machine_limits
 from runner.results import store
-from runner.results.products import Unit, record
+from runner.results.matrix_products import Unit, record
 from runner.results.rows import measurements
 from tests import made_rows as made
 from tests.clock import FakeClock
 from tests.fakes import MACHINE, READING, FakeLauncher, QuietProgress, no_engine, quiet, stack, study
-from workloads.measuring.products import sizes
+from workloads.measuring.matrix_products import sizes
 from workloads.spec import tasks
 from workloads.spec.cell import Cell
 
@@ -44,7 +44,7 @@ def measured(folder: Path, script: Any, is_stopping: Any = lambda: False, **fiel
     clock = FakeClock(step=0.001)
     planned = plan(study("a", "b", **fields), STACKS, MACHINE, Wishes(), lambda stack: None)
     with store.Store(folder) as opened:
-        products.measure(Bench(planned, STACKS, FakeLauncher(clock, script), folder, opened, QuietProgress(),
+        matrix_products.measure(Bench(planned, STACKS, FakeLauncher(clock, script), folder, opened, QuietProgress(),
                                is_stopping=is_stopping, clock=clock, readings=lambda: READING), quiet)
     return [each for each in store.read(folder) if each["event"] == "product"]
 
@@ -52,7 +52,7 @@ def measured(folder: Path, script: Any, is_stopping: Any = lambda: False, **fiel
 def test_each_stack_is_asked_once_for_each_precision_and_number_of_threads() -> None:
     grid = {"batch": [1, 2], "precision": ["float32", "float64"], "cpus": [1, 2]}
     planned = plan(study("a", "b", grid=grid), STACKS, MACHINE, Wishes(), lambda stack: None)
-    cells = products.cells(planned)
+    cells = matrix_products.cells(planned)
 
     assert 2 * 2 * 2 == len(cells) == len({(cell.stack, cell.precision, cell.cpus) for cell in cells})
     assert {"product"} == {cell.measure for cell in cells}
@@ -60,7 +60,7 @@ def test_each_stack_is_asked_once_for_each_precision_and_number_of_threads() -> 
 
 def test_a_plan_without_rates_of_training_or_inference_asks_nobody() -> None:
     planned = plan(study("a", measure="operators"), STACKS, MACHINE, Wishes(), lambda stack: None)
-    assert [] == products.cells(planned)
+    assert [] == matrix_products.cells(planned)
 
 
 def test_blocks_are_stored_raw_with_the_stack_and_what_they_are_of(folder: Path) -> None:
