@@ -10,7 +10,7 @@ from pydantic_core import PydanticSerializationError
 
 from runner.analysis import doubts, lanes, machine_share, stats, summary_profiles
 from runner.analysis.claims import judging
-from runner.analysis.claims.published import ours
+from runner.analysis.claims.measured_here import ours
 from runner.analysis.doubts import Doubt, Doubts
 from runner.analysis.flags import COUNTED, FOOTNOTES, Flag, Proved, flags
 from runner.analysis.stats import Interval, Ratio, Verdict, middle

@@ -7,7 +7,7 @@ from runner import formatting
 from runner.analysis.summary_format import JudgedClaim, PaperClaim, Summary
 from runner.report import breakdown, columns, environment, lanes, left_out, rates
 from runner.report.answer import answer, flagged
-from runner.report.claims import claim_text, published
+from runner.report.claims import beside_ours, claim_text
 from runner.report.comparisons import Context, Shown
 from runner.report.deviations import deviations, is_published
 from runner.report.document import Answer, Overall, Report, Section
@@ -61,7 +61,7 @@ def _overall(summary: Summary) -> Overall:
     results = rates.results(summary, compared)
     return Overall(
         results=results, own_stacks=environment.of_own(summary),
-        details=(*published.of_study(summary), *rates.tables(results), *lanes.tables(summary.lanes),
+        details=(*beside_ours.of_study(summary), *rates.tables(results), *lanes.tables(summary.lanes),
                  *breakdown.phases(compared), *breakdown.operators(summary.operators),
                  *breakdown.kernels(summary.kernels), *breakdown.graphs(summary.graphs),
                  *breakdown.largest_batches(summary.largest_batches), *breakdown.memory(compared),
@@ -84,11 +84,12 @@ def _arguments(measured: Measurements) -> list[str]:
 
 def _elsewhere(context: Context) -> Iterator[Section]:
     """Published numbers that no experiment of the session is about."""
-    numbers = published.by_experiment(context.summary, context.measured)
+    numbers = beside_ours.by_experiment(context.summary, context.measured)
     known = {one.id for one in context.measured.experiments}
     rest = tuple(number for name, of_experiment in numbers.items() if name not in known for number in of_experiment)
     if rest:
-        yield Section("published", "Published numbers of no experiment here", (), (), (), tuple(published.tables(rest)))
+        yield Section("published", "Published numbers of no experiment here", (), (), (),
+                      tuple(beside_ours.tables(rest)))
 
 
 def _in_short(summary: Summary, found: Answer) -> Iterator[str]:
@@ -118,11 +119,11 @@ def _claims(summary: Summary) -> Iterator[Table[Any]]:
     """What the runs say something of, and apart from these, where there are any, what they say nothing of."""
     judged, without = ([claim for claim in summary.claims if (claim.verdict is claims.Verdict.NO_DATA) is is_without]
                        for is_without in (False, True))
-    yield from table(f"Claims of {summary.study}, on this machine", published.CLAIMS, {"": judged or without},
+    yield from table(f"Claims of {summary.study}, on this machine", beside_ours.CLAIMS, {"": judged or without},
                      claim_text.HOW_CLAIMS_ARE_JUDGED,
                      tally=_tally([claim.verdict for claim in summary.claims], with_none=True))
     if judged and without:
-        yield from table("Claims without data here", published.CLAIMS, {"": without}, is_extra=True)
+        yield from table("Claims without data here", beside_ours.CLAIMS, {"": without}, is_extra=True)
     if len(summary.paper_claims) < len(summary.claims):
         yield from table("The paper's own claims, of which those above are parts", _of_paper(summary.claims),
                          {"": summary.paper_claims}, tally=_tally([claim.verdict for claim in summary.paper_claims]))

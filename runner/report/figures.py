@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import NamedTuple
 
-from runner.analysis.claims.published import over_runs
+from runner.analysis.claims.measured_here import over_runs
 from runner.analysis.stats import Interval
 from runner.analysis.summary_format import PublishedNumber, Result, Summary
 from runner.cells import compared

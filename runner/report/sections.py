@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from runner import formatting
 from runner.analysis.summary_format import Result
 from runner.report import breakdown, figures, lanes, rates
-from runner.report.claims import published
+from runner.report.claims import beside_ours
 from runner.report.columns import endings
 from runner.report.comparisons import Context, Shown
 from runner.report.document import Chart, Section
@@ -18,12 +18,12 @@ from workloads.spec import measures
 
 def sections(context: Context) -> Iterator[Section]:
     """A section an experiment, in the study's order."""
-    beside = published.by_experiment(context.summary, context.measured)
+    beside = beside_ours.by_experiment(context.summary, context.measured)
     for experiment in context.measured.experiments:
         yield _section(context, experiment, beside.get(experiment.id, ()))
 
 
-def _section(context: Context, experiment: Experiment, numbers: published.Numbers) -> Section:
+def _section(context: Context, experiment: Experiment, numbers: beside_ours.Numbers) -> Section:
     keys = set(experiment.keys)
     rows = [row for row in context.measured.rows if row.key in keys]
     compared = [shown for shown in (Shown.of(each, keys) for each in context.summary.comparisons) if shown.results]
@@ -32,13 +32,13 @@ def _section(context: Context, experiment: Experiment, numbers: published.Number
     results = {result.key: result for shown in compared for result in shown.results}
     drawn = figures.of_experiment(context, experiment, rows, results, numbers)
     learned = curves.charts(rows, context.series, numbers) if not drawn.shows or drawn.shows & figures.LEARNED else ()
-    charts = [*drawn.charts, *published.charts([each for each in numbers if each.id not in drawn.numbers]),
+    charts = [*drawn.charts, *beside_ours.charts([each for each in numbers if each.id not in drawn.numbers]),
               *curves.step_charts(rows, context.measured.baseline, context.series),
               *_by_comparison(context, compared, rows, results, drawn.is_about_else or bool(drawn.charts)),
               *breakdown.phase_charts(compared), *breakdown.operator_charts(context, profiled),
               *breakdown.kernel_charts(breakdown.of_rows(summary.kernels, rows)), *learned]
     own_lanes = [each for each in summary.lanes if each.tuned in {shown.comparison.key for shown in compared}]
-    tables = [*published.tables(numbers), *rates.tables(rates.results(summary, compared)), *lanes.tables(own_lanes),
+    tables = [*beside_ours.tables(numbers), *rates.tables(rates.results(summary, compared)), *lanes.tables(own_lanes),
               *breakdown.phases(compared),
               *breakdown.operators(profiled), *breakdown.kernels(breakdown.of_rows(summary.kernels, rows)),
               *breakdown.graphs(breakdown.of_rows(summary.graphs, rows)),

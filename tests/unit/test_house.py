@@ -204,7 +204,7 @@ def test_no_module_but_the_launchers_table_knows_launchers_by_class_or_by_name()
 def test_plans_rows_and_statistics_touch_no_world() -> None:
     pure = ("cells", "study/claims", "planning/plan", "study/published", "results/rows", "results/worker_lines",
             "results/runs", "results/values", "analysis/stats", "analysis/flags", "analysis/summary",
-            "analysis/claims/published", "student", "analysis/doubts",
+            "analysis/claims/measured_here", "student", "analysis/doubts",
             "analysis/claims/judging",
             "analysis/between/comparing", "analysis/between/history", "analysis/between/regression",
             "study/operators",

@@ -9,7 +9,7 @@ from runner.analysis import stats
 from runner.analysis.summary import summarise
 from runner.analysis.summary_format import JudgedClaim, PublishedNumber
 from runner.report.claims import claim_text
-from runner.report.claims.published import NUMBERS
+from runner.report.claims.beside_ours import NUMBERS
 from runner.report.tables import Form, of
 from runner.screen.summary import summary_view
 from runner.study import quantities

@@ -2,7 +2,7 @@
 
 import pytest
 
-from runner.analysis.claims.published import ours
+from runner.analysis.claims.measured_here import ours
 from runner.errors import InputError
 from runner.results.rows import measurements
 from runner.study import published

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from runner.analysis.claims.published import ours
+from runner.analysis.claims.measured_here import ours
 from runner.errors import InputError
 from runner.results.rows import Row, measurements
 from runner.study import published, quantities
