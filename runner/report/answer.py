@@ -10,7 +10,7 @@ from runner.analysis.flags import Flag
 from runner.analysis.stats import Interval, Verdict
 from runner.analysis.summary_format import Comparison, Result, Summary
 from runner.cells import model_size
-from runner.report.claims import claim_text
+from runner.report.claims import wording
 from runner.report.columns import endings
 from runner.report.document import Answer, Block, Standing, Trust
 from workloads.spec import measures, tasks
@@ -88,7 +88,7 @@ def _word(comparison: Comparison, result: Result) -> str:
     if result.rate_per_worker is None:
         return endings(result.endings)
     doubt = next((each.value for each in doubts.REMEDIES if result.withheld.startswith(each.value)), "")
-    return doubt or claim_text.word(comparison, result, claim_text.WINNER)
+    return doubt or wording.word(comparison, result, wording.WINNER)
 
 
 def verdict(blocks: Sequence[Block], baseline: str) -> str:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from runner import formatting
 from runner.analysis.stats import Interval, Verdict
 from runner.analysis.summary_format import Comparison, PublishedNumber, Result, Summary
-from runner.report.claims import claim_text
+from runner.report.claims import wording
 from runner.report.tables import EVERY, READ, Column, Form
 from workloads.spec.cell import Cell, parse
 
@@ -60,11 +60,11 @@ def commands(summary: Summary) -> Iterator[tuple[str, str, str]]:
 
 def verdict(line: Line) -> str:
     """The verdict on a stack, as page, Markdown and LaTeX have it."""
-    return claim_text.word(line.comparison, line.result) or claim_text.said(line.result.verdict)
+    return wording.word(line.comparison, line.result) or wording.said(line.result.verdict)
 
 
 def _verdict_or_no_data(line: Line) -> str:
-    return verdict(line) if line.has_rate else claim_text.said(Verdict.NO_DATA)
+    return verdict(line) if line.has_rate else wording.said(Verdict.NO_DATA)
 
 
 def _rate(line: Line) -> str:
@@ -146,7 +146,7 @@ def _with_interval(title: str, name: str, interval: str, text: Callable[[float, 
 def _published(name: str) -> Column[Line]:
     """Of the paper's numbers about the result's own cell, several as "one; other"; of ratios there are none."""
     def text(number: PublishedNumber) -> str:
-        value = claim_text.differs(number) if name == "differs" else getattr(number, name)
+        value = wording.differs(number) if name == "differs" else getattr(number, name)
         return "" if value is None else f"{value:.10g}" if isinstance(value, float) else str(value)
 
     title = {"id": "published_id", "value": "published", "ours": "published_here"}.get(name, f"published_{name}")

@@ -7,7 +7,7 @@ from runner import formatting
 from runner.analysis.summary_format import JudgedClaim, PaperClaim, Summary
 from runner.report import breakdown, columns, environment, lanes, left_out, rates
 from runner.report.answer import answer, flagged
-from runner.report.claims import beside_ours, claim_text
+from runner.report.claims import beside_ours, wording
 from runner.report.comparisons import Context, Shown
 from runner.report.deviations import deviations, is_published
 from runner.report.document import Answer, Overall, Report, Section
@@ -68,7 +68,7 @@ def _overall(summary: Summary) -> Overall:
                  *left_out.far_runs(summary.comparisons),
                  plain("Measured again by", ("stack", "what", "command"), columns.commands(summary))),
         limits=tuple(rates.machine_limits(summary)),
-        guide=" ".join(claim_text.reading(summary, claim_text.WINNER)) if compared else "",
+        guide=" ".join(wording.reading(summary, wording.WINNER)) if compared else "",
     )
 
 
@@ -104,7 +104,7 @@ def _in_short(summary: Summary, found: Answer) -> Iterator[str]:
 
 def _on_a_cpu(summary: Summary) -> Iterator[str]:
     """How many of the verdicts are of a CPU where the paper speaks of a GPU."""
-    count = sum(map(claim_text.is_on_a_cpu, summary.claims))
+    count = sum(map(wording.is_on_a_cpu, summary.claims))
     if count:
         yield (f"{formatting.count(count, 'verdict')} on a CPU: the paper speaks of a GPU there, and what holds on one "
                "need not hold on the other.")
@@ -120,7 +120,7 @@ def _claims(summary: Summary) -> Iterator[Table[Any]]:
     judged, without = ([claim for claim in summary.claims if (claim.verdict is claims.Verdict.NO_DATA) is is_without]
                        for is_without in (False, True))
     yield from table(f"Claims of {summary.study}, on this machine", beside_ours.CLAIMS, {"": judged or without},
-                     claim_text.HOW_CLAIMS_ARE_JUDGED,
+                     wording.HOW_CLAIMS_ARE_JUDGED,
                      tally=_tally([claim.verdict for claim in summary.claims], with_none=True))
     if judged and without:
         yield from table("Claims without data here", beside_ours.CLAIMS, {"": without}, is_extra=True)
@@ -134,7 +134,7 @@ def _of_paper(judged: Sequence[JudgedClaim]) -> tuple[Column[PaperClaim], ...]:
     """The columns of the paper's own claims, of which the judged ones are parts."""
     verdicts, by_id = {claim.id: claim.verdict for claim in judged}, {claim.id: claim for claim in judged}
     return (Column("claim", lambda claim: claim.id),
-            Column("verdict", lambda claim: claim_text.paper_verdict(claim, [by_id[part] for part in claim.parts])),
+            Column("verdict", lambda claim: wording.paper_verdict(claim, [by_id[part] for part in claim.parts])),
             Column("parts", lambda claim: ", ".join(claim.parts), forms=_PAGE),
             Column("its parts", lambda claim: _tally([verdicts[part] for part in claim.parts]), forms=_SCREEN))
 
@@ -150,8 +150,8 @@ def _numbers(claims: Sequence[JudgedClaim]) -> Iterator[Table[Any]]:
     yield from table("The claims' numbers", texts("of", "case", "here", "rounds", "allowed", "verdict"), {
         f"{claim.id}: {claim.text}": [(
             number.what, ", ".join(f"{name} {value}" for name, value in number.case.items()),
-            claim_text.amount(claim, number.value, number.interval), str(number.rounds), claim_text.allowed(number),
-            claim_text.said(number.verdict, f": {number.reason}" if number.reason else ""))
+            wording.amount(claim, number.value, number.interval), str(number.rounds), wording.allowed(number),
+            wording.said(number.verdict, f": {number.reason}" if number.reason else ""))
             for number in claim.numbers] for claim in claims}, is_extra=True)
     missing = tuple((claim.id, why) for claim in claims for why in claim.missing)
     if missing:

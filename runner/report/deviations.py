@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from runner import formatting
 from runner.analysis.summary_format import Summary
-from runner.report.claims import claim_text
+from runner.report.claims import wording
 from runner.report.document import Deviation
 from runner.results.rows import Measurements
 
@@ -43,7 +43,7 @@ def _versions(ran: str, versions: Mapping[str, str | None]) -> str:
 
 
 def _on_a_cpu(summary: Summary) -> Iterator[Deviation]:
-    count = sum(map(claim_text.is_on_a_cpu, summary.claims))
+    count = sum(map(wording.is_on_a_cpu, summary.claims))
     if count:
         yield Deviation("on a CPU", f"{formatting.count(count, 'claim')} of the paper's on a GPU are judged here on a "
                         "CPU; their verdicts say so.")

@@ -12,7 +12,7 @@ from runner.analysis.claims.measured_here import over_runs
 from runner.analysis.stats import Interval
 from runner.analysis.summary_format import PublishedNumber, Result, Summary
 from runner.cells import compared
-from runner.report.claims import claim_text
+from runner.report.claims import wording
 from runner.report.comparisons import SWITCHES, Context, cut, fitting
 from runner.report.document import Chart, Curve, Curves, Dots, Mark
 from runner.results.rows import Experiment, Row
@@ -247,7 +247,7 @@ def _switched(points: Sequence[_Point], told: Sequence[str], numbers: Sequence[P
     signs, inside = _signs(points), set[str]()
     if "parallel" in told:
         groups = [(title, tuple(Mark(point.name, signs[point.name], 1000 * point.cell.batch / point.value, None, None,
-                                     claim_text.IN_UNIT["s"](point.cell.batch / point.value)) for point in panel))
+                                     wording.IN_UNIT["s"](point.cell.batch / point.value)) for point in panel))
                   for title, panel in _panels(points, ()).items()]
         kept = fitting(groups)
         return [Dots("Time of a step" + cut(len(kept), len(groups)), "milliseconds", kept)], inside
@@ -273,7 +273,7 @@ def _times(number: PublishedNumber, point: _Point, first: _Point) -> float | Non
     if number.unit != "x" or number.to is None or number.cells != 1:
         return None
     for one, other, value in ((first, point, number.value), (point, first, 1 / number.value)):
-        if claim_text.is_of(number, number.of, one.row.cell) and claim_text.is_of(number, number.to, other.row.cell):
+        if wording.is_of(number, number.of, one.row.cell) and wording.is_of(number, number.to, other.row.cell):
             return value
     return None
 
@@ -339,10 +339,10 @@ def _bars(values: Mapping[str, Sequence[_Point]], numbers: Sequence[PublishedNum
             for point in panel:
                 shown = quantities.converted(name, unit, point.cell, point.value)
                 group.append(Mark(word if is_of_one else point.name, sign if is_of_one else signs[point.name],
-                                  point.value * scale, None, None, claim_text.IN_UNIT[unit](shown)))
+                                  point.value * scale, None, None, wording.IN_UNIT[unit](shown)))
                 for number in numbers:
-                    if number.quantity == name and claim_text.is_of(number, number.of, point.row.cell):
+                    if number.quantity == name and wording.is_of(number, number.of, point.row.cell):
                         inside.add(number.id)
                         raw = number.value / 100 if number.unit == "%" else number.value
-                        group.append(_published(number, raw * scale, claim_text.printed(number)))
+                        group.append(_published(number, raw * scale, wording.printed(number)))
     return [(title, tuple(marks)) for title, marks in groups.items()]

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from runner import formatting
 from runner.analysis.stats import Verdict
 from runner.analysis.summary_format import LaneResult, Lanes
-from runner.report.claims import claim_text
+from runner.report.claims import wording
 from runner.report.columns import endings
 from runner.report.tables import Column, Form, Table, Word, table
 
@@ -28,7 +28,7 @@ def _ratio(result: LaneResult) -> str | None:
 def _word(result: LaneResult) -> str:
     if result.withheld:
         return Word(result.withheld, "open")
-    return "" if result.verdict is Verdict.NO_DATA else claim_text.said(result.verdict)
+    return "" if result.verdict is Verdict.NO_DATA else wording.said(result.verdict)
 
 
 def _ran_as(result: LaneResult) -> str:

@@ -49,7 +49,7 @@ _THRESHOLDS = ("at_least", "at_most", "about", "within")
 
 
 class Kind(NamedTuple):
-    """A kind of claim: the keys that it must have and may have, and its words for runner.report.claims.claim_text.
+    """A kind of claim: the keys that it must have and may have, and its words for runner.report.claims.wording.
 
     `condition` says where it holds, `theirs` what the paper says beside our number; both are formats of {of}, {to},
     {ratio} (of / to), {limits}, {at}, {order}, {along}, {direction} and {within} (", within" so much, where said).

@@ -8,7 +8,7 @@ from runner import paths
 from runner.analysis.claims import paper_check
 from runner.analysis.claims.paper_check import Judged
 from runner.planning import plan
-from runner.report.claims import claim_text
+from runner.report.claims import wording
 from runner.study import file
 from runner.study.claims import Claim, paper_claim
 from runner.study.file import Study
@@ -60,7 +60,7 @@ def _claims_by_source(study: Study, judged: Mapping[str, Judged], lacking: Mappi
 
 
 def _line(claim: Claim, study: Study, judged: Judged) -> tuple[str, ...]:
-    return (claim.id, claim.text, f"{claim.kind} of {claim.quantity.replace('_', ' ')}", claim_text.condition(claim),
+    return (claim.id, claim.text, f"{claim.kind} of {claim.quantity.replace('_', ' ')}", wording.condition(claim),
             claim.assumed, _cells(claim, study), judged.word)
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from runner import formatting
 from runner.analysis.summary_format import JudgedClaim, PublishedNumber, Summary
-from runner.report.claims import claim_text
+from runner.report.claims import wording
 from runner.report.comparisons import cut, fitting
 from runner.report.document import Chart, Dots, Mark
 from runner.report.tables import Column, Form, Table, plain, table
@@ -45,7 +45,7 @@ def _about(number: PublishedNumber, experiments: Sequence[Experiment], cells: Ma
     """
     if number.experiment:
         return number.experiment
-    having = [one for one in experiments if any(claim_text.is_of(number, number.of, cell) for cell in cells[one.id])]
+    having = [one for one in experiments if any(wording.is_of(number, number.of, cell) for cell in cells[one.id])]
     titled = [one for one in having if one.title.split(":")[0] == number.source]
     return next((one.id for one in (*titled, *having)), ELSEWHERE)
 
@@ -59,12 +59,12 @@ def _ours_to_theirs(number: PublishedNumber) -> str:
 
 NUMBERS: tuple[Column[PublishedNumber], ...] = (
     Column("source", lambda number: number.source),
-    Column("of", claim_text.whose),
-    Column("quantity", claim_text.quantity),
-    Column("published", claim_text.printed),
-    Column("here", claim_text.measured),
+    Column("of", wording.whose),
+    Column("quantity", wording.quantity),
+    Column("published", wording.printed),
+    Column("here", wording.measured),
     Column("here / published", _ours_to_theirs, forms=_PAGE),
-    Column("here it is of", claim_text.differs),
+    Column("here it is of", wording.differs),
     Column("remark", lambda number: number.text, forms=_PAGE),
 )
 
@@ -72,17 +72,17 @@ NUMBERS: tuple[Column[PublishedNumber], ...] = (
 def _remark(claim: JudgedClaim) -> str:
     """Its place in the paper, what that leaves open of it, and where its own numbers contradict it."""
     remarks = [claim.source, *(f"{what}: {text}" for what, text in (
-        ("here", claim_text.differs(claim)), ("assumed", claim.assumed),
+        ("here", wording.differs(claim)), ("assumed", claim.assumed),
         ("the paper's own contradiction", claim.contradiction)) if text)]
     return "; ".join(filter(None, remarks))
 
 
 CLAIMS: tuple[Column[JudgedClaim], ...] = (
     Column("claim", lambda claim: claim.id),
-    Column("verdict", claim_text.verdict),
+    Column("verdict", wording.verdict),
     Column("what the study says", lambda claim: claim.text, forms=_PAGE),
-    Column("here", lambda claim: claim_text.here(claim) or None),
-    Column("theirs", lambda claim: claim_text.theirs(claim) or None),
+    Column("here", lambda claim: wording.here(claim) or None),
+    Column("theirs", lambda claim: wording.theirs(claim) or None),
     Column("remark", _remark, forms=_PAGE),
 )
 
@@ -120,7 +120,7 @@ def charts(numbers: Numbers) -> Iterator[Chart]:
 
 def _group(number: PublishedNumber) -> tuple[str, tuple[Mark, ...]]:
     differs = f"; here {'; '.join(number.differs)}" if number.differs else ""
-    return f"{number.source}: {claim_text.quantity(number)}, {claim_text.whose(number)}{differs}", (
-        Mark("published", THEIRS, number.value, None, None, claim_text.printed(number)),
+    return f"{number.source}: {wording.quantity(number)}, {wording.whose(number)}{differs}", (
+        Mark("published", THEIRS, number.value, None, None, wording.printed(number)),
         Mark("/".join(number.stand_ins.values()) or "here", OURS, number.ours or 0.0, None, None,
-             claim_text.measured(number)))
+             wording.measured(number)))

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from runner.analysis import curves
 from runner.analysis.summary_format import PublishedNumber
 from runner.cells import comparison_key, label
-from runner.report.claims import claim_text
+from runner.report.claims import wording
 from runner.report.comparisons import SWITCHES
 from runner.report.document import Chart, Curve, Curves
 from runner.results.rows import Row
@@ -47,10 +47,10 @@ def _levels(group: Sequence[Row], drawn: Sequence[Curve], numbers: Sequence[Publ
     last = max(x for curve in drawn for x in curve.x)
     for number in numbers:
         if number.quantity == "accuracy" and number.to is None and number.unit == "%" and any(
-                claim_text.is_of(number, number.of, row.cell) for row in group):
+                wording.is_of(number, number.of, row.cell) for row in group):
             differs = f"; here {'; '.join(number.differs)}" if number.differs else ""
             yield (Curve(f"published, {number.of}", len(drawn), (1.0, last), (number.value / 100,) * 2),
-                   f"{claim_text.printed(number)} at best ({number.source}{differs})")
+                   f"{wording.printed(number)} at best ({number.source}{differs})")
 
 
 def step_charts(rows: Sequence[Row], baseline: str, series: Mapping[str, int]) -> Iterator[Chart]:

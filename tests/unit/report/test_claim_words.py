@@ -8,7 +8,7 @@ import pytest
 from runner.analysis import stats
 from runner.analysis.summary import summarise
 from runner.analysis.summary_format import JudgedClaim, PublishedNumber
-from runner.report.claims import claim_text
+from runner.report.claims import wording
 from runner.report.claims.beside_ours import NUMBERS
 from runner.report.tables import Form, of
 from runner.screen.summary import summary_view
@@ -38,12 +38,12 @@ def claim(low: float | None, high: float | None, value: float, **values: Any) ->
     (claim(None, -0.5, -0.9, kind="mpe", at_most=-0.5), "-0.90 (-0.95–-0.85)", "to -0.5"),
     (claim(0.7, None, 0.8, kind="share", at_least=0.7), "80 % (75 %–85 %)", "from 70 %")])
 def test_a_claim_is_told_by_its_number_and_what_is_claimed(judged: JudgedClaim, here: str, theirs: str) -> None:
-    assert (here, theirs) == (claim_text.here(judged), claim_text.theirs(judged))
+    assert (here, theirs) == (wording.here(judged), wording.theirs(judged))
 
 
 def test_a_claim_without_a_number_tells_what_is_missing() -> None:
     judged = JudgedClaim.model_validate({**CLAIM, "verdict": "no data", "missing": ("one", "two"), "numbers": ()})
-    assert "one, and 1 more" == claim_text.here(judged)
+    assert "one, and 1 more" == wording.here(judged)
 
 
 @pytest.mark.parametrize(("unit", "value", "expected"), [
@@ -78,14 +78,14 @@ def test_the_paper_s_own_claims_follow_ours() -> None:
 
 
 def test_a_study_s_own_word_for_a_unit_is_one_that_has_words() -> None:
-    assert set(quantities.UNITS) == set(claim_text.IN_UNIT)
+    assert set(quantities.UNITS) == set(wording.IN_UNIT)
 
 
 @pytest.mark.parametrize(("unit", "value", "expected"), [
     ("s", 0.000412, "0.4120 ms"), ("s", 0.0112, "11.2 ms"), ("s", 5.2, "5.2 s"), ("count", 43.0, "43"),
     ("count", 1234.0, "1,234"), ("count", 2.5, "2.50")])
 def test_a_number_beside_a_published_one_reads_as_in_its_table(unit: str, value: float, expected: str) -> None:
-    assert expected == claim_text.IN_UNIT[unit](value)
+    assert expected == wording.IN_UNIT[unit](value)
 
 
 @pytest.mark.parametrize(("planned", "said"), [
@@ -102,14 +102,14 @@ def test_a_number_beside_a_published_one_reads_as_in_its_table(unit: str, value:
      "tf / torch up from each batch to the next; the other way for bert"),
 ])
 def test_where_a_claim_holds_is_said_as_a_comparison(planned: Claim, said: str) -> None:
-    assert said == claim_text.condition(planned)
+    assert said == wording.condition(planned)
 
 
 def test_a_session_s_words_are_explained_in_two_sentences_and_withheld_ones_with_what_to_set() -> None:
     cells = made.cell("torch"), made.cell("tf")
     runs = [record for cell in cells for record in made.runs(cell, [100.0] * 4)]
     summary = summarise([made.session(), made.plan(*cells), *runs])
-    first, second, remedy = claim_text.reading(summary, "WINNER")
+    first, second, remedy = wording.reading(summary, "WINNER")
 
     assert "1.32 times as fast as torch" in first and "said where they exclude 1" in second
     assert "Needs five rounds: --rounds 5." == remedy
@@ -126,4 +126,4 @@ def test_a_longer_warm_up_is_advised_only_where_it_is_not_set(warm: str, remedy:
     result = one.results[0].model_copy(update={"verdict": stats.Verdict.NOT_STEADY})
     changed = summary.model_copy(update={"comparisons": (one.model_copy(update={"results": (result,)}),)})
 
-    assert remedy in claim_text.reading(changed, "WINNER")
+    assert remedy in wording.reading(changed, "WINNER")

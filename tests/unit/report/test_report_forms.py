@@ -15,7 +15,7 @@ from runner.analysis.summary import summary_of
 from runner.cli import app
 from runner.paths import STUDIES
 from runner.report import forms
-from runner.report.claims import claim_text
+from runner.report.claims import wording
 from runner.report.contents import report
 from runner.report.document import Bar, Bars, Curve, Curves, Dots, Mark, Report
 from runner.report.tables import Form, plain
@@ -119,9 +119,9 @@ def test_the_command_prints_the_summary_and_writes_the_page_that_the_form_has(
 
 
 @pytest.mark.parametrize(("word", "expected"), [
-    (claim_text.said(stats.Verdict.FASTER), "good"), (claim_text.said(Verdict.DOES_NOT_HOLD), "bad"),
-    (claim_text.said(stats.Verdict.NO_DIFFERENCE), "open"), (claim_text.said(Verdict.INCONCLUSIVE, ": few"), "open"),
-    (claim_text.said(Verdict.NO_DATA, ": oom"), "none"), ("faster on all models", ""), ("holds", "")])
+    (wording.said(stats.Verdict.FASTER), "good"), (wording.said(Verdict.DOES_NOT_HOLD), "bad"),
+    (wording.said(stats.Verdict.NO_DIFFERENCE), "open"), (wording.said(Verdict.INCONCLUSIVE, ": few"), "open"),
+    (wording.said(Verdict.NO_DATA, ": oom"), "none"), ("faster on all models", ""), ("holds", "")])
 def test_words_of_a_verdict_are_coloured_and_no_other_text(word: str, expected: str) -> None:
     (line,) = plain("", ("verdict",), [(word,)]).written(Form.PAGE).lines
 
