@@ -11,7 +11,7 @@ import traceback
 
 from workloads.measuring import max_batch
 from workloads.places import cluster
-from workloads.process import emit, environment, gate, gpu_libraries
+from workloads.process import emit, environment, gpu_libraries, waiting
 from workloads.process.errors import DataError, NotFinite, Unsupported, explained
 from workloads.spec import frameworks, library, turns
 from workloads.spec.cell import CellError, loads
@@ -36,7 +36,7 @@ def main(arguments):
         return _end(send, "error", "cell: %s" % error, 2)
     except (ImportError, OSError, AttributeError) as error:     # a library is missing, or numpy is of another age
         return _end(send, "error", "the framework cannot be imported: %s" % _explained(error))
-    runner = gate.opened(send)
+    runner = waiting.opened(send)
     if runner:
         runner.wait("imported")
         if not turns.may_take(cell):

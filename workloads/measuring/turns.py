@@ -26,7 +26,7 @@ class TurnWatch(Watch):
     """As Watch, of steps that are timed by turns: one "steps" event a turn, until the runner says "end"."""
 
     def __init__(self, gate, cell, *arguments, readings=None, **named):
-        """gate: process.gate.Gate; readings(): as _readings."""
+        """gate: process.waiting.Gate; readings(): as _readings."""
         Watch.__init__(self, cell, *arguments, **named)
         self._gate, self._readings = gate, readings or _readings
         self._warm_up = self._short_warm_up()

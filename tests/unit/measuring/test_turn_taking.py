@@ -25,8 +25,8 @@ from tests.fakes import MACHINE, READING, FakeLauncher, FakeRunning, no_engine, 
 from workloads.spec import cluster, frameworks, turns
 from workloads.spec.cell import Cell
 
-LISTENING = ("from workloads.process import emit, gate; send = emit.take_over(); runner = gate.opened(send); import os;"
-             "send('beat', words=runner.wait('imported') if runner else [], left=len(os.read(0, 1)),"
+LISTENING = ("from workloads.process import emit, waiting; send = emit.take_over(); runner = waiting.opened(send);"
+             "import os; send('beat', words=runner.wait('imported') if runner else [], left=len(os.read(0, 1)),"
              " told=os.environ.get('EVENBENCH_TURNS', ''))")
 OPEN = STUDY + b'warm = "steady"\nseconds = 1.0\n'
 
