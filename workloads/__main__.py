@@ -23,7 +23,7 @@ USAGE = "usage: python -m workloads '<cell JSON>' [--data FOLDER]"
 def main(arguments):
     """The exit code, or no return; every run that could begin ends with an "end" event."""
     send = emit.take_over()
-    gate.end_with_runner()
+    waiting.end_with_runner()
     try:
         cell, folder = _read(arguments)
         if cell.measure == "max_batch":

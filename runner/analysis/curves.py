@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runner.results.rows import Measurements, Row
-from runner.results.values import Samples
+from runner.results.runs import Samples
 
 LIMIT = 1e-6          # of the loss, in float64, over 50 steps
 FAR = 1e6             # more is not told apart: such losses have nothing to do with each other

@@ -10,8 +10,7 @@ from runner.machine import host
 from runner.machine.gpus import THROTTLED_SHARE
 from runner.machine.host import FOREIGN_SHARE
 from runner.results.rows import Row
-from runner.results.runs import Run
-from runner.results.values import Samples
+from runner.results.runs import Run, Samples
 from workloads.spec import cluster
 from workloads.spec.cell import Cell
 

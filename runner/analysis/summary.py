@@ -33,9 +33,9 @@ from runner.analysis.summary_format import (
 from runner.cells import key, settings
 from runner.errors import InputError
 from runner.formatting import rerun
+from runner.results.lines import Facts
 from runner.results.rows import Measurements, Row, by_comparison, measurements
 from runner.results.runs import Run, rate_per_worker, step_seconds
-from runner.results.values import Facts
 from runner.study import claims, published, quantities
 from workloads.spec.cell import Cell
 from workloads.spec.measures import TIMED

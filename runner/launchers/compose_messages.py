@@ -3,44 +3,57 @@
 workloads/places/compose_node.py writes them."""
 
 import json
-from typing import NamedTuple
+from typing import Annotated, Any
+
+from pydantic import Field
 
 from runner.launchers.protocol import Exit
-from runner.results.values import Facts, count, mapping, number, text
+from runner.results.lines import Count, Line, Number, Text
 
 
 class Unheard(ValueError):
     """A message that no node of ours sends."""
 
 
-class About(NamedTuple):
+class About(Line):
     """What a node says that it is, when it connects."""
 
-    place: str
-    stack: str
-    base: str
-    fingerprint: str             # "" where compose, or a hand, built its image
-    workloads: str               # the digest of those that it has
-    affinity: tuple[int, ...]
-    cpu_quota: float | None
-    memory_bytes: int | None
+    place: Text
+    stack: Text
+    base: Text
+    fingerprint: Text            # "" where compose, or a hand, built its image
+    workloads: Text              # the digest of those that it has
+    affinity: list[Count]
+    cpu_quota: Number | None
+    memory_bytes: Count | None
 
 
-class Alive(NamedTuple):
+class Alive(Line):
     """The answer of one that was asked."""
 
-    group_peak_bytes: int | None
+    group_peak_bytes: Count | None
+
+
+class _Output(Line):
+    """A line of its worker."""
+
+    line: Text
+
+
+class _End(Line):
+    """Its worker's end; exit is a code, or minus the number of a signal."""
+
+    exit: Annotated[int, Field(ge=-64, le=255)]
+    is_out_of_memory: bool
+    last_words: Text
 
 
 def about(line: bytes) -> About:
     """A node's first line. Raises Unheard."""
     greeting = _object(line)
     try:
-        return About(place=text(greeting["place"]), stack=text(greeting["stack"]), base=text(greeting["base"]),
-                     fingerprint=text(greeting["fingerprint"]), workloads=text(greeting["workloads"]),
-                     affinity=tuple(map(count, greeting["affinity"])), cpu_quota=number(greeting["cpu_quota"]),
-                     memory_bytes=_bytes(greeting["memory_bytes"]))
-    except (KeyError, TypeError, OverflowError) as error:
+        return About.read(greeting)
+    except (ValueError, OverflowError) as error:
         raise Unheard(f"a node's greeting: {error}") from error
 
 
@@ -52,27 +65,20 @@ def message(line: bytes) -> bytes | Exit | Alive | None:
     content = _object(line)
     try:
         if "line" in content:
-            return text(content["line"]).encode("utf-8", "surrogateescape") + b"\n"
+            return _Output.read(content).line.encode("utf-8", "surrogateescape") + b"\n"
         if "exit" in content:
-            return Exit(_code(content["exit"]), content["is_out_of_memory"] is True, text(content["last_words"]))
-        return Alive(_bytes(content["group_peak_bytes"])) if "alive" in content else None
-    except (KeyError, TypeError, UnicodeError) as error:
+            end = _End.read(content)
+            return Exit(end.exit, end.is_out_of_memory, end.last_words)
+        return Alive.read(content) if "alive" in content else None
+    except (ValueError, OverflowError) as error:
         raise Unheard(f"a node's message: {error}") from error
 
 
-def _object(line: bytes) -> Facts:
+def _object(line: bytes) -> dict[str, Any]:
     try:
-        return mapping(json.loads(line))
-    except (ValueError, TypeError, RecursionError) as error:
+        content = json.loads(line)
+    except (ValueError, RecursionError) as error:
         raise Unheard(f"no object: {error}") from error
-
-
-def _bytes(value: object) -> int | None:
-    return None if value is None else count(value)
-
-
-def _code(value: object) -> int:
-    """An exit code, or minus the number of a signal."""
-    if isinstance(value, bool) or not isinstance(value, int) or not -64 <= value <= 255:
-        raise TypeError(f"found {value!r:.40}, expected an exit code")
-    return value
+    if not isinstance(content, dict):
+        raise Unheard(f"no object: {content!r:.40}")
+    return content

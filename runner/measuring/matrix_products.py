@@ -14,7 +14,8 @@ from runner.launchers.watchdog import Ending, follow, limits
 from runner.measuring.bench import Bench
 from runner.planning.plan import Plan
 from runner.results import earlier_sessions
-from runner.results.matrix_products import Block, Product, Unit, best, record
+from runner.results.lines import Block
+from runner.results.matrix_products import Product, Unit, best, record
 from runner.results.store import Record
 from workloads.spec import measures
 from workloads.spec.cell import Cell
@@ -96,5 +97,5 @@ def _measured(cell: Cell, worker: tuple[Running, Heard] | BenchError, listens: b
         elif heard["event"] == "start":
             name = str(heard["facts"].get("device", ""))
         elif heard["event"] == "product":
-            blocks.append({each: heard[each] for each in Block.model_fields})
+            blocks.append(Block.read(heard).model_dump(exclude={"place"}))
     raise AssertionError("follow always yields an Ending last")

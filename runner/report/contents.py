@@ -13,8 +13,7 @@ from runner.report.deviations import deviations, is_published
 from runner.report.document import Answer, Overall, Report, Section
 from runner.report.sections import sections
 from runner.report.tables import Column, Form, Table, plain, table, texts
-from runner.results.rows import Measurements
-from runner.results.values import recorded
+from runner.results.rows import Measurements, recorded
 from runner.study import claims
 
 _OF_A_PAPER = ("What holds here holds on this machine, with these versions and sizes. It is no reproduction on the "

@@ -82,7 +82,7 @@ def _nodes(measured: Measurements) -> Iterator[Deviation]:
     cells = {row.key: row.cell for row in measured.rows}
     less: dict[str, dict[str, None]] = {}
     for one in measured.experiments:
-        for cell in (cells[key] for key in one.keys if key in cells and one.node):
+        for cell in (cells[key] for key in one.cells if key in cells and one.node):
             if cell.cpus < one.node["cpus"] or cell.memory_bytes < one.node["memory_bytes"]:
                 asked, has = _room(one.node["cpus"], one.node["memory_bytes"]), _room(cell.cpus, cell.memory_bytes)
                 less.setdefault(f"The study's had {asked}, here each has {has}", {})[one.id] = None

@@ -9,8 +9,7 @@ from runner.analysis import summary_format
 from runner.analysis.flags import Flag
 from runner.analysis.summary_format import Machine, Summary
 from runner.report.tables import Table, Texts, plain, table, texts
-from runner.results.rows import Measurements
-from runner.results.values import recorded
+from runner.results.rows import Measurements, recorded
 from workloads.spec import frameworks
 
 _DIGEST_LETTERS = 19           # of "sha256:..." that a table shows; the facts below it have all

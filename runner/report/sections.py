@@ -12,7 +12,8 @@ from runner.report.comparisons import Context, Shown
 from runner.report.document import Chart, Section
 from runner.report.series import curves, steps
 from runner.report.tables import Table, Texts, plain
-from runner.results.rows import Experiment, Row
+from runner.results.records import Experiment
+from runner.results.rows import Row
 from workloads.spec import measures
 
 
@@ -24,7 +25,7 @@ def sections(context: Context) -> Iterator[Section]:
 
 
 def _section(context: Context, experiment: Experiment, numbers: beside_ours.Numbers) -> Section:
-    keys = set(experiment.keys)
+    keys = set(experiment.cells)
     rows = [row for row in context.measured.rows if row.key in keys]
     compared = [shown for shown in (Shown.of(each, keys) for each in context.summary.comparisons) if shown.results]
     profiled = breakdown.of_rows(context.summary.operators, rows)

@@ -1,6 +1,5 @@
 """What records tell of earlier sessions: which one to resume, what a folder of results holds, how long runs took."""
 
-import math
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -94,17 +93,16 @@ class Told:
             case "line" if past := self.begun.get(record["run"]):
                 _line(past, record)
             case "ending" if past := self.begun.pop(record["run"], None):
-                past.ending, past.message = record["ending"], str(record.get("message", ""))
+                past.ending, past.message = record["ending"], record.get("message", "")
                 past.is_rejoined = bool(record.get("rejoined"))
-                if _is_time(record.get("seconds")):
+                if record.get("seconds") is not None:
                     past.seconds = max(0.0, record["seconds"] - past.queued)
             case "closed":
                 self.state = record["reason"]
 
     def _begin(self, record: store.Record) -> None:
-        attempt, key = record.get("attempt"), record["key"]
-        past = Past(record["run"], key, record["round"], attempt if isinstance(attempt, int) else 1,
-                    record.get("place") or {}, self._cells.get(key, {}))
+        past = Past(record["run"], record["key"], record["round"], record.get("attempt", 1), record.get("place") or {},
+                    self._cells.get(record["key"], {}))
         self.runs.append(past)
         self.begun[past.run] = past
 
@@ -119,14 +117,10 @@ class Told:
 
 
 def _line(past: Past, record: store.Record) -> None:
-    if not past.heard and past.place.get("queues") is True and _is_time(record.get("at")):
-        past.queued = record["at"]
+    if not past.heard and past.place.get("queues") is True:
+        past.queued = record.get("at") or 0.0
     place = str(record["line"].get("place", ""))
     past.heard[place] = past.heard.get(place, 0) + 1
-
-
-def _is_time(value: Any) -> bool:
-    return isinstance(value, int | float) and 0 <= value < math.inf
 
 
 def unfinished(results: Path, command: str | list[str], key: str = "command") -> Kept | None:

@@ -5,7 +5,8 @@ from dataclasses import replace
 from typing import Any
 
 from runner.cells import comparisons, lanes_key
-from runner.results.rows import Experiment, Measurements
+from runner.results.records import Experiment
+from runner.results.rows import Measurements
 
 
 def alike(sessions: Sequence[Measurements]) -> tuple[list[Measurements], list[str]]:
@@ -76,7 +77,7 @@ def _experiments(sessions: Sequence[Measurements], keys: set[str]) -> tuple[Expe
     found: dict[str, Experiment] = {}
     for each in sorted(sessions, key=lambda one: -len(one.experiments)):
         for one in each.experiments:
-            found.setdefault(one.id, one._replace(keys=()))
-    of_each = {name: tuple(dict.fromkeys(key for each in sessions for one in each.experiments if one.id == name
-                                         for key in one.keys if key in keys)) for name in found}
-    return tuple(one._replace(keys=of_each[name]) for name, one in found.items())
+            found.setdefault(one.id, one)
+    of_each = {name: list(dict.fromkeys(key for each in sessions for one in each.experiments if one.id == name
+                                         for key in one.cells if key in keys)) for name in found}
+    return tuple(one.model_copy(update={"cells": of_each[name]}) for name, one in found.items())

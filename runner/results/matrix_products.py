@@ -3,9 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, Self
 
-from pydantic import PositiveFloat, PositiveInt
-
-from runner.results.profiles import Line
+from runner.results.lines import Block, Line
 from workloads.spec.cell import Cell
 
 
@@ -22,20 +20,6 @@ class Unit(NamedTuple):
         return cls(cell.device, cell.precision, cell.cpus if cell.device == "cpu" else 0)
 
 
-class Block(Line):
-    """Blocks of products of (size, size) matrices."""
-
-    numbers: str                              # float32, float64, bfloat16
-    size: PositiveInt
-    count: PositiveInt                        # products a block
-    seconds: tuple[PositiveFloat, ...]        # of each block
-
-    @property
-    def flops_per_second(self) -> float:
-        """The FLOPs a second of the fastest block, 0 without blocks. A multiply-add counts as 2."""
-        return 2.0 * self.size**3 * self.count / min(self.seconds) if self.seconds else 0.0
-
-
 class Product(Line):
     """The matrix products of a stack, as its worker reported them."""
 
@@ -46,7 +30,7 @@ class Product(Line):
     ending: str
     message: str = ""
     device_name: str = ""                     # as the framework names it
-    blocks: tuple[Block, ...]
+    blocks: list[Block]
 
     @property
     def unit(self) -> Unit:

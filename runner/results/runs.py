@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runner.results import turns
-from runner.results.profiles import Compiled, Graph, Kernels, MaxBatch
+from runner.results.lines import Compiled, Facts, Graph, Kernels, MaxBatch, Readings
 from runner.results.turns import Turn
-from runner.results.values import Facts, Readings, Samples
 from workloads.spec.turns import TURNS
+
+Samples = NDArray[np.float64]
 
 
 class Epoch(NamedTuple):

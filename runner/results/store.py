@@ -15,7 +15,6 @@ import threading
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from types import NoneType
 from typing import IO, Any, Self
 
 from pydantic_core import from_json
@@ -23,21 +22,11 @@ from pydantic_core import from_json
 from runner import paths
 from runner.errors import DiskFull, InputError
 from runner.results import manifest
+from runner.results.records import RECORDS
 
 SCHEMA = 3
 EVENTS = "events.jsonl"
 Record = dict[str, Any]
-
-# what readers take for granted of a record, by event; the values of samples and facts are runner.results.rows' to judge
-_SHAPES: dict[str, dict[str, tuple[type, ...]]] = {
-    "plan": {"cells": (list,), "skipped": (list,)},
-    "begin": {"run": (str,), "key": (str,), "round": (int,), "place": (dict, NoneType)},
-    "line": {"run": (str,), "line": (dict,)},
-    "ending": {"run": (str,), "ending": (str,)},
-    "apart": {"comparison": (str,)},
-    "closed": {"reason": (str,)},
-    "product": {"stack": (str,), "blocks": (list,)},
-}
 
 
 class Store:
@@ -190,25 +179,12 @@ def _record(line: bytes) -> Record:
                              "again")
         if schema > SCHEMA:
             raise ValueError(f"schema {schema} is newer than this evenbench reads ({SCHEMA}): update it")
-    for name, kinds in _SHAPES.get(record["event"], {}).items():
-        if not isinstance(record.get(name), kinds):
-            raise ValueError(f'{record["event"]}: key "{name}": found {_shown(record.get(name))}, expected '
-                             + " or ".join(_KINDS[kind] for kind in kinds))
-    if record["event"] == "plan" and not all(map(_is_planned, record["cells"])):
-        raise ValueError('plan: key "cells": expected objects with "key" and "cell", which has "stack"')
+    if record["event"] in RECORDS:
+        try:
+            RECORDS[record["event"]].read(record)
+        except ValueError as error:
+            raise ValueError(f"{record['event']}: {error}") from error
     return record
-
-
-_KINDS = {str: "text", int: "a number", dict: "an object", list: "a list", NoneType: "null"}
-
-
-def _shown(value: Any) -> str:
-    return repr(value)[:40]
-
-
-def _is_planned(item: Any) -> bool:
-    return (isinstance(item, dict) and isinstance(item.get("key"), str) and isinstance(item.get("cell"), dict)
-            and isinstance(item["cell"].get("stack"), str))
 
 
 def _parsed(line: bytes) -> Any:

@@ -4,13 +4,12 @@ A turn is judged by the machine, never by its own rate: who repeats what came ou
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import compress
-from typing import Any
 
 from runner import student
-from runner.results.values import least
+from runner.results.lines import Steps
 from workloads.spec.turns import LEAST_TURNS
 
 TREND = math.log1p(0.05)  # of a rate from the first turn to the last: less moves no rate by more than 2.5 %
@@ -40,15 +39,15 @@ class Turn:
         return self.steps / self.seconds if self.seconds else math.inf
 
     @classmethod
-    def read(cls, line: Mapping[str, Any]) -> "Turn":
-        """The turn of a line "steps". Raises KeyError, TypeError, ValueError."""
-        said = line["turn"]
-        seconds, cpus = least(said["seconds"], 0.0), max(1, said["cpus"])
-        own, busy, stolen = (least(said[name], 0.0) for name in ("own_seconds", "busy_seconds", "stolen_seconds"))
-        room = seconds * cpus
-        return cls(line.get("count", len(line["seconds"])), sum(line["seconds"]),
-                   max(0.0, busy - own) / room if room else 0.0, stolen / room if room else 0.0,
-                   said.get("is_throttled") is True)
+    def of(cls, line: Steps) -> "Turn":
+        """The turn of a line. Raises ValueError where it is of none."""
+        said = line.turn
+        if said is None:
+            raise ValueError('key "turn" is missing')
+        room = said.seconds * max(1, said.cpus)
+        return cls(sum(line.sample_steps), sum(line.seconds),
+                   max(0.0, said.busy_seconds - said.own_seconds) / room if room else 0.0,
+                   said.stolen_seconds / room if room else 0.0, said.is_throttled)
 
 
 def counting(turns: Sequence[Turn]) -> tuple[bool, ...]:

@@ -1,32 +1,18 @@
-"""Workers' lines to runs, and why a line cannot be read. Pure."""
+"""Workers' lines to runs. Pure."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from runner.results.matrix_products import Block
-from runner.results.profiles import Compiled, Graph, Kernels, MaxBatch
-from runner.results.runs import Epoch, Run, Worker
-from runner.results.turns import Turn
-from runner.results.values import (
-    Facts,
-    count,
-    counts_of,
-    demand,
-    least,
-    mapping,
-    number,
-    one_of,
-    readings,
-    samples,
-    seconds,
-    text,
-)
+import numpy as np
 
-# what a summary tells of a stack and of its data; a worker may tell more
-_FACTS = {"framework": str, "version": str, "python": str, "onednn": bool, "threads": int}
-WARM_ENDED = ("fixed", "steady", "limit", "")       # why a warm-up ended; "": an earlier line of a long one
-_DATA_FACTS = {"name": str, "images": int, "stand_in": bool, "sha256": str}
+from runner.results import lines
+from runner.results.lines import Compiled, Facts, Graph, Kernels, MaxBatch
+from runner.results.records import Begin, Ending
+from runner.results.runs import Epoch, Run, Samples, Worker
+from runner.results.turns import Turn
+
+_NO_SAMPLES: Samples = np.empty(0)         # most lists of most runs
 
 
 @dataclass
@@ -54,12 +40,64 @@ class Heard:
         """The worker as it goes on warming up: what it timed so far does not count."""
         return Heard(self.warm, self.warm_ended)
 
+    def values(self, line: lines.Values) -> None:
+        """Take losses and phases of steps; those that would make a line of "steps" too long come ahead of it."""
+        for name, values in line.phases.items():
+            self.phases.setdefault(name, []).extend(values)
+        self.open_losses += line.loss
+
+    def steps(self, line: lines.Steps) -> None:
+        """Take a block of timed steps."""
+        self.values(line)
+        before = len(self.warm) + sum(self.counts) if line.before is None else line.before
+        known = [(loss, step) for step, loss in enumerate(self.open_losses, before) if loss is not None]
+        self.losses += [loss for loss, _ in known]
+        self.loss_steps += [step for _, step in known]
+        self.open_losses = []
+        self.seconds += line.seconds
+        self.counts += line.sample_steps
+        if line.blocks:
+            self.block_seconds += line.blocks.seconds
+            self.block_counts += line.blocks.counts
+            self.device_seconds += line.blocks.device_seconds
+        if line.turn:
+            self.turns.append(Turn.of(line))
+            self.turn_samples.append(len(line.seconds))
+        self.drain_seconds += line.drain_seconds
+        self.device_seconds += line.device_seconds
+        self.is_part_of_pass |= line.is_part_of_pass
+        self.timed_compiled += line.compiled
+
+    def epoch(self, line: lines.Epoch) -> None:
+        """Take an epoch, which is one sample."""
+        self.seconds.append(line.train_seconds)
+        self.counts.append(line.steps)
+        self.loss_steps.append(len(self.losses))
+        self.losses.append(line.loss)
+
+    def worker(self, name: str, pass_tokens: list[int]) -> Worker:
+        """What it measured. Raises ValueError where only some of its steps are turns."""
+        if sum(self.turn_samples) not in (0, len(self.seconds)):
+            raise ValueError("found steps in turns and others without, expected one or the other")
+        return Worker(name=name, warmup_seconds=_array(self.warm), warmup_ended=self.warm_ended,
+                      sample_seconds=_array(self.seconds), sample_steps=tuple(self.counts),
+                      block_seconds=_array(self.block_seconds), block_steps=tuple(self.block_counts),
+                      phases={phase: _array(values) for phase, values in self.phases.items()},
+                      losses=_array(self.losses), loss_steps=tuple(self.loss_steps), drain_seconds=self.drain_seconds,
+                      device_seconds=_array(self.device_seconds), pass_tokens=tuple(pass_tokens),
+                      is_part_of_pass=self.is_part_of_pass, timed_compiled=self.timed_compiled,
+                      turns=tuple(self.turns), turn_samples=tuple(self.turn_samples))
+
+
+def _array(values: list[float]) -> Samples:
+    return np.asarray(values, dtype=np.float64) if values else _NO_SAMPLES
+
 
 @dataclass
 class Begun:
     """A run while its lines are read."""
 
-    record: Mapping[str, Any]
+    record: Begin
     facts: Facts = field(default_factory=dict)
     parameters: int | None = None
     workers: dict[str, Heard] = field(default_factory=dict)
@@ -70,207 +108,71 @@ class Begun:
     kernels: Kernels | None = None
     graph: Graph | None = None
     max_batch: MaxBatch | None = None
-    products: list[Block] = field(default_factory=list)
-    pass_tokens: dict[str, tuple[int, ...]] = field(default_factory=dict)     # by place
+    pass_tokens: dict[str, list[int]] = field(default_factory=dict)     # by place
     compiled: Compiled | None = None
-
-    def worker(self, line: Mapping[str, Any]) -> Heard:
-        """The worker of a line. A coordinator numbers its workers; others are known by their node."""
-        name = f"worker {count(line['worker'])}" if "worker" in line else text(line.get("place", ""))
-        return self.workers.setdefault(name, Heard())
 
     def rewarm(self) -> None:
         """All turns so far belong to the warm-up."""
         self.workers = {name: heard.rewarmed() for name, heard in self.workers.items()}
 
     def hear(self, line: Mapping[str, Any]) -> None:
-        """Take what a line says; kinds that are unknown here are passed over."""
-        if reader := _LINES.get(line["event"]):
-            reader(self, line)
+        """Take what a line says; kinds of which nothing is kept are passed over. Raises ValueError."""
+        name = line["event"]
+        if reader := _READERS.get(name):
+            reader(self, lines.EVENTS[name].read(line))
+
+    def of(self, line: lines.Told) -> Heard:
+        """The worker of a line."""
+        return self.workers.setdefault(line.teller, Heard())
 
 
-def _start(run: Begun, line: Mapping[str, Any]) -> None:
-    facts = mapping(line["facts"])
-    demand(facts, _FACTS)
-    if isinstance(facts.get("data"), dict):
-        demand(facts["data"], _DATA_FACTS)
-        if "pass_tokens" in facts["data"]:
-            run.pass_tokens[text(line.get("place", ""))] = _pass_tokens(facts["data"]["pass_tokens"])
-    run.facts = run.facts or facts
-    run.parameters = None if line.get("parameters") is None else count(line["parameters"])
+def _start(run: Begun, line: lines.Start) -> None:
+    data = line.facts.get("data") or {}
+    if "pass_tokens" in data:
+        run.pass_tokens[line.place] = data["pass_tokens"]
+    run.facts, run.parameters = run.facts or line.facts, line.parameters
 
 
-def _pass_tokens(counts: Any) -> tuple[int, ...]:
-    """The tokens of each batch of a pass."""
-    return tuple(counts_of(counts, len(counts)))
+def _warm(run: Begun, line: lines.Warm) -> None:
+    run.of(line).warm += line.seconds
+    run.of(line).warm_ended = line.ended or ""
 
 
-def _warm(run: Begun, line: Mapping[str, Any]) -> None:
-    worker = run.worker(line)
-    worker.warm += line["seconds"]
-    worker.warm_ended = one_of(line.get("ended", ""), WARM_ENDED)
+def _epoch(run: Begun, line: lines.Epoch) -> None:
+    run.of(line).epoch(line)
+    run.accuracy = line.accuracy
+    run.epochs.append(Epoch(line.train_seconds, line.validation_seconds, line.loss, line.accuracy))
 
 
-def _steps(run: Begun, line: Mapping[str, Any]) -> None:
-    worker = run.worker(line)
-    counts, earlier = _counts(line), len(worker.warm) + sum(worker.counts)
-    worker.seconds += line["seconds"]
-    worker.counts += counts
-    if "blocks" in line:
-        _blocks(worker, mapping(line["blocks"]), sum(counts))
-    _values(run, line)
-    _keep_losses(worker, count(line.get("before", earlier)))
-    if "turn" in line:
-        worker.turns.append(Turn.read(line))
-        worker.turn_samples.append(len(line["seconds"]))
-    worker.drain_seconds += number(line.get("drain_seconds")) or 0.0
-    worker.device_seconds += line.get("device_seconds", [])
-    worker.is_part_of_pass = worker.is_part_of_pass or line.get("is_part_of_pass") is True
-    worker.timed_compiled += count(line.get("compiled", 0))
+def _weights(run: Begun, line: lines.Weights) -> None:
+    run.digests[line.place] = line.sha256
 
 
-def _values(run: Begun, line: Mapping[str, Any]) -> None:
-    """Losses and phases of steps; those that would make a line of "steps" too long come ahead of it."""
-    worker = run.worker(line)
-    for name, values in mapping(line.get("phases", {})).items():
-        worker.phases.setdefault(name, []).extend(values)
-    worker.open_losses += line.get("loss", [])
+def _operators(run: Begun, line: lines.Operators) -> None:
+    if not run.operators and line.steps:
+        run.operators = {name: spent / line.steps for name, (_, spent) in line.operators.items()}
 
 
-def _keep_losses(worker: Heard, before: int) -> None:
-    """The finite losses of a block of steps, each with its place; before: the steps that the run had taken by then."""
-    known = [(loss, step) for step, loss in enumerate(worker.open_losses, before) if loss is not None]
-    worker.losses += [loss for loss, _ in known]
-    worker.loss_steps += [step for _, step in known]
-    worker.open_losses = []
+def _first(name: str) -> Callable[[Begun, Any], None]:
+    """Keep the first worker's line: all workers run the same."""
+    return lambda run, line: setattr(run, name, getattr(run, name) or line)
 
 
-def _counts(line: Mapping[str, Any]) -> list[int]:
-    """The number of steps in each of the line's samples: one each, all in one, or as "counts" says."""
-    samples_there = len(line["seconds"])
-    whole = count(line.get("count", samples_there))
-    if "counts" in line:
-        counts = counts_of(line["counts"], samples_there)
-        if whole != sum(counts):
-            raise ValueError(f"found count {whole}, expected {sum(counts)}, the sum of counts")
-        return counts
-    if whole == samples_there:
-        return [1] * whole
-    if samples_there != 1:
-        raise ValueError(f"found {samples_there} seconds of {whole} steps, expected one, or counts")
-    return [whole]
+_READERS: dict[str, Callable[[Begun, Any], None]] = {
+    "start": _start, "warm": _warm, "values": lambda run, line: run.of(line).values(line),
+    "steps": lambda run, line: run.of(line).steps(line), "epoch": _epoch, "weights": _weights, "operators": _operators,
+    **{name: _first(name) for name in ("kernels", "graph", "max_batch", "compiled")}}
 
 
-def _blocks(worker: Heard, blocks: Mapping[str, Any], steps: int) -> None:
-    """The parts of the one sample of sync=end."""
-    counts = counts_of(blocks["counts"], len(blocks["seconds"]))
-    if sum(counts) != steps:
-        raise ValueError(f"found blocks of {sum(counts)} steps, expected {steps}")
-    worker.block_seconds += blocks["seconds"]
-    worker.block_counts += counts
-    worker.device_seconds += blocks.get("device_seconds", [])
-
-
-def _epoch(run: Begun, line: Mapping[str, Any]) -> None:
-    worker = run.worker(line)
-    worker.seconds.append(line["train_seconds"])
-    worker.counts.append(count(line["steps"]))
-    worker.loss_steps.append(len(worker.losses))
-    worker.losses.append(line["loss"])
-    run.accuracy = number(line.get("accuracy"))
-    run.epochs.append(Epoch(least(line["train_seconds"], 0.0), number(line.get("validation_seconds")),
-                            number(line["loss"]), run.accuracy))
-
-
-def _weights(run: Begun, line: Mapping[str, Any]) -> None:
-    run.digests[text(line.get("place", ""))] = text(line["sha256"])
-
-
-def _operators(run: Begun, line: Mapping[str, Any]) -> None:
-    """Keep one worker's operators, the first's: all workers run the same."""
-    steps = count(line["steps"])
-    if not run.operators and steps:
-        run.operators = {text(name): least(spent, 0.0) / steps
-                         for name, (_, spent) in mapping(line["operators"]).items()}
-
-
-def _kernels(run: Begun, line: Mapping[str, Any]) -> None:
-    run.kernels = run.kernels or Kernels.read(line)
-
-
-def _graph(run: Begun, line: Mapping[str, Any]) -> None:
-    run.graph = run.graph or Graph.read(line)
-
-
-def _max_batch(run: Begun, line: Mapping[str, Any]) -> None:
-    run.max_batch = run.max_batch or MaxBatch.read(line)
-
-
-def _product(run: Begun, line: Mapping[str, Any]) -> None:
-    run.products.append(Block.read(line))
-
-
-def _compiled(run: Begun, line: Mapping[str, Any]) -> None:
-    run.compiled = run.compiled or Compiled.read(line)
-
-
-def ended(begun: Begun, record: Mapping[str, Any]) -> Run:
-    """The run, whose last record is this."""
+def ended(begun: Begun, record: Ending) -> Run:
+    """The run, whose last record is this. Raises ValueError where its lines do not fit together."""
     head = begun.record
-    workers = [_worker(name, heard, begun.pass_tokens.get(name, ())) for name, heard in sorted(begun.workers.items())]
+    workers = [heard.worker(name, begun.pass_tokens.get(name, [])) for name, heard in sorted(begun.workers.items())]
     return Run(
-        name=head["run"], round=head["round"], attempt=head["attempt"], ending=text(record["ending"]),
-        message=text(record["message"]), wall_seconds=number(record["seconds"]) or 0.0,
-        workers=tuple(workers) or (_worker("", Heard()),), accuracy=begun.accuracy, parameters=begun.parameters,
-        facts=begun.facts, place=mapping(head.get("place") or {}), before=readings(head.get("host")),
-        after=readings(record.get("host")),
-        usage={name: readings(used) for name, used in sorted(mapping(record.get("places") or {}).items())},
+        name=head.run, round=head.round, attempt=head.attempt, ending=record.ending, message=record.message,
+        wall_seconds=record.seconds or 0.0, workers=tuple(workers) or (Heard().worker("", []),),
+        accuracy=begun.accuracy, parameters=begun.parameters, facts=begun.facts, place=head.place or {},
+        before=head.host or {}, after=record.host or {},
+        usage={name: used or {} for name, used in sorted((record.places or {}).items())},
         digests=begun.digests, operators=begun.operators, epochs=tuple(begun.epochs), kernels=begun.kernels,
-        graph=begun.graph, max_batch=begun.max_batch, compiled=begun.compiled,
-        seed=None if head.get("seed") is None else count(head["seed"]),
-    )
-
-
-def _worker(name: str, heard: Heard, pass_tokens: tuple[int, ...] = ()) -> Worker:
-    return Worker(name=name, warmup_seconds=seconds(heard.warm), warmup_ended=heard.warm_ended,
-                  sample_seconds=seconds(heard.seconds), sample_steps=tuple(heard.counts),
-                  block_seconds=seconds(heard.block_seconds), block_steps=tuple(heard.block_counts),
-                  phases={phase: samples(values) for phase, values in heard.phases.items()},
-                  losses=samples(heard.losses), loss_steps=tuple(heard.loss_steps), drain_seconds=heard.drain_seconds,
-                  device_seconds=seconds(heard.device_seconds), pass_tokens=pass_tokens,
-                  is_part_of_pass=heard.is_part_of_pass, timed_compiled=heard.timed_compiled,
-                  turns=tuple(heard.turns) if _has_turns(heard) else (),
-                  turn_samples=tuple(heard.turn_samples))
-
-
-def _has_turns(heard: Heard) -> bool:
-    """Whether its timed steps are turns. Raises ValueError where only some are."""
-    if sum(heard.turn_samples) not in (0, len(heard.seconds)):
-        raise ValueError("found steps in turns and others without, expected one or the other")
-    return bool(heard.turns)
-
-
-_LINES: dict[str, Callable[[Begun, Mapping[str, Any]], None]] = {
-    "start": _start, "warm": _warm, "values": _values, "steps": _steps, "epoch": _epoch, "weights": _weights,
-    "operators": _operators, "kernels": _kernels, "graph": _graph, "max_batch": _max_batch, "product": _product,
-    "compiled": _compiled,
-}
-
-
-def mistake(line: Mapping[str, Any]) -> str | None:
-    """Why a worker's line cannot be read as a result, or None. One such line would spoil its session."""
-    run = Begun({})
-    try:
-        run.hear(line)
-        for heard in run.workers.values():
-            _worker("", heard)
-        for name in ("cpu_seconds", "peak_bytes", "group_peak_bytes"):
-            number(line.get(name))
-        readings(line.get("throttling"))
-        if line["event"] == "end" and "places" in line:
-            raise ValueError("found places, of which the host alone tells")
-    except KeyError as error:
-        return f"key {error} is missing"
-    except (TypeError, ValueError, AttributeError, OverflowError) as error:
-        return str(error)
-    return None
+        graph=begun.graph, max_batch=begun.max_batch, compiled=begun.compiled, seed=head.seed)

@@ -1,4 +1,4 @@
-"""Workers of real frameworks write lines that runner/results/contract.py has, and no others."""
+"""Workers of real frameworks write lines that runner/results/lines.py has, and no others."""
 
 import json
 from itertools import product
@@ -8,6 +8,7 @@ import pytest
 
 from runner.results import contract
 from tests.environments.test_stacks import RUNTIMES, TODAY, inside
+from tests.strays import strays
 from workloads.spec.cell import Cell
 
 CELLS = (Cell("x", "lenet5", "phases", batch=2, steps=2, warmup=1, input="synthetic"),
@@ -32,4 +33,4 @@ def test_a_worker_says_what_the_contract_has(name: str, cell: Cell) -> None:
     lines = said(name, cell)
 
     assert ("start", "end", "ok") == (lines[0]["event"], lines[-1]["event"], lines[-1]["status"]), lines[-1]["message"]
-    assert {} == {line["event"]: contract.strays(line) for line in lines if contract.strays(line)}
+    assert {} == {line["event"]: strays(line) for line in lines if strays(line)}

@@ -5,15 +5,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 from runner import paths
+from runner.results.lines import EVENTS
 from runner.stacks.definition import read_all
-from tools.pages import gpu_machines, studies, study_schema, summary_schema, worker_lines
+from tools.pages import gpu_machines, studies, study_schema, summary_schema
 
 FOLDER = paths.ROOT / "docs"
 # by its path in docs/
 PAGES: dict[str, Callable[[], str]] = {
     "study.schema.json": lambda: _json(study_schema.json_schema()),
     "summary.schema.json": lambda: _json(summary_schema.json_schema()),
-    "worker-lines.md": worker_lines.page,
+    "worker-lines.schema.json": lambda: _json({name: event.model_json_schema() for name, event in EVENTS.items()}),
     "gpu-machines.md": lambda: "\n".join(gpu_machines.lines(read_all(paths.STACKS))) + "\n",
     **{f"studies/{name}.md": lambda name=name: studies.page(name)          # type: ignore[misc]
        for name in studies.published_studies()},

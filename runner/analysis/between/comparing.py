@@ -16,8 +16,8 @@ from runner.analysis.doubts import Doubts
 from runner.analysis.flags import Flag, flags
 from runner.analysis.stats import Ratio, Verdict
 from runner.cells import key
-from runner.results.rows import Measurements, Row
-from runner.results.values import Facts, recorded
+from runner.results.lines import Facts
+from runner.results.rows import Measurements, Row, recorded
 from workloads.spec.cell import DEFAULTS, Cell
 
 ABSENT = "-"

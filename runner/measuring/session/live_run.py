@@ -16,6 +16,7 @@ from runner.machine.cpu_energy import Meter
 from runner.measuring.bench import Bench, PendingRun
 from runner.results import error_output
 from runner.results.error_output import Written
+from runner.results.lines import Steps
 from runner.results.live_rate import RateSoFar
 from runner.results.store import Store
 from runner.results.turns import Turn, counted, gets_faster
@@ -177,9 +178,9 @@ class LiveRun:
         if line is None:
             return None
         try:
-            self.turns.append(Turn.read(line))
-        except (KeyError, TypeError, ValueError) as error:
-            self.ending = Ending("died", f"the worker told of no turn where one was asked for: {error!r}")
+            self.turns.append(Turn.of(Steps.read(line)))
+        except ValueError as error:
+            self.ending = Ending("died", f"the worker told of no turn where one was asked for: {error}")
             return None
         return self.turns[-1]
 

@@ -9,7 +9,8 @@ from runner.report.claims import wording
 from runner.report.comparisons import cut, fitting
 from runner.report.document import Chart, Dots, Mark
 from runner.report.tables import Column, Form, Table, plain, table
-from runner.results.rows import Experiment, Measurements
+from runner.results.records import Experiment
+from runner.results.rows import Measurements
 from workloads.spec.cell import Cell
 
 Numbers = Sequence[PublishedNumber]
@@ -32,7 +33,7 @@ def by_experiment(summary: Summary, measured: Measurements) -> dict[str, Numbers
 def _cells(measured: Measurements) -> dict[str, list[Cell]]:
     """The cells of each experiment, skipped cells too."""
     by_key = {row.key: row.cell for row in measured.rows}
-    cells = {one.id: [by_key[key] for key in one.keys if key in by_key] for one in measured.experiments}
+    cells = {one.id: [by_key[key] for key in one.cells if key in by_key] for one in measured.experiments}
     for skip in measured.skipped:
         cells.setdefault(skip.experiment, []).append(skip.cell)
     return cells

@@ -10,8 +10,7 @@ from runner.analysis.stats import median
 from runner.analysis.summary_format import Result
 from runner.report.document import Chart, Line, Strip, Strips
 from runner.results.rows import Row, by_comparison
-from runner.results.runs import Run
-from runner.results.values import Samples
+from runner.results.runs import Run, Samples
 from workloads.spec.measures import RATED
 
 MOST_CHARTS = 24              # in a section

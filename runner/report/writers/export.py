@@ -16,8 +16,7 @@ from runner.errors import InputError, lacking
 from runner.formatting import clean
 from runner.report.writers.spreadsheet import harmless
 from runner.results.rows import Measurements, Row
-from runner.results.runs import Run, Worker
-from runner.results.values import Samples
+from runner.results.runs import Run, Samples, Worker
 from runner.study.quantities import PHASES
 from workloads.spec.cell import FIELDS
 

@@ -31,7 +31,7 @@ import json, os, subprocess, sys, time
 def say(event, **values):
     sys.stdout.buffer.write(json.dumps(dict(values, event=event)).encode() + b"\\n"); sys.stdout.flush()
 facts = dict(pid=os.getpid(), home=os.environ["HOME"], nodes=os.environ.get("EVENBENCH_NODES"),
-             rank=os.environ.get("EVENBENCH_RANK"), data=sys.argv[3],
+             rank=os.environ.get("EVENBENCH_RANK"), folder=sys.argv[3],
              padding=os.environ.get("EVENBENCH_PADDING"))
 """
 MODULES = {
@@ -108,7 +108,7 @@ def test_every_place_is_told_its_rank_and_its_lines_come_with_its_name(launcher:
     events, ending = heard(launcher.start(CELL, STACK, Path("/some/data"), "r", "well"))
     assert "ok" == ending.word and set(NAMES) == set(ending.said["places"])
     assert {(name, str(rank), "node0,node1,node2", "/some/data") for rank, name in enumerate(NAMES)} == {
-        (event["place"], event["facts"]["rank"], event["facts"]["nodes"], event["facts"]["data"]) for event in events}
+        (event["place"], event["facts"]["rank"], event["facts"]["nodes"], event["facts"]["folder"]) for event in events}
 
 
 def test_a_run_of_one_place_is_told_of_no_others(launcher: Any, nodes: Any) -> None:
@@ -213,7 +213,7 @@ def test_nodes_of_the_same_names_are_told_apart_by_their_stacks(launcher: Any) -
     with hello(launcher, stack="tf-2.5", affinity=[0, 1]), hello(launcher) as own:
         assert launcher.missing(STACK) is None
         running = launcher.start(ONE, STACK, Path("/data"), "r")
-        assert (0,) == running.place["nodes"]["node0"]["affinity"]
+        assert [0] == running.place["nodes"]["node0"]["affinity"]
         own.sendall(b'{"exit": 0, "is_out_of_memory": false, "last_words": ""}\n')      # or the stop would wait for it
         running.stop()
 

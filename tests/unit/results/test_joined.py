@@ -29,7 +29,7 @@ def test_what_is_compared_comes_from_its_newest_session() -> None:
 
     assert {TORCH: 4.0, TF: 8.0, OTHER: 5.0} == rates(found)
     assert ["new", "new", "old"] == [found.session_of(key(cell)) for cell in (TORCH, TF, OTHER)]
-    assert {key(cell) for cell in (TORCH, TF, OTHER)} == set(found.experiments[0].keys)
+    assert {key(cell) for cell in (TORCH, TF, OTHER)} == set(found.experiments[0].cells)
 
 
 def test_ratios_are_never_of_two_sessions() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from runner.results.profiles import Kernels
+from runner.results.lines import Kernels
 from workloads.profiles import traces
 from workloads.profiles.traces import Span, Trace
 

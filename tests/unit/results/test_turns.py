@@ -4,6 +4,7 @@ import math
 
 import pytest
 
+from runner.results.lines import Steps
 from runner.results.turns import Turn, counted, counting, gets_faster, trend
 from tests import made_rows as made
 
@@ -24,7 +25,7 @@ def test_a_turn_is_judged_by_the_machine(one: Turn, is_disturbed: bool) -> None:
 def test_shares_are_of_the_cpus_that_the_worker_may_use() -> None:
     said = {"index": 0, "lead_steps": 1, "seconds": 0.2, "cpus": 2, "own_seconds": 0.2, "busy_seconds": 0.3,
             "stolen_seconds": 0.04}
-    read = Turn.read(made.steps([0.05, 0.05], turn=said))
+    read = Turn.of(Steps.read(made.steps([0.05, 0.05], turn=said)))
 
     assert (2, 0.1) == (read.steps, read.seconds)
     assert (0.25, 0.1) == pytest.approx((read.foreign_share, read.stolen_share))          # of 0.4 CPU seconds
