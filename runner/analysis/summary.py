@@ -13,8 +13,10 @@ from runner.analysis.claims import judging
 from runner.analysis.claims.measured_here import ours
 from runner.analysis.doubts import Doubt, Doubts
 from runner.analysis.flags import COUNTED, FOOTNOTES, Flag, Proved, flags
+from runner.analysis.numbers import NUMBERS, Number
 from runner.analysis.stats import Interval, Ratio, Verdict, middle
 from runner.analysis.summary_format import (
+    METHODS,
     Column,
     Comparison,
     Data,
@@ -23,7 +25,6 @@ from runner.analysis.summary_format import (
     JudgedClaim,
     Lanes,
     Machine,
-    Methods,
     PaperClaim,
     PublishedNumber,
     Result,
@@ -35,13 +36,10 @@ from runner.errors import InputError
 from runner.formatting import rerun
 from runner.results.lines import Facts
 from runner.results.rows import Measurements, Row, by_comparison, measurements
-from runner.results.runs import Run, rate_per_worker, step_seconds
+from runner.results.runs import Run, step_seconds
 from runner.study import claims, published, quantities
 from workloads.spec.cell import Cell
 from workloads.spec.measures import TIMED
-
-_OF_EPOCHS = {"first_epoch_seconds": "first_epoch", "epoch_seconds": "epoch", "validation_seconds": "validation",
-              "best_accuracy": "accuracy"}
 
 
 class _Group(NamedTuple):
@@ -118,7 +116,7 @@ def _summary(measured: Measurements, proved: Proved) -> Summary:
                            reason=each.reason)
                       for each in measured.skipped),
         **summary_profiles.tables(measured.rows, measured.session_of), published=_published(measured), claims=judged,
-        paper_claims=_paper_claims(judged), footnotes=_footnotes(comparisons, measured), methods=Methods(),
+        paper_claims=_paper_claims(judged), footnotes=_footnotes(comparisons, measured), methods=METHODS,
         limits=machine_share.limits(measured), lanes=of_lanes,
     )
 
@@ -298,26 +296,18 @@ def _result(row: Row, statistics: _Statistics, flagged: tuple[Flag, ...], plain_
         place_peaks=_place_peaks(runs),
         weights_agree=all(len(set(run.digests.values())) == 1 for run in runs if run.digests)
         if any(len(run.digests) > 1 for run in runs) else None,
-        first_step_seconds=middle(runs, lambda run: _first_step_seconds(row.cell, run)),
-        compile_seconds=middle(runs, lambda run: run.compiled.seconds if run.compiled else None),
-        compiled_programs=_rounded(middle(runs, lambda run: run.compiled.programs if run.compiled else None)),
-        load_share=middle(runs, _load_share),
         **_losses(runs, loss_steps),
-        accuracy=middle(runs, lambda run: run.accuracy), peak_bytes=_most_of_one_node(runs, "peak_bytes"),
         parameters=parameters[0] if parameters else None,
         tokens_per_second=tokens.value, tokens_interval=tokens.interval,
         padded_tokens_per_second=padded.value, padded_tokens_interval=padded.interval,
-        gpu_watts=middle(runs, quantities.watts),
-        joules_per_sample=middle(runs, lambda run: _joules(row.cell.batch, run, quantities.watts(run))),
-        cpu_watts=middle(runs, _cpu_watts),
-        cpu_joules_per_sample=middle(runs, lambda run: _joules(row.cell.batch, run, _cpu_watts(run))),
-        gpu_sm_clock=middle(runs, lambda run: run.after.get("gpu_sm_clock")),
-        gpu_peak_bytes=_most_of_one_node(runs, "gpu_allocated_bytes"),
         epochs=max((len(run.epochs) for run in runs if run.epochs), default=None),
-        places_peak_bytes=_rounded(middle(runs, _places_peak_bytes)), ran_precision=_fact(runs, "precision"),
-        **{field: middle(runs, lambda run, name=name: quantities.of(name, row, run))  # type: ignore[misc]
-           for field, name in _OF_EPOCHS.items()},
+        ran_precision=_fact(runs, "precision"), **{name: _median(row, number) for name, number in NUMBERS.items()},
     )
+
+
+def _median(row: Row, number: Number) -> float | None:
+    value = middle(row.ok_runs, lambda run: number.read(row, run))
+    return round(value) if number.is_whole and value is not None else value
 
 
 def _skipped_result(cell: Cell) -> Result:
@@ -335,13 +325,6 @@ def _typical(runs: Sequence[Run], of: Callable[[Run], float | None]) -> _Typical
     """The geometric mean over the runs that have the value, with its interval: the statistic of rates."""
     values = [value for value in map(of, runs) if value]
     return _Typical(stats.geometric_mean(values), stats.interval(values))
-
-
-def _first_step_seconds(cell: Cell, run: Run) -> float | None:
-    is_waited = cell.sync != "end" or cell.warm == "steady"        # for each step of the warm-up
-    if not is_waited or not len(run.first.warmup_seconds):
-        return None                        # with sync=end no single step is waited for
-    return float(run.first.warmup_seconds[0])
 
 
 def _shared_steps(rows: Sequence[Row]) -> tuple[int, int] | None:
@@ -383,11 +366,6 @@ def _place_peaks(runs: Sequence[Run]) -> dict[str, int]:
     return {name: round(stats.median([of_run[name] for of_run in peaks if name in of_run]) or 0) for name in names}
 
 
-def _load_share(run: Run) -> float | None:
-    load, step = run.phase_seconds("load"), step_seconds(run)
-    return load / step if load is not None and step else None
-
-
 def _tokens_per_second(run: Run, name: str) -> float | None:
     """The tokens a second; None for data that are no sequences."""
     data = run.facts.get("data")
@@ -396,30 +374,6 @@ def _tokens_per_second(run: Run, name: str) -> float | None:
         return None
     seconds = step_seconds(run)
     return count / seconds if seconds else None
-
-
-def _cpu_watts(run: Run) -> float | None:
-    return run.after.get("cpu_watts")
-
-
-def _joules(batch: int, run: Run, watts: float | None) -> float | None:
-    """The energy of a sample: watts over samples a second."""
-    rate = None if watts is None else rate_per_worker(batch, run)
-    return watts / (rate * len(run.workers)) if watts is not None and rate else None
-
-
-def _rounded(value: float | None) -> int | None:
-    return None if value is None else round(value)
-
-
-def _places_peak_bytes(run: Run) -> float | None:
-    """The peak of all nodes together; None of a run on one."""
-    return quantities.peak_bytes(run) if quantities.place_peaks(run) else None
-
-
-def _most_of_one_node(runs: Sequence[Run], name: str) -> int | None:
-    """The bytes that runs on one node used at most, by that name; None of runs on many."""
-    return _rounded(middle(runs, lambda run: None if run.usage else run.after.get(name)))
 
 
 def _column(name: str, measured: Measurements) -> Column:

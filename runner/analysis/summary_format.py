@@ -3,21 +3,15 @@
 Format 8 (2026-11-27): turns and disturbed ones; intervals of ratios are those that decide words, for so many words; no
 p values, smallest differences, runs that were not steady, repeated or disturbed runs, spreads between sessions, means
 over comparisons; labels say how large a model is.
-Format 7 (2026-11-23): step_seconds and tokens are geometric means with intervals; repeated and disturbed runs;
-the command that measures each again; lanes, a geometric mean for each, and the precision that runs had.
-Format 6 (2026-11-22): rates are geometric means, intervals Student's; words hold together over a session and are
-withheld of stacks that were not steady; p values, steadiness, the smallest difference; reasons of claims' numbers.
-Format 5 (2026-11-21): kernels, graphs, largest batches.
-Format 4 (2026-11-21): subjects by settings, the paper's own claims. Format 3 (2026-11-21): claims. Format 2
-(2026-11-21): workers, phases, operators, memory of places, published numbers. Format 1: the first.
 """
 
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from runner.analysis import stats
 from runner.analysis.flags import Flag
+from runner.analysis.numbers import NUMBERS
 from runner.analysis.stats import Interval, Verdict
 from runner.study import claims
 from runner.study.published import Published
@@ -74,8 +68,8 @@ class Column(_Model):
     threads: int | None
 
 
-class Result(_Model):
-    """A stack in a comparison."""
+class _Result(_Model):
+    """A stack in a comparison, but for its NUMBERS."""
 
     stack: str
     key: str
@@ -109,48 +103,28 @@ class Result(_Model):
     step_seconds: float | None = None
     """Of one worker; the geometric mean over runs."""
     step_interval: Interval | None = None
-    phases: dict[str, float] = {}
+    phases: dict[str, float] = Field(default={})
     """Seconds a step by phase: load, forward, backward, communication, update, dispatch; empty if not stamped."""
     communication: Literal["exposed", "full"] | None = None
     """exposed: only what does not overlap with the backward pass; full: all of it."""
     stamping_cost: float | None = None
     """Share by which stamped steps took longer than plain ones of this session; null where those were not measured."""
-    place_peaks: dict[str, int] = {}
+    place_peaks: dict[str, int] = Field(default={})
     """Peak bytes by place of a parallel run; empty on one node."""
     weights_agree: bool | None = None
     """Whether all workers held the same weights after the last step; null where there are not many that told."""
-    first_step_seconds: float | None = None
-    load_share: float | None = None
     loss_first: float | None = None
     """At the first step that all stacks of the comparison told in a round; null where they share none."""
     loss_last: float | None = None
     """At the last one."""
-    accuracy: float | None = None
-    peak_bytes: int | None = None
     tokens_per_second: float | None = None
     tokens_interval: Interval | None = None
     padded_tokens_per_second: float | None = None
     padded_tokens_interval: Interval | None = None
-    gpu_watts: float | None = None
-    joules_per_sample: float | None = None
-    gpu_sm_clock: float | None = None
-    gpu_peak_bytes: int | None = None
-    cpu_watts: float | None = None
-    cpu_joules_per_sample: float | None = None
     machine_share: float | None = None
     """FLOPs that the steps need a second, over the best matrix product of the session, which limits says."""
     epochs: int | None = None
     """Of the run that has most; null of other measures."""
-    first_epoch_seconds: float | None = None
-    epoch_seconds: float | None = None
-    """Training of an epoch after the first."""
-    validation_seconds: float | None = None
-    best_accuracy: float | None = None
-    places_peak_bytes: int | None = None
-    """Of all places of a parallel run together; null on one node."""
-    compile_seconds: float | None = None
-    """Of the framework's compiler, by its own account; null where it compiles nothing or does not tell."""
-    compiled_programs: int | None = None
     parameters: int | None = None
     rerun: str = ""
     """The command that measures it again; "" where it was skipped."""
@@ -158,6 +132,17 @@ class Result(_Model):
     """Those two steps, counted from the run's first, warm-up and all."""
     ran_precision: str | None = None
     """That its first run said it computed in, which loop tuned may choose; null where none said."""
+
+
+if TYPE_CHECKING:
+    class Result(_Result):
+        """A stack in a comparison."""
+
+        def __getattr__(self, name: str) -> float | None: ...
+else:
+    Result = create_model("Result", __base__=_Result, __doc__="A stack in a comparison.", **{
+        name: (Annotated[(int if each.is_whole else float) | None, Field(description=each.says or None)], None)
+        for name, each in NUMBERS.items()})
 
 
 class MachineLimit(_Model):
@@ -429,70 +414,58 @@ class Footnote(_Model):
     text: str
 
 
-class Methods(_Model):
-    """How each number was made."""
-
-    rate_per_worker: str = ("for one worker and each run the geometric mean over its undisturbed turns, of their "
-                            "samples over their seconds (without turns: of all timed steps together); the geometric "
-                            "mean over the runs that ended ok")
-    interval: str = (f"95 %, Student's t on the logarithms of the runs; none with fewer than {stats.LEAST_RUNS}; those "
-                     "of ratios are wider")
-    ratio: str = ("rate over the baseline's rate in the same round; the geometric mean over the rounds in which both "
-                  "ended ok; its interval is Student's t on the log-ratios of these rounds, at 1 - 0.05 / words "
-                  "(Bonferroni)")
-    verdict: str = ("faster or slower where the ratio's interval excludes 1, and never otherwise: some false word "
-                    f"stands in at most 5 % of sessions; none with fewer than {stats.LEAST_ROUNDS} rounds")
-    withheld: str = ("any word, where programs were compiled within timed steps, or where the turns (without turns: "
-                     "twelfths of the timed steps) of more than half of the runs get faster by more than 5 % from "
-                     "first to last, or slower, and by more than their noise (t test of the slope, 5 %); of the "
-                     "baseline, too")
-    turns: str = ("slices of timed steps while the other stacks wait; disturbed where others took more than 5 % of the "
-                  f"CPUs or a GPU was throttled; a run with fewer than {LEAST_TURNS} undisturbed ones counts all")
-    winner: str = "the stack with the highest rate, where its ratio to every other that ran is shown so to be above 1"
-    outlier_rounds: str = f"modified z-score of the run's rate above {stats.OUTLIER_SCORE:g}; flagged, never removed"
-    step_seconds: str = ("of one worker the batch over the rate, of each run; the geometric mean over runs, its "
-                         "interval as a rate's")
-    first_step_seconds: str = "the first warm-up step, compilation included; the median over runs"
-    compile_seconds: str = ("of the compiler alone, where the framework keeps an account of it (docs/report.md says "
-                            "which do); of one worker, from start to last step, most of it in the first; the median "
-                            "over runs, as compiled_programs")
-    load_share: str = "seconds of waiting for input over seconds of the timed steps; the median over runs"
-    loss: str = "the first and the last timed step's, or epoch's; the median over runs"
-    accuracy: str = "on the held-out images after the last epoch; the median over runs"
-    peak_bytes: str = "peak resident memory of the worker, on one node; the median over runs"
-    tokens_per_second: str = ("of one worker of a sequence task: real tokens or time steps of a batch, the mean over "
-                              "all batches, over the seconds of a step; the geometric mean over runs; padded ones "
-                              "count padding too")
-    gpu_watts: str = ("power of all of a run's GPUs over the timed steps, by their energy counters where they have "
-                      "them, of less than a second by five readings of the moment at least; the median over runs; of "
-                      "a MIG slice the whole board's")
-    joules_per_sample: str = "gpu_watts over the samples a second of all workers; the median over runs"
-    cpu_watts: str = ("power of all CPU packages of the machine over the timed steps, by the kernel's RAPL counters: "
-                      "idle cores and other programs count too, memory does not; the median over runs")
-    cpu_joules_per_sample: str = "cpu_watts over the samples a second of all workers; the median over runs"
-    gpu_sm_clock: str = "hertz, the mean over the timed steps; the median over runs"
-    gpu_peak_bytes: str = ("the most that the framework's own allocator held of a GPU, searches for algorithms "
-                           "included; of one node, null where the framework does not tell; the median over runs")
-    epoch_seconds: str = ("training of the epochs after the first, the mean of each run; the median over runs; so are "
-                          "validation_seconds; first_epoch_seconds and best_accuracy are medians over runs")
-    phases: str = ("seconds a step, the mean over steps and workers, the median over runs; from runs that stamp them, "
-                   "whose rates are compared among themselves")
-    operators: str = "by the framework's own profiler, seconds a step of one worker; the median over runs"
-    kernels: str = ("by the framework's own profiler, from runs of their own; shares of the steps' time on the device; "
-                    "the median over runs")
-    graphs: str = "nodes of the graph that the framework really ran, counted before and after; of the first ok run"
-    largest_batches: str = "doubled, then halved between the largest that trained and the smallest that did not; the " \
-                           "least of the runs"
-    place_peaks: str = ("the peak of the place's control group, page cache and helper processes included (in virtual "
-                        "environments the worker's resident memory); the median over runs")
-    claims: str = ("ratios paired by round, with intervals as ratios have them, for as many words as the claim has "
-                   "cases: it holds where all of them lie wholly on its side, and does not where one lies wholly on "
-                   f"the other; inconclusive with fewer than {stats.LEAST_ROUNDS} rounds, for times of a stack whose "
-                   "word is withheld, and for accuracies of one seed; no data where a cell is missing and no case "
-                   "contradicts")
-    geometric_mean: str = "of the ratios, over comparisons in which every stack has one"
-    lanes: str = ("loop tuned over loop native of the same stack in the same rounds, as ratios of stacks are; switches "
-                  "are what the first tuned run that ended ok said")
+# how each number was made
+METHODS = {
+    "rate_per_worker":
+        "for one worker and each run the geometric mean over its undisturbed turns, of their samples over their "
+        "seconds (without turns: of all timed steps together); the geometric mean over the runs that ended ok",
+    "interval":
+        f"95 %, Student's t on the logarithms of the runs; none with fewer than {stats.LEAST_RUNS}; those of ratios "
+        "are wider",
+    "ratio":
+        "rate over the baseline's rate in the same round; the geometric mean over the rounds in which both ended ok; "
+        "its interval is Student's t on the log-ratios of these rounds, at 1 - 0.05 / words (Bonferroni)",
+    "verdict":
+        "faster or slower where the ratio's interval excludes 1, and never otherwise: some false word stands in at "
+        f"most 5 % of sessions; none with fewer than {stats.LEAST_ROUNDS} rounds",
+    "withheld":
+        "any word, where programs were compiled within timed steps, or where the turns (without turns: twelfths of "
+        "the timed steps) of more than half of the runs get faster by more than 5 % from first to last, or slower, "
+        "and by more than their noise (t test of the slope, 5 %); of the baseline, too",
+    "turns":
+        "slices of timed steps while the other stacks wait; disturbed where others took more than 5 % of the CPUs or "
+        f"a GPU was throttled; a run with fewer than {LEAST_TURNS} undisturbed ones counts all",
+    "winner": "the stack with the highest rate, where its ratio to every other that ran is shown so to be above 1",
+    "outlier_rounds": f"modified z-score of the run's rate above {stats.OUTLIER_SCORE:g}; flagged, never removed",
+    "step_seconds":
+        "of one worker the batch over the rate, of each run; the geometric mean over runs, its interval as a rate's",
+    "loss": "the first and the last timed step's, or epoch's; the median over runs",
+    "tokens_per_second":
+        "of one worker of a sequence task: real tokens or time steps of a batch, the mean over all batches, over the "
+        "seconds of a step; the geometric mean over runs; padded ones count padding too",
+    "phases":
+        "seconds a step, the mean over steps and workers, the median over runs; from runs that stamp them, whose "
+        "rates are compared among themselves",
+    "operators": "by the framework's own profiler, seconds a step of one worker; the median over runs",
+    "kernels":
+        "by the framework's own profiler, from runs of their own; shares of the steps' time on the device; the median "
+        "over runs",
+    "graphs": "nodes of the graph that the framework really ran, counted before and after; of the first ok run",
+    "largest_batches":
+        "doubled, then halved between the largest that trained and the smallest that did not; the least of the runs",
+    "place_peaks":
+        "the peak of the place's control group, page cache and helper processes included (in virtual environments the "
+        "worker's resident memory); the median over runs",
+    "claims":
+        "ratios paired by round, with intervals as ratios have them, for as many words as the claim has cases: it "
+        "holds where all of them lie wholly on its side, and does not where one lies wholly on the other; "
+        f"inconclusive with fewer than {stats.LEAST_ROUNDS} rounds, for times of a stack whose word is withheld, and "
+        "for accuracies of one seed; no data where a cell is missing and no case contradicts",
+    "lanes":
+        "loop tuned over loop native of the same stack in the same rounds, as ratios of stacks are; switches are what "
+        "the first tuned run that ended ok said",
+    **{name: f"{each.says}; the median over runs" for name, each in NUMBERS.items() if each.says},
+}
 
 
 class Summary(_Model):
@@ -534,7 +507,8 @@ class Summary(_Model):
     paper_claims: tuple[PaperClaim, ...]
     footnotes: tuple[Footnote, ...]
     """Of the flags that are set."""
-    methods: Methods
+    methods: dict[str, str]
+    """How each number was made."""
     limits: tuple[MachineLimit, ...] = ()
     """What shares of the machine are shares of."""
     lanes: tuple[Lanes, ...] = ()

@@ -8,14 +8,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from runner import formatting
+from runner.analysis.numbers import BESIDE, ENERGY, EPOCHS, NUMBERS, RATES, SEQUENCES
 from runner.analysis.stats import Interval, Verdict
 from runner.analysis.summary_format import Comparison, PublishedNumber, Result, Summary
 from runner.report.claims import wording
 from runner.report.tables import EVERY, READ, Column, Form
 from workloads.spec.cell import Cell, parse
 
-# the tables of results: the rates, what was measured beside them, and three that few sessions have
-RATES, BESIDE, SEQUENCES, EPOCHS, ENERGY = "", "beside", "sequences", "epochs", "energy"
 _PAGE, _LATEX, _CSV = (frozenset({form}) for form in (Form.PAGE, Form.LATEX, Form.CSV))
 _ALL_BUT_LATEX = READ | _CSV
 
@@ -121,10 +120,11 @@ def _field(of_line: Callable[[Line], Any], *names: str) -> tuple[Column[Line], .
                         forms=_CSV, name=name) for name in names)
 
 
-def measured(title: str, name: str, text: Callable[[Any], str], part: str, forms: frozenset[Form] = _ALL_BUT_LATEX,
-             ) -> Column[Line]:
-    """A number of a result, by its name in summary.json."""
-    return Column(title, _of_result(name), text, forms, name, part)
+def _numbers(*names: str, part: str = "") -> Iterator[Column[Line]]:
+    """The columns of those numbers, or of all that a table has."""
+    for name in names or (name for name, each in NUMBERS.items() if each.part == part):
+        each = NUMBERS[name]
+        yield Column(each.title, _of_result(name), each.text, _ALL_BUT_LATEX if each.title else _CSV, name, each.part)
 
 
 def _with_interval(title: str, name: str, interval: str, text: Callable[[float, Interval | None], str], part: str,
@@ -150,10 +150,10 @@ def _published(name: str) -> Column[Line]:
         return "" if value is None else f"{value:.10g}" if isinstance(value, float) else str(value)
 
     title = {"id": "published_id", "value": "published", "ours": "published_here"}.get(name, f"published_{name}")
-    return Column(title, lambda line: "; ".join(map(text, _numbers(line))), forms=_CSV, name=title)
+    return Column(title, lambda line: "; ".join(map(text, _printed(line))), forms=_CSV, name=title)
 
 
-def _numbers(line: Line) -> list[PublishedNumber]:
+def _printed(line: Line) -> list[PublishedNumber]:
     """The published numbers of one subject that the result's cell is of."""
     cell: Cell = parse({**line.comparison.settings, "stack": line.result.stack})
     return [number for number in line.summary.published
@@ -185,32 +185,20 @@ RESULTS: tuple[Column[Line], ...] = (
     Column("turns", _turns),
     Column("workers", _of_result("workers"), forms=_CSV, name="workers"),
     *_with_interval("step", "step_seconds", "step", formatting.step, RATES, _PAGE),
-    measured("first step", "first_step_seconds", formatting.seconds, BESIDE),
-    Column("compile time", _of_result("compile_seconds"), formatting.seconds, part=BESIDE),
-    *_field(lambda line: line.result, "compile_seconds", "compiled_programs"),
-    measured("input wait", "load_share", formatting.share, BESIDE),
-    measured("of machine", "machine_share", formatting.share, BESIDE),
-    measured("peak memory", "peak_bytes", formatting.size, BESIDE),
+    *_numbers("first_step_seconds", "compile_seconds", "compiled_programs", "load_share"),
+    Column("of machine", _of_result("machine_share"), formatting.share, _ALL_BUT_LATEX, "machine_share", BESIDE),
+    *_numbers("peak_bytes"),
     Column("loss", _loss, part=BESIDE),
     Column("at steps", _of_result("loss_steps"), lambda steps: formatting.DASH.join(map(str, steps)), part=BESIDE),
     *_field(lambda line: line.result, "loss_first", "loss_last"),
-    measured("accuracy", "accuracy", formatting.share, BESIDE),
-    measured("parameters", "parameters", "{:,}".format, "", _CSV),
+    *_numbers("accuracy"),
+    *_field(lambda line: line.result, "parameters"),
     *_with_interval("tokens/s", "tokens_per_second", "tokens", formatting.rate, SEQUENCES,
                     unless="rate_per_worker"),
     *_with_interval("with padding", "padded_tokens_per_second", "padded_tokens", formatting.rate, SEQUENCES,
                     unless="tokens_per_second"),
-    measured("epochs", "epochs", "{:,}".format, EPOCHS),
-    measured("first epoch", "first_epoch_seconds", formatting.seconds, EPOCHS),
-    measured("later epochs", "epoch_seconds", formatting.seconds, EPOCHS),
-    measured("validation", "validation_seconds", formatting.seconds, EPOCHS),
-    measured("best accuracy", "best_accuracy", formatting.share, EPOCHS),
-    measured("GPU power", "gpu_watts", "{:.0f} W".format, ENERGY),
-    measured("a sample", "joules_per_sample", "{:.3g} J".format, ENERGY),
-    measured("SM clock", "gpu_sm_clock", lambda hertz: f"{hertz / 1e6:,.0f} MHz", ENERGY),
-    measured("GPU memory", "gpu_peak_bytes", formatting.size, ENERGY),
-    measured("CPU power", "cpu_watts", "{:.0f} W".format, ENERGY),
-    measured("a sample, CPU", "cpu_joules_per_sample", "{:.3g} J".format, ENERGY),
+    Column("epochs", _of_result("epochs"), "{:,}".format, _ALL_BUT_LATEX, "epochs", EPOCHS),
+    *_numbers(part=EPOCHS), *_numbers(part=ENERGY),
     *_field(lambda line: line.result, "turns", "disturbed_turns", "ran_precision"),
     Column("rate_low", _end("rate_interval", "low"), forms=_CSV, name="rate_low"),
     Column("rate_high", _end("rate_interval", "high"), forms=_CSV, name="rate_high"),

@@ -39,7 +39,7 @@ def report(summary: Summary, measured: Measurements) -> Report:
         failed=tuple(left_out.failed(summary.failures, measured.session_of)),
         skipped=tuple(left_out.skipped(summary.skipped)),
         footnotes=tuple(_footnotes(summary)),
-        methods=tuple((name.replace("_", " "), str(text)) for name, text in summary.methods),
+        methods=tuple((name.replace("_", " "), str(text)) for name, text in summary.methods.items()),
         made_by=f"evenbench {summary.evenbench}" if summary.evenbench else "evenbench",
         overall=_overall(summary), answer=found, ratios=tuple(rates.ratios(found, series)),
     )

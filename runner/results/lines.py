@@ -39,6 +39,9 @@ class Line(BaseModel):
             raise ValueError(_mistake(error)) from error
 
 
+_WORDS = {"Input should be an instance of str": "text", "Input should be an instance of dict": "an object"}
+
+
 def _mistake(error: ValidationError, passed_over: str = "") -> str:
     """The first mistake that is not of that type, in one line; "" where there is none."""
     for each in error.errors():
@@ -48,7 +51,8 @@ def _mistake(error: ValidationError, passed_over: str = "") -> str:
         if each["type"] == "value_error":
             return f"{where}: {each['ctx']['error']}" if each["loc"] else str(each["ctx"]["error"])
         if each["type"] != passed_over:
-            return f"{where}: found {each['input']!r:.40}, {each['msg'].replace('Input should be', 'expected')}"
+            expected = _WORDS.get(each["msg"]) or each["msg"].removeprefix("Input should be ")
+            return f"{where}: found {each['input']!r:.40}, expected {expected}"
     return ""
 
 

@@ -8,6 +8,7 @@ import ast
 import inspect
 from collections.abc import Iterator
 from itertools import pairwise
+from textwrap import dedent
 from typing import Any
 
 from runner.analysis import summary_format
@@ -31,7 +32,7 @@ def json_schema() -> Schema:
 def _docstrings(model: Any) -> Iterator[tuple[str, str]]:
     """Each documented attribute of a model and its bases, with its docstring."""
     for kind in (each for each in getattr(model, "__mro__", ()) if each.__module__.startswith("runner.")):
-        (definition,) = ast.parse(inspect.getsource(kind)).body
+        (definition,) = ast.parse(dedent(inspect.getsource(kind))).body
         for statement, after in pairwise(definition.body if isinstance(definition, ast.ClassDef) else ()):
             match statement, after:
                 case ast.AnnAssign(target=ast.Name(id=attribute)), ast.Expr(value=ast.Constant(value=str(text))):

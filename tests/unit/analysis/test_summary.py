@@ -197,7 +197,7 @@ def test_a_session_without_runs_is_summarised() -> None:
 
 
 @pytest.mark.parametrize(("values", "message"), [
-    ({"facts": {**made.FACTS, "version": ["2", "13"]}}, r"found version \['2', '13'\], expected str"),
+    ({"facts": {**made.FACTS, "version": ["2", "13"]}}, r"\"version\": found \['2', '13'\], expected text"),
     ({"place": {**made.PLACE, "image": 5}}, "cannot be summarised: Column image: Input should be a"),
 ])
 def test_facts_of_another_type_are_refused_in_one_line(values: dict[str, Any], message: str) -> None:

@@ -1,14 +1,14 @@
 """A column is one row: what that row decides, and the example of CONTRIBUTING."""
 
-import csv
-import io
 import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from runner.report import columns, rates
+from runner.analysis import numbers
+from runner.analysis.numbers import Number
+from runner.report import columns
 from runner.report.columns import RESULTS, Line
 from runner.report.tables import Column, Form, table
 from runner.report.writers import spreadsheet
@@ -22,30 +22,24 @@ NAMES: tuple[Column[dict[str, Any]], ...] = (
 )
 
 
-def example() -> Column[Line]:
+def example() -> tuple[str, Number]:
     """The row that CONTRIBUTING shows."""
     section = CONTRIBUTING.read_text().split("## Add a column")[1].split("\n## ")[0]
     (row,) = re.findall(r"```python\n(.*?)```", section, flags=re.DOTALL)
-    (column,) = eval(f"({row})", dict(vars(columns)))
-    assert isinstance(column, Column)
-    return column
+    ((name, number),) = eval(f"{{{row}}}", dict(vars(numbers))).items()
+    return name, number
 
 
-@pytest.mark.parametrize("form", [Form.PAGE, Form.SCREEN])
-def test_the_example_of_contributing_makes_a_column_of_page_and_terminal(form: Form) -> None:
-    results = made_report.contents(made_report.records())[2].overall.results
-    _, beside = rates.tables(results._replace(columns=(*RESULTS, example())))
-    written = beside.written(form)
+def test_the_example_of_contributing_is_read_from_a_run_and_makes_a_column(monkeypatch: pytest.MonkeyPatch) -> None:
+    name, number = example()
+    summary, measured, _ = made_report.contents(made_report.records())
+    monkeypatch.setitem(numbers.NUMBERS, name, number)
+    (column,) = columns._numbers(name)
+    told = summary.comparisons[0].results[0].model_copy(update={name: 5 * 10**8})
 
-    assert "weights" == written.titles[-1] and ["62,006"] * 2 == [line[-1] for line in written.lines]
-
-
-def test_the_example_of_contributing_makes_a_column_of_the_csv() -> None:
-    report = made_report.contents(made_report.records())[2]
-    results = report.overall.results._replace(columns=(RESULTS[0], example()))
-    text = spreadsheet.comma_separated(report._replace(overall=report.overall._replace(results=results)))
-
-    assert [{"id": "made", "parameters": "62006"}] * 2 == list(csv.DictReader(io.StringIO(text)))
+    assert 0 == number.read(measured.rows[0], measured.rows[0].runs[0])
+    assert "500 MB" == column.shown(Line(summary, summary.comparisons[0], told), Form.SCREEN)
+    assert (name, columns.BESIDE) == (column.name, column.part) and Form.CSV in column.forms
 
 
 def test_a_column_that_no_line_has_a_value_for_is_left_out() -> None:
