@@ -23,6 +23,7 @@ from runner.launchers import choose
 from runner.launchers.watchdog import Ending, Limits, follow
 from runner.machine import gpus
 from runner.results import store
+from runner.results.lines import Steps
 from runner.results.turns import Turn
 from runner.stacks import definition
 from workloads.spec import turns
@@ -60,7 +61,7 @@ class Worker:
     def turn(self, seconds: float) -> Turn:
         """A turn of so many seconds."""
         self.tell(f"turn {turns.LEAD_SECONDS} {seconds} 1")
-        return Turn.read(self.wait("steps"))
+        return Turn.of(Steps.read(self.wait("steps")))
 
 
 def compared(cells: Sequence[Cell], repetitions: int) -> Iterator[tuple[Cell, list[float]]]:

@@ -230,7 +230,7 @@ class ComposeRunning(Running):
     def used(self) -> dict[str, dict[str, int | None]]:
         """As protocol.Running, of the places that serve: the others say it themselves."""
         answers = {name: self._nodes[name].asked() for name in self.servers}
-        return {name: answer._asdict() for name, answer in answers.items() if answer}
+        return {name: answer.model_dump() for name, answer in answers.items() if answer}
 
     def stop(self) -> None:
         """End the workers; a place that does not answer is let go, and its end then ends its worker."""

@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from runner import formatting
+from runner.analysis.numbers import BESIDE, ENERGY, EPOCHS, RATES, SEQUENCES
 from runner.analysis.summary_format import Summary
-from runner.report.columns import BESIDE, ENERGY, EPOCHS, RATES, RESULTS, SEQUENCES, Line
+from runner.report.columns import RESULTS, Line
 from runner.report.comparisons import Context, Shown, cut, fitting
 from runner.report.document import Answer, Chart, Dots, Mark, Standing
 from runner.report.tables import EVERY, Column, Form, Group, Table, of, table, with_any

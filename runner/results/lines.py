@@ -195,7 +195,8 @@ class Parts(Line):
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
-        return _alike(self, len(self.counts), len(self.seconds), "length of counts")
+        _alike(len(self.counts), len(self.seconds), "length of counts")
+        return self
 
 
 class Steps(Values):
@@ -219,10 +220,12 @@ class Steps(Values):
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
-        _alike(self, len(self.sample_steps), len(self.seconds), "length of counts")
+        _alike(len(self.sample_steps), len(self.seconds), "length of counts")
         if self.count is not None:
-            _alike(self, self.count, sum(self.sample_steps), "count")
-        return _alike(self, sum(self.blocks.counts), sum(self.sample_steps), "steps in blocks") if self.blocks else self
+            _alike(self.count, sum(self.sample_steps), "count")
+        if self.blocks:
+            _alike(sum(self.blocks.counts), sum(self.sample_steps), "steps in blocks")
+        return self
 
     @property
     def sample_steps(self) -> list[int]:
@@ -232,10 +235,9 @@ class Steps(Values):
         return [self.count] if self.count is not None and len(self.seconds) == 1 else [1] * len(self.seconds)
 
 
-def _alike(line: Any, found: int, expected: int, what: str) -> Any:
+def _alike(found: int, expected: int, what: str) -> None:
     if found != expected:
         raise ValueError(f"{what}: found {found}, expected {expected}")
-    return line
 
 
 class Epoch(Told):

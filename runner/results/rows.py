@@ -110,7 +110,7 @@ def measurements(stored: Iterable[Mapping[str, Any]]) -> Measurements:
     """
     gathered = _Gathered()
     for number, record in enumerate(stored, 1):
-        event = record.get("event")
+        event = str(record.get("event"))
         if event == "session":
             gathered.session, gathered.is_done = gathered.session or dict(record), False
         elif event in _READERS:
@@ -177,7 +177,7 @@ def _closed(gathered: _Gathered, record: records.Closed) -> None:
     gathered.is_done = record.reason == "done"
 
 
-_READERS: dict[Any, Callable[[_Gathered, Any], None]] = {
+_READERS: dict[str, Callable[[_Gathered, Any], None]] = {
     "plan": _plan, "begin": _begin, "line": _line, "ending": _ending, "closed": _closed, "rewarmed": _rewarmed,
     "product": lambda gathered, record: gathered.products.append(record),
     "apart": lambda gathered, record: gathered.apart.add(record.comparison),

@@ -312,8 +312,7 @@ def _usage(said: dict[str, Any]) -> dict[str, Any]:
 
     Of a GPU what the framework's own allocator held at most, as gpu_allocated_bytes and with its cache reserved.
     """
-    throttling, peak = said.get("throttling") or {}, said.get("allocator_peak")
-    held = peak if isinstance(peak, dict) else {}
+    throttling, held = said.get("throttling") or {}, said.get("allocator_peak") or {}
     return {"peak_bytes": said.get("peak_bytes"), "group_peak_bytes": said.get("group_peak_bytes"),
             "periods": throttling.get("periods"), "throttled_periods": throttling.get("throttled_periods"),
             **{f"gpu_{kind}_bytes": held[kind] for kind in ("allocated", "reserved")
