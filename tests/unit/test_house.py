@@ -203,10 +203,11 @@ def test_no_module_but_the_launchers_table_knows_launchers_by_class_or_by_name()
 
 def test_plans_rows_and_statistics_touch_no_world() -> None:
     pure = ("cells", "study/claims", "planning/plan", "study/published", "results/rows", "results/worker_lines",
-            "results/runs", "results/lines", "results/records", "analysis/stats", "analysis/numbers", "analysis/flags",
-            "analysis/summary", "analysis/claims/measured_here", "student", "analysis/doubts",
+            "results/runs", "results/lines", "results/records", "analysis/stats", "analysis/numbers",
+            "analysis/flags", "analysis/summary", "analysis/claims/measured_here", "student", "analysis/doubts",
             "analysis/claims/judging", "analysis/between/comparing", "analysis/between/history",
-            "analysis/between/regression", "study/operators", "machine/cpu_sets", "machine/gpus", "launchers/swarm/manager")
+            "analysis/between/regression", "study/operators", "machine/cpu_sets", "machine/gpus",
+            "launchers/swarm/manager")
     for path in (ROOT / "runner" / f"{name}.py" for name in pure):
         assert not {"os", "time", "subprocess", "socket", "secrets"} & set(map(top, imports(path))), path
         assert not {word for word in (*imports(path), *attributes(path)) if word.startswith("random.")} - {SEEDED}, path

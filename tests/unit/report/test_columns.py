@@ -11,7 +11,6 @@ from runner.analysis.numbers import Number
 from runner.report import columns
 from runner.report.columns import RESULTS, Line
 from runner.report.tables import Column, Form, table
-from runner.report.writers import spreadsheet
 from tests import made_report
 
 CONTRIBUTING = Path(__file__).parents[3] / "CONTRIBUTING.md"
