@@ -15,7 +15,8 @@ from runner.cells import compared
 from runner.report.claims import wording
 from runner.report.comparisons import SWITCHES, Context, cut, fitting
 from runner.report.document import Chart, Curve, Curves, Dots, Mark
-from runner.results.rows import Experiment, Row
+from runner.results.records import Experiment
+from runner.results.rows import Row
 from runner.study import quantities
 from runner.study.operators import WORDS
 from runner.study.subjects import Value

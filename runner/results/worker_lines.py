@@ -117,7 +117,7 @@ class Begun:
 
     def hear(self, line: Mapping[str, Any]) -> None:
         """Take what a line says; kinds of which nothing is kept are passed over. Raises ValueError."""
-        name = line["event"]
+        name = str(line.get("event"))
         if reader := _READERS.get(name):
             reader(self, lines.EVENTS[name].read(line))
 
