@@ -180,11 +180,6 @@ class Comparison(_Model):
     unproved: tuple[str, ...]
     """Measured stacks that no check has shown to build the same model."""
 
-    @property
-    def is_tuned(self) -> bool:
-        """Whether it is of the tuned lane."""
-        return self.settings.get("loop") == "tuned"
-
 
 class LaneResult(_Model):
     """A stack as it stands and as its experts would tune it."""

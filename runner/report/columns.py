@@ -157,7 +157,7 @@ def _printed(line: Line) -> list[PublishedNumber]:
     """The published numbers of one subject that the result's cell is of."""
     cell: Cell = parse({**line.comparison.settings, "stack": line.result.stack})
     return [number for number in line.summary.published
-            if number.to is None and claim_text.is_of(number, number.of, cell)]
+            if number.to is None and wording.is_of(number, number.of, cell)]
 
 
 SETTINGS = ("batch", "image", "steps", "nodes", "cpus", "device", "parallel", "precision")
