@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from runner.errors import EngineUnreachable
@@ -126,6 +127,12 @@ class FakeLauncher(Launcher):
         self.running.append(FakeRunning(lines, exit, self._clock))
         self.running[-1].place["run"] = run
         return self.running[-1]
+
+
+def row_of(launcher: Launcher) -> Any:
+    """What stands in the table of launchers for one that is at hand."""
+    return SimpleNamespace(summary="", load=lambda: type("Kind", (type(launcher),), {
+        "made": classmethod(lambda kind, here, options: launcher)}))
 
 
 def no_engine() -> EngineUnreachable:

@@ -39,7 +39,7 @@ class Worker:
     def __init__(self, cell: Cell, alive: ExitStack) -> None:
         self.cell, self.ratios = cell, list[float]()
         stack = definition.read_all(paths.STACKS)[cell.stack]
-        launcher = choose.for_stacks("venv", lambda line: None, gpus.NONE, {}, ())
+        launcher = choose.for_stacks("venv", lambda line: None, gpus.NONE, ())
         cache = paths.cache_folder()
         self._running = launcher.start(cell, stack, choice.digits32_folder(cache), "slices.0.1", listens=True)
         alive.callback(self._running.stop)

@@ -42,7 +42,7 @@ def bench_self(stacks: StackNames = None,
         raise InputError(f'--device: found "{device}", expected cpu or gpu')
     if device == "gpu" and not here_gpus.gpus:
         raise InputError(f"--device gpu: this machine has no NVIDIA GPU ({here_gpus.problem}); see `evenbench doctor`")
-    how = choose.for_stacks(launcher, screen.say, here_gpus, {}, here.named)
+    how = choose.for_stacks(launcher, screen.say, here_gpus, here.named)
     chosen = job.buildable([here.stacks[name] for name in chosen_names(here.names, here.stacks)], how, screen.say)
     if refused := next((each for each in chosen if device not in each.devices), None):
         raise InputError(f"--device {device}: stack {refused.name} is for {', '.join(refused.devices)}; name others by "

@@ -24,12 +24,9 @@ from runner.cli.options import (
     Results,
     Rounds,
     Scale,
-    SlurmWords,
     StudyName,
-    SwarmWords,
     options,
     share,
-    split,
     split_stacks,
 )
 from runner.cli.output import Output, checked
@@ -271,7 +268,7 @@ def rerun_(name: ResultName, cell: Annotated[str, typer.Option(
            stacks: Annotated[list[str] | None, typer.Option(
                "--stack", help="NAME=PATH or NAME=image:NAME, where the record has a stack of a user's own.")] = None,
            rounds: Rounds = None, launcher: Annotated[str, typer.Option(help="Another launcher than then.")] = "",
-           data: DataArgument = None, swarm: SwarmWords = None, slurm: SlurmWords = None,
+           data: DataArgument = None,
            run_code: Annotated[bool, typer.Option(
                "--run-code", help="Run the Python files of a record of somebody's own model.")] = False,
            results: Results = RESULTS, *, going: Going, output: Output) -> None:
@@ -279,7 +276,7 @@ def rerun_(name: ResultName, cell: Annotated[str, typer.Option(
     record = rerun.chosen(rerun.recorded(store.located(name, results)), cell)
     rerun.check_trusted(record, run_code)
     request = going.of(jobs.Request(name, None, launcher, data, Wishes(tuple(split_stacks(stacks)), rounds),
-                                    tuple(split(swarm)), tuple(split(slurm)), results=results))
+                                    results=results))
     is_ok = _ran(rerun.again(record, definition.read_all(paths.STACKS), request, screen.say), _showing(output))
     sys.exit(0 if is_ok else 1)
 

@@ -11,6 +11,7 @@ import typer
 from runner import paths
 from runner.cli import complete
 from runner.errors import InputError
+from runner.launchers import table
 
 StudyName = Annotated[str, typer.Argument(metavar="STUDY", show_default=False, autocompletion=complete.studies,
                                           help="A study's id or the path of its file, some of its experiments "
@@ -32,14 +33,7 @@ Seed = Annotated[int, typer.Option(min=0, help="Seed of the order of the runs.")
 Scale = Annotated[str | None, typer.Option(help="One of the study's scales; if left out its first, or where that "
                                                 "takes over an hour here the largest that does not.")]
 Baseline = Annotated[str, typer.Option(autocompletion=complete.stacks, help="The stack that ratios are taken to.")]
-LauncherName = Annotated[str, typer.Option(
-    "--launcher", help="docker, venv, or auto: docker where an engine answers. apptainer: in Apptainer's images. "
-    "compose: in compose.yaml's runner. swarm: on a Docker Swarm's nodes. slurm: as jobs of a Slurm cluster.")]
-SwarmWords = Annotated[list[str] | None, typer.Option(
-    "--swarm", help="With --launcher swarm: encrypted, registry=HOST/NAME, engine:NODE=URL; repeat, or put commas.")]
-SlurmWords = Annotated[list[str] | None, typer.Option(
-    "--slurm", help="With --launcher slurm: partition=, account=, qos=, reservation=, constraint=, nodelist=, time=, "
-    "shared, apptainer; repeat, or put commas.")]
+LauncherName = Annotated[str, typer.Option("--launcher", help=f"{table.HELP}.")]
 DataArgument = Annotated[str | None, typer.Option("--data", help="NAME=FOLDER, such as cifar10=FOLDER; NAME alone: "
                                                           "what `evenbench data` keeps. Several with commas: "
                                                           "experiments that say their data read theirs.")]

@@ -1,7 +1,7 @@
 """Commands that prepare, and that tell what there is: list, images, data, doctor, sbom, lock."""
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -11,11 +11,8 @@ import typer
 from runner import paths, screen
 from runner.cli.options import (
     LauncherName,
-    SlurmWords,
     SomeStacks,
-    SwarmWords,
     options,
-    split,
     split_stacks,
 )
 from runner.cli.output import Output
@@ -23,13 +20,9 @@ from runner.datasets import library
 from runner.datasets.download import Net
 from runner.datasets.writing import Options
 from runner.doctor import host
-from runner.doctor import slurm as doctor_slurm
-from runner.doctor import swarm as doctor_swarm
-from runner.doctor.gpu import Finding
 from runner.errors import InputError, unknown
-from runner.launchers import choose
+from runner.launchers import choose, table
 from runner.launchers.protocol import Launcher
-from runner.launchers.slurm.commands import Slurm
 from runner.machine import gpus
 from runner.measuring import job, own_stacks
 from runner.screen.progress import transfer
@@ -116,27 +109,15 @@ def data_prepare(name: DataName,
     library.prepare(name, source, paths.cache_folder(), options, screen.say)
 
 
-# what `doctor` looks at, by --launcher
-_EXAMINATIONS: Mapping[str, Callable[[Mapping[str, definition.PinnedStack], choose.Options], list[Finding]]] = {
-    choose.AUTO: lambda stacks, options: host.examine(stacks, paths.cache_folder()),
-    doctor_swarm.LAUNCHER: lambda stacks, options: doctor_swarm.examine(
-        engine.connect(), stacks, options[doctor_swarm.LAUNCHER]),
-    doctor_slurm.LAUNCHER: lambda stacks, options: doctor_slurm.examine(
-        Slurm(), stacks, options[doctor_slurm.LAUNCHER], paths.cache_folder()),
-}
-
-
 @app.command("doctor")
 @options
 def doctor_(launcher: Annotated[str, typer.Option(help="swarm: look at every node of a Docker Swarm; slurm: at a "
-                                                  "Slurm cluster.")] = "auto",
-            swarm: SwarmWords = None, slurm: SlurmWords = None, *, output: Output) -> None:
+                                                  "Slurm cluster. With options as for run.")] = table.AUTO, *,
+            output: Output) -> None:
     """Look at what measuring needs: engine, interpreters, disk, load; each lack with the command that mends it."""
-    if launcher not in _EXAMINATIONS:
-        raise InputError(f'doctor --launcher: found "{launcher}", expected {doctor_swarm.LAUNCHER} or '
-                         f"{doctor_slurm.LAUNCHER}, or nothing for this machine")
-    words = {"swarm": split(swarm), "slurm": split(slurm)}
-    findings = _EXAMINATIONS[launcher](definition.read_all(paths.STACKS), words)
+    stacks = definition.read_all(paths.STACKS)
+    findings = (host.examine(stacks, paths.cache_folder()) if launcher == table.AUTO
+                else choose.examined(launcher, stacks))
     rows = [finding._asdict() for finding in findings]
     output.rows(rows, [                                # a command in a narrow column could not be copied
         [{name: value for name, value in row.items() if name != "mend"} for row in rows],
@@ -157,7 +138,7 @@ def sbom_(names: SomeStacks = None,
     chosen = [here.stacks[name] for name in chosen_names(here.names, here.stacks)]
     if len(chosen) > 1 and not out and not licences:
         raise InputError(f"sbom: found {len(chosen)} stacks, expected one, or --out FOLDER for a file each")
-    how = choose.for_stacks(launcher, screen.say, gpus.NONE, {}, here.named)
+    how = choose.for_stacks(launcher, screen.say, gpus.NONE, here.named)
     packages = []
     for each in chosen if names else job.buildable(chosen, how, screen.say):
         environment = held(each, how, screen.say)

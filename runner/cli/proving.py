@@ -16,9 +16,7 @@ from runner.cli.options import (
     Results,
     Same,
     Scale,
-    SlurmWords,
     StackNames,
-    SwarmWords,
     options,
     split,
     split_stacks,
@@ -48,11 +46,11 @@ def check_(names: Annotated[list[str] | None, typer.Argument(
                "--parallel", help="Three workers' update against one worker's on the whole batch.")] = False,
            precision: Annotated[str, typer.Option(help="float64 proves; float32 shows rounding.")] = "float64",
            loop: Annotated[str, typer.Option(help="native; tuned: against the first stack's native loop.")] = "native",
-           launcher: LauncherName = "auto", swarm: SwarmWords = None, slurm: SlurmWords = None,
+           launcher: LauncherName = "auto",
            results: Results = RESULTS, same: Same = "", lanes: Lanes = None, *, output: Output) -> None:
     """Prove that stacks compute the same: weights, batch, every activation, gradient and update, compared."""
     if names and own_models.is_file(names[0]):
-        sys.exit(_of_files(job.Request("", None, launcher, swarm=tuple(split(swarm)), slurm=tuple(split(slurm)),
+        sys.exit(_of_files(job.Request("", None, launcher,
                                        models=tuple(names), same=same, lanes=tuple(split(lanes)), results=results),
                            output))
     if names and every:
@@ -69,7 +67,7 @@ def check_(names: Annotated[list[str] | None, typer.Argument(
         raise InputError(f'--precision: found "{precision}", expected float64 or float32')
     if loop not in _LOOPS or (loop != equality.NATIVE and parallel):
         raise InputError(f'--loop: found "{loop}", expected {" or ".join(_LOOPS)}, and native with --parallel')
-    how = choose.for_stacks(launcher, screen.say, here_gpus, {"swarm": split(swarm), "slurm": split(slurm)}, here.named)
+    how = choose.for_stacks(launcher, screen.say, here_gpus, here.named)
     chosen = job.buildable(chosen, how, screen.say)
     with job.measuring_alone(paths.cache_folder() if how.measures_here else results, screen.say):
         check = equality.Check(how, paths.cache_folder(), equality.resources(how), screen.say, precision, loop,

@@ -19,10 +19,8 @@ from runner.cli.options import (
     Scale,
     Seed,
     Settings,
-    SlurmWords,
     StackNames,
     Stall,
-    SwarmWords,
     Yes,
     duration,
     split,
@@ -41,8 +39,6 @@ class Settled(NamedTuple):
     data: DataArgument = None
     pairs: Settings = None
     device: Device = None
-    swarm: SwarmWords = None
-    slurm: SlurmWords = None
     env: Env = None
     results: Results = RESULTS
 
@@ -56,8 +52,8 @@ class Settled(NamedTuple):
     def request(self, study: str, wishes: Wishes, scale: str | None = None) -> job.Request:
         """The request for a study. Raises InputError."""
         wishes = wishes._replace(seed=self.seed, settings=self.settings)
-        return job.Request(study, scale, self.launcher, self.data, wishes, tuple(split(self.swarm)),
-                           tuple(split(self.slurm)), tuple(split(self.env)), results=self.results)
+        return job.Request(study, scale, self.launcher, self.data, wishes, tuple(split(self.env)),
+                           results=self.results)
 
 
 class Form(NamedTuple):

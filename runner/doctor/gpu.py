@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
+from runner.findings import Finding
 from runner.machine import gpus, nvml
 from runner.stacks.definition import Stack
 
@@ -12,15 +13,6 @@ PARAMETERS = Path("/proc/driver/nvidia/params")
 NO_TOOLKIT = 'could not select device driver "" with capabilities: [[gpu compute utility]]'
 _WAYS = {"native": "native code", "jit": "compiled at the first run, and kept", "unsupported": "no code"}
 _CONFIGURE = "sudo nvidia-ctk runtime configure --runtime=docker && sudo systemctl restart docker"
-
-
-class Finding(NamedTuple):
-    """What the doctor says of one thing."""
-
-    what: str
-    grade: str          # good, note: results say so, fails: nothing can be measured
-    found: str
-    mend: str = ""
 
 
 def examine(stacks: Mapping[str, Stack], here: gpus.Gpus, states: Sequence[nvml.State],

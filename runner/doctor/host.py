@@ -10,11 +10,10 @@ from typing import Any
 
 from runner import formatting, leftovers
 from runner.doctor import gpu, limits
-from runner.doctor.gpu import Finding
 from runner.errors import BenchError
-from runner.launchers import docker
+from runner.findings import Finding
 from runner.machine import host, nvml, pace
-from runner.stacks import engine, environments, images, package_sources
+from runner.stacks import containers, engine, environments, images, package_sources
 from runner.stacks.definition import PinnedStack
 from workloads.process import control_groups
 
@@ -82,10 +81,10 @@ def _packages(stacks: Mapping[str, PinnedStack], cache: Path) -> list[Finding]:
 
 
 def _left() -> list[Finding]:
-    containers = 0
+    left = 0
     with suppress(BenchError):
-        containers = docker.left(engine.connect())
-    return left_told(containers, len(leftovers.folders()))
+        left = len(containers.left(engine.connect()))
+    return left_told(left, len(leftovers.folders()))
 
 
 def left_told(containers: int, folders: int) -> list[Finding]:

@@ -8,7 +8,7 @@ own list of control groups says that it cannot (4.3.1 with control groups versio
 from collections.abc import Mapping
 from typing import Any
 
-from runner.doctor.gpu import Finding
+from runner.findings import Finding
 
 _WHAT = {"cpuset": "a run's CPUs", "cpu": "a share of CPUs", "memory": "a run's memory"}
 _FLAGS = {"cpuset": "CPUSet", "cpu": "CpuCfsQuota", "memory": "MemoryLimit"}

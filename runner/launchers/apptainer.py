@@ -5,30 +5,24 @@ the number of processes are limited by a control group where Apptainer may make 
 systemd delegates groups of version 2. Elsewhere memory is limited as in a virtual environment; the record says which.
 """
 
-import copy
-import json
-import os
 import subprocess
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import psutil
 
 from runner import leftovers
 from runner.errors import BenchError
 from runner.launchers import kernel_cache
-from runner.launchers.process_groups import Limits, ProcessGroup, ProcessRunning, kept_environment, visible
-from runner.launchers.protocol import Exit, Launcher
-from runner.machine import gpus, topology
-from runner.machine.cpu_sets import shared
-from runner.paths import cache_folder
+from runner.launchers.process_groups import Limits, ProcessGroup, ProcessRunning, asked, last_line, printed, visible
+from runner.launchers.protocol import Exit, HostLauncher, Order
+from runner.machine.gpus import NONE, Gpus
+from runner.processes import Say
 from runner.stacks import sif
-from runner.stacks.definition import Stack, fingerprint, pinned
-from workloads.spec import cluster, placement, turns
-from workloads.spec.cell import Cell
+from runner.stacks.definition import Stack, pinned
 
 # nothing to write to but a folder that is gone with the run, nobody to become, none of the host's variables; images are
 # read-only by themselves
@@ -38,34 +32,27 @@ _ALONE = ("--net", "--network", "none", "--hostname", "localhost")       # no wa
 _GROUPS_HERE, _GROUPS_INSIDE = "/sys/fs/cgroup", "/mnt/cgroup"
 _CLEARING_SECONDS = 2.0          # for what Apptainer removes after a container's end
 _TRYING_BYTES = 2**30
+_ROOT = Path("/")
 
 
-class ApptainerLauncher(Launcher):
+class ApptainerLauncher(HostLauncher):
     """Launches workers in image files of the stacks."""
 
     name = "apptainer"
-    checks_at_once = 2               # a check is an import above all, which is on one CPU
-    divides_gpus = runs_programs = True
+    tells = False
 
-    def __init__(self, gpus: gpus.Gpus = gpus.NONE, cache: Path | None = None) -> None:
-        """gpus: those that cells get; cache: the folder that keeps image files and compiled kernels."""
-        self._gpus, self._cache = gpus, cache or cache_folder()
+    def __init__(self, cache: Path | None = None, gpus: Gpus = NONE) -> None:
+        super().__init__(cache, gpus)
         self._files: dict[str, sif.Sif] = {}
         self._has_groups: bool | None = None         # None: not tried yet
         self._version = ""
-        self._say: Callable[[str], None] = lambda text: None
-
-    def with_gpus(self, gpus: gpus.Gpus) -> Self:
-        """As protocol.Launcher."""
-        other = copy.copy(self)
-        other._gpus = gpus
-        return other
+        self._say: Say = lambda text: None
 
     def missing(self, stack: Stack) -> str | None:
         """As protocol.Launcher: the program, or what is known to keep the image from being built."""
         return sif.missing(pinned(stack), self._cache)
 
-    def prepare(self, stacks: list[Stack], say: Callable[[str], None]) -> None:
+    def prepare(self, stacks: list[Stack], say: Say) -> None:
         """Make image files that are not there yet, and remove what runners that are gone have left."""
         self._say = say
         leftovers.sweep_folders(say)
@@ -76,52 +63,42 @@ class ApptainerLauncher(Launcher):
     def _may_make_groups(self, file: sif.Sif) -> bool:
         """Whether Apptainer may make control groups here, which is tried once and told where it may not."""
         if self._has_groups is None:
-            ended = _asked([_program(), "exec", *_CONFINED, *_limited(_TRYING_BYTES, None), str(file.path), "true"])
+            words = [_program(), "exec", *_CONFINED, *_limited(_TRYING_BYTES, None), str(file.path), "true"]
+            ended = asked(words, _ROOT)
             self._has_groups = ended.returncode == 0
             if not self._has_groups:
-                self._say(f"apptainer: no control groups here ({_last_line(ended.stderr)}): each process's memory is "
+                self._say(f"apptainer: no control groups here ({last_line(ended.stderr)}): each process's memory is "
                           "limited instead")
         return self._has_groups
 
-    def fingerprint(self, stack: Stack) -> str:
-        """The Dockerfile, the locks and the workloads."""
-        return fingerprint(stack)
-
-    def start(self, cell: Cell, stack: Stack, data: Path, run: str, module: str = "workloads",
-              padding: int = 0, listens: bool = False) -> "ApptainerRunning":
+    def begin(self, order: Order) -> ProcessRunning:
         """Start a container a place, each on CPUs of its own where there are enough. Raises BenchError."""
-        file, is_on_gpu = self._ready(stack), cell.device == "gpu"
-        share = shared(cell, os.sched_getaffinity(0), topology.observe())
-        own = gpus.assigned(cell, stack, self._gpus) if is_on_gpu else ()
-        places = cluster.places(stack.framework, cell.parallel, cell.nodes)
-        has_groups = self._may_make_groups(file)
-        by_process = cell.memory_bytes if not has_groups and not is_on_gpu else 0
-        limited_by = "group" if has_groups and cell.memory_bytes else "process" if by_process else None
-        record = {"launcher": self.name, **self._made_of(file), "stack_version": stack.version,
-                  "fingerprint": fingerprint(stack), "cpu_quota": share.quota if has_groups else None,
-                  "memory_limited_by": limited_by, **share.record(),
-                  **({"gpus": [gpu.uuid for gpu in own]} if own else {})}
-        volumes = [f"{data}:/data:ro"]
-        variables = {**visible(own), **placement.variables(padding, stack.env),
-                     **({turns.VARIABLE: "1"} if listens else {})}
-        if own:
-            volumes.append(f"{kernel_cache.folder(stack, self._cache)}:{kernel_cache.INSIDE}")
+        file, memory = self._ready(order.stack), order.cell.memory_bytes
+        share, own = order.share(), self._own_gpus(order)
+        has_groups, kernels = self._may_make_groups(file), self._kernels(order, own)
+        by_process = memory if not has_groups and not order.is_on_gpu else 0
+        limited_by = "group" if has_groups and memory else "process" if by_process else None
+        volumes = [f"{order.data}:/data:ro"]
+        variables = {**visible(own), **order.variables()}
+        if kernels:
+            volumes.append(f"{kernels}:{kernel_cache.INSIDE}")
             variables[kernel_cache.VARIABLE] = kernel_cache.INSIDE
-        worker = ["python", "-m", "workloads.places.apptainer_place", _GROUPS_INSIDE, module,
-                  json.dumps(cell._asdict())]
-        options = list(() if len(places) > 1 else _ALONE) + (["--nv"] if own else [])
+        worker = ["python", "-m", "workloads.places.apptainer_place", _GROUPS_INSIDE, *order.words]
+        options = list(() if len(order.places) > 1 else _ALONE) + (["--nv"] if own else [])
         if has_groups:
             volumes.append(f"{_GROUPS_HERE}:{_GROUPS_INSIDE}:ro")
-            options += _limited(cell.memory_bytes, share.quota)
+            options += _limited(memory, share.quota)
 
         def started(rank: int, address: Mapping[str, str]) -> _Container:
             told = [word for name, value in {**address, **variables}.items() for word in ("--env", f"{name}={value}")]
             return _Container(
                 lambda scratch: [_program(), "--silent", "exec", *_CONFINED, *options, "--home", f"{scratch}:/tmp",
                                  "--bind", ",".join(volumes), *told, str(file.path), *worker],
-                Limits(share.cpus(rank), by_process), Path("/"), {})
+                Limits(share.cpus(rank), by_process), _ROOT, {})
 
-        return ApptainerRunning.of(places, record, started)
+        record = {**self._made_of(file), **self._record(order, share, own), "memory_limited_by": limited_by,
+                  "cpu_quota": share.quota if has_groups else None}
+        return ProcessRunning(record, order, started)
 
     def _ready(self, stack: Stack) -> sif.Sif:
         if stack.name not in self._files:
@@ -145,11 +122,8 @@ class ApptainerLauncher(Launcher):
 
     def output(self, stack: Stack, module: str) -> bytes:
         """As protocol.Launcher, in a container."""
-        ended = _asked([_program(), "--silent", "exec", *_CONFINED, *_ALONE, str(self._files[stack.name].path),
-                        "python", "-m", module])
-        if ended.returncode:
-            raise BenchError(f"{stack.name}: {module}: exit code {ended.returncode}: {_last_line(ended.stderr)}")
-        return ended.stdout
+        return printed(stack, module, [_program(), "--silent", "exec", *_CONFINED, *_ALONE,
+                                       str(self._files[stack.name].path), "python", "-m", module], _ROOT)
 
 
 def _program() -> str:
@@ -165,29 +139,14 @@ def _limited(memory_bytes: int, quota: float | None) -> list[str]:
     return [*memory, "--pids-limit", "4096", *(["--cpus", f"{quota:g}"] if quota else [])]
 
 
-def _asked(words: list[str]) -> "subprocess.CompletedProcess[bytes]":
-    return subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, check=False, cwd="/",
-                          env=kept_environment(tempfile.gettempdir()))
-
-
-def _last_line(errors: bytes) -> str:
-    lines = errors.decode(errors="replace").strip().splitlines()
-    return lines[-1].removeprefix("FATAL:").strip() if lines else "no reason given"
-
-
-class ApptainerRunning(ProcessRunning):
-    """The containers of a run."""
-
-    def exit(self, place: str, seconds: float) -> Exit:
-        """As protocol.Running."""
-        exit = super().exit(place, seconds)
-        return exit._replace(code=137, is_out_of_memory=True) if exit.code == cluster.OUT_OF_MEMORY else exit
-
-
 class _Container(ProcessGroup):
     """A place's container, which ends with the pipe that this process holds (workloads/places/apptainer_place.py)."""
 
     standard_input = subprocess.PIPE
+
+    def exit(self, seconds: float) -> Exit:
+        """As protocol.Worker."""
+        return super().exit(seconds).told_of_memory()
 
     def processes(self) -> list[psutil.Process]:
         """Apptainer's own two, the worker and its helpers."""

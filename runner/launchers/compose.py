@@ -7,24 +7,19 @@ while another one's are measured.
 """
 
 import json
-import os
 import queue
 import socket
 import threading
 import time
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from runner.errors import BenchError, ImageMissing
 from runner.launchers.compose_messages import Alive, Unheard, about, message
 from runner.launchers.line_queue import Pipe
-from runner.launchers.protocol import Exit, Launcher, Running
-from runner.machine import topology
-from runner.machine.cpu_sets import Share, reporters, servers, shared
+from runner.launchers.protocol import Exit, Launcher, Order, Running, Worker
+from runner.processes import Say
 from runner.results.contract import LONGEST_LINE
-from runner.stacks.definition import PinnedStack, Stack, fingerprint, pinned, workloads_digest
-from workloads.spec import cluster, placement
+from runner.stacks.definition import Stack, fingerprint, pinned, workloads_digest
 from workloads.spec.cell import Cell
 
 PORT = 9000
@@ -95,37 +90,39 @@ class ComposeLauncher(Launcher):
         with self._changed:
             return sorted({name for name, _ in self._nodes})
 
-    def prepare(self, stacks: list[Stack], say: Callable[[str], None]) -> None:
+    def prepare(self, stacks: list[Stack], say: Say) -> None:
         """Check that the nodes are made of what this runner knows. Raises BenchError."""
         for stack in stacks:
             for node in self._awaited(stack, ["node0"]):
                 _check(node, stack)
 
-    def fingerprint(self, stack: Stack) -> str:
-        """As the image's: the Dockerfile, the locks and the workloads."""
-        return fingerprint(stack)
-
-    def start(self, cell: Cell, stack: Stack, data: Path, run: str, module: str = "workloads",
-              padding: int = 0, listens: bool = False) -> "ComposeRunning":
+    def begin(self, order: Order) -> "ComposeRunning":
         """Start a worker in each place of the cell. Raises BenchError."""
-        places = cluster.places(stack.framework, cell.parallel, cell.nodes)
-        nodes = self._awaited(stack, [each.name for each in places])
+        names = [each.name for each in order.places]
+        nodes = self._awaited(order.stack, names)
         for node in nodes:
-            _check(node, stack)
-            _check_room(node, cell)
-        share = shared(cell, os.sched_getaffinity(0), topology.observe())
-        running = ComposeRunning(places, nodes, _record(pinned(stack), nodes, share))
+            _check(node, order.stack)
+            _check_room(node, order.cell)
+        share = order.share()
+        running = ComposeRunning({**self._made_of(order, nodes, len(share.cpus(0))), **share.record()}, order, nodes)
         try:
-            running.begin([{"cell": cell._asdict(), "nodes": _names(places), "rank": rank, "module": module,
-                            "data": str(data), "cpus": share.cpus(rank),
-                            "variables": placement.variables(padding, stack.env)}
-                           for rank in range(len(places))])
-        except BaseException as error:
-            running.stop()
-            if isinstance(error, OSError):
-                raise BenchError(f"a place is gone: {error.strerror}") from error
-            raise
+            with running.stopped_on_error():
+                running.begin([{"cell": order.cell._asdict(), "nodes": ",".join(names) if len(names) > 1 else "",
+                                "rank": rank, "module": order.module, "data": str(order.data),
+                                "cpus": share.cpus(rank), "variables": order.variables()}
+                               for rank in range(len(names))])
+        except OSError as error:
+            raise BenchError(f"a place is gone: {error.strerror}") from error
         return running
+
+    def _made_of(self, order: Order, nodes: list["_Node"], cpus: int) -> dict[str, Any]:
+        """What is known of the places, for the record. A quota that their number of CPUs does not reach is none."""
+        base, quotas = nodes[0].about.base, [node.about.cpu_quota for node in nodes]
+        return {"launcher": self.name, "isolation": self.name, "image": f"evenbench:{order.stack.name}", "base": base,
+                "base_is_default": base == pinned(order.stack).base_image, **order.record(),
+                "cpu_quota": min((quota for quota in quotas if quota and quota < cpus), default=None),
+                "nodes": {node.name: {"affinity": node.about.affinity, "cpu_quota": node.about.cpu_quota,
+                                      "memory_bytes": node.about.memory_bytes} for node in nodes}}
 
     def _awaited(self, stack: Stack, names: list[str]) -> list["_Node"]:
         """The stack's places of those names. Raises BenchError where one has gone, or has not come in time."""
@@ -169,24 +166,6 @@ def _check_room(node: "_Node", cell: Cell) -> None:
                          f"{cell.memory_bytes / 1e9:.1f} GB: raise NODE_MEMORY")
 
 
-def _record(stack: PinnedStack, nodes: list["_Node"], share: Share) -> dict[str, Any]:
-    """What is known of the places, for the record. A quota that no set of CPUs reaches is none."""
-    base = nodes[0].about.base
-    quotas = [node.about.cpu_quota for node in nodes]
-    reach = len(share.cpus(0))
-    name = ComposeLauncher.name
-    return {"launcher": name, "isolation": name, "image": f"evenbench:{stack.name}", "base": base,
-            "base_is_default": base == stack.base_image, "stack_version": stack.version,
-            "fingerprint": fingerprint(stack), "cpu_quota": min((q for q in quotas if q and q < reach), default=None),
-            **share.record(),
-            "nodes": {node.name: {"affinity": node.about.affinity, "cpu_quota": node.about.cpu_quota,
-                                  "memory_bytes": node.about.memory_bytes} for node in nodes}}
-
-
-def _names(places: tuple[cluster.Place, ...]) -> str:
-    return ",".join(each.name for each in places) if len(places) > 1 else ""
-
-
 def _notice_silence(connection: socket.socket) -> None:
     """The same as workloads.places.compose_node does at the other end."""
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
@@ -198,52 +177,25 @@ def _notice_silence(connection: socket.socket) -> None:
 class ComposeRunning(Running):
     """A run in the places that take part."""
 
-    def __init__(self, places: tuple[cluster.Place, ...], nodes: list["_Node"], record: dict[str, Any]) -> None:
-        self.place = record
-        self.reporters, self.servers = reporters(places), servers(places)
-        self._pipe = Pipe()
-        self._nodes = {node.name: node for node in nodes}
+    def __init__(self, record: dict[str, Any], order: Order, nodes: list["_Node"]) -> None:
+        super().__init__(record, order.places)
+        self._workers = {node.name: node for node in nodes}
 
     def begin(self, orders: list[dict[str, Any]]) -> None:
         """Give each place its order. Raises OSError."""
-        for node, order in zip(self._nodes.values(), orders, strict=True):
+        for node, order in zip(self._workers.values(), orders, strict=True):
             node.begin(order, self._pipe)
-
-    def next_line(self, seconds: float) -> tuple[str, bytes] | None:
-        """As protocol.Running."""
-        return self._pipe.next(seconds)
-
-    def exit(self, place: str, seconds: float) -> Exit:
-        """As protocol.Running."""
-        return self._nodes[place].exit(seconds)
-
-    def trouble(self) -> dict[str, str]:
-        """As protocol.Running, from what places answer when asked."""
-        troubles = {}
-        for node in self._nodes.values():
-            if node.is_lost:
-                troubles[node.name] = "is cut from the network, or gone"
-            elif node.asked() is None:
-                troubles[node.name] = "does not answer (it is paused, or cut from the network)"
-        return troubles
-
-    def used(self) -> dict[str, dict[str, int | None]]:
-        """As protocol.Running, of the places that serve: the others say it themselves."""
-        answers = {name: self._nodes[name].asked() for name in self.servers}
-        return {name: answer.model_dump() for name, answer in answers.items() if answer}
 
     def stop(self) -> None:
         """End the workers; a place that does not answer is let go, and its end then ends its worker."""
-        self._pipe.close()
-        for node in self._nodes.values():
-            node.stop()
+        super().stop()
         deadline = time.monotonic() + _STOP_SECONDS
-        for node in self._nodes.values():
+        for node in self._workers.values():
             if not node.is_over.wait(0.0 if node.is_silent else max(0.0, deadline - time.monotonic())):
                 node.close()
 
 
-class _Node:
+class _Node(Worker):
     """A place that has connected."""
 
     def __init__(self, connection: socket.socket) -> None:
@@ -302,11 +254,22 @@ class _Node:
             self._ended(Exit(_KILLED))
 
     def exit(self, seconds: float) -> Exit:
-        """How its worker ended, after waiting at most these seconds."""
+        """As protocol.Worker."""
         self.is_over.wait(seconds)
         return self._exit
 
-    def asked(self) -> Alive | None:
+    def trouble(self) -> str:
+        """As protocol.Worker, from what it answers when asked."""
+        if self.is_lost:
+            return "is cut from the network, or gone"
+        return "" if self._asked() else "does not answer (it is paused, or cut from the network)"
+
+    def used(self) -> dict[str, int | None] | None:
+        """As protocol.Worker."""
+        answer = self._asked()
+        return answer and answer.model_dump()
+
+    def _asked(self) -> Alive | None:
         """What it answers, None if nothing comes soon, now or before."""
         if self.is_silent:
             return None

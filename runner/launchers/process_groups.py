@@ -7,30 +7,31 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
-from typing import IO, Any, NamedTuple, Self
+from types import MappingProxyType
+from typing import IO, Any, NamedTuple
 
 import psutil
 
 from runner import leftovers
 from runner.errors import BenchError
-from runner.launchers.line_queue import Pipe, lines_of_file
-from runner.launchers.protocol import Exit, Running
-from runner.machine.cpu_sets import reporters, servers
+from runner.launchers.line_queue import lines_of_file
+from runner.launchers.protocol import Exit, Order, Running, Worker
 from runner.machine.gpus import Gpu
 from runner.processes import for_workers
 from runner.results.error_output import ErrorOutput, Written
+from runner.stacks.definition import Stack
 from workloads.process import control_groups
-from workloads.spec import cluster
-from workloads.spec.turns import VARIABLE as LISTENS
 
-_LAST_WORDS = 400        # characters of standard error that an ending quotes
 _CHUNK_BYTES = 2**14
 _READING_SECONDS = 0.2   # for what an ended worker wrote last
 _PR_SET_PDEATHSIG = 1    # linux/prctl.h
+_NONE: Mapping[str, str] = MappingProxyType({})
 _PORTS = (23000, 31000, 10)      # from, to, ports a place; below those that kernels hand out
 
 
@@ -49,13 +50,11 @@ def _addresses(count: int) -> list[dict[str, str]]:
 
 def _free_ports(count: int) -> list[int]:
     """First ports of places: each with the ports behind it that its roles need, free a moment ago."""
-    ports: list[int] = []
-    for first in range(*_PORTS):
-        if all(_is_free(first + offset) for offset in range(_PORTS[2])):
-            ports.append(first)
-        if len(ports) == count:
-            return ports
-    raise BenchError(f"the host has no {count} free groups of ports from {_PORTS[0]} to {_PORTS[1]}")
+    free = (first for first in range(*_PORTS) if all(_is_free(first + offset) for offset in range(_PORTS[2])))
+    ports = list(islice(free, count))
+    if len(ports) < count:
+        raise BenchError(f"the host has no {count} free groups of ports from {_PORTS[0]} to {_PORTS[1]}")
+    return ports
 
 
 def _is_free(port: int) -> bool:
@@ -77,66 +76,24 @@ class Limits(NamedTuple):
 class ProcessRunning(Running):
     """The process groups of a run."""
 
-    @classmethod
-    def of(cls, places: tuple[cluster.Place, ...], record: dict[str, Any],
-           start: Callable[[int, Mapping[str, str]], "ProcessGroup"]) -> Self:
-        """A group a place, started with its rank and the variables that tell it of the others.
+    def __init__(self, record: dict[str, Any], order: Order,
+                 start: Callable[[int, Mapping[str, str]], "ProcessGroup"]) -> None:
+        """Start a group a place, by its rank and the variables that tell it of the others.
 
         Raises what start raises, and leaves no group then.
         """
-        running = cls(places, record)
-        try:
-            for rank, (place, address) in enumerate(zip(places, _addresses(len(places)), strict=True)):
-                running.add(place.name, start(rank, address))
-        except BaseException:
-            running.stop()
-            raise
-        return running
-
-    def __init__(self, places: tuple[cluster.Place, ...], record: dict[str, Any]) -> None:
-        self.place = record
-        self.reporters, self.servers = reporters(places), servers(places)
-        self._pipe = Pipe()
-        self._groups: dict[str, ProcessGroup] = {}
+        super().__init__(record, order.places)
+        with self.stopped_on_error():
+            for rank, address in enumerate(_addresses(len(order.places))):
+                self.add(order.places[rank].name, start(rank, address))
 
     def add(self, name: str, group: "ProcessGroup") -> None:
         """Listen to a started place."""
-        self._groups[name] = group
+        self._workers[name] = group
         self._pipe.add(name, lines_of_file(group.output))
 
-    def next_line(self, seconds: float) -> tuple[str, bytes] | None:
-        """As protocol.Running."""
-        return self._pipe.next(seconds)
 
-    def exit(self, place: str, seconds: float) -> Exit:
-        """As protocol.Running."""
-        return self._groups[place].exit(seconds)
-
-    def trouble(self) -> dict[str, str]:
-        """As protocol.Running."""
-        return {name: "is stopped" for name, group in self._groups.items() if group.is_stopped()}
-
-    def used(self) -> dict[str, dict[str, int | None]]:
-        """{}: the workers report it themselves."""
-        return {}
-
-    def tell(self, words: str) -> None:
-        """As protocol.Running."""
-        for group in self._groups.values():
-            group.tell(words)
-
-    def errors(self) -> dict[str, Written]:
-        """As protocol.Running."""
-        return {name: group.errors() for name, group in self._groups.items()}
-
-    def stop(self) -> None:
-        """Kill the groups, and remove their temporary folders."""
-        self._pipe.close()
-        for group in self._groups.values():
-            group.stop()
-
-
-class ProcessGroup:
+class ProcessGroup(Worker):
     """The processes of a place."""
 
     standard_input = subprocess.DEVNULL      # of a place that does not listen
@@ -152,41 +109,49 @@ class ProcessGroup:
         self._scratch = leftovers.temporary_folder()
         runner = os.getpid()
         words = command(self._scratch.name)
-        variables = {**kept_environment(self._scratch.name), **environment, **({LISTENS: "1"} if listens else {})}
         try:
             self._process = subprocess.Popen(
                 words, stdin=subprocess.PIPE if listens else self.standard_input, stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE, cwd=root, env=variables, start_new_session=True,
-                preexec_fn=lambda: _enter(limits, runner))
+                stderr=subprocess.PIPE, cwd=root, env={**kept_environment(self._scratch.name), **environment},
+                start_new_session=True, preexec_fn=lambda: _enter(limits, runner))
         except OSError as error:
             raise BenchError(f"{words[0]}: {error.strerror}") from error
         assert self._process.stdout is not None and self._process.stderr is not None
-        self._errors = _Errors(self._process.stderr)
         self.output = self._process.stdout
+        self._errors = ErrorOutput()
+        self._reader = threading.Thread(target=self._read, args=(self._process.stderr,), daemon=True)
+        self._reader.start()
+
+    def _read(self, stream: IO[bytes]) -> None:
+        """Read standard error all along, so that a full pipe holds up no worker."""
+        with stream:
+            while chunk := os.read(stream.fileno(), _CHUNK_BYTES):
+                self._errors.add(chunk)
 
     def tell(self, words: str) -> None:
-        """Write a line to its standard input."""
+        """As protocol.Worker."""
         assert self._process.stdin is not None
         with suppress(OSError):              # it is gone
             self._process.stdin.write(words.encode() + b"\n")
             self._process.stdin.flush()
 
     def exit(self, seconds: float) -> Exit:
-        """How it ended, after waiting at most these seconds."""
+        """As protocol.Worker."""
         try:
             code = self._process.wait(seconds)
+            self._reader.join(_READING_SECONDS)          # helpers may hold the pipe open
         except subprocess.TimeoutExpired:
             code = None
         is_out_of_memory = code == -signal.SIGKILL and self._kills() > self._kills_before
-        return Exit(code, is_out_of_memory, last_words=self._errors.last_words(has_ended=code is not None))
+        return Exit(code, is_out_of_memory, self._errors.last_words())
 
     def errors(self) -> Written:
-        """What it wrote on standard error so far, bounded."""
+        """As protocol.Worker."""
         return self._errors.written()
 
-    def is_stopped(self) -> bool:
-        """Whether somebody halted it."""
-        return any(_is_stopped(each) for each in self.processes())
+    def trouble(self) -> str:
+        """As protocol.Worker: whether somebody halted it."""
+        return "is stopped" if any(map(_is_stopped, self.processes())) else ""
 
     def processes(self) -> list[psutil.Process]:
         """The one that was started."""
@@ -197,37 +162,13 @@ class ProcessGroup:
 
     def stop(self) -> None:
         """Kill it, and remove its temporary folder."""
-        try:
+        with suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
         self._process.wait()
         if self._process.stdin:
             with suppress(OSError):          # what it never read
                 self._process.stdin.close()
         self._scratch.cleanup()
-
-
-class _Errors:
-    """What a worker writes on standard error, read all along, so that a full pipe holds up no worker."""
-
-    def __init__(self, stream: IO[bytes]) -> None:
-        self._output = ErrorOutput()
-        self._reader = threading.Thread(target=self._read, args=(stream,), daemon=True)
-        self._reader.start()
-
-    def _read(self, stream: IO[bytes]) -> None:
-        with stream:
-            while chunk := os.read(stream.fileno(), _CHUNK_BYTES):
-                self._output.add(chunk)
-
-    def written(self) -> Written:
-        return self._output.written()
-
-    def last_words(self, has_ended: bool) -> str:
-        if has_ended:
-            self._reader.join(_READING_SECONDS)      # helpers may hold the pipe open
-        return self._output.last_words(_LAST_WORDS)
 
 
 def _is_stopped(process: psutil.Process) -> bool:
@@ -241,6 +182,28 @@ def kept_environment(scratch: str) -> dict[str, str]:
     """A worker's variables."""
     return {**for_workers(), "HOME": scratch, "TMPDIR": scratch, "PYTHONDONTWRITEBYTECODE": "1",
             "PYTHONUNBUFFERED": "1"}
+
+
+def printed(stack: Stack, module: str, words: Sequence[str], folder: Path, variables: Mapping[str, str] = _NONE
+            ) -> bytes:
+    """What a program prints that runs a module in a stack on this host. Raises BenchError where it fails."""
+    ended = asked(words, folder, variables)
+    if ended.returncode:
+        raise BenchError(f"{stack.name}: {module}: exit code {ended.returncode}: {last_line(ended.stderr)}")
+    return ended.stdout
+
+
+def asked(words: Sequence[str], folder: Path, variables: Mapping[str, str] = _NONE
+          ) -> "subprocess.CompletedProcess[bytes]":
+    """A program that has ended, started as workers are."""
+    return subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, check=False, cwd=folder,
+                          env={**kept_environment(tempfile.gettempdir()), **variables})
+
+
+def last_line(errors: bytes) -> str:
+    """The last thing that a program complained of."""
+    lines = errors.decode(errors="replace").strip().splitlines()
+    return lines[-1].removeprefix("FATAL:").strip() if lines else "no reason given"
 
 
 def _enter(limits: Limits, runner: int) -> None:

@@ -1,19 +1,31 @@
 """What a launcher is: it starts runs, and answers all that its callers ask of it.
 
-CONTRIBUTING.md, "Add a launcher", shows a new one. Launchers are subclasses, so that what nearly all of them answer
-stands here once.
+CONTRIBUTING.md, "Add a launcher", shows a new one. Launchers and their runs are subclasses, so that what nearly all of
+them answer stands here once.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+import copy
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, Self
 
 from runner.errors import InputError
-from runner.machine.gpus import Gpus
+from runner.findings import Finding
+from runner.launchers import kernel_cache
+from runner.launchers.line_queue import Pipe
+from runner.machine import gpus, topology
+from runner.machine.cpu_sets import Share, reporters, servers, shared
+from runner.machine.gpus import Gpu, Gpus
 from runner.machine.host import Machine
+from runner.paths import cache_folder
+from runner.processes import Say
 from runner.results.error_output import Written
 from runner.stacks import own
-from runner.stacks.definition import Stack
+from runner.stacks.definition import PinnedStack, Stack, fingerprint
+from workloads.spec import cluster, placement, turns
 from workloads.spec.cell import Cell
 
 
@@ -26,30 +38,82 @@ class Exit(NamedTuple):
     is_gone: bool = False        # nobody knows how it went: its container was removed, or its engine does not answer
     verdict: tuple[str, str] | None = None       # the ending's word and message, where who runs it knows what ended it
 
+    def told_of_memory(self) -> Self:
+        """The same, of a place that leaves with a code of its own where the kernel killed its worker for memory."""
+        return self._replace(code=137, is_out_of_memory=True) if self.code == cluster.OUT_OF_MEMORY else self
 
-class Running(Protocol):
+
+class Worker:
+    """What runs at one place. What is not answered here, each launcher's own workers answer themselves."""
+
+    def exit(self, seconds: float) -> Exit:
+        """How it ended, after waiting at most these seconds."""
+        raise NotImplementedError
+
+    def trouble(self) -> str:
+        """What keeps it from working, as seen from outside: "is paused"; "" for nothing."""
+        return ""
+
+    def used(self) -> dict[str, int | None] | None:
+        """What it has used so far, {"group_peak_bytes": ...}; None where nobody but itself can tell."""
+        return None
+
+    def errors(self) -> Written | None:
+        """What it wrote on standard error so far, bounded; None where only the last words are known."""
+        return None
+
+    def tell(self, words: str) -> None:
+        """Write a line to its standard input, where it was started to listen (workloads/spec/turns.py)."""
+        return
+
+    def stop(self) -> None:
+        """End it, and leave nothing behind. Safe to repeat."""
+        raise NotImplementedError
+
+
+class Running:
     """A started run: a worker, or the places of a cluster."""
 
-    place: dict[str, Any]                # launcher, isolation, image, base ... for the record
-    reporters: tuple[str, ...]           # the places that send events and end by themselves
-    servers: tuple[str, ...]             # those that serve until they are stopped
     seconds_before: float = 0.0          # that it went on before it was taken over; its lines of then come in a burst
+
+    def __init__(self, record: dict[str, Any], places: Sequence[cluster.Place]) -> None:
+        """record: launcher, isolation, image, base ... of where it runs."""
+        self.place = record
+        self.reporters = reporters(places)       # the places that send events and end by themselves
+        self.servers = servers(places)           # those that serve until they are stopped
+        self._pipe = Pipe()
+        self._workers: dict[str, Any] = {}       # a Worker of the launcher's own kind at each place
+
+    @contextmanager
+    def stopped_on_error(self) -> Iterator[None]:
+        """Stop the run where what is done within raises."""
+        try:
+            yield
+        except BaseException:
+            self.stop()
+            raise
 
     def next_line(self, seconds: float) -> tuple[str, bytes] | None:
         """A place and its next line of standard output, b"" once it has no more; None if none came in time."""
+        return self._pipe.next(seconds)
 
     def exit(self, place: str, seconds: float) -> Exit:
         """How a place's worker ended, after waiting at most these seconds."""
+        exit: Exit = self._workers[place].exit(seconds)
+        return exit
 
     def trouble(self) -> dict[str, str]:
         """What keeps places from working, by place, as seen from outside: "is paused"."""
+        return {name: trouble for name, worker in self._workers.items() if (trouble := worker.trouble())}
 
     def used(self) -> dict[str, dict[str, int | None]]:
-        """What each place that still stands has used, by place: peak_bytes."""
+        """What places that serve have used, by place, as far as it is known: reporters say it themselves."""
+        return {name: used for name, worker in self._workers.items()
+                if name in self.servers and (used := worker.used())}
 
     def errors(self) -> dict[str, Written]:
         """What each place wrote on standard error so far, bounded; {} where only the last words are known."""
-        return {}
+        return {name: errors for name, worker in self._workers.items() if (errors := worker.errors())}
 
     def is_lost(self) -> bool:
         """Whether what runs the worker went away while it ran, and is there again: the run can be made anew."""
@@ -60,8 +124,9 @@ class Running(Protocol):
         return False
 
     def tell(self, words: str) -> None:
-        """Write a line to the standard input of a worker that was started to listen (workloads/spec/turns.py)."""
-        return
+        """Write a line to the standard input of each worker that was started to listen."""
+        for worker in self._workers.values():
+            worker.tell(words)
 
     def learnt(self) -> dict[str, Any]:
         """What the record of its ending says of where it ran, which nobody knew when it was started."""
@@ -69,10 +134,60 @@ class Running(Protocol):
 
     def stop(self) -> None:
         """End all that still runs, and leave nothing behind. Safe to repeat."""
+        self._pipe.close()
+        for worker in self._workers.values():
+            worker.stop()
 
 
-class Launcher(Protocol):
-    """A way to run cells. What is not written here with an answer, each launcher answers itself."""
+class Order(NamedTuple):
+    """A run that is to be started: a fresh worker a place, `python -m MODULE '<cell>'`."""
+
+    cell: Cell
+    stack: Stack
+    data: Path
+    run: str
+    module: str = "workloads"
+    padding: int = 0             # the length of an unused variable in its environment (workloads/spec/placement.py)
+    listens: bool = False        # it waits for what Running.tell says; only of a launcher that tells
+
+    @property
+    def words(self) -> tuple[str, str]:
+        """What stands behind `python -m`."""
+        return self.module, json.dumps(self.cell._asdict())
+
+    @property
+    def places(self) -> tuple[cluster.Place, ...]:
+        """Those of the run, in order of rank."""
+        places: tuple[cluster.Place, ...] = cluster.places(self.stack.framework, self.cell.parallel, self.cell.nodes)
+        return places
+
+    @property
+    def is_on_gpu(self) -> bool:
+        """Whether it computes on GPUs."""
+        return self.cell.device == "gpu"
+
+    def variables(self) -> dict[str, str]:
+        """What every place's environment says."""
+        return {**own.variables(self.stack), **placement.variables(self.padding, self.stack.env),
+                **({turns.VARIABLE: "1"} if self.listens else {})}
+
+    def by_name(self, rank: int) -> dict[str, str]:
+        """What a place is told of the others, which find each other by their names; {} where it is alone."""
+        names = [place.name for place in self.places]
+        return {"EVENBENCH_NODES": ",".join(names), "EVENBENCH_RANK": str(rank)} if len(names) > 1 else {}
+
+    def record(self) -> dict[str, Any]:
+        """What a run's record says of what was asked for."""
+        return {"stack_version": self.stack.version, "fingerprint": fingerprint(self.stack),
+                **own.run_record(self.stack)}
+
+    def share(self) -> Share:
+        """The CPUs of each place on this host."""
+        return shared(self.cell, os.sched_getaffinity(0), topology.observe())
+
+
+class Launcher:
+    """A way to run cells. What is not answered here, each launcher answers itself."""
 
     name: str                                            # as --launcher and records have it
     takes: frozenset[str] = frozenset({own.PINNED})      # the kinds of stacks that it starts, as own.kind names them
@@ -84,6 +199,21 @@ class Launcher(Protocol):
     divides_gpus: bool = False           # whether with_gpus is there, so that runs can share this host's GPUs out
     runs_programs: bool = False          # whether output is there
     tells: bool = False                  # whether workers can be started to listen, so that they take turns
+    has_options: bool = False            # whether --launcher may say more of it than its name
+    is_examined: bool = False            # whether examine is there
+
+    @classmethod
+    def made(cls, here: Gpus, options: Sequence[str]) -> "Launcher":
+        """The launcher with this host's GPUs, as the words behind its name in --launcher say.
+
+        Raises InputError for a word that it does not know, and EngineUnreachable.
+        """
+        return cls()
+
+    @classmethod
+    def examine(cls, stacks: Mapping[str, PinnedStack], options: Sequence[str]) -> list[Finding]:
+        """What the doctor says of where this launcher measures. Raises as made."""
+        raise NotImplementedError
 
     @property
     def hosts(self) -> int:
@@ -123,12 +253,19 @@ class Launcher(Protocol):
 
     def missing(self, stack: Stack) -> str | None:
         """Why this launcher cannot run the stack here, or None; builds nothing."""
+        return stack.unbuildable
 
-    def prepare(self, stacks: list[Stack], say: Callable[[str], None]) -> None:
+    def is_built(self, stack: PinnedStack) -> bool:
+        """Whether there is nothing to build for the stack here; a launcher that builds elsewhere says so itself."""
+        return True
+
+    def prepare(self, stacks: list[Stack], say: Say) -> None:
         """Build what the stacks need and sweep what earlier sessions left."""
+        raise NotImplementedError
 
     def fingerprint(self, stack: Stack) -> str:
         """What the stack's runs are made of: runs of different fingerprints are never mixed."""
+        return fingerprint(stack)
 
     def image(self, stack: Stack) -> str:
         """The id of the image that a stack which was prepared runs in; "" where none is known."""
@@ -136,11 +273,45 @@ class Launcher(Protocol):
 
     def start(self, cell: Cell, stack: Stack, data: Path, run: str, module: str = "workloads",
               padding: int = 0, listens: bool = False) -> Running:
-        """Start a fresh worker, `python -m MODULE '<cell>'`. Raises BenchError where none can be started.
+        """Start what an Order of these says. Raises BenchError where it cannot be started."""
+        return self.begin(Order(cell, stack, data, run, module, padding, listens))
 
-        padding: the length of an unused variable in its environment (workloads/spec/placement.py).
-        listens: it waits for what Running.tell says; only of a launcher that tells.
-        """
+    def begin(self, order: Order) -> Running:
+        """Start a run. Raises BenchError where it cannot be started."""
+        raise NotImplementedError
+
+
+class HostLauncher(Launcher):
+    """A launcher whose runs are on this host, beside each other on GPUs of their own where that is asked for."""
+
+    checks_at_once = 2               # a check is an import above all, which is on one CPU
+    divides_gpus = runs_programs = tells = True
+
+    def __init__(self, cache: Path | None = None, gpus: Gpus = gpus.NONE) -> None:
+        """gpus: those that cells get; cache: the folder that keeps environments, image files, compiled kernels."""
+        self._gpus, self._cache = gpus, cache or cache_folder()
+
+    @classmethod
+    def made(cls, here: Gpus, options: Sequence[str]) -> Self:
+        """As Launcher."""
+        return cls(gpus=here)
+
+    def with_gpus(self, gpus: Gpus) -> Self:
+        """As Launcher."""
+        other = copy.copy(self)
+        other._gpus = gpus
+        return other
+
+    def _own_gpus(self, order: Order) -> tuple[Gpu, ...]:
+        return gpus.assigned(order.cell, order.stack, self._gpus) if order.is_on_gpu else ()
+
+    def _record(self, order: Order, share: Share, own: Sequence[Gpu]) -> dict[str, Any]:
+        return {"launcher": self.name, **order.record(), **share.record(),
+                **({"gpus": [gpu.uuid for gpu in own]} if own else {})}
+
+    def _kernels(self, order: Order, own: Sequence[Gpu]) -> Path | None:
+        """The folder that keeps what GPUs' driver compiles; None for a run on CPUs."""
+        return kernel_cache.folder(order.stack, self._cache) if own else None
 
 
 class Node(Protocol):

@@ -5,50 +5,35 @@ Its memory limit is the kernel's on a process's private writable memory, so that
 and the worker says so itself; what it only maps, such as libraries, is not counted, nor what a GPU's driver reserves.
 """
 
-import copy
-import json
-import os
 import subprocess
-import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from runner import leftovers
-from runner.errors import BenchError, InterpreterMissing
+from runner.errors import InterpreterMissing
 from runner.launchers import kernel_cache
-from runner.launchers.process_groups import Limits, ProcessGroup, ProcessRunning, kept_environment, visible
-from runner.launchers.protocol import Launcher
-from runner.machine import gpus, topology
-from runner.machine.cpu_sets import shared
+from runner.launchers.process_groups import Limits, ProcessGroup, ProcessRunning, printed, visible
+from runner.launchers.protocol import HostLauncher, Order
+from runner.machine.gpus import NONE, Gpus
+from runner.processes import Say
 from runner.stacks import environments
 from runner.stacks import own as own_stacks
-from runner.stacks.definition import PinnedStack, Stack, fingerprint, pinned
+from runner.stacks.definition import PinnedStack, Stack, pinned
 from runner.stacks.own import OwnStack
-from workloads.spec import cluster, placement
-from workloads.spec.cell import Cell
 
 
-class VenvLauncher(Launcher):
+class VenvLauncher(HostLauncher):
     """Launches workers with the interpreters of this machine."""
 
     name = "venv"
     takes = frozenset({own_stacks.PINNED, own_stacks.ENVIRONMENT})
     uses_images = False
     builds_at_once = 2               # pip installs on one CPU
-    checks_at_once = 2               # a check is an import above all, which is on one CPU
-    divides_gpus = runs_programs = tells = True
 
-    def __init__(self, cache: Path, gpus: gpus.Gpus = gpus.NONE) -> None:
-        """gpus: those that cells get."""
-        self._cache, self._gpus = cache, gpus
+    def __init__(self, cache: Path | None = None, gpus: Gpus = NONE) -> None:
+        super().__init__(cache, gpus)
         self._pythons: dict[str, Path] = {}
-
-    def with_gpus(self, gpus: gpus.Gpus) -> Self:
-        """As protocol.Launcher."""
-        other = copy.copy(self)
-        other._gpus = gpus
-        return other
 
     def missing(self, stack: Stack) -> str | None:
         """The missing interpreter, or None."""
@@ -64,7 +49,11 @@ class VenvLauncher(Launcher):
             return str(error)
         return environments.missing_tools(stack)
 
-    def prepare(self, stacks: list[Stack], say: Callable[[str], None]) -> None:
+    def is_built(self, stack: PinnedStack) -> bool:
+        """As protocol.Launcher."""
+        return environments.folder(stack, self._cache).exists()
+
+    def prepare(self, stacks: list[Stack], say: Say) -> None:
         """Build the environments that are not there yet, and remove what runners that are gone have left."""
         leftovers.sweep_folders(say)
         for stack in stacks:
@@ -72,35 +61,24 @@ class VenvLauncher(Launcher):
         for (_, root), python in {(each.python, each.root): self._pythons[each.name] for each in stacks}.items():
             _compile(python, root)
 
-    def _python(self, stack: Stack, say: Callable[[str], None]) -> Path:
+    def _python(self, stack: Stack, say: Say) -> Path:
         """The interpreter of a stack, its environment made first where it is one of ours. Raises BenchError."""
         if isinstance(stack, OwnStack):
             own_stacks.check_unchanged(stack)
             return Path(stack.interpreter)
         return environments.ready(pinned(stack), self._cache, say)
 
-    def fingerprint(self, stack: Stack) -> str:
-        """The locks and the workloads."""
-        return fingerprint(stack)
-
-    def start(self, cell: Cell, stack: Stack, data: Path, run: str, module: str = "workloads",
-              padding: int = 0, listens: bool = False) -> ProcessRunning:
+    def begin(self, order: Order) -> ProcessRunning:
         """Start a worker a place, each on CPUs of its own where there are enough. Raises BenchError."""
-        python = self._ready(stack)
-        share = shared(cell, os.sched_getaffinity(0), topology.observe())
-        record = {"launcher": self.name, **_made_of(python), "stack_version": stack.version,
-                  "fingerprint": fingerprint(stack), **share.record(), **own_stacks.run_record(stack)}
-        places = cluster.places(stack.framework, cell.parallel, cell.nodes)
-        own = gpus.assigned(cell, stack, self._gpus) if cell.device == "gpu" else ()
-        kernels = {kernel_cache.VARIABLE: str(kernel_cache.folder(stack, self._cache))} if own else {}
-        command = worker_command(python, cell, data, module)
-        variables = {**own_stacks.variables(stack), **visible(own), **kernels,
-                     **placement.variables(padding, stack.env)}
-        limit = cell.memory_bytes if cell.device == "cpu" else 0
-        return ProcessRunning.of(
-            places, {**record, **({"gpus": [gpu.uuid for gpu in own]} if own else {})},
-            lambda rank, address: ProcessGroup(lambda scratch: command, Limits(share.cpus(rank), limit), stack.root,
-                                               {**address, **variables}, listens))
+        python, share, own = self._ready(order.stack), order.share(), self._own_gpus(order)
+        kernels = self._kernels(order, own)
+        variables = {**order.variables(), **visible(own), **({kernel_cache.VARIABLE: str(kernels)} if kernels else {})}
+        limit = 0 if order.is_on_gpu else order.cell.memory_bytes
+        return ProcessRunning(
+            {**_made_of(python), **self._record(order, share, own)}, order,
+            lambda rank, address: ProcessGroup(lambda scratch: worker_command(python, order),
+                                               Limits(share.cpus(rank), limit), order.stack.root,
+                                               {**address, **variables}, order.listens))
 
     def _ready(self, stack: Stack) -> Path:
         """The interpreter of a stack; of a user's own one it is looked each time whether it still holds the same."""
@@ -117,13 +95,8 @@ class VenvLauncher(Launcher):
 
     def output(self, stack: Stack, module: str) -> bytes:
         """As protocol.Launcher, in the stack's virtual environment."""
-        ended = subprocess.run([str(self._pythons[stack.name]), "-m", module], cwd=stack.root, capture_output=True,
-                               check=False,
-                               env={**kept_environment(tempfile.gettempdir()), **own_stacks.variables(stack)})
-        if ended.returncode:
-            last = ended.stderr.decode(errors="replace").strip().splitlines()[-1:]
-            raise BenchError(f"{stack.name}: {module}: exit code {ended.returncode}: {' '.join(last)}")
-        return ended.stdout
+        return printed(stack, module, [str(self._pythons[stack.name]), "-m", module], stack.root,
+                       own_stacks.variables(stack))
 
 
 def _made_of(python: Path) -> dict[str, Any]:
@@ -140,6 +113,6 @@ def _compile(python: Path, root: Path) -> None:
                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
-def worker_command(python: Path, cell: Cell, data: Path, module: str) -> list[str]:
+def worker_command(python: Path, order: Order) -> list[str]:
     """What starts a worker, as anyone could type it."""
-    return [str(python), "-m", module, json.dumps(cell._asdict()), "--data", str(data)]
+    return [str(python), "-m", *order.words, "--data", str(order.data)]

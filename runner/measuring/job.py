@@ -20,9 +20,8 @@ from runner import __version__, formatting, own_tasks
 from runner.datasets import choice
 from runner.errors import BenchError, BuildFailed, DiskFull, EngineUnreachable, InputError, unknown
 from runner.launchers import choose
-from runner.launchers.docker import DockerLauncher
 from runner.launchers.protocol import Launcher
-from runner.launchers.venv import VenvLauncher
+from runner.launchers.table import AUTO, LAUNCHERS, WITHOUT_ENGINE
 from runner.machine import cpu_energy, gpus, hardware, host, nvml, telemetry
 from runner.machine.gpus import NONE, Gpus
 from runner.measuring import at_once, own_models, own_stacks
@@ -42,7 +41,7 @@ from runner.planning.plan import (
 )
 from runner.processes import left_behind, passed_on
 from runner.results import earlier_sessions, store
-from runner.stacks import definition, engine, environments, images, package_sources
+from runner.stacks import definition, package_sources
 from runner.stacks.own import OwnStack
 from runner.study import file, selection
 from workloads.spec import cell as cells
@@ -56,11 +55,9 @@ class Request(NamedTuple):
 
     study: str                      # its name, or with experiments: krisilias/kri-f3,kri-mem
     scale: str | None = None
-    launcher: str = "auto"
+    launcher: str = "auto"           # with its own options: slurm:partition=cpu
     data: str | None = None
     wishes: Wishes = Wishes()
-    swarm: tuple[str, ...] = ()      # the arguments of --swarm
-    slurm: tuple[str, ...] = ()      # the arguments of --slurm
     env: tuple[str, ...] = ()        # names of variables that workers get
     until: Until | None = None
     is_side_by_side: bool = False    # cells on different GPUs at once
@@ -73,11 +70,6 @@ class Request(NamedTuple):
     same: str = ""                   # the file that gives all of them their weights
     lanes: tuple[str, ...] = ()      # of the files; (): all
     with_products: bool = True       # the machine's matrix products are measured first, for shares of the machine
-
-    @property
-    def options(self) -> choose.Options:
-        """The arguments of launchers' own options."""
-        return {"swarm": self.swarm, "slurm": self.slurm}
 
 
 class Job(NamedTuple):
@@ -304,19 +296,12 @@ def ahead(job: Job) -> list[str]:
     """What to know before the stacks of a job are built: which are not built here, their size, what cannot be had."""
     names = dict.fromkeys(planned.cell.stack for planned in job.plan.cells)
     pinned = {stack.name: stack for name in names if isinstance(stack := job.stacks[name], definition.PinnedStack)}
-    unbuilt = [stack for stack in pinned.values() if not _is_built(stack, job.launcher.of(stack))]
+    unbuilt = [stack for stack in pinned.values() if not job.launcher.of(stack).is_built(stack)]
     if not unbuilt:
         return []
     sizes = ", ".join(f"{stack.name} {stack.wheels_bytes / 1e9:.1f} GB" for stack in unbuilt)
     lacking = package_sources.not_had(unbuilt, package_sources.pip_settings())
     return [f"to build first, with the size on disk: {sizes}", *(f"{name}: {why}" for name, why in lacking.items())]
-
-
-def _is_built(stack: definition.PinnedStack, launcher: Launcher) -> bool:
-    """Whether there is nothing to build; a launcher that builds elsewhere says so itself."""
-    if launcher.name == VenvLauncher.name:
-        return environments.folder(stack, cache_folder()).exists()
-    return launcher.name != DockerLauncher.name or images.is_current(engine.connect(), stack)
 
 
 def _without(job: Job, failures: Mapping[str, str]) -> Plan:
@@ -448,15 +433,15 @@ def _not_resumed(kept: earlier_sessions.Kept) -> str:
 def _launcher(request: Request, say: Say, here_gpus: Gpus, stacks: Sequence[definition.Stack]) -> Launcher:
     """The launcher that is asked for; what `auto` chose counts until the session of the same words is done."""
     begun = None
-    if request.launcher == choose.AUTO and not request.is_fresh:
+    if request.launcher == AUTO and not request.is_fresh:
         begun = earlier_sessions.unfinished(request.results, sys.argv[1:], "argv")
-    if begun is None or begun.launcher not in choose.LAUNCHERS:
-        return choose.for_stacks(request.launcher, say, here_gpus, request.options, stacks)
+    if begun is None or begun.launcher not in LAUNCHERS:
+        return choose.for_stacks(request.launcher, say, here_gpus, stacks)
     say(f"{begun.folder.name} began with launcher {begun.launcher} and goes on so")
     try:
-        return choose.for_stacks(begun.launcher, say, here_gpus, request.options, stacks)
+        return choose.for_stacks(begun.launcher, say, here_gpus, stacks)
     except EngineUnreachable as error:
-        raise EngineUnreachable(f"{error}; to begin a new session without an engine: --launcher {VenvLauncher.name}"
+        raise EngineUnreachable(f"{error}; to begin a new session without an engine: --launcher {WITHOUT_ENGINE}"
                                 ) from error
 
 

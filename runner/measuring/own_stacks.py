@@ -5,10 +5,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from runner.errors import InputError
-from runner.launchers import docker
 from runner.machine.gpus import NONE, Gpus
 from runner.processes import Say
-from runner.stacks import engine, own
+from runner.stacks import containers, engine, own
 from runner.stacks.definition import PinnedStack, Stack
 
 
@@ -52,7 +51,7 @@ def full_name(word: str, pinned: Mapping[str, Stack], on_gpu: bool = False) -> s
 def stack(asked: own.Asked, root: Path, gpus: Gpus) -> own.OwnStack:
     """An environment or image of the user's, asked what it holds. Raises BenchError."""
     if asked.image:
-        return docker.own_stack(engine.connect(), asked, root, gpus.gpus)
+        return containers.own_stack(engine.connect(), asked, root, [gpu.uuid for gpu in gpus.gpus])
     return own.environment(asked, root, bool(gpus.gpus))
 
 

@@ -168,7 +168,7 @@ def again(recorded: Recorded, stacks: Mapping[str, Stack], request: job.Request,
         raise InputError(f"{recorded.id}: its plan cannot be repeated: {error}") from error
     stacks = {**chosen_now.stacks, **{name: chosen_now.stacks[each.lane.stack] for name, each in lanes.items()}}
     name = launcher_name(recorded, request.launcher)
-    launcher = choose.for_stacks(name, say, gpus, request.options, chosen_now.named)
+    launcher = choose.for_stacks(name, say, gpus, chosen_now.named)
     env = {str(name): str(value) for name, value in dict(recorded.session.get("env") or {}).items()}
     stacks = {name: stack.model_copy(update={"env": tuple(env.items())}) for name, stack in stacks.items()}
     data, *more = choice.several(data_argument(recorded, request.data), paths.cache_folder())

@@ -52,8 +52,8 @@ class ErrorOutput:
         """What is kept so far."""
         return Written(self._head, b"".join(list(self._tail)), self._dropped)
 
-    def last_words(self, letters: int) -> str:
-        """The end of it in one line."""
+    def last_words(self, letters: int = 400) -> str:
+        """The end of it in one line, as an ending quotes it."""
         kept = self.written()
         return " ".join((kept.tail if len(kept.tail) > 4 * letters else kept.head + kept.tail)
                         .decode(errors="replace").split())[-letters:]

@@ -18,7 +18,8 @@ from docker.types import CancellableStream, DeviceRequest, EndpointConfig, Ulimi
 from runner.errors import EngineUnreachable
 
 __all__ = ["APIError", "Container", "DockerClient", "DockerException", "ImageNotFound", "Network", "NotFound",
-           "Waiting", "aliased", "connect", "copy_image", "data_root", "gpu_request", "image_id", "image_labels",
+           "Waiting", "aliased", "connect", "copy_image", "data_root", "explained",
+           "gpu_request", "image_id", "image_labels",
            "labelled_images", "podman_info", "remove_image", "service_output", "unlimited_memlock"]
 
 _HERE = ("localhost", "127.0.0.1", "::1")
@@ -77,6 +78,12 @@ class Waiting:
         self.absences += is_away and self._is_there
         self._is_there = is_there
         return is_there
+
+
+def explained(error: Exception) -> str:
+    """The engine's own words on one line."""
+    text = error.explanation if isinstance(error, APIError) and error.explanation else str(error)
+    return " ".join(str(text).split())[:300]
 
 
 def image_id(client: DockerClient, tag: str) -> str | None:

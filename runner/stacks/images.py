@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from runner import leftovers
-from runner.errors import BuildFailed, DiskFull
+from runner.errors import BuildFailed, DiskFull, ImageMissing
 from runner.paths import cache_folder
 from runner.processes import Say, fresh_log, run
 from runner.stacks import bases, package_sources
@@ -48,6 +48,14 @@ def find(client: DockerClient, stack: Pinned) -> Image | None:
     return Image(id=identity, tag=tag(stack), base=labels[_LABEL + "base"],
                  base_is_default=labels[_LABEL + "base-is-default"] == "true",
                  fingerprint=labels[_LABEL + "fingerprint"])
+
+
+def found(client: DockerClient, stack: Pinned, where: str = "here") -> Image:
+    """As find. Raises ImageMissing."""
+    image = find(client, stack)
+    if image is None:
+        raise ImageMissing(f"stack {stack.name} has no image {where}: run `evenbench images {stack.name}`")
+    return image
 
 
 def is_current(client: DockerClient, stack: Pinned) -> bool:

@@ -66,9 +66,16 @@ def went(launcher: ApptainerLauncher, of: Cell, seen: Callable[[ProcessRunning],
 
 
 def workers() -> list[psutil.Process]:
-    """The processes in containers, but not Apptainer's own."""
-    return [each for each in psutil.process_iter(["cmdline"])
-            if " -m workloads" in " ".join(each.info["cmdline"] or []) and "train" in " ".join(each.info["cmdline"])]
+    """The processes in containers that descend from this one; other sessions of the host are none of ours."""
+    return [each for each in psutil.Process().children(recursive=True) if is_worker(each)]
+
+
+def is_worker(process: psutil.Process) -> bool:
+    try:
+        words = " ".join(process.cmdline())
+    except psutil.Error:
+        return False
+    return " -m workloads" in words and "train" in words
 
 
 def has_group(launcher: ApptainerLauncher, process: psutil.Process) -> bool:
@@ -123,13 +130,12 @@ def test_a_session_runs_to_its_summary_and_a_killed_one_leaves_no_worker(launche
                "--rounds", "1", "--results", str(tmp_path)]
     runner = subprocess.Popen(command, cwd=paths.ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     deadline = time.monotonic() + 120
-    while not workers():                 # Apptainer's own, which end soon, count as well
+    while not (held := workers()):       # Apptainer's own, which end soon, count as well
         assert time.monotonic() < deadline
         time.sleep(0.1)
     runner.send_signal(signal.SIGKILL)
     runner.wait()
-    time.sleep(1.0)
-    assert [] == workers()
+    assert [] == psutil.wait_procs(held, 10)[1]
 
     ended = subprocess.run(command, cwd=paths.ROOT, capture_output=True, text=True, check=False)
 

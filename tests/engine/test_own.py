@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 
 from runner import paths
-from runner.launchers.docker import DockerLauncher, own_stack
+from runner.launchers.docker import DockerLauncher
 from runner.launchers.watchdog import Ending
 from runner.stacks import images
+from runner.stacks.containers import own_stack
 from runner.stacks.own import Asked
 from tests.engine.test_runs import SMALL, STACKS, cell, heard, quiet
 

@@ -210,7 +210,7 @@ def test_a_run_outlives_the_slurmd_of_a_node(lab: Lab) -> None:
 
 def test_too_many_nodes_and_unknown_partitions_are_refused_in_a_line(lab: Lab) -> None:
     for words, message in ((["--set", "nodes=4"], "the cell needs 4 nodes, and partition lab has 3"),
-                           (["--slurm", "partition=fast"], 'found "partition=fast", expected one of lab')):
+                           (["--launcher", "slurm:partition=fast"], 'found "partition=fast", expected one of lab')):
         command = session(lab, lab.cache / "none", *words)
         ended = subprocess.run(command, env=environment(lab), capture_output=True, text=True, check=False)
         assert (2, 1) == (ended.returncode, len(ended.stderr.splitlines())), ended.stderr

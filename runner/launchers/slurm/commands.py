@@ -9,7 +9,9 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from runner import formatting
 from runner.errors import BenchError, InputError
+from workloads.spec.cell import Cell
 
 NEEDED = ("sbatch", "srun", "squeue", "scontrol", "sinfo", "scancel")
 Answer = tuple[int, str, str]                # exit code, standard output, standard error
@@ -44,20 +46,19 @@ class Options(NamedTuple):
 
 
 def options(arguments: Iterable[str]) -> Options:
-    """The Options of the words of --slurm. Raises InputError."""
+    """The Options of the words behind `--launcher slurm:`. Raises InputError."""
     said: dict[str, Any] = {}
-    flags: dict[str, Any] = {}
     for argument in arguments:
         name, _, value = argument.partition("=")
         if argument in _FLAGS:
-            flags[_FLAGS[argument]] = True
+            said[_FLAGS[argument]] = True
         elif name in Options._fields and name not in _FLAGS.values() and re.fullmatch(r"[\w.,:\-\[\]|&*()@]+", value):
             said[name] = value
         elif re.fullmatch(r"[\w.\-\[\]]+", argument) and "nodelist" in said:
             said["nodelist"] += f",{argument}"           # which commas parted
         else:
-            raise InputError(f'--slurm: found "{argument}", expected one of {_ARGUMENTS}')
-    return Options(**said, **flags)
+            raise InputError(f'--launcher slurm: found "{argument}", expected one of {_ARGUMENTS}')
+    return Options(**said)
 
 
 class Node(NamedTuple):
@@ -93,6 +94,39 @@ def nodes(answer: str) -> tuple[Node, ...]:
     return tuple(sorted(Node(name, state, _whole(cpus), _whole(megabytes) * 2**20, _gpus(resources),
                              partition.rstrip("*"), partition.endswith("*"))
                         for name, state, cpus, megabytes, resources, partition in rows))
+
+
+def chosen(nodes: Sequence[Node], said: Options) -> tuple[Node, ...]:
+    """The nodes of the partition that jobs go to. Raises InputError where there is none."""
+    partitions = sorted({node.partition for node in nodes})
+    if said.partition:
+        named = tuple(node for node in nodes if node.partition in said.partition.split(","))
+        if not named:
+            raise InputError(f'--launcher slurm: found "partition={said.partition}", expected one of '
+                             f"{', '.join(partitions)}")
+        return named
+    default = tuple(node for node in nodes if node.is_default)
+    if not default:
+        raise InputError("--launcher slurm: the cluster has no default partition: choose one with --launcher "
+                         f"slurm:partition=, of {', '.join(partitions) or 'none that you may see'}")
+    return default
+
+
+def lacks(cell: Cell, nodes: Sequence[Node]) -> str | None:
+    """Why the partition's nodes can never run a cell, or None."""
+    name = nodes[0].partition
+    able = [node for node in nodes if cell.cpus <= node.cpus and cell.memory_bytes <= node.memory_bytes]
+    if cell.nodes > len(nodes):
+        return (f"the cell needs {formatting.count(cell.nodes, 'node')}, and partition {name} has {len(nodes)}: choose "
+                "another with --launcher slurm:partition=, or measure with --set nodes=")
+    if cell.nodes > len(able):
+        most = max(nodes, key=lambda node: (node.cpus, node.memory_bytes))
+        return (f"{len(able)} nodes of partition {name} have {cell.cpus} CPUs and {cell.memory_bytes / 1e9:.1f} GB, as "
+                f"the cell asks, and the largest has {most.cpus} and {most.memory_bytes / 1e9:.1f} GB: measure with "
+                "--set cpus=, --set memory_bytes=")
+    if cell.device == "gpu" and cell.nodes > sum(node.gpus >= cell.gpus for node in nodes):
+        return f"partition {name} has no {cell.nodes} nodes with {cell.gpus} GPUs as generic resources (sinfo -o %N,%G)"
+    return None
 
 
 def _whole(text: str) -> int:
@@ -149,7 +183,7 @@ def _some(text: str) -> str:
     return "" if text in ("(null)", "None assigned") else text
 
 
-class Order(NamedTuple):
+class Submission(NamedTuple):
     """A job to be made."""
 
     name: str
@@ -163,7 +197,7 @@ class Order(NamedTuple):
     nodelist: str = ""                       # where the session's other jobs were
 
 
-def submission(order: Order, said: Options) -> list[str]:
+def submission(order: Submission, said: Options) -> list[str]:
     """The words of sbatch, as anyone could type them."""
     own = said._replace(nodelist=said.nodelist or order.nodelist)
     return ["sbatch", "--parsable", f"--job-name={order.name}", f"--nodes={order.nodes}", "--ntasks-per-node=1",
@@ -173,7 +207,7 @@ def submission(order: Order, said: Options) -> list[str]:
             *([f"--gres=gpu:{order.gpus}"] if order.gpus else []), *own.words(), str(order.folder / "job.sh")]
 
 
-def script(order: Order) -> str:
+def script(order: Submission) -> str:
     """The job's own script: one step, with one task a node.
 
     The step names its CPUs, which it does not take over from the job from Slurm 22.05 on; a task that ends badly leaves
@@ -189,7 +223,7 @@ def script(order: Order) -> str:
             f"exec {shlex.join(command)} \"$hosts\"\n")
 
 
-def _megabytes(order: Order) -> int:
+def _megabytes(order: Submission) -> int:
     return -(-order.memory_bytes // 2**20)
 
 

@@ -5,13 +5,15 @@ import json
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from runner.launchers.line_queue import Pipe, lines_of_chunks
+from runner.launchers.line_queue import lines_of_chunks
 from runner.launchers.protocol import Exit, Running
 from runner.launchers.slurm.commands import GONE, OUT_OF_MEMORY, WAITING, Job, Slurm
+from runner.processes import Say
+from workloads.spec.cluster import Place
 
 _LOOK_SECONDS = 1.0                 # between two looks at the job
 _LINES_SECONDS = 0.3                # between two looks at a file
@@ -26,21 +28,20 @@ FOLLOWED = "followed"               # the file that says that a run's beginning 
 class SlurmRunning(Running):
     """A submitted job, or one that an earlier runner left."""
 
-    def __init__(self, slurm: Slurm, folder: Path, job: str, reporters: tuple[str, ...], servers: tuple[str, ...],
-                 record: dict[str, Any], say: Callable[[str], None] = lambda text: None,
-                 seconds_before: float = 0.0) -> None:
-        self.place, self.seconds_before = record, seconds_before
-        self.reporters, self.servers = reporters, servers
+    def __init__(self, slurm: Slurm, folder: Path, job: str, places: Sequence[Place], record: dict[str, Any],
+                 say: Say = lambda text: None, seconds_before: float = 0.0) -> None:
+        super().__init__({**record, "job": job}, places)
+        self.seconds_before = seconds_before
         self._slurm, self._folder, self._id, self._say = slurm, folder, job, say
+        self._places = [place.name for place in places]
         self._job = Job()
         self._names: list[str] = []              # the job's nodes, in order, once it has them
         self._over_since: float | None = None
-        self._pipe = Pipe()
         self._changed = threading.Condition()
         self._is_stopped = False
         self._signed: float | None = None        # when the nodes were last told that somebody follows
         threading.Thread(target=self._look, daemon=True).start()
-        for place in reporters:
+        for place in self.reporters:
             self._pipe.add(place, lines_of_chunks(self._chunks(place)))
 
     def _look(self) -> None:
@@ -89,7 +90,7 @@ class SlurmRunning(Running):
     def next_line(self, seconds: float) -> tuple[str, bytes] | None:
         """As protocol.Running."""
         self._sign(time.monotonic())
-        return self._pipe.next(seconds)
+        return super().next_line(seconds)
 
     def _sign(self, now: float) -> None:
         """Tell the nodes, and the next sweep, that the run is followed; a job that nobody follows gives up by itself.
@@ -111,8 +112,8 @@ class SlurmRunning(Running):
         deadline = time.monotonic() + seconds
         while not self._has_ended(place) and time.monotonic() < deadline:
             time.sleep(0.1)
-        said = _read(self._file(place, "exit"))
-        if said is None:
+        said = content_of(self._file(place, "exit"))
+        if not said:
             return self._without_a_word(place) if self._has_ended(place) else Exit(None)
         code, last_words = int(said.get("code", 1)), str(said.get("last_words", ""))
         if said.get("is_out_of_memory"):
@@ -147,7 +148,7 @@ class SlurmRunning(Running):
         """The ending that the job's state alone says, None where it says none."""
         state, id = self._job.state, self._id
         if state in ("TIMEOUT", "DEADLINE"):
-            return "timeout", f"Slurm ended job {id} at its time limit: give a run more with --slurm time="
+            return "timeout", f"Slurm ended job {id} at its time limit: give a run more with --launcher slurm:time="
         if state in ("NODE_FAIL", "BOOT_FAIL"):
             lost = [name for name, node in self._slurm.states(self._job.nodes).items() if node.trouble]
             return "killed", f"Slurm lost a node of job {id} ({state}): {', '.join(lost) or self._job.nodes}"
@@ -157,39 +158,34 @@ class SlurmRunning(Running):
 
     def _output(self) -> str:
         """The end of what the job's own step wrote, which is where srun complains."""
-        try:
-            text = " ".join(self._folder.joinpath("job.out").read_text(errors="replace").split())
-        except OSError:
-            return ""
+        text = " ".join(text_in(self._folder / "job.out").split())
         return f": {text[-400:]}" if text else ""
 
     def trouble(self) -> dict[str, str]:
         """As protocol.Running, from what the controller knows of the job and its nodes."""
-        places = (*self.reporters, *self.servers)
         job = self._slurm.job(self._id)
         if job is None:
-            return dict.fromkeys(places, "cannot be seen: Slurm's controller does not answer")
+            return dict.fromkeys(self._places, "cannot be seen: Slurm's controller does not answer")
         if job.state in ("SUSPENDED", "STOPPED"):
-            return dict.fromkeys(places, f"is {job.state.lower()} by Slurm")
+            return dict.fromkeys(self._places, f"is {job.state.lower()} by Slurm")
         on = self._nodes(job)
         known = self._slurm.states(",".join(self._names))
-        lost = {place: known[on[place]].trouble for place in places
-                if on.get(place) in known and known[on[place]].trouble}
+        lost = {place: known[name].trouble for place, name in on.items() if name in known and known[name].trouble}
         return lost or {place: f"is on {on.get(place, 'a node')}, which has fallen silent" for place in self._silent()}
 
     def _silent(self) -> list[str]:
         """The places whose nodes have stopped to say that they run; Slurm notices a lost one after minutes."""
-        places = [place for place in (*self.reporters, *self.servers) if not self._file(place, "exit").exists()]
-        before = [_beat(self._file(place, "beat")) for place in places]
+        before = {place: text_in(self._file(place, "beat")) for place in self._places
+                  if not self._file(place, "exit").exists()}
         time.sleep(_BEAT_SECONDS)
-        return [place for place, beat in zip(places, before, strict=True)
-                if beat and beat == _beat(self._file(place, "beat")) and not self._file(place, "exit").exists()]
+        return [place for place, beat in before.items()
+                if beat and beat == text_in(self._file(place, "beat")) and not self._file(place, "exit").exists()]
 
     def _nodes(self, job: Job) -> dict[str, str]:
         """The node of each place: nodes' places in order, others on the first."""
         names = self._hostnames(job)
         return {place: names[int(place[4:])] if place[4:].isdigit() and int(place[4:]) < len(names) else names[0]
-                for place in (*self.reporters, *self.servers)} if names else {}
+                for place in self._places} if names else {}
 
     def _hostnames(self, job: Job) -> list[str]:
         """The nodes that the job was given, in order: of one that completes, Slurm shows only those not yet free."""
@@ -197,14 +193,9 @@ class SlurmRunning(Running):
             self._names = self._slurm.hostnames(job.nodes)
         return self._names
 
-    def used(self) -> dict[str, dict[str, int | None]]:
-        """{}: the workers report it themselves."""
-        return {}
-
     def learnt(self) -> dict[str, Any]:
         """As protocol.Running: the host of each place, and by what it is limited."""
-        told = {place: _read(self._file(place, "node")) for place in (*self.reporters, *self.servers)}
-        nodes = {place: node for place, node in sorted(told.items()) if node is not None}
+        nodes = {place: node for place in sorted(self._places) if (node := content_of(self._file(place, "node")))}
         return {"nodes": nodes} if nodes else {}
 
     @property
@@ -214,7 +205,7 @@ class SlurmRunning(Running):
 
     def stop(self) -> None:
         """Cancel the job if it is not over, wait until it has left its nodes, remove its folder."""
-        self._pipe.close()
+        super().stop()
         if all(self._file(place, "exit").exists() for place in self.reporters):
             with self._changed:              # it is about to end by itself: the accounts should not say cancelled
                 self._changed.wait_for(lambda: self._job.is_over, _LATE_SECONDS)
@@ -241,18 +232,18 @@ def end(slurm: Slurm, id: str) -> bool:
     return job is not None
 
 
-def _beat(path: Path) -> str:
-    """What a node last wrote to say that it runs; "" where it has not yet."""
+def text_in(path: Path) -> str:
+    """What a small file says; "" where it is not there."""
     try:
-        return path.read_text()
+        return path.read_text(errors="replace").strip()
     except OSError:
         return ""
 
 
-def _read(path: Path) -> dict[str, Any] | None:
-    """A node's file; None where it is not there or not whole."""
+def content_of(path: Path) -> dict[str, Any]:
+    """The object in a file of JSON; {} where it is not there or not whole."""
     try:
-        content = json.loads(path.read_text())
-    except (OSError, ValueError):
-        return None
-    return content if isinstance(content, dict) else None
+        content = json.loads(text_in(path) or "{}")
+    except ValueError:
+        return {}
+    return content if isinstance(content, dict) else {}

@@ -4,11 +4,12 @@ A service cannot do it: it would need the engine's socket, which no container of
 neither way the image must be on every node already, and a node that lacks it says so when a place starts there.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from runner.errors import BuildFailed, EngineUnreachable, InputError
 from runner.launchers.swarm.manager import Node, Options
+from runner.processes import Say
 from runner.stacks import engine, images
 from runner.stacks.engine import DockerClient, DockerException
 
@@ -20,12 +21,11 @@ class Delivered(NamedTuple):
     reference: str               # by which every node finds the same bytes: its id, or a registry's digest of it
 
 
-def deliver(client: DockerClient, built: images.Image, asked: Options, nodes: Sequence[Node],
-            say: Callable[[str], None]) -> Delivered:
+def deliver(client: DockerClient, built: images.Image, asked: Options, nodes: Sequence[Node], say: Say) -> Delivered:
     """The image on every node that the user gave a way to. Raises BenchError."""
     unknown = sorted(asked.engines.keys() - {node.name for node in nodes})
     if unknown:
-        raise InputError(f"--swarm engine:{unknown[0]}: no such node is ready; known: "
+        raise InputError(f"--launcher swarm:engine:{unknown[0]}: no such node is ready; known: "
                          f"{', '.join(node.name for node in nodes)}")
     if asked.registry:
         return Delivered(built, pushed(client, built, asked.registry, say))
@@ -34,7 +34,7 @@ def deliver(client: DockerClient, built: images.Image, asked: Options, nodes: Se
     return Delivered(built, built.id)
 
 
-def pushed(client: DockerClient, built: images.Image, registry: str, say: Callable[[str], None]) -> str:
+def pushed(client: DockerClient, built: images.Image, registry: str, say: Say) -> str:
     """The image's name by a registry's digest, pushed there. Raises BuildFailed with the registry's own words."""
     tag = built.tag.rpartition(":")[2]
     say(f"{tag}: sending its image to {registry}")
@@ -47,12 +47,12 @@ def pushed(client: DockerClient, built: images.Image, registry: str, say: Callab
     return f"{registry}@{digest}"
 
 
-def _copy(client: DockerClient, built: images.Image, node: str, url: str, say: Callable[[str], None]) -> None:
+def _copy(client: DockerClient, built: images.Image, node: str, url: str, say: Say) -> None:
     """Give a node's engine the image, if it lacks it."""
     try:
         target = engine.connect({"DOCKER_HOST": url})
     except EngineUnreachable as error:
-        raise EngineUnreachable(f"--swarm engine:{node}={url}: no engine answers there") from error
+        raise EngineUnreachable(f"--launcher swarm:engine:{node}={url}: no engine answers there") from error
     try:
         if engine.image_id(target, built.id) is None:
             say(f"{built.tag}: copying it to {node}")
@@ -61,6 +61,6 @@ def _copy(client: DockerClient, built: images.Image, node: str, url: str, say: C
             raise BuildFailed(f"{built.tag}: copied to {node}, which knows it by another id: use a registry, for the "
                               "engines keep images in different ways")
     except (DockerException, OSError) as error:
-        raise BuildFailed(f"{built.tag}: not copied to {node}: {' '.join(str(error).split())[:300]}") from error
+        raise BuildFailed(f"{built.tag}: not copied to {node}: {engine.explained(error)}") from error
     finally:
         target.close()

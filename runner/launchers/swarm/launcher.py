@@ -7,23 +7,24 @@ else on it.
 """
 
 import json
-import socket
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from runner import formatting, leftovers
-from runner.errors import BenchError, EngineUnreachable, ImageMissing
+from runner.errors import BenchError, EngineUnreachable
+from runner.findings import Finding
 from runner.launchers import kernel_cache
-from runner.launchers.docker import explained
-from runner.launchers.protocol import ClusterLauncher
-from runner.launchers.swarm import delivery, manager, probe
+from runner.launchers.protocol import ClusterLauncher, Order
+from runner.launchers.swarm import delivery, examination, manager, probe
 from runner.launchers.swarm.running import SwarmRunning, remove_network, remove_service
-from runner.stacks import images
-from runner.stacks.definition import Stack, fingerprint, pinned
-from runner.stacks.engine import APIError, DockerClient, DockerException
-from workloads.spec import cluster, placement
+from runner.machine.gpus import Gpus
+from runner.processes import Say
+from runner.stacks import engine, images
+from runner.stacks.definition import PinnedStack, Stack, pinned
+from runner.stacks.engine import APIError, DockerClient, DockerException, explained
+from workloads.spec import cluster
 from workloads.spec.cell import Cell
 
 
@@ -31,6 +32,7 @@ class SwarmLauncher(ClusterLauncher):
     """Launches workers as services of an existing Swarm."""
 
     name = "swarm"
+    has_options = is_examined = True
     nodes: tuple[manager.Node, ...]
 
     def __init__(self, client: DockerClient, options: manager.Options = manager.NO_OPTIONS) -> None:
@@ -40,64 +42,62 @@ class SwarmLauncher(ClusterLauncher):
         self._probed: dict[tuple[str, ...], dict[str, probe.NodeReport]] = {}
         self.nodes = _usable(client)
 
+    @classmethod
+    def made(cls, here: Gpus, options: Sequence[str]) -> Self:
+        """As protocol.Launcher."""
+        return cls(engine.connect(), manager.options(options))
+
+    @classmethod
+    def examine(cls, stacks: Mapping[str, PinnedStack], options: Sequence[str]) -> list[Finding]:
+        """As protocol.Launcher."""
+        made = cls(engine.connect(), manager.options(options))
+        return examination.examine(made._client, stacks, lambda image: made._delivered(image, lambda text: None)[1])
+
     def record(self) -> dict[str, Any]:
         """The Swarm's options and nodes."""
         return {"swarm": {**self._options.record(), "nodes": [node.record() for node in self.nodes]}}
 
-    def missing(self, stack: Stack) -> str | None:
-        """Why its image cannot be built, where that is known; else prepare builds it, and a failed build says why."""
-        return stack.unbuildable
-
-    def prepare(self, stacks: list[Stack], say: Callable[[str], None]) -> None:
+    def prepare(self, stacks: list[Stack], say: Say) -> None:
         """Build images on the manager's engine, bring them to the nodes, and remove what dead runners left."""
         sweep(self._client, say)
         for stack in stacks:
-            built = images.build(self._client, pinned(stack), say)
-            image = delivery.deliver(self._client, built, self._options, self.nodes, say)
-            self.probed(image, None, self.nodes)          # fails for a node that lacks it, before anything is measured
-            self._images[stack.name] = image
+            self._images[stack.name], _ = self._delivered(images.build(self._client, pinned(stack), say), say)
 
-    def fingerprint(self, stack: Stack) -> str:
-        """The Dockerfile, the locks and the workloads."""
-        return fingerprint(stack)
+    def _delivered(self, built: images.Image, say: Say) -> tuple[delivery.Delivered, dict[str, probe.NodeReport]]:
+        """The image on the nodes, and what they say of themselves in it. Raises BenchError for a node that lacks it."""
+        image = delivery.deliver(self._client, built, self._options, self.nodes, say)
+        return image, self.probed(image, None, self.nodes)
 
     def image(self, stack: Stack) -> str:
         """As protocol.Launcher."""
         return self._images[stack.name].built.id if stack.name in self._images else ""
 
-    def start(self, cell: Cell, stack: Stack, data: Path, run: str, module: str = "workloads",
-              padding: int = 0, listens: bool = False) -> "SwarmRunning":
+    def begin(self, order: Order) -> SwarmRunning:
         """Start a service a place and wait until every one runs. Raises BenchError."""
-        image = self._images.get(stack.name) or self._image(stack)
-        places = cluster.places(stack.framework, cell.parallel, cell.nodes)
-        on = placed(places, cell, self.nodes)
-        reports = self._probe(image, data, on)
+        image = self._images.get(order.stack.name) or self._image(order.stack)
+        places = order.places
+        on = placed(places, order.cell, self.nodes)
+        reports = self._probe(image, order.data, on)
         record = {"launcher": self.name, "isolation": self.name, "image": image.built.id, "base": image.built.base,
-                  "base_is_default": image.built.base_is_default, "stack_version": stack.version,
-                  "fingerprint": image.built.fingerprint, "cpu_quota": _quota(cell, on), "remote": True,
+                  "base_is_default": image.built.base_is_default, **order.record(),
+                  "fingerprint": image.built.fingerprint, "cpu_quota": _quota(order.cell, on), "remote": True,
                   "encrypted": self._options.is_encrypted,
                   "nodes": {place.name: {**node.record(), **reports[node.name].record()}
                             for place, node in zip(places, on, strict=True)}}
-        specs = services(cell, data, places, on, image.reference, module, padding, stack.env)
-        return self._begun(SwarmRunning(self._client, places, record), run, specs)
+        return self._begun(SwarmRunning(self._client, places, record), order.run, services(order, on, image.reference))
 
-    def _begun(self, running: "SwarmRunning", run: str, specs: list[manager.ServiceSpec]) -> "SwarmRunning":
+    def _begun(self, running: SwarmRunning, run: str, specs: list[manager.ServiceSpec]) -> SwarmRunning:
         try:
-            running.create(run, specs, self._options.is_encrypted)
-            running.await_start()
-        except BaseException as error:
-            running.stop()
-            if isinstance(error, DockerException | OSError):       # requests' errors are OSErrors
-                raise EngineUnreachable(f"the Swarm did not take a service: {explained(error)}") from error
-            raise
+            with running.stopped_on_error():
+                running.create(run, specs, self._options.is_encrypted)
+                running.await_start()
+        except (DockerException, OSError) as error:        # requests' errors are OSErrors
+            raise EngineUnreachable(f"the Swarm did not take a service: {explained(error)}") from error
         return running
 
     def _image(self, stack: Stack) -> delivery.Delivered:
         """The stack's image on the manager's engine. Raises ImageMissing."""
-        image = images.find(self._client, pinned(stack))
-        if image is None:
-            raise ImageMissing(f"stack {stack.name} has no image at the Swarm's manager: run `evenbench images "
-                               f"{stack.name}`")
+        image = images.found(self._client, pinned(stack), "at the Swarm's manager")
         return delivery.Delivered(image, image.id)
 
     def _probe(self, image: delivery.Delivered, data: Path,
@@ -160,21 +160,14 @@ def placed(places: tuple[cluster.Place, ...], cell: Cell,
     return chosen
 
 
-def services(cell: Cell, data: Path, places: tuple[cluster.Place, ...], on: list[manager.Node], image: str,
-             module: str = "workloads", padding: int = 0, passed: tuple[tuple[str, str], ...] = (),
-             ) -> list[manager.ServiceSpec]:
+def services(order: Order, on: list[manager.Node], image: str) -> list[manager.ServiceSpec]:
     """A service for each place. Only nodes reserve CPUs and memory: a coordinator shares those of the first one."""
-    names = ",".join(place.name for place in places)
-    gpus = cell.gpus if cell.device == "gpu" else 0
+    cell, gpus = order.cell, order.cell.gpus if order.is_on_gpu else 0
     kernels = {kernel_cache.VARIABLE: kernel_cache.VOLUME_INSIDE} if gpus else {}
-    specs = []
-    for rank, (place, node) in enumerate(zip(places, on, strict=True)):
-        others = {"EVENBENCH_NODES": names, "EVENBENCH_RANK": str(rank)} if len(places) > 1 else {}
-        others |= {**placement.variables(padding, passed), **kernels}
-        specs.append(manager.ServiceSpec(
-            place.name, node, image, (module, json.dumps(cell._asdict())), str(data), cell.cpus, cell.memory_bytes,
-            gpus, rank < cell.nodes, others, kernel_cache.volume(cell.stack) if gpus else ""))
-    return specs
+    return [manager.ServiceSpec(
+        place.name, node, image, order.words, str(order.data), cell.cpus, cell.memory_bytes, gpus, rank < cell.nodes,
+        {**order.by_name(rank), **order.variables(), **kernels}, kernel_cache.volume(cell.stack) if gpus else "")
+        for rank, (place, node) in enumerate(zip(order.places, on, strict=True))]
 
 
 def _quota(cell: Cell, on: list[manager.Node]) -> float | None:
@@ -182,21 +175,14 @@ def _quota(cell: Cell, on: list[manager.Node]) -> float | None:
     return float(cell.cpus) if any(node.cpus > cell.cpus for node in on) else None
 
 
-def sweep(client: DockerClient, say: Callable[[str], None]) -> int:
-    """Remove the services and networks of this host's runners that no longer live; how many services."""
-    removed = 0
-    for service in client.api.services(filters={"label": manager.OWNER}):
-        if _is_left(service["Spec"]["Labels"]):
-            say(f"swarm: removing {service['Spec']['Name']}, left by a runner that is gone")
-            remove_service(client, service["ID"])
-            removed += 1
+def sweep(client: DockerClient, say: Say) -> int:
+    """Remove the services and networks of runners of this host that no longer live; how many services."""
+    left = [each for each in client.api.services(filters={"label": manager.OWNER})
+            if leftovers.is_gone(each["Spec"]["Labels"][manager.OWNER])]
+    for service in left:
+        say(f"swarm: removing {service['Spec']['Name']}, left by a runner that is gone")
+        remove_service(client, service["ID"])
     for network in client.api.networks(filters={"label": manager.OWNER}):
-        if _is_left(network["Labels"]):
+        if leftovers.is_gone(network["Labels"][manager.OWNER]):
             remove_network(client, network["Id"])
-    return removed
-
-
-def _is_left(labels: dict[str, str]) -> bool:
-    """Whether its runner was of this host and is gone; of another host's nothing is known."""
-    host, _, process = labels[manager.OWNER].partition(":")
-    return host == socket.gethostname() and leftovers.is_gone(process)
+    return len(left)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from runner.errors import InputError
 from runner.launchers import kernel_cache
 
-OWNER = "org.evenbench.swarm"       # "<host>:<pid>:<its start>" of the runner whose service or network it is
+OWNER = "org.evenbench.swarm"       # of the runner whose service or network it is, as runner/leftovers.py names it
 RUN = "org.evenbench.run"
 _WRITABLE = {"Type": "tmpfs", "Target": "/tmp",
              "TmpfsOptions": {"SizeBytes": 2**30, "Mode": 0o1777, "Options": [["exec"]]}}
@@ -33,7 +33,7 @@ NO_OPTIONS = Options()
 
 
 def options(arguments: Iterable[str]) -> Options:
-    """The Options of the arguments of --swarm. Raises InputError."""
+    """The Options of the words behind `--launcher swarm:`. Raises InputError."""
     asked, engines = NO_OPTIONS, {}
     for argument in arguments:
         name, _, value = argument.partition("=")
@@ -44,7 +44,7 @@ def options(arguments: Iterable[str]) -> Options:
         elif name.startswith("engine:") and name != "engine:" and value:
             engines[name.removeprefix("engine:")] = value
         else:
-            raise InputError(f'--swarm: found "{argument}", expected one of {_ARGUMENTS}')
+            raise InputError(f'--launcher swarm: found "{argument}", expected one of {_ARGUMENTS}')
     return asked._replace(engines=engines)
 
 

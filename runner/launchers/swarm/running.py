@@ -1,7 +1,6 @@
 """A run on a Docker Swarm: its services and their network, seen through the manager's engine alone."""
 
 import secrets
-import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -10,24 +9,17 @@ from typing import Any
 from runner import leftovers
 from runner.errors import BenchError, ImageMissing
 from runner.launchers.docker import run_name
-from runner.launchers.line_queue import Pipe, lines_of_chunks
-from runner.launchers.protocol import Exit, Running
+from runner.launchers.line_queue import lines_of_chunks
+from runner.launchers.protocol import Exit, Running, Worker
 from runner.launchers.swarm import manager
-from runner.machine.cpu_sets import reporters, servers
 from runner.results.error_output import ErrorOutput, Written
 from runner.stacks.engine import DockerClient, DockerException, NotFound, service_output
 from workloads.spec import cluster
 
-_LAST_WORDS = 400                   # characters of standard error that an ending quotes
-_ERROR_LINES = 2000                 # of standard error that are asked for
+_ERROR_LINES, _LAST_LINES = 2000, 20        # of standard error that are asked for, at all and for an ending
 _LOOK_SECONDS = 0.5                 # between two looks at the tasks
 _START_SECONDS = 40.0               # for all tasks to run; a node that is cut off never takes its own
 _GONE_SECONDS = 15.0                # for the containers to be gone
-
-
-def owner_here() -> str:
-    """This process, among those of all hosts that use the Swarm."""
-    return f"{socket.gethostname()}:{leftovers.mine()}"
 
 
 def remove_service(client: DockerClient, service: str) -> None:
@@ -53,12 +45,9 @@ class SwarmRunning(Running):
     """The services of a run, and their network."""
 
     def __init__(self, client: DockerClient, places: tuple[cluster.Place, ...], record: dict[str, Any]) -> None:
-        self.place = record
-        self.reporters, self.servers = reporters(places), servers(places)
+        super().__init__(record, places)
         self._client = client
-        self._pipe = Pipe()
         self._network = ""
-        self._services: dict[str, _Service] = {}
         self._nodes: dict[str, manager.Node] = {}          # of the places
         self._changed = threading.Condition()
         self._is_stopped = False
@@ -67,7 +56,7 @@ class SwarmRunning(Running):
     def create(self, run: str, specs: list[manager.ServiceSpec], is_encrypted: bool) -> None:
         """Make network and services. Raises DockerException; what was made is stop's to remove."""
         name = f"{run_name(run)}-{secrets.token_hex(2)}"        # process ids are only unique on one host
-        labels = {manager.OWNER: owner_here(), manager.RUN: run}
+        labels = {manager.OWNER: leftovers.mine(), manager.RUN: run}
         network = self._client.networks.create(
             name, driver="overlay", scope="swarm", internal=True, attachable=True, labels=labels,
             options={"encrypted": "true"} if is_encrypted else None)
@@ -77,25 +66,25 @@ class SwarmRunning(Running):
             answer = self._client.api.create_service(
                 manager.template(spec, self._network, labels), name=f"{name}-{spec.name}", labels=labels,
                 endpoint_spec={"Mode": "dnsrr"})         # a name is its place's own address, not a balancer's
-            self._services[spec.name] = _Service(self._client, answer["ID"])
+            self._workers[spec.name] = _Service(self._client, answer["ID"], self._await)
         self._watch.start()
-        for place, service in self._services.items():
+        for place, service in self._workers.items():
             self._pipe.add(place, lines_of_chunks(service.output()))
 
     def _look(self) -> None:
         """Ask the manager for the tasks until the run is stopped, also after it did not answer."""
-        ids = [service.id for service in self._services.values()]
+        ids = [service.id for service in self._workers.values()]
         while not self._is_stopped:
             try:
                 tasks = manager.tasks(self._client.api.tasks({"service": ids}))
             except (DockerException, OSError):
                 tasks = {}
             with self._changed:
-                for service in self._services.values():
+                for service in self._workers.values():
                     service.task = tasks.get(service.id, service.task)
                 self._changed.notify_all()
                 self._changed.wait_for(lambda: self._is_stopped, _LOOK_SECONDS)
-            for service in self._services.values():
+            for service in self._workers.values():
                 if service.task.is_over:
                     service.end_follow()
 
@@ -107,29 +96,17 @@ class SwarmRunning(Running):
     def await_start(self) -> None:
         """Wait until every task runs or has run. Raises BenchError with the first reason why one does not."""
         self._await(lambda: all(service.task.is_over or service.task.state == manager.RUNNING
-                                for service in self._services.values()), _START_SECONDS)
-        for name, service in self._services.items():
+                                for service in self._workers.values()), _START_SECONDS)
+        for name, service in self._workers.items():
             if service.task.state != manager.RUNNING and service.task.code is None:
                 raise _refused(self._nodes[name], service.task)
-
-    def next_line(self, seconds: float) -> tuple[str, bytes] | None:
-        """As protocol.Running."""
-        return self._pipe.next(seconds)
-
-    def exit(self, place: str, seconds: float) -> Exit:
-        """As protocol.Running."""
-        service = self._services[place]
-        self._await(lambda: service.task.is_over, seconds)
-        code = service.task.code
-        return Exit(137 if code == cluster.OUT_OF_MEMORY else code, code == cluster.OUT_OF_MEMORY,
-                    service.last_words())
 
     def trouble(self) -> dict[str, str]:
         """As protocol.Running, from what the manager knows of the nodes."""
         try:
             known = {node.id: node for node in manager.nodes(self._client.api.nodes())}
         except (DockerException, OSError):
-            return dict.fromkeys(self._services, "cannot be seen: the Swarm's manager does not answer")
+            return dict.fromkeys(self._workers, "cannot be seen: the Swarm's manager does not answer")
         troubles = {}
         for name, node in self._nodes.items():
             now = known.get(node.id)
@@ -137,23 +114,12 @@ class SwarmRunning(Running):
                 troubles[name] = f"is on {node.name}, which is cut off from the Swarm or gone"
         return troubles
 
-    def used(self) -> dict[str, dict[str, int | None]]:
-        """{}: the manager does not know, and reporters say it themselves."""
-        return {}
-
-    def errors(self) -> dict[str, Written]:
-        """As protocol.Running, of the tasks that are over."""
-        return {name: service.errors() for name, service in self._services.items() if service.task.is_over}
-
     def stop(self) -> None:
         """Remove the services, wait until their containers are gone where that can be seen, remove the network."""
-        self._pipe.close()
         with self._changed:
             self._is_stopped = True
             self._changed.notify_all()
-        for service in self._services.values():
-            service.end_follow()
-            remove_service(self._client, service.id)
+        super().stop()
         deadline = time.monotonic() + _GONE_SECONDS
         lost = {self._nodes[name].id for name in self.trouble()}
         while time.monotonic() < deadline and self._stand(lost):
@@ -164,7 +130,7 @@ class SwarmRunning(Running):
     def _stand(self, lost: set[str]) -> bool:
         """Whether a task of ours is still there on a node that is not lost; its service is gone, its labels are not."""
         try:
-            tasks = self._client.api.tasks({"label": f"{manager.OWNER}={owner_here()}"})
+            tasks = self._client.api.tasks({"label": f"{manager.OWNER}={leftovers.mine()}"})
             return any(task.get("NodeID") not in lost for task in tasks)
         except (DockerException, OSError):
             return False
@@ -174,8 +140,8 @@ def _refused(node: manager.Node, task: manager.Task) -> BenchError:
     """What keeps a place from starting on a node, and what mends it."""
     if "No such image" in task.message:
         return ImageMissing(f"{node.name} lacks the image {task.message.rpartition(' ')[2]}: let evenbench copy it "
-                            f"(`--swarm engine:{node.name}=URL`) or send it through a registry (`--swarm "
-                            "registry=HOST/NAME`), or run `docker save IMAGE | ssh NODE docker load`")
+                            f"(`--launcher swarm:engine:{node.name}=URL`) or send it through a registry (`--launcher "
+                            "swarm:registry=HOST/NAME`), or run `docker save IMAGE | ssh NODE docker load`")
     if "bind source path does not exist" in task.message:
         return BenchError(f"{node.name} lacks the data: {task.message.rpartition(': ')[2]} must be there as it is "
                           "here: copy it to the same path on every node")
@@ -183,16 +149,42 @@ def _refused(node: manager.Node, task: manager.Task) -> BenchError:
                       "at `docker node ls`")
 
 
-class _Service:
+class _Service(Worker):
     """A place's service."""
 
-    def __init__(self, client: DockerClient, id: str) -> None:
+    def __init__(self, client: DockerClient, id: str, wait: Callable[[Callable[[], bool], float], None]) -> None:
+        """wait: until that is true of the tasks, at most these seconds."""
         self.id = id
         self.task = manager.Task()
-        self._client = client
+        self._client, self._wait = client, wait
         self._stream: Any = None
         self._is_ending = threading.Event()
         self._lock = threading.Lock()
+
+    def exit(self, seconds: float) -> Exit:
+        """As protocol.Worker."""
+        self._wait(lambda: self.task.is_over, seconds)
+        last_words = self._errors_from(_LAST_LINES).last_words() if self.task.is_over else ""
+        return Exit(self.task.code, last_words=last_words).told_of_memory()
+
+    def errors(self) -> Written | None:
+        """As protocol.Worker, once its task is over."""
+        return self._errors_from(_ERROR_LINES).written() if self.task.is_over else None
+
+    def _errors_from(self, lines: int) -> ErrorOutput:
+        """The last lines of standard error, bounded; nothing where it cannot be had."""
+        output = ErrorOutput()
+        try:
+            for chunk in service_output(self._client, self.id, is_error=True, is_following=False, tail=lines):
+                output.add(chunk)
+        except (DockerException, OSError):
+            pass
+        return output
+
+    def stop(self) -> None:
+        """As protocol.Worker."""
+        self.end_follow()
+        remove_service(self._client, self.id)
 
     def output(self) -> Iterator[bytes]:
         """Standard output: as it comes, and once the task is over what was not yet passed on.
@@ -237,23 +229,3 @@ class _Service:
                     self._stream.close()
             except OSError:
                 pass                      # the manager closed it first
-
-    def errors(self) -> Written:
-        """Standard error, bounded; nothing where it cannot be had."""
-        output = ErrorOutput()
-        try:
-            for chunk in service_output(self._client, self.id, is_error=True, is_following=False, tail=_ERROR_LINES):
-                output.add(chunk)
-        except (DockerException, OSError):
-            pass
-        return output.written()
-
-    def last_words(self) -> str:
-        """The end of standard error, "" where it cannot be had."""
-        if not self.task.is_over:
-            return ""
-        try:
-            stream = service_output(self._client, self.id, is_error=True, is_following=False, tail=20)
-            return " ".join(b"".join(stream).decode(errors="replace").split())[-_LAST_WORDS:]
-        except (DockerException, OSError):
-            return ""

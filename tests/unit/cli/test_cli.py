@@ -9,8 +9,8 @@ from typer.testing import CliRunner
 
 from runner.cli import COMMANDS, app, commands_of, preparing
 from runner.cli.options import split_stacks
-from runner.doctor.gpu import Finding
 from runner.errors import InputError, unknown
+from runner.findings import Finding
 
 
 @pytest.mark.parametrize("module", sorted({entry.module for entry in COMMANDS.values()}))
@@ -63,7 +63,7 @@ def test_an_empty_variable_is_not_every_stack() -> None:
 def test_the_doctor_s_commands_stand_on_lines_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
     found = [Finding("swap", "good", "none"),
              Finding("engine", "note", "no answer", "start it: `sudo systemctl start docker`")]
-    monkeypatch.setitem(preparing._EXAMINATIONS, "auto", lambda stacks, options: found)
+    monkeypatch.setattr(preparing.host, "examine", lambda stacks, cache: found)
     shown = CliRunner().invoke(app, ["doctor"]).output
 
     assert "engine: start it: `sudo systemctl start docker`\n" in shown and "swap:" not in shown and "mend" not in shown

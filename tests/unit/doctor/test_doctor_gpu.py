@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from runner.doctor import gpu
-from runner.doctor.gpu import Finding
+from runner.findings import Finding
 from runner.machine import nvml
 from runner.stacks.definition import read_all
 from tests.fake_nvml import H100, V100, FakeGpu, FakeNvml

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.doctor import slurm as doctor
+from runner.launchers.slurm import examination as doctor
 from runner.launchers.slurm.commands import Slurm
 from tests.fake_slurm import SINFO, FakeSlurm
 

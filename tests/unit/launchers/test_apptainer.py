@@ -112,7 +112,7 @@ def test_an_exit_code_says_how_a_worker_went(launcher: ApptainerLauncher, fake: 
 
 def test_the_machine_must_have_the_program(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    made = choose.for_stacks("apptainer", print, gpus.NONE, {}, [TORCH])
+    made = choose.for_stacks("apptainer", print, gpus.NONE, [TORCH])
     assert "no apptainer or singularity on PATH: install Apptainer 1.1 or newer (docs/apptainer.md)" == made.missing(
         TORCH)
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,9 +13,10 @@ from typer.testing import CliRunner
 from runner.cli import app
 from runner.cli.options import LauncherName
 from runner.errors import EngineUnreachable, InputError
-from runner.launchers import choose
+from runner.launchers import choose, table
 from runner.launchers.venv import VenvLauncher
 from runner.machine import gpus
+from runner.stacks import engine
 from tests.clock import FakeClock
 from tests.fakes import FakeLauncher, no_engine
 
@@ -31,25 +33,22 @@ stacks = ["torch-2.13-cpu", "tf-2.21"]
 """
 
 
-def example() -> choose.Entry:
-    """The row that CONTRIBUTING shows, of a launcher whose runs are scripted."""
-    section = CONTRIBUTING.read_text().split("## Add a launcher")[1].split("\n## ")[0]
-    (row,) = re.findall(r"```python\n(.*?)```", section, flags=re.DOTALL)
+class LsfLauncher(FakeLauncher):
+    """A launcher whose runs are scripted."""
 
-    class LsfLauncher(FakeLauncher):
-        name = "lsf"
+    name = "lsf"
 
-        def __init__(self) -> None:
-            super().__init__(FakeClock(step=0.001))
-
-    (entry,) = eval(f"({row})", {**vars(choose), "LsfLauncher": LsfLauncher})
-    assert isinstance(entry, choose.Entry)
-    return entry
+    def __init__(self) -> None:
+        super().__init__(FakeClock(step=0.001))
 
 
 def test_the_example_of_contributing_runs_a_session_to_its_summary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
                                                                    ) -> None:
-    monkeypatch.setitem(choose.LAUNCHERS, "lsf", example())
+    section = CONTRIBUTING.read_text().split("## Add a launcher")[1].split("\n## ")[0]
+    (row,) = re.findall(r"```python\n(.*?)```", section, flags=re.DOTALL)
+    for name, entry in eval(f"{{{row}}}", {"Entry": table.Entry}).items():
+        monkeypatch.setitem(table.LAUNCHERS, name, entry)
+    monkeypatch.setitem(sys.modules, "runner.launchers.lsf", sys.modules[__name__])
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     (tmp_path / "tiny.toml").write_text(STUDY)
     words = ["run", str(tmp_path / "tiny.toml"), "--launcher", "lsf", "--results", str(tmp_path / "results")]
@@ -65,30 +64,30 @@ def test_the_example_of_contributing_runs_a_session_to_its_summary(tmp_path: Pat
 
 def test_the_help_of_the_option_names_every_launcher() -> None:
     (option,) = LauncherName.__metadata__
-    assert all(re.search(rf"\b{name}\b", option.help) for name in (choose.AUTO, *choose.LAUNCHERS))
+    assert all(re.search(rf"\b{name}\b", option.help) for name in (table.AUTO, *table.LAUNCHERS))
 
 
 def test_every_launcher_is_found_by_the_name_that_its_records_have() -> None:
-    assert {entry.kind.name: entry for entry in choose.LAUNCHERS.values()} == choose.LAUNCHERS
+    assert {entry.load().name: entry for entry in table.LAUNCHERS.values()} == table.LAUNCHERS
 
 
 def test_without_an_engine_environments_are_measured_and_that_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    def absent(found: gpus.Gpus, options: Any) -> Any:
+    def absent() -> Any:
         raise no_engine()
 
-    monkeypatch.setitem(choose.LAUNCHERS, "docker", choose.LAUNCHERS["docker"]._replace(make=absent))
+    monkeypatch.setattr(engine, "connect", absent)
     said: list[str] = []
 
-    assert isinstance(choose.for_stacks("auto", said.append, gpus.NONE, {}, ()), VenvLauncher)
+    assert isinstance(choose.for_stacks("auto", said.append, gpus.NONE, ()), VenvLauncher)
     assert ["the engine went away. Measuring in virtual environments on this host instead; the results are marked so."
             ] == said
     with pytest.raises(EngineUnreachable):
-        choose.for_stacks("docker", said.append, gpus.NONE, {}, ())
+        choose.for_stacks("docker", said.append, gpus.NONE, ())
 
 
 def test_a_launcher_that_is_not_in_the_table_is_refused() -> None:
     with pytest.raises(InputError, match='--launcher: found "fly", expected one of auto, docker, venv, '):
-        choose.for_stacks("fly", print, gpus.NONE, {}, ())
+        choose.for_stacks("fly", print, gpus.NONE, ())
 
 
 @pytest.mark.parametrize(("recorded", "name"), [
@@ -103,6 +102,6 @@ def test_a_record_is_repeated_with_its_launcher_where_that_is_known(recorded: ob
     (lambda kind: not kind.has_gpus_here, "swarm or slurm")])
 def test_messages_name_the_launchers_that_can_do_something(is_able: Callable[[Any], bool], expected: str,
                                                            monkeypatch: pytest.MonkeyPatch) -> None:
-    some = {name: choose.LAUNCHERS[name] for name in ("docker", "venv", "swarm", "slurm")}
+    some = {name: table.LAUNCHERS[name] for name in ("docker", "venv", "swarm", "slurm")}
     monkeypatch.setattr(choose, "LAUNCHERS", some)
     assert expected == choose.names(is_able)

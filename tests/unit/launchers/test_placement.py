@@ -4,10 +4,12 @@ from pathlib import Path
 from typing import Any
 
 from runner.launchers import docker
+from runner.launchers.protocol import Order
 from runner.launchers.swarm import launcher as swarm_launcher
 from runner.launchers.swarm.manager import Node
 from runner.machine.cpu_sets import shared
-from workloads.spec import cluster, placement
+from tests.fakes import stack
+from workloads.spec import placement, turns
 from workloads.spec.cell import Cell
 
 CELL = Cell(stack="torch", task="lenet5", measure="train", cpus=1)
@@ -30,26 +32,26 @@ def test_no_padding_is_no_variable() -> None:
 
 def settings(nodes: int, padding: int, passed: tuple[tuple[str, str], ...] = ()) -> dict[str, Any]:
     cell = CELL._replace(nodes=nodes, parallel="none" if nodes == 1 else "allreduce")
-    places = cluster.places("pytorch", cell.parallel, nodes)
-    return docker.settings(cell, Path("/d"), "r.0.1", places[0], places, shared(cell, {0, 1}), padding=padding,
-                           passed=passed)
+    order = Order(cell, stack(env=passed), Path("/d"), "r.0.1", padding=padding, listens=True)
+    environment = docker.settings(order, 0, shared(cell, {0, 1}))["environment"]
+    assert "1" == environment.pop(turns.VARIABLE)
+    return dict(environment)
 
 
 def test_a_container_has_the_padding_beside_what_it_is_told_of_others() -> None:
-    assert PADDED == settings(1, 3)["environment"]
-    assert "environment" not in settings(1, 0)
-    assert {"EVENBENCH_NODES", "EVENBENCH_RANK", placement.VARIABLE} == settings(2, 3)["environment"].keys()
+    assert PADDED == settings(1, 3)
+    assert {} == settings(1, 0)
+    assert {"EVENBENCH_NODES", "EVENBENCH_RANK", placement.VARIABLE} == settings(2, 3).keys()
 
 
 def test_what_the_user_passes_on_comes_with_its_names() -> None:
     passed = (("LD_PRELOAD", "/x.so"), ("OMP_WAIT_POLICY", "PASSIVE"))
     expected = {"LD_PRELOAD": "/x.so", "OMP_WAIT_POLICY": "PASSIVE", "EVENBENCH_ENV": "LD_PRELOAD OMP_WAIT_POLICY"}
-    assert {**PADDED, **expected} == settings(1, 3, passed)["environment"]
+    assert {**PADDED, **expected} == settings(1, 3, passed)
     assert expected == placement.variables(0, passed)
 
 
 def test_a_service_of_a_swarm_has_it_too() -> None:
-    places = cluster.places("pytorch", "none", 1)
     node = Node("n", "host", "27", "ready", "active", 2, 2**33)
-    [service] = swarm_launcher.services(CELL, Path("/d"), places, [node], "image", padding=3)
+    [service] = swarm_launcher.services(Order(CELL, stack(), Path("/d"), "r.0.1", padding=3), [node], "image")
     assert PADDED == service.environment

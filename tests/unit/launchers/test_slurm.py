@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import socket
 import tempfile
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -17,7 +16,7 @@ from runner.errors import BenchError, DiskFull, InputError
 from runner.launchers import choose
 from runner.launchers.protocol import Exit
 from runner.launchers.slurm import commands, running
-from runner.launchers.slurm.commands import GONE, Job, Options, Order, Slurm, SlurmUnreachable
+from runner.launchers.slurm.commands import GONE, Job, Options, Slurm, SlurmUnreachable, Submission
 from runner.launchers.slurm.launcher import SlurmLauncher
 from runner.launchers.slurm.running import SlurmRunning
 from runner.launchers.watchdog import Limits, followed, gone
@@ -29,6 +28,7 @@ from tests.clock import FakeClock
 from tests.fake_slurm import FakeSlurm, shown, wrote
 from tests.fakes import MACHINE, good_lines
 from workloads.spec.cell import Cell
+from workloads.spec.cluster import Place
 
 GIB = 2**30
 LINES = b"".join(good_lines())
@@ -43,7 +43,7 @@ def shared_folder_without_delay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         monkeypatch.setattr(running, name, 0.001)
     monkeypatch.setattr(running, "_GONE_SECONDS", 0.0)
     monkeypatch.setattr(environments, "ready", lambda stack, cache, say: Path("/venvs/x/bin/python"))
-NO_PROCESS = f"{socket.gethostname()}:1-1-{leftovers.mine().split('-')[2]}"
+NO_PROCESS = f"1-1-{leftovers.mine().split('-')[2]}"
 
 
 def cell(**values: Any) -> Cell:
@@ -59,6 +59,10 @@ def launcher(cache: Path, slurm: FakeSlurm, *words: str) -> SlurmLauncher:
 def started(cache: Path, slurm: FakeSlurm, of: Cell = cell(), **how: Any) -> SlurmRunning:    # noqa: B008
     made = how.pop("by", None) or launcher(cache, slurm)
     return made.start(of, STACK, cache, "k.0.1", **how)
+
+
+def places(count: int) -> list[Place]:
+    return [Place(f"node{rank}", "worker", (), True) for rank in range(count)]
 
 
 def folder_of(made: SlurmRunning, cache: Path) -> Path:
@@ -89,17 +93,17 @@ def test_the_words_of_the_option_go_to_sbatch(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("word", ["partition=", "partition=a b", "speed=9", "encrypted", "time=1;rm"])
 def test_another_word_is_refused(word: str) -> None:
-    with pytest.raises(InputError, match=r"--slurm: found .*, expected one of partition=, account="):
+    with pytest.raises(InputError, match=r"--launcher slurm: found .*, expected one of partition=, account="):
         commands.options([word])
 
 
-def test_the_option_without_its_launcher_is_refused() -> None:
-    with pytest.raises(InputError, match="--slurm shared: found --launcher venv, expected --launcher slurm"):
-        choose.for_stacks("venv", print, gpus.NONE, {"slurm": ["shared"]}, [])
+def test_options_of_a_launcher_that_has_none_are_refused() -> None:
+    with pytest.raises(InputError, match='--launcher: found "venv:shared", expected venv without options'):
+        choose.for_stacks("venv:shared", print, gpus.NONE, [])
 
 
 def test_the_step_names_its_cpus_and_gpus_and_what_every_node_runs() -> None:
-    order = Order("e", Path("/home/u/r"), Path("/repo"), ["/venv/bin/python"], 2, 8, 3 * GIB + 1, 4)
+    order = Submission("e", Path("/home/u/r"), Path("/repo"), ["/venv/bin/python"], 2, 8, 3 * GIB + 1, 4)
     text = commands.script(order)
     assert text.startswith("#!/bin/sh\n")
     assert ("exec srun --nodes=2 --ntasks=2 --ntasks-per-node=1 --exact --cpus-per-task=8 --mem=3073M --cpu-bind=cores "
@@ -166,11 +170,11 @@ def test_nodes_that_are_down_are_not_asked_for_again(tmp_path: Path) -> None:
 def test_without_slurm_s_commands_it_says_where_to_go(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(InputError, match=r"--launcher slurm: found no sbatch, srun, .*login node"):
-        choose.for_stacks("slurm", print, gpus.NONE, {}, ())
+        choose.for_stacks("slurm", print, gpus.NONE, ())
 
 
 @pytest.mark.parametrize(("words", "message"), [
-    (("partition=fast",), '--slurm: found "partition=fast", expected one of big, lab')])
+    (("partition=fast",), '--launcher slurm: found "partition=fast", expected one of big, lab')])
 def test_an_unknown_partition_is_refused_with_those_that_are(tmp_path: Path, words: tuple[str, ...], message: str
                                                              ) -> None:
     with pytest.raises(InputError, match=message):
@@ -178,7 +182,7 @@ def test_an_unknown_partition_is_refused_with_those_that_are(tmp_path: Path, wor
 
 
 def test_a_cluster_without_a_default_partition_asks_for_one(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no default partition: choose one with --slurm partition=, of big, lab"):
+    with pytest.raises(InputError, match=r"no default partition: choose .* slurm:partition=, of big, lab"):
         launcher(tmp_path, FakeSlurm(FakeSlurm().sinfo.replace("lab*", "lab")))
 
 
@@ -259,7 +263,7 @@ def test_a_job_in_the_queue_says_once_what_it_waits_for(tmp_path: Path) -> None:
     slurm, heard = FakeSlurm(), threading.Event()
     said: list[str] = []
     slurm.jobs["7"] = shown("PENDING", nodes="", reason="Resources")
-    made = SlurmRunning(Slurm(slurm), tmp_path, "7", ("node0",), (), {},
+    made = SlurmRunning(Slurm(slurm), tmp_path, "7", places(1), {},
                         lambda text: (said.append(text), heard.set())[0])
     assert heard.wait(30) and made.is_waiting()
     made.stop()
@@ -267,7 +271,7 @@ def test_a_job_in_the_queue_says_once_what_it_waits_for(tmp_path: Path) -> None:
 
 
 STATES = [
-    ("TIMEOUT", "timeout", "Slurm ended job 7 at its time limit: give a run more with --slurm time="),
+    ("TIMEOUT", "timeout", "Slurm ended job 7 at its time limit: give a run more with --launcher slurm:time="),
     ("NODE_FAIL", "killed", r"Slurm lost a node of job 7 \(NODE_FAIL\): slurm2"),
     ("CANCELLED", "killed", "job 7 was cancelled by somebody else"),
     ("PREEMPTED", "killed", r"Slurm took job 7 from its nodes \(PREEMPTED\)"),
@@ -281,7 +285,7 @@ def test_a_place_that_left_no_word_went_as_the_job_did(tmp_path: Path, state: st
     slurm.jobs["7"] = shown(state, exit="9:0")
     (tmp_path / "job.out").write_text("srun:\n no")
     wrote(tmp_path, "node0", good_lines()[0], exit="")
-    _, ending = followed(SlurmRunning(Slurm(slurm), tmp_path, "7", ("node0",), (), {}), Limits(), FakeClock(step=0.0))
+    _, ending = followed(SlurmRunning(Slurm(slurm), tmp_path, "7", places(1), {}), Limits(), FakeClock(step=0.0))
     assert word == ending.word
     assert re.match(message, ending.message), ending.message
 
@@ -292,7 +296,7 @@ def test_a_worker_that_a_signal_ended_went_as_slurm_says(tmp_path: Path, state: 
     slurm = FakeSlurm()
     slurm.jobs["7"] = shown(state)
     wrote(tmp_path, "node0", good_lines()[0], KILLED)
-    _, ending = followed(SlurmRunning(Slurm(slurm), tmp_path, "7", ("node0",), (), {}), Limits(), FakeClock(step=0.0))
+    _, ending = followed(SlurmRunning(Slurm(slurm), tmp_path, "7", places(1), {}), Limits(), FakeClock(step=0.0))
     assert word == ending.word
 
 
@@ -300,7 +304,7 @@ def test_a_worker_that_its_control_group_killed_ran_out_of_memory(tmp_path: Path
     slurm = FakeSlurm()
     slurm.jobs["7"] = shown("RUNNING")
     wrote(tmp_path, "node0", b"", '{"code": -9, "last_words": "", "is_out_of_memory": true}')
-    made = SlurmRunning(Slurm(slurm), tmp_path, "7", ("node0",), (), {})
+    made = SlurmRunning(Slurm(slurm), tmp_path, "7", places(1), {})
     assert Exit(137, True) == made.exit("node0", 5.0)
     made.stop()
 
@@ -308,7 +312,7 @@ def test_a_worker_that_its_control_group_killed_ran_out_of_memory(tmp_path: Path
 def test_a_job_whose_folder_no_node_sees_was_not_started(tmp_path: Path) -> None:
     slurm = FakeSlurm()
     slurm.jobs["7"] = shown("FAILED", exit="2:0")
-    made = SlurmRunning(Slurm(slurm), tmp_path, "7", ("node0",), (), {})
+    made = SlurmRunning(Slurm(slurm), tmp_path, "7", places(1), {})
     ending = gone(made.exit("node0", 60.0))
     made.stop()
     assert "not_started" == ending.word
@@ -326,7 +330,7 @@ def test_a_controller_that_is_away_for_a_while_ends_no_run(tmp_path: Path) -> No
     slurm = FakeSlurm()
     slurm.jobs["7"] = shown("RUNNING")
     slurm.answers = False
-    made = SlurmRunning(Slurm(slurm), tmp_path, "7", ("node0",), (), {})
+    made = SlurmRunning(Slurm(slurm), tmp_path, "7", places(1), {})
     assert Exit(None) == made.exit("node0", 0.01)
     assert {"node0": "cannot be seen: Slurm's controller does not answer"} == made.trouble()
     made.stop()
@@ -336,7 +340,8 @@ def test_a_controller_that_is_away_for_a_while_ends_no_run(tmp_path: Path) -> No
 def test_a_place_on_a_node_that_slurm_lost_is_named(tmp_path: Path) -> None:
     slurm = FakeSlurm(FakeSlurm().sinfo.replace("slurm2|mixed", "slurm2|allocated*"))
     slurm.jobs["7"] = shown("RUNNING")
-    made = SlurmRunning(Slurm(slurm), tmp_path, "7", ("node0", "node1", "coordinator"), ("node2",), {})
+    others = Place("coordinator", "coordinator", (), True), Place("node2", "server", (), False)
+    made = SlurmRunning(Slurm(slurm), tmp_path, "7", (*places(2), *others), {})
     assert {"node1": "is on slurm2, which Slurm cannot reach (allocated*)"} == made.trouble()
     made.stop()
 
@@ -347,7 +352,7 @@ def test_a_place_whose_node_has_fallen_silent_is_named_before_slurm_notices(tmp_
     for place in ("node0", "node2"):
         wrote(tmp_path, place, b"", '{"code": 1}' if place == "node0" else "")
         (tmp_path / f"{place}.beat").write_text("1.5")
-    made = SlurmRunning(Slurm(slurm), tmp_path, "7", ("node0", "node1", "node2"), (), {})
+    made = SlurmRunning(Slurm(slurm), tmp_path, "7", places(3), {})
     assert {"node2": "is on slurm3, which has fallen silent"} == made.trouble()
     made.stop()
 
@@ -356,7 +361,7 @@ def test_a_silent_node_is_named_also_when_the_job_has_left_the_others(tmp_path: 
     slurm = FakeSlurm()
     slurm.jobs["7"] = shown("RUNNING")
     (tmp_path / "node2.beat").write_text("1.5")
-    made = SlurmRunning(Slurm(slurm), tmp_path, "7", ("node0", "node1", "node2"), (), {})
+    made = SlurmRunning(Slurm(slurm), tmp_path, "7", places(3), {})
     assert {"node2": "is on slurm3, which has fallen silent"} == made.trouble()
     for nodes in ("slurm3", ""):                                # as Slurm shows a job that completes
         slurm.jobs["7"] = shown("COMPLETING", nodes)
@@ -515,6 +520,6 @@ def test_jobs_of_living_runners_and_of_other_hosts_are_left_alone(tmp_path: Path
     slurm = FakeSlurm()
     left = started(tmp_path, slurm, cell(nodes=1, parallel="none"))
     launcher(tmp_path, slurm).prepare([], print)
-    (folder_of(left, tmp_path) / "owner").write_text(f"login2:{os.getpid()}-1")
+    (folder_of(left, tmp_path) / "owner").write_text(f"{os.getpid()}-1-another-place")
     launcher(tmp_path, slurm).prepare([], print)
     assert [] == slurm.of("scancel") and folder_of(left, tmp_path).exists()

@@ -11,11 +11,11 @@ import requests
 from runner import leftovers
 from runner.errors import BenchError, EngineUnreachable, ImageMissing, InputError
 from runner.launchers import choose
-from runner.launchers.protocol import Exit
+from runner.launchers.protocol import Exit, Order
 from runner.launchers.swarm import launcher as swarm_launcher
 from runner.launchers.swarm import manager
 from runner.launchers.swarm.launcher import SwarmLauncher, placed, services
-from runner.launchers.swarm.running import SwarmRunning, owner_here
+from runner.launchers.swarm.running import SwarmRunning
 from runner.launchers.watchdog import Ending, Limits, follow, gone
 from runner.machine import gpus
 from runner.planning.plan import Wishes, plan
@@ -49,8 +49,12 @@ def cell(**values: Any) -> Cell:
 
 
 def specs(of: Cell = cell()) -> list[manager.ServiceSpec]:     # noqa: B008 (a Cell cannot be changed)
-    places = cluster.places("pytorch", of.parallel, of.nodes)
-    return services(of, Path("/cache/digits"), places, placed(places, of, NODES), IMAGE)
+    order = ordered(of)
+    return services(order, placed(order.places, of, NODES), IMAGE)
+
+
+def ordered(of: Cell) -> Order:
+    return Order(of, stack(), Path("/cache/digits"), "k.0.1")
 
 
 def started(client: FakeSwarm, count: int = 3, is_encrypted: bool = False) -> SwarmRunning:
@@ -89,7 +93,7 @@ def test_gpus_are_reserved_as_the_kind_that_the_node_offers() -> None:
 def test_what_a_gpu_compiled_is_kept_in_a_volume_of_its_node_that_everybody_may_write_to() -> None:
     one = cell(nodes=1, parallel="none", device="gpu", gpus=1)
     on = manager.nodes([node_said(1, gpus=1)])
-    spec, = services(one, Path("/cache/digits"), places(1), list(on), IMAGE)
+    spec, = services(ordered(one), list(on), IMAGE)
     made = manager.template(spec, "net", {})["ContainerSpec"]
     assert {"Type": "volume", "Source": "evenbench-kernels-torch-x", "Target": "/var/tmp"} in made["Mounts"]
     assert ["EVENBENCH_KERNELS=/var/tmp"] == made["Env"]
@@ -124,8 +128,8 @@ def test_a_run_s_network_has_no_way_out_and_names_are_addresses(is_encrypted: bo
 
 def test_a_coordinator_shares_the_first_node_and_reserves_nothing() -> None:
     of = cell(parallel="ps-async")
-    places = cluster.places("tensorflow", "ps-async", 3)
-    made = services(of, Path("/d"), places, placed(places, of, NODES), IMAGE)
+    order = Order(of, stack(framework="tensorflow"), Path("/d"), "k.0.1")
+    made = services(order, placed(order.places, of, NODES), IMAGE)
     assert [("host1", True), ("host2", True), ("host3", True), ("host1", False)] == [
         (each.node.name, each.is_reserved) for each in made]
 
@@ -190,7 +194,7 @@ def test_a_running_place_has_no_exit_code() -> None:
 
 
 @pytest.mark.parametrize(("why", "said"), [
-    ("No such image: sha256:11", r"host2 lacks the image sha256:11: .*--swarm engine:host2=URL.*--swarm registry="),
+    ("No such image: sha256:11", r"host2 lacks the image sha256:11: .* swarm:engine:host2=URL.* swarm:registry="),
     ('invalid mount config for type "bind": bind source path does not exist: /cache/digits',
      "host2 lacks the data: /cache/digits must be there"),
     ("no suitable node (insufficient resources on 3 nodes)", r"host2 did not start .*insufficient resources")])
@@ -231,13 +235,12 @@ def test_a_place_on_a_node_that_the_manager_lost_is_in_trouble() -> None:
     running.stop()
 
 
-def test_what_a_dead_runner_of_this_host_left_is_swept_and_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("socket.gethostname", lambda: "here")
+def test_what_a_dead_runner_of_this_host_left_is_swept_and_nothing_else() -> None:
     client, told = FakeSwarm(), []
     client.api.networks = lambda filters: list(client.nets.values())      # type: ignore[attr-defined]
-    alive = owner_here()
-    dead = f"999999999-1-{leftovers.mine().split('-')[2]}"
-    for name, owner in (("dead", f"here:{dead}"), ("ours", alive), ("theirs", f"there:{dead}")):
+    alive = leftovers.mine()
+    place = alive.split("-")[2]
+    for name, owner in (("dead", f"999999999-1-{place}"), ("ours", alive), ("theirs", "999999999-1-elsewhere")):
         client.made[name] = {"ID": name, "Spec": {"Name": name, "Labels": {manager.OWNER: owner}},
                              "lines": queue.Queue()}
         client.nets[name] = {"Id": name, "Labels": {manager.OWNER: owner}}
@@ -284,9 +287,9 @@ def test_another_word_is_refused(word: str) -> None:
         manager.options([word])
 
 
-def test_the_option_without_its_launcher_is_refused() -> None:
-    with pytest.raises(InputError, match="--swarm encrypted: found --launcher venv"):
-        choose.for_stacks("venv", lambda text: None, gpus.NONE, {"swarm": ["encrypted"]}, [])
+def test_options_of_a_launcher_that_has_none_are_refused() -> None:
+    with pytest.raises(InputError, match='--launcher: found "compose:encrypted", expected compose without options'):
+        choose.for_stacks("compose:encrypted", print, gpus.NONE, [])
 
 
 @pytest.mark.parametrize(("code", "kills", "left"), [

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from runner.doctor import swarm
 from runner.errors import BenchError, BuildFailed, InputError
 from runner.launchers.protocol import Exit
+from runner.launchers.swarm import examination
 from runner.launchers.swarm import probe as swarm_probe
 from runner.launchers.swarm.delivery import deliver
 from runner.launchers.swarm.manager import Options
@@ -116,13 +116,13 @@ def test_a_probe_that_dies_is_told_with_its_last_words() -> None:
     ({}, "host2 clock", "note"), ({}, "host1 clock", "good"),
     ({"no_new_privileges": False}, "host2 privileges", "fails")])
 def test_the_doctor_grades_every_node(changed: dict[str, Any], what: str, grade: str) -> None:
-    findings = {finding.what: finding for finding in swarm.judged(reports(**changed))}
+    findings = {finding.what: finding for finding in examination.judged(reports(**changed))}
     assert grade == findings[what].grade, findings[what]
 
 
 def test_a_near_clock_is_good() -> None:
     near = {**said(), "node0": {**HERE, "reached": {"node1": answer(0.0015)}}}
-    findings = swarm.judged(swarm_probe.reports(near, {"node0": "host1", "node1": "host2"}))
+    findings = examination.judged(swarm_probe.reports(near, {"node0": "host1", "node1": "host2"}))
     [clock] = [finding for finding in findings if finding.what == "host2 clock"]
     assert ("good", "+1.500 ms ± 1.000 ms against host1") == (clock.grade, clock.found)
 

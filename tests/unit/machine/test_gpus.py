@@ -12,14 +12,15 @@ from runner.errors import EngineUnreachable
 from runner.launchers import docker as docker_launcher
 from runner.launchers import kernel_cache, process_groups
 from runner.launchers.docker import DockerLauncher
+from runner.launchers.protocol import Order
 from runner.machine import gpus, nvml
+from runner.machine.cpu_sets import shared
 from runner.machine.gpus import Gpus
 from runner.planning.plan import Plan, Wishes, plan
 from runner.stacks.definition import read_all
 from tests.fake_nvml import H100, P100, RTX, SLICED, V100, FakeNvml
 from tests.fakes import MACHINE, study
 from workloads.process import caches
-from workloads.spec import cluster
 from workloads.spec.cell import Cell
 
 STACKS = read_all(Path(__file__).parents[3] / "docker")
@@ -166,9 +167,7 @@ def client(engine: Recording) -> Any:
 def test_the_engine_is_asked_for_the_gpu_as_the_container_toolkit_wants_it() -> None:
     engine = Recording()
     own = gpus.assigned(cell(), STACKS["torch-1.4"], seen(*RTX))
-    place = cluster.places("pytorch", "none", 1)
-    share = docker_launcher.shared(cell(), {0})
-    how = docker_launcher.settings(cell(), Path("/d"), "r.0.1", place[0], place, share)
+    how = docker_launcher.settings(Order(cell(), STACKS["torch-1.4"], Path("/d"), "r.0.1"), 0, shared(cell(), {0}))
     asked = docker_launcher.on_gpus(how, own, None)
     client(engine).api.create_container("image", host_config=client(engine).api.create_host_config(
         device_requests=asked["device_requests"]))

@@ -11,7 +11,7 @@ import pytest
 
 from runner.errors import Stopped
 from runner.launchers.process_groups import Limits, ProcessGroup, ProcessRunning
-from runner.launchers.protocol import Exit
+from runner.launchers.protocol import Exit, Order
 from runner.measuring import matrix_products, session
 from runner.measuring.bench import Bench
 from runner.measuring.session.turn_taking import Patience, Room
@@ -21,8 +21,8 @@ from runner.results import store
 from runner.study.file import parse
 from tests.clock import FakeClock
 from tests.fake_session import STACKS, STUDY, bench, close_stores
-from tests.fakes import MACHINE, READING, FakeLauncher, FakeRunning, no_engine, quiet
-from workloads.spec import cluster, frameworks, turns
+from tests.fakes import MACHINE, READING, FakeLauncher, FakeRunning, no_engine, quiet, stack
+from workloads.spec import frameworks, turns
 from workloads.spec.cell import Cell
 
 LISTENING = ("from workloads.process import emit, waiting; send = emit.take_over(); runner = waiting.opened(send);"
@@ -38,8 +38,10 @@ def closed_stores() -> Iterator[None]:
 
 
 def started(code: str, listens: bool) -> ProcessRunning:
-    return ProcessRunning.of(cluster.places("pytorch", "none", 1), {}, lambda rank, address: ProcessGroup(
-        lambda scratch: [sys.executable, "-c", code], Limits(sorted(os.sched_getaffinity(0))), ROOT, {}, listens))
+    order = Order(Cell(stack="a", task="lenet5", measure="train"), stack(), Path("/d"), "r", listens=listens)
+    return ProcessRunning({}, order, lambda rank, address: ProcessGroup(
+        lambda scratch: [sys.executable, "-c", code], Limits(sorted(os.sched_getaffinity(0))), ROOT, order.variables(),
+        listens))
 
 
 def heard(running: ProcessRunning) -> dict[str, Any]:
@@ -71,7 +73,7 @@ def test_a_process_whose_runner_is_gone_ends() -> None:
     running = started(LISTENING, listens=True)
     try:
         heard(running)
-        running._groups["node0"]._process.stdin.close()  # type: ignore[union-attr]
+        running._workers["node0"]._process.stdin.close()
         assert {} == heard(running)
         assert 1 == running.exit("node0", 20).code
     finally:

@@ -13,8 +13,8 @@ import pytest
 from runner.cli import options
 from runner.datasets import choice
 from runner.errors import InputError
-from runner.launchers import choose, kernel_cache
-from runner.launchers.docker import DockerLauncher, own_stack, with_workloads
+from runner.launchers import choose, kernel_cache, table
+from runner.launchers.docker import DockerLauncher, with_workloads
 from runner.launchers.protocol import Launcher
 from runner.launchers.venv import VenvLauncher
 from runner.machine import gpus, nvml
@@ -23,11 +23,12 @@ from runner.measuring import job, own_stacks
 from runner.planning.plan import Wishes, plan
 from runner.results import earlier_sessions, store
 from runner.stacks import own, sbom
+from runner.stacks.containers import own_stack
 from runner.stacks.definition import CAPABILITIES, GpuCode, Stack
 from runner.stacks.own import Asked, OwnStack
 from tests import own_environment
 from tests.fake_nvml import H100, FakeNvml
-from tests.fakes import MACHINE, FakeLauncher, stack, study
+from tests.fakes import MACHINE, FakeLauncher, row_of, stack, study
 from tests.stack_folder import repository
 from workloads.frameworks import surroundings
 from workloads.process import environment, inventory
@@ -534,7 +535,7 @@ def test_another_image_of_the_same_packages_is_another_stack() -> None:
 
 def test_the_workloads_are_put_into_an_image_of_the_users_alone() -> None:
     usual = {"entrypoint": ["python", "-m", "workloads"], "volumes": {"/d": {"bind": "/data", "mode": "ro"}},
-             "environment": {"EVENBENCH_RANK": "0"}}
+             "environment": {"EVENBENCH_RANK": "0", **own.variables(own_of(image="sha256:1"))}}
     settings = with_workloads(usual, own_of(image="sha256:1"))
 
     assert usual == with_workloads(usual, PINNED["torch-x"])
@@ -544,14 +545,14 @@ def test_the_workloads_are_put_into_an_image_of_the_users_alone() -> None:
 
 
 def launched(asked: str, *stacks: Stack) -> Launcher:
-    return choose.for_stacks(asked, print, gpus.NONE, {}, stacks)
+    return choose.for_stacks(asked, print, gpus.NONE, stacks)
 
 
 @pytest.fixture
 def here_is(monkeypatch: pytest.MonkeyPatch) -> Callable[[Launcher], None]:
     """What makes the table's entry of a launcher's name give that launcher."""
     return lambda launcher: monkeypatch.setitem(
-        choose.LAUNCHERS, launcher.name, choose.Entry(type(launcher), lambda gpus, options: launcher))
+        table.LAUNCHERS, launcher.name, row_of(launcher))
 
 
 def test_each_stack_goes_to_the_launcher_that_can_start_it(tmp_path: Path, here_is: Callable[[Launcher], None]) -> None:

@@ -5,24 +5,21 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from runner.doctor.gpu import Finding
 from runner.errors import BenchError
+from runner.findings import Finding
 from runner.launchers.slurm import commands
 from runner.launchers.slurm.commands import Node, Slurm
-from runner.launchers.slurm.launcher import SlurmLauncher, chosen
 from runner.stacks import environments
 from runner.stacks.definition import PinnedStack
-
-LAUNCHER = SlurmLauncher.name
 
 
 def examine(slurm: Slurm, stacks: Mapping[str, PinnedStack], words: Sequence[str], cache: Path) -> list[Finding]:
     """All findings. Starts a short step on a free node of the partition.
 
-    words: of --slurm. Raises InputError, and SlurmUnreachable where the controller does not answer.
+    words: the launcher's options. Raises InputError, and SlurmUnreachable where the controller does not answer.
     """
     said = commands.options(words)
-    nodes, settings = chosen(slurm.nodes(), said), slurm.settings()
+    nodes, settings = commands.chosen(slurm.nodes(), said), slurm.settings()
     return [Finding("slurm", "good", f"{slurm.version()}, cluster {settings.get('ClusterName', '')}"),
             *_nodes(nodes), *limits(settings), _accounts(settings), _folder(slurm, said, cache),
             _environments(stacks, cache)]
@@ -39,7 +36,7 @@ def _nodes(nodes: Sequence[Node]) -> list[Finding]:
                     f"{len(able)} of {len(nodes)} nodes are usable" + (f"; {states}" if states else ""),
                     "" if len(able) == len(nodes) else "sinfo -R says why"),
             Finding("nodes", "good" if len(kinds) == 1 else "note", told,
-                    "" if len(kinds) == 1 else "choose alike ones with --slurm constraint= or nodelist=")]
+                    "" if len(kinds) == 1 else "choose alike ones with --launcher slurm:constraint= or nodelist=")]
 
 
 def limits(settings: Mapping[str, str]) -> list[Finding]:

@@ -1,43 +1,35 @@
 """What measuring on a Docker Swarm needs of every node: engine, image, memory, reach, MTU, clock."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from runner import formatting
-from runner.doctor.gpu import Finding
 from runner.errors import BenchError
+from runner.findings import Finding
 from runner.launchers.swarm import manager
-from runner.launchers.swarm.delivery import deliver
-from runner.launchers.swarm.launcher import SwarmLauncher
 from runner.launchers.swarm.probe import NodeReport
 from runner.machine import host
 from runner.stacks import images
 from runner.stacks.definition import PinnedStack
 from runner.stacks.engine import DockerClient
 
-LAUNCHER = SwarmLauncher.name
 _FREE_BYTES = 2 * host.GIB           # a small cell's node
 _CLOCK_SECONDS = 0.1                    # by which the times in nodes' records may differ unnoticed
 _MTU = 1424                             # of an encrypted network over links of 1,500 bytes
 
 
-def examine(client: DockerClient, stacks: Mapping[str, PinnedStack], arguments: Sequence[str]) -> list[Finding]:
-    """All findings, node by node. Starts a short service on every node for each stack that has an image here.
-
-    arguments: of --swarm. Raises InputError, and EngineUnreachable where the engine manages no Swarm.
-    """
-    options = manager.options(arguments)
-    launcher = SwarmLauncher(client, options)
-    reports: dict[str, NodeReport] = {}
+def examine(client: DockerClient, stacks: Mapping[str, PinnedStack],
+            tried: Callable[[images.Image], Mapping[str, NodeReport]]) -> list[Finding]:
+    """All findings, node by node. tried: brings an image to every node, starts it there, and returns what each says."""
+    reports: Mapping[str, NodeReport] = {}
     findings = [_state(node) for node in manager.nodes(client.api.nodes())]
     built = {name: image for name, stack in stacks.items() if (image := images.find(client, stack))}
     if not built:
         return [*findings, Finding("images", "fails", "the manager's engine has no stack's image",
-                                f"evenbench images {next(iter(stacks))}")]
+                                   f"evenbench images {next(iter(stacks))}")]
     for name, image in built.items():
         try:
-            delivered = deliver(client, image, options, launcher.nodes, lambda text: None)
-            reports = launcher.probed(delivered, None, launcher.nodes)
-            findings.append(Finding(f"image {name}", "good", f"on {formatting.count(len(launcher.nodes), 'node')}"))
+            reports = tried(image)
+            findings.append(Finding(f"image {name}", "good", f"on {formatting.count(len(reports), 'node')}"))
         except BenchError as error:
             reason, _, mend = str(error).partition(": ")
             findings.append(Finding(f"image {name}", "note", reason, mend))

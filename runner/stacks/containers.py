@@ -1,0 +1,70 @@
+"""Containers of ours: how each is confined, which ones dead runners left, what an image of the user's tells in one."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from runner import leftovers
+from runner.errors import InputError
+from runner.stacks import own
+from runner.stacks.engine import Container, DockerClient, DockerException, gpu_request, image_id
+from runner.stacks.own import Asked, OwnStack
+
+OWNER = "org.evenbench.owner"       # the runner whose container it is, as runner/leftovers.py names it
+_WRITABLE = {"/tmp": "rw,exec,nosuid,nodev,size=1g,mode=1777"}      # exec: torch.compile loads what it compiles
+
+# what every container of ours is created with, whatever it does: nothing to write to, and nobody to become
+CONFINED: dict[str, Any] = {
+    "read_only": True, "tmpfs": _WRITABLE, "cap_drop": ["ALL"], "security_opt": ["no-new-privileges"],
+    "pids_limit": 4096, "init": True}
+_PYTHONS = ("python", "python3")
+_WORKLOADS = "/opt/evenbench"       # where the workloads lie in an image that is not ours
+
+
+def question() -> dict[str, Any]:
+    """How a container that only answers a question is started."""
+    return {"command": [], "network_mode": "none", "remove": True, **CONFINED, "labels": {OWNER: leftovers.mine()}}
+
+
+def left(client: DockerClient) -> list[Container]:
+    """Those of runners that no longer live."""
+    return [each for each in client.containers.list(all=True, filters={"label": OWNER}, ignore_removed=True)
+            if leftovers.is_gone(each.labels[OWNER])]
+
+
+def mounted(root: Path) -> dict[str, Any]:
+    """What lets an image that is not ours run the workloads, to be read alone."""
+    return {"volumes": {str(root / "workloads"): {"bind": f"{_WORKLOADS}/workloads", "mode": "ro"}},
+            "environment": {"PYTHONPATH": _WORKLOADS, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONUNBUFFERED": "1",
+                            "HOME": "/tmp"},
+            "working_dir": "/tmp"}
+
+
+def own_stack(client: DockerClient, asked: Asked, root: Path, gpus: Sequence[str]) -> OwnStack:
+    """The stack of an image of the user's. gpus: the machine's, by uuid. Raises BenchError."""
+    identity = image_id(client, asked.image)
+    if identity is None:
+        raise InputError(f'--stack {asked}: this engine has no image "{asked.image}": `docker images` shows what there '
+                         f"is, `docker pull {asked.image}` may bring it")
+    for python in _PYTHONS:
+        answer = _output_of(client, identity, [python, "-m", own.INVENTORY], root, {})
+        if answer is not None:
+            break
+    else:
+        raise InputError(f"--stack {asked}: found no Python 3.6 or newer in the image that tells what it holds; tried "
+                         f"{' and '.join(_PYTHONS)}")
+    held = own.inventory(asked, answer)
+    code = None
+    if gpus:
+        said = _output_of(client, identity, [python, "-m", own.DEVICES, own.framework_package(asked, held)], root,
+                          {"device_requests": [gpu_request(gpus)]})
+        code = own.gpu_code(asked, said)
+    return own.stack(asked, root, held, python, code, identity)
+
+
+def _output_of(client: DockerClient, image: str, command: list[str], root: Path, more: dict[str, Any]) -> bytes | None:
+    """What a program prints in a container of the user's image, None where it fails."""
+    try:
+        return bytes(client.containers.run(image, **{"entrypoint": command, **question(), **mounted(root), **more}))
+    except (DockerException, OSError):
+        return None
