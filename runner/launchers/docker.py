@@ -372,10 +372,10 @@ class _Container(Worker):
     def close(self) -> None:
         """Stop listening."""
         if self._input is not None:
-            self._input.close()
+            self._input._response.close()    # its own close leaves its descriptor to the collector
         if self._stream is not None:
             try:
                 self._stream.close()
             except OSError:
                 pass                         # the engine has closed it already
-            self._stream._response.close()   # the stream's own close leaves its descriptor to the collector
+            self._stream._response.close()   # likewise

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-ALLOWED_VARIABLES = {"EVENBENCH_NODES", "EVENBENCH_RANK"}          # beyond the image's own
+ALLOWED_VARIABLES = {"EVENBENCH_ENDS", "EVENBENCH_NODES", "EVENBENCH_RANK"}          # beyond the image's own
 
 
 def excess(container: Any) -> list[str]:
