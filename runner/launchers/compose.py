@@ -267,7 +267,7 @@ class _Node(Worker):
     def used(self) -> dict[str, int | None] | None:
         """As protocol.Worker."""
         answer = self._asked()
-        return answer and answer.model_dump()
+        return answer.model_dump() if answer else None
 
     def _asked(self) -> Alive | None:
         """What it answers, None if nothing comes soon, now or before."""
