@@ -172,12 +172,12 @@ def planned(request: Request, say: Say) -> Job:
     return job if request.scale or request.wishes.budget_seconds is not None else _fitting(job, request, say)
 
 
-def _at_scale(request: Request, say: Say) -> Job:
+def _at_scale(request: Request, say: Say, launcher: Launcher | None = None) -> Job:
     def there() -> file.Study:
         return selection.read(request.study, STUDIES, request.scale, on_gpu=True)
 
     return planned_study(selection.read(request.study, STUDIES, request.scale), request, say,
-                         there=None if "device" in request.wishes.settings else there)
+                         there=None if "device" in request.wishes.settings else there, launcher=launcher)
 
 
 def _fitting(job: Job, request: Request, say: Say) -> Job:
@@ -192,7 +192,7 @@ def _fitting(job: Job, request: Request, say: Say) -> Job:
     fitting = {first: (seconds, job)} if job.plan.cells else {}
     for scale in file.scales(selection.parted(request.study)[0], STUDIES)[1:]:
         with suppress(InputError):                 # a scale without a cell of the experiments that were named
-            other = _at_scale(request._replace(scale=scale), say)
+            other = _at_scale(request._replace(scale=scale), say, job.launcher)
             if other.plan.cells:
                 fitting[scale] = (_guessed(other), other)
     short = [scale for scale, (takes, _) in fitting.items() if takes <= HOUR]
@@ -211,7 +211,8 @@ def _guessed(job: Job) -> float:
 
 def planned_study(read: file.Study, request: Request, say: Say, names: Mapping[str, str] = MappingProxyType({}),
                   there: Callable[[], file.Study] | None = None,
-                  lanes: Mapping[str, own_models.Named] = MappingProxyType({})) -> Job:
+                  lanes: Mapping[str, own_models.Named] = MappingProxyType({}),
+                  launcher: Launcher | None = None) -> Job:
     """The job of a study that is at hand, without building anything. Raises InputError.
 
     names: more names of stacks, each with the stack that it is: to the plan another one, to the launcher the same.
@@ -223,7 +224,7 @@ def planned_study(read: file.Study, request: Request, say: Say, names: Mapping[s
     forms = (read, there()) if there and here_gpus.gpus else (read,)
     asked_about = here_gpus if _is_of_gpus(forms[-1], request.wishes) else NONE
     chosen = own_stacks.chosen(request.wishes.stacks, definition.read_all(STACKS), ROOT, asked_about)
-    launcher = _launcher(request, say, here_gpus, chosen.named)
+    launcher = launcher or _launcher(request, say, here_gpus, chosen.named)
     here = launcher.machine(host.observe())
     data, *more = choice.several(request.data, cache_folder())
     baseline = own_stacks.full_name(request.wishes.baseline, chosen.stacks, bool(asked_about.gpus))

@@ -209,6 +209,21 @@ def test_auto_keeps_to_the_launcher_of_the_session_that_the_same_words_began(
     assert found.endswith(outcome)
 
 
+def test_a_plan_that_tries_several_scales_makes_one_launcher(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compose's listens on a port, which it has once."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    made: list[str] = []
+    for_stacks = choose.for_stacks
+
+    def counted(name: str, *rest: Any) -> Any:
+        made.append(name)
+        return for_stacks(name, *rest)
+
+    monkeypatch.setattr(choose, "for_stacks", counted)
+    assert job.planned(job.Request("krisilias", launcher="venv", results=tmp_path), quiet).plan.cells
+    assert ["venv"] == made
+
+
 # ---- what runs beside it
 
 def test_a_cell_on_cpus_has_nobody_who_watches_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
