@@ -23,6 +23,8 @@ Same = Annotated[str, typer.Option("--same", metavar="FILE", help="A Python file
                                    "models their weights.")]
 Lanes = Annotated[list[str] | None, typer.Option("--lane", help="Of a model of your own these columns alone; repeat, "
                                                  "or put commas.")]
+With = Annotated[list[str] | None, typer.Option("--with", metavar="NAME==VERSION", help="A package that a model of "
+                                                "your own needs; repeat, or put commas.")]
 ResultName = Annotated[str, typer.Argument(metavar="RESULT", show_default=False, autocompletion=complete.results,
                                            help="A result's id, its beginning, or its folder; latest: the newest.")]
 StackNames = Annotated[list[str] | None, typer.Option(

@@ -17,6 +17,7 @@ from runner.cli.options import (
     Same,
     Scale,
     StackNames,
+    With,
     options,
     split,
     split_stacks,
@@ -47,11 +48,13 @@ def check_(names: Annotated[list[str] | None, typer.Argument(
            precision: Annotated[str, typer.Option(help="float64 proves; float32 shows rounding.")] = "float64",
            loop: Annotated[str, typer.Option(help="native; tuned: against the first stack's native loop.")] = "native",
            launcher: LauncherName = "auto",
-           results: Results = RESULTS, same: Same = "", lanes: Lanes = None, *, output: Output) -> None:
+           results: Results = RESULTS, same: Same = "", lanes: Lanes = None,
+           packages: With = None, *, output: Output) -> None:
     """Prove that stacks compute the same: weights, batch, every activation, gradient and update, compared."""
     if names and own_models.is_file(names[0]):
         sys.exit(_of_files(job.Request("", None, launcher,
-                                       models=tuple(names), same=same, lanes=tuple(split(lanes)), results=results),
+                                       models=tuple(names), same=same, lanes=tuple(split(lanes)),
+                                       packages=tuple(split(packages)), results=results),
                            output))
     if names and every:
         raise InputError(f"check: found --all and {names[0]}, expected one of them")

@@ -21,6 +21,7 @@ from runner.cli.options import (
     Settings,
     StackNames,
     Stall,
+    With,
     Yes,
     duration,
     split,
@@ -78,15 +79,16 @@ class Own(NamedTuple):
     more: MoreFiles = None
     same: Same = ""
     lanes: Lanes = None
+    packages: With = None
 
     def of(self, request: job.Request) -> job.Request:
         """The request for the files, where its word is one; else as it is. Raises InputError."""
         if own_models.is_file(request.study):
             return request._replace(models=(request.study, *(self.more or ())), same=self.same,
-                                    lanes=tuple(split(self.lanes)))
-        if self.more or self.same or self.lanes:
-            raise InputError(f"{request.study}: found a study with more words, --same or --lane, which are of files of "
-                             "your own, MODEL.py")
+                                    lanes=tuple(split(self.lanes)), packages=tuple(split(self.packages)))
+        if self.more or self.same or self.lanes or self.packages:
+            raise InputError(f"{request.study}: found a study with more words, --same, --lane or --with, which are of "
+                             "files of your own, MODEL.py")
         return request
 
 

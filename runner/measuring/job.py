@@ -69,6 +69,7 @@ class Request(NamedTuple):
     models: tuple[str, ...] = ()     # the user's own files, in place of a study
     same: str = ""                   # the file that gives all of them their weights
     lanes: tuple[str, ...] = ()      # of the files; (): all
+    packages: tuple[str, ...] = ()   # that their environments have besides, each NAME==VERSION
     with_products: bool = True       # the machine's matrix products are measured first, for shares of the machine
 
 
@@ -232,8 +233,8 @@ def planned_study(read: file.Study, request: Request, say: Say, names: Mapping[s
         baseline=baseline, settings={**request.wishes.settings, "data": data.name}, stacks=chosen.names,
         data=tuple(each.name for each in (data, *more)))
     request = request._replace(wishes=wishes)
-    names = {**names, **{name: each.lane.stack for name, each in lanes.items()}}
-    stacks = {**chosen.stacks, **{name: chosen.stacks[of] for name, of in names.items() if of in chosen.stacks}}
+    stacks = {**chosen.stacks, **{name: chosen.stacks[of] for name, of in names.items() if of in chosen.stacks},
+              **own_models.stacks_of(lanes, chosen.stacks, request.packages, say)}
     passed = passed_on(request.env)
     stacks = {name: stack.model_copy(update={"env": passed}) for name, stack in stacks.items()}
     shown = {name: own_models.shown(stack, lanes[name]) if name in lanes else stack.model_copy(update={"name": name})
@@ -241,7 +242,8 @@ def planned_study(read: file.Study, request: Request, say: Say, names: Mapping[s
     made = of_fullest_form(forms, lambda form: plan(
         form, shown, here, wishes, lambda stack: launcher.missing(stacks[stack.name]), here_gpus, launcher.hosts))
     launcher.check([planned.cell for planned in made.cells])
-    facts = {"env": dict(passed)} if passed else {}
+    facts = {**({"env": dict(passed)} if passed else {}),
+             **({"with": list(request.packages)} if request.packages else {})}
     return _within_budget(Job(request, made, stacks, launcher, here, data, here_gpus, facts, tuple(more), forms))
 
 

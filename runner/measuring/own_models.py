@@ -16,7 +16,9 @@ from runner.launchers.watchdog import Ending
 from runner.measuring import equality
 from runner.measuring.equality import Check, Sent, Verdict
 from runner.planning.plan import Plan
-from runner.stacks.definition import Stack
+from runner.processes import Say
+from runner.stacks import extended
+from runner.stacks.definition import Stack, pinned
 from runner.study.file import Experiment, Study
 from workloads.spec import frameworks
 from workloads.spec.cell import Cell
@@ -138,6 +140,15 @@ def of_cells(cells: Sequence[Cell]) -> dict[str, Named]:
     """The lanes of a record's cells by their columns' names; {} where they are of tasks."""
     models = {cell.stack: own_model.loads(cell.source) for cell in cells if cell.source}
     return {name: Named(name, BY_NAME[model.lane], model.file) for name, model in models.items()}
+
+
+def stacks_of(lanes: Mapping[str, Named], stacks: Mapping[str, Stack], packages: Sequence[str],
+              say: Say) -> dict[str, Stack]:
+    """What each lane runs in, with the packages that its files need besides. Raises InputError, BuildFailed."""
+    extended.check(packages)
+    held = {name: extended.made(pinned(stacks[name]), packages, paths.cache_folder(), say)
+            for name in dict.fromkeys(each.lane.stack for each in lanes.values())}
+    return {name: held[each.lane.stack] for name, each in lanes.items()}
 
 
 def shown(stack: Stack, named: Named) -> Stack:

@@ -166,7 +166,8 @@ def again(recorded: Recorded, stacks: Mapping[str, Stack], request: job.Request,
         lanes = own_models.of_cells([parse(cell) for cell in cells if cell.get("source")])
     except (TypeError, ValueError) as error:
         raise InputError(f"{recorded.id}: its plan cannot be repeated: {error}") from error
-    stacks = {**chosen_now.stacks, **{name: chosen_now.stacks[each.lane.stack] for name, each in lanes.items()}}
+    packages = [str(each) for each in list(recorded.session.get("with") or ())]
+    stacks = {**chosen_now.stacks, **own_models.stacks_of(lanes, chosen_now.stacks, packages, say)}
     name = launcher_name(recorded, request.launcher)
     launcher = choose.for_stacks(name, say, gpus, chosen_now.named)
     env = {str(name): str(value) for name, value in dict(recorded.session.get("env") or {}).items()}
@@ -182,5 +183,6 @@ def again(recorded: Recorded, stacks: Mapping[str, Stack], request: job.Request,
     changed = differences(recorded, here, launcher.name, used) + own_stacks.changes(recorded.session, stacks)
     for line in changed or [f"nothing that {recorded.id} recorded differs now"]:
         say(line)
-    facts = {"rerun_of": recorded.id, "differs": changed, **({"env": env} if env else {})}
+    facts = {"rerun_of": recorded.id, "differs": changed, **({"env": env} if env else {}),
+             **({"with": packages} if packages else {})}
     return job.Job(request, plan, stacks, launcher, here, data, gpus, facts, tuple(more))

@@ -34,8 +34,9 @@ class UserFile:
         try:
             exec(compile(text, module.__file__, "exec"), module.__dict__)
         except ImportError as error:
-            raise DataError("%s: %s: the environment of lane %s, %s, does not hold it" % (
-                name, error, self.lane.name, self.lane.stack)) from error
+            missing = (error.name or "PACKAGE").partition(".")[0]
+            raise DataError("%s: %s: it is not in the environment of lane %s, %s: --with %s==VERSION adds it" % (
+                name, error, self.lane.name, self.lane.stack, missing)) from error
         return module
 
     def has(self, function):

@@ -37,8 +37,8 @@ def test_a_batch_has_the_cell_s_size_and_precision_and_another_number_is_another
     assert np.array_equal(opened().batch(1)[0]["x"], opened().batch(1)[0]["x"])
 
 
-def test_a_missing_package_names_the_environment() -> None:
-    with pytest.raises(DataError, match=r"net\.py: No module named 'nowhere': .*torch-2\.13-cpu, does not hold it"):
+def test_a_missing_package_names_the_environment_and_how_to_add_it() -> None:
+    with pytest.raises(DataError, match=r"No module named 'nowhere': .* torch-2\.13-cpu: --with nowhere==VERSION"):
         opened("import nowhere.inside")
 
 

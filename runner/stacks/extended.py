@@ -1,0 +1,52 @@
+"""A pinned stack with a few packages more, for models that need them: locked here with hashes, kept by content.
+
+Its folder lies in the cache, with a stack.toml and a lock of its own, so that every launcher takes it as any other.
+"""
+
+import hashlib
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from runner.errors import InputError
+from runner.processes import Say, locked
+from runner.stacks import definition, locking
+from runner.stacks.definition import PinnedStack
+
+_PACKAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*==[A-Za-z0-9.+!-]+")
+_OF_PYTORCH = ("torchvision", "torchaudio")        # built for one build of torch, whose index has them
+
+
+def check(packages: Sequence[str]) -> None:
+    """Raise InputError for what is no NAME==VERSION."""
+    for each in packages:
+        if not _PACKAGE.fullmatch(each):
+            raise InputError(f'--with: found "{each}", expected NAME==VERSION, such as einops==0.8.1')
+
+
+def made(stack: PinnedStack, packages: Sequence[str], cache: Path, say: Say) -> PinnedStack:
+    """The stack with the packages, locked first where it is not there yet. Raises InputError, BuildFailed."""
+    if not packages:
+        return stack
+    wanted = "\n".join([(stack.folder / "requirements.in").read_text(encoding="utf-8").rstrip(), *sorted(packages), ""])
+    digest = hashlib.sha256((wanted + stack.made_of()).encode()).hexdigest()[:12]
+    folder = cache.absolute() / "with" / f"{stack.name}-with-{digest}"
+    with locked(folder.with_name(folder.name + ".lock")):
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "requirements.in").write_text(wanted, encoding="utf-8")
+        (folder / "stack.toml").write_text(_described(stack, folder.name, packages), encoding="utf-8")
+        extended = definition.read(folder, shared=stack.beside)
+        if not extended.lock.exists():
+            say(f"{stack.name}: locking it with {', '.join(packages)}")
+            text = locking.relock(extended)
+            extended.lock.write_text(text, encoding="utf-8")
+    return extended
+
+
+def _described(stack: PinnedStack, name: str, packages: Sequence[str]) -> str:
+    """Its stack.toml: the stack's under another name, with PyTorch's index for the packages that are built for it."""
+    text = (stack.folder / "stack.toml").read_text(encoding="utf-8")
+    text = text.replace(f'name = "{stack.name}"', f'name = "{name}"', 1)
+    address = dict(stack.index).get("torch")
+    ours = [each.partition("==")[0] for each in packages if each.partition("==")[0] in _OF_PYTORCH] if address else []
+    return text.rstrip() + "".join(f'\n{each} = "{address}"' for each in ours) + "\n"
