@@ -228,7 +228,8 @@ def planned_study(read: file.Study, request: Request, say: Say, names: Mapping[s
     launcher = launcher or _launcher(request, say, here_gpus, chosen.named)
     here = launcher.machine(host.observe())
     data, *more = choice.several(request.data, cache_folder())
-    baseline = own_stacks.full_name(request.wishes.baseline, chosen.stacks, bool(asked_about.gpus))
+    baseline = request.wishes.baseline           # of lanes one, whose names are no short ones of stacks
+    baseline = baseline if baseline in lanes else own_stacks.full_name(baseline, chosen.stacks, bool(asked_about.gpus))
     wishes = request.wishes._replace(
         baseline=baseline, settings={**request.wishes.settings, "data": data.name}, stacks=chosen.names,
         data=tuple(each.name for each in (data, *more)))

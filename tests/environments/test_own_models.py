@@ -55,6 +55,30 @@ def model():
 def batch(rng, size):
     return rng.standard_normal((size, 30)), rng.randint(0, 8, size)
 """
+DROPPING = """
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.attention = nn.MultiheadAttention(8, 2, dropout=0.5, batch_first=True)
+        self.lstm = nn.LSTM(8, 8, 2, dropout=0.5, batch_first=True)
+        self.head = nn.Sequential(nn.Dropout(0.5), nn.Linear(8, 4))
+
+    def forward(self, x):
+        x = self.attention(x, x, x, need_weights=False)[0]
+        x = F.scaled_dot_product_attention(x, x, x, dropout_p=0.5 if self.training else 0.0)
+        return self.head(F.dropout(self.lstm(x)[0], 0.5, self.training)[:, -1])
+
+def model():
+    torch.manual_seed(torch.seed())         # lanes draw other numbers
+    return Net()
+
+def batch(rng, size):
+    return rng.standard_normal((size, 5, 8)), rng.randint(0, 4, size)
+"""
 SAME = """
 def arrays(rng):
     return {"w": rng.standard_normal((30, 8)), "b": rng.standard_normal(8)}
@@ -92,6 +116,14 @@ def test_equal_files_of_two_frameworks_agree_to_float64_s_rounding(tmp_path: Pat
     assert 0 == code, errors
     assert "float64" == verdict["precision"]
     assert all(value < 1e-13 for value in verdict["worst"].values())  # type: ignore[attr-defined]
+
+
+def test_dropout_of_every_kind_is_off_while_lanes_are_compared(tmp_path: Path) -> None:
+    code, (verdict,), errors = check(tmp_path, "--lane", "first-pytorch,second-pytorch", first=DROPPING,
+                                     second=DROPPING)
+
+    assert 0 == code, errors
+    assert verdict["worst"]["gradient"] < 1e-12  # type: ignore[index]
 
 
 @pytest.mark.parametrize("kind", ["keras", "torch"])

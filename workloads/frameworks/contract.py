@@ -1,9 +1,10 @@
 """What an adapter has: the modules, functions and classes that the rest of workloads/ asks it for, in which order.
 
 An adapter is a folder beside this file: one for each of spec.frameworks, and library, a bare library with one LSTM.
-Those of runtimes that only infer are made of onnx_graphs/. numpy is the reference, which no worker runs. Every adapter
-has every function here; what its framework lacks raises Unsupported with the reason, so nobody asks with hasattr. Where
-one answer serves most of them, it stands in Workload, from which theirs inherit.
+Those of runtimes that only infer are made of onnx_graphs/. numpy is the reference, which no worker runs; own/ runs a
+user's own model by the others' steps, and has what its measures ask for alone. Every adapter has every function here;
+what its framework lacks raises Unsupported with the reason, so nobody asks with hasattr. Where one answer serves most
+of them, it stands in Workload, from which theirs inherit.
 
 A run asks an adapter in this order:
 

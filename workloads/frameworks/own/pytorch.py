@@ -12,7 +12,7 @@ from workloads.process.errors import DataError
 from workloads.spec.measures import FORWARD
 
 _RUNNING = ("running_mean", "running_var")
-_DROPOUTS = (nn.Dropout, nn.Dropout1d, nn.Dropout2d, nn.Dropout3d, nn.AlphaDropout, nn.FeatureAlphaDropout)
+_DROPOUTS = ("dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout")
 
 
 class Workload(Steps):
@@ -110,9 +110,7 @@ class Workload(Steps):
         if targets is None:                      # it only infers
             return {"inferred": one}
         self._net.train()
-        for module in self._net.modules():
-            if isinstance(module, _DROPOUTS):
-                module.eval()
+        _switch_dropout_off(self._net)
         kept = {}
         hooks = [] if settings.is_compiled(self.cell) else [
             module.register_forward_hook(_keeping(kept, name)) for name, module in self._net.named_modules()
@@ -131,6 +129,22 @@ class Workload(Steps):
         return {"inferred": one, "activation": kept, "logits": _arrays(outputs), "loss": {"loss": float(loss.detach())},
                 "gradient": self._file.shared(gradients), "statistic": running,
                 "weight": self._file.shared({name: values for name, values in new.items() if name not in running})}
+
+
+def _switch_dropout_off(net):
+    """Let nothing be dropped in this process any more: by modules, functions, attention or recurrent layers."""
+    functional = nn.functional
+    for name in _DROPOUTS:
+        setattr(functional, name, lambda input, *words, **named: input)
+    attend = functional.scaled_dot_product_attention
+
+    def attend_to_all(query, key, value, attn_mask=None, dropout_p=0.0, **named):
+        return attend(query, key, value, attn_mask, **named)
+
+    functional.scaled_dot_product_attention = attend_to_all
+    for module in net.modules():
+        if isinstance(module, nn.RNNBase):
+            module.dropout = 0.0
 
 
 def _keeping(kept, name):
