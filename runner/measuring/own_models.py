@@ -97,9 +97,10 @@ def study(names: Sequence[str], same: str = "", lanes: Sequence[str] = ()) -> tu
     shared = {"task": "+".join(texts), "batch": _BATCH, "input": "synthetic", "warm": "steady", "warmup": 10,
               "seconds": 1.0, "steps": 50}
     experiments = tuple(Experiment(
-        measure, f"{words} {title}", tuple(each.name for each in chosen), {**shared, "measure": measure}, ({},), {},
-        {}, variants={each.name: ({"loop": each.lane.loop, "source": models[each.name]},) for each in chosen})
-        for measure, words in (("train", "Training"), ("infer", "Inference of")))
+        measure, f"{words} {title}", tuple(each.name for each in able), {**shared, "measure": measure}, ({},), {},
+        {}, variants={each.name: ({"loop": each.lane.loop, "source": models[each.name]},) for each in able})
+        for measure, words in (("train", "Training"), ("infer", "Inference of"))
+        if (able := [each for each in chosen if measure == "infer" or not frameworks.only_infers(each.lane.framework)]))
     identifier = "".join(each if each.isalnum() or each in "._-" else "-" for each in "+".join(texts))[:64]
     return (Study(identifier, title, 5, chosen[0].name, "own", experiments), {each.name: each for each in chosen})
 

@@ -52,9 +52,9 @@ _SPREAD = 0.1
 def of_own_model(arrays, seed):
     """Weights of a user's own model by name: seeded, from names and shapes alone, in the arrays' types.
 
-    A matrix or kernel is normal with variance max(shape) / size, about one over its inputs. A vector is normal around
-    0, or around 1 where its name is that of a normalisation's scale or variance, with deviation 0.1: none is constant,
-    so that a missing one shows.
+    A matrix or kernel is normal with variance 2 / (inputs + outputs) (Glorot and Bengio 2010, eq. 12). A vector is
+    normal around 0, or around 1 where its name is that of a normalisation's scale or variance, with deviation 0.1: none
+    is constant, so that a missing one shows.
     """
     return {name: _of_own(name, array.shape, seed).astype(array.dtype) for name, array in arrays.items()}
 
@@ -62,6 +62,8 @@ def of_own_model(arrays, seed):
 def _of_own(name, shape, seed):
     draws = _random(name, seed).standard_normal(shape)
     if len(shape) > 1:
-        return draws * np.sqrt(float(max(shape)) / max(1, np.prod(shape)))
+        first, last = shape[0] * shape[1], shape[-2] * shape[-1]         # channels: PyTorch's kernels', or the others'
+        window = np.prod(shape) / float(max(1, first, last))
+        return draws * np.sqrt(2.0 / max(1, window * sum(shape[:2] if first >= last else shape[-2:])))
     last = name.replace("/", ".").rsplit(".", 1)[-1]
     return draws * _SPREAD + (1.0 if last in _AROUND_ONE else 0.0)

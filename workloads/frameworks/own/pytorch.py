@@ -138,8 +138,8 @@ def _switch_dropout_off(net):
         setattr(functional, name, lambda input, *words, **named: input)
     attend = functional.scaled_dot_product_attention
 
-    def attend_to_all(query, key, value, attn_mask=None, dropout_p=0.0, **named):
-        return attend(query, key, value, attn_mask, **named)
+    def attend_to_all(query, key, value, attn_mask=None, dropout_p=0.0, *words, **named):
+        return attend(query, key, value, attn_mask, 0.0, *words, **named)
 
     functional.scaled_dot_product_attention = attend_to_all
     for module in net.modules():

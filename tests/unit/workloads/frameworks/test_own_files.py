@@ -48,11 +48,16 @@ def test_a_missing_function_is_named() -> None:
 
 
 def test_drawn_weights_come_from_name_shape_and_seed_alone_and_none_is_constant() -> None:
-    own = {"fc.weight": np.zeros((64, 256)), "norm.weight": np.ones(5000), "norm.running_var": np.ones(3),
+    own = {"fc.weight": np.zeros((64, 256)), "torch.conv": np.zeros((64, 32, 3, 3)),
+           "keras.conv": np.zeros((3, 3, 32, 64)),
+           "head": np.zeros((2000, 1)), "norm.weight": np.ones(5000), "norm.running_var": np.ones(3),
            "fc.bias": np.zeros(5000, "float32")}
     drawn = weights.of_own_model(own, 7)
 
-    assert drawn["fc.weight"].std() == pytest.approx(1 / 8, rel=0.05)       # 256 / (64 * 256), its root
+    assert drawn["fc.weight"].std() == pytest.approx((2 / (64 + 256)) ** 0.5, rel=0.05)
+    assert drawn["torch.conv"].std() == pytest.approx((2 / (9 * 96)) ** 0.5, rel=0.05)      # of windows of 3 times 3
+    assert drawn["keras.conv"].std() == pytest.approx((2 / (9 * 96)) ** 0.5, rel=0.05)
+    assert drawn["head"].std() == pytest.approx((2 / 2001) ** 0.5, rel=0.1)
     assert drawn["norm.weight"].mean() == pytest.approx(1.0, abs=0.01)
     assert drawn["fc.bias"].mean() == pytest.approx(0.0, abs=0.01) and "float32" == drawn["fc.bias"].dtype
     assert drawn["fc.bias"].std() == pytest.approx(0.1, rel=0.05)
