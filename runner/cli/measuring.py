@@ -195,7 +195,7 @@ def _signals() -> Iterator[Callable[[], bool]]:
 
 
 def _check(job: jobs.Job) -> equality.Check:
-    return equality.Check(job.launcher, paths.cache_folder(), equality.resources(job.launcher), screen.say)
+    return equality.Check(job.launcher, job.data.folder, equality.resources(job.launcher), screen.say)
 
 
 def _prove(job: jobs.Job) -> None:
@@ -316,9 +316,11 @@ def _keep(folder: Path, name: str, record: Mapping[str, Any]) -> None:
 
 @app.command("gate")
 @options
-def gate_(name: Annotated[str, typer.Argument(metavar="[STUDY]", help="The study that both sides run.",
+def gate_(name: Annotated[str, typer.Argument(metavar="[STUDY]", help="The study that both sides run, or "
+                                                   "MODEL.py, whose columns they are.",
                                               show_default=True, autocompletion=complete.studies)] = "upgrade",
-          base: Annotated[str, typer.Option(help="A stack, an environment's PATH, or image:NAME.",
+          base: Annotated[str, typer.Option(help="A stack, an environment's PATH, image:NAME, or a column "
+                                          "of MODEL.py.",
                                             show_default=False)] = ...,  # type: ignore[assignment]
           head: Annotated[str, typer.Option(help="The same, of what may have become slower.",
                                             show_default=False)] = ...,  # type: ignore[assignment]
@@ -326,17 +328,21 @@ def gate_(name: Annotated[str, typer.Argument(metavar="[STUDY]", help="The study
           rounds: Annotated[int, typer.Option(min=5, max=1000, help="Rounds of both sides.")] = regression.ROUNDS,
           junit: Annotated[str | None, typer.Option(metavar="FILE", callback=checked, help="Write JUnit's XML; - as "
                                                     "below.")] = None,
-          scale: Scale = None, *, settled: Settled, going: Going, output: Output) -> None:
+          scale: Scale = None, *, own: Own, settled: Settled, going: Going, output: Output) -> None:
     """Is the head slower than the base? Exit code 1 where it is, by more than allowed, 0 where not, 3 if unclear."""
     allowed = share("--allow", allow)
     known = definition.read_all(paths.STACKS)
-    sides = [side(role, own_stacks.full_name(word, known), known) for role, word in (("base", base), ("head", head))]
+    is_of_files = own_models.is_file(name)                  # whose columns are the sides
+    sides = [base, head] if is_of_files else [side(role, own_stacks.full_name(word, known), known)
+                                              for role, word in (("base", base), ("head", head))]
     names = tuple(word.partition("=")[0] for word in sides)
     if names[0] == names[1]:
         raise InputError(f'gate: found "{base}" on both sides, expected two stacks; `evenbench aa` holds one against '
                          "itself")
-    request = going.of(settled.request(name, Wishes(tuple(sides), rounds, baseline=names[0]), scale))
-    request = request._replace(with_products=False)
+    wishes = Wishes(() if is_of_files else tuple(sides), rounds, baseline=names[0])
+    request = own.of(going.of(settled.request(name, wishes, scale)))._replace(with_products=False)
+    if is_of_files:
+        request = request._replace(lanes=names)
     folders: list[Path] = []
     _ran(_named(request), folders.append)
     outcome = regression.judge(measured_in(folders[-1]), names[0], names[1], allowed)

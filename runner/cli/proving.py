@@ -49,11 +49,13 @@ def check_(names: Annotated[list[str] | None, typer.Argument(
            loop: Annotated[str, typer.Option(help="native; tuned: against the first stack's native loop.")] = "native",
            launcher: LauncherName = "auto",
            results: Results = RESULTS, same: Same = "", lanes: Lanes = None,
-           packages: With = None, *, output: Output) -> None:
+           packages: With = None,
+           data: Annotated[str | None, typer.Option(help="own=FOLDER that MODEL.py reads.")] = None, *,
+           output: Output) -> None:
     """Prove that stacks compute the same: weights, batch, every activation, gradient and update, compared."""
     if names and own_models.is_file(names[0]):
         sys.exit(_of_files(job.Request("", None, launcher,
-                                       models=tuple(names), same=same, lanes=tuple(split(lanes)),
+                                       data=data, models=tuple(names), same=same, lanes=tuple(split(lanes)),
                                        packages=tuple(split(packages)), results=results),
                            output))
     if names and every:
@@ -91,7 +93,7 @@ def _of_files(request: job.Request, output: Output) -> int:
     """Check models of the user's own; the exit code."""
     made = job.prepared(job.planned(request, screen.say), screen.say)
     with job.measuring_alone(paths.cache_folder() if made.launcher.measures_here else request.results, screen.say):
-        check = equality.Check(made.launcher, paths.cache_folder(), equality.resources(made.launcher), screen.say)
+        check = equality.Check(made.launcher, made.data.folder, equality.resources(made.launcher), screen.say)
         _, verdicts = own_models.checked(made.plan, made.stacks, check, request.results)
     return _judged(verdicts, output)
 

@@ -14,13 +14,14 @@ from runner.errors import InputError
 from runner.processes import locked
 from workloads.spec.data import prepared
 from workloads.spec.data.datasets import DATA_SETS, SIDE, size_problem
+from workloads.spec.models import own_model
 
 STAND_IN = "digits32"
 DIGITS = Path(__file__).with_name("digits.csv.gz")
 _TEST_DIGITS = 297             # of the 1,797, drawn at random (docs/curves.md says why); the other 1,500 are repeated
 
 
-NAMES = (*DATA_SETS, *prepared.SEQUENCE_SETS)
+NAMES = (*DATA_SETS, *prepared.SEQUENCE_SETS, own_model.DATA)
 _NEXT = re.compile(rf",(?=(?:{'|'.join(NAMES)})(?:=|,|$))")      # a folder's name may have a comma, too
 
 
@@ -39,10 +40,9 @@ def chosen(argument: str | None, cache: Path) -> Data:
     if argument is None or argument == STAND_IN:
         return Data(STAND_IN, digits32_folder(cache))
     name, separator, folder = argument.partition("=")
-    names = (*DATA_SETS, *prepared.SEQUENCE_SETS)
-    if name not in names or (separator and not folder):
+    if name not in NAMES or not (folder if separator else name != own_model.DATA):
         raise InputError(f'--data: found "{argument}", expected NAME=FOLDER, or NAME of what the cache holds, '
-                         f'with NAME one of {", ".join(names)}')
+                         f'with NAME one of {", ".join(NAMES)}')
     path = paths.named(folder).absolute() if separator else cached(cache, name)
     if not separator and not path.is_dir():
         raise InputError(f"--data {name}: not in the cache ({path}): run `evenbench data get {name}`, "
@@ -73,6 +73,8 @@ def verify(name: str, folder: Path) -> None:
     """Raise InputError unless the folder holds every file of the data set in its full size."""
     if not folder.is_dir():
         raise InputError(f"--data: {folder}: no such folder")
+    if name == own_model.DATA:                     # what a model of the user's own reads there is its file's to say
+        return
     known = DATA_SETS.get(name)
     side = SIDE
     if known is None or known.is_prepared:

@@ -45,6 +45,7 @@ from runner.stacks import definition, package_sources
 from runner.stacks.own import OwnStack
 from runner.study import file, selection
 from workloads.spec import cell as cells
+from workloads.spec.models import own_model
 
 Say = Callable[[str], None]
 HOUR = 3600.0                    # a plan that takes longer is asked about, and another scale is chosen where none is
@@ -164,9 +165,16 @@ def planned(request: Request, say: Say) -> Job:
         own_models.check_settings(request.wishes.settings)
         if request.wishes.stacks:
             raise InputError("--stack: found it with a model of your own, whose columns --lane chooses")
-        study, lanes = own_models.study(request.models, request.same, request.lanes)
-        wishes = request.wishes._replace(settings={"device": "cpu", **request.wishes.settings})
+        settings = {"device": "cpu", **request.wishes.settings}
+        loops = settings.pop("loop", ())
+        study, lanes = own_models.study(request.models, request.same, request.lanes,
+                                        loops if isinstance(loops, tuple) else (loops,))
+        wishes = request.wishes._replace(settings=settings)
         return planned_study(study, request._replace(wishes=wishes), say, lanes=lanes)
+
+    if own_model.DATA in choice.names(request.data):
+        raise InputError(f"--data {request.data}: found it with a study, expected a data set: it is of models of your "
+                         "own, MODEL.py")
 
     say = cache(say)                    # what each scale's plan would tell of the launcher and the data
     job = _at_scale(request, say)

@@ -23,11 +23,11 @@ from runner.study.file import Experiment, Study
 from workloads.spec import frameworks
 from workloads.spec.cell import Cell
 from workloads.spec.models import own_model
-from workloads.spec.models.own_model import BY_NAME, LANES, Lane, Model
+from workloads.spec.models.own_model import BY_NAME, LANES, WISHED, Lane, Model
 
 # fields of --set that mean something for a file that brings its model and its batch
 SETTINGS = ("batch", "steps", "warmup", "warm", "seconds", "cpus", "memory_bytes", "seed", "learning_rate", "optimizer",
-            "weight_decay", "measure")
+            "weight_decay", "measure", "loop")
 PRECISIONS = ("float64", "float32")          # the wider first
 _BATCH = 32
 _KINDS = {"torch": "model() of a torch.nn.Module", "jax": "init(key) and apply(parameters, inputs)",
@@ -69,25 +69,45 @@ def read(name: str) -> Read:
         raise InputError(f"{path}: {getattr(error, 'strerror', None) or error}") from error
     except (SyntaxError, ValueError) as error:
         raise InputError(f"{path}: line {getattr(error, 'lineno', '?')}: {error}") from error
-    functions = {each.name for each in tree.body if isinstance(each, ast.FunctionDef)}
+    functions = _bound(tree)
     imported = {alias.name.partition(".")[0] for each in ast.walk(tree) if isinstance(each, ast.Import)
                 for alias in each.names} | {(each.module or "").partition(".")[0] for each in ast.walk(tree)
                                             if isinstance(each, ast.ImportFrom)}
-    kind = "jax" if {"init", "apply"} <= functions else next(
-        (each for each in ("keras", "torch") if each in imported and "model" in functions), "")
+    kind = "jax" if {"init", "apply"} <= functions else "" if "model" not in functions else \
+        "keras" if "keras" in imported else "torch"
+    if kind == "torch" and "tensorflow" in imported:
+        raise InputError(f"{path}: found tensorflow imported, expected `import keras`: all backends have Keras 3")
     if not kind or "batch" not in functions:
-        raise InputError(f"{path}: found functions {', '.join(sorted(functions)) or 'none'}, expected batch(rng, size) "
-                         f"and {', or '.join(_KINDS.values())}: `evenbench init torch` writes one to begin with")
+        raise InputError(f"{path}: found {', '.join(sorted(functions)) or 'nothing'} at its top, expected "
+                         f"batch(rng, size) and {', or '.join(_KINDS.values())}: `evenbench init torch` writes one to "
+                         "begin with")
     return Read(path, text, kind)
 
 
-def study(names: Sequence[str], same: str = "", lanes: Sequence[str] = ()) -> tuple[Study, dict[str, Named]]:
-    """The study of the files, training and inference, with its lanes by their columns' names. Raises InputError."""
+def _bound(tree: ast.Module) -> set[str]:
+    """The names that a file binds at its top: functions, classes, imported and assigned ones."""
+    names: set[str] = set()
+    for each in tree.body:
+        if isinstance(each, ast.FunctionDef | ast.ClassDef):
+            names.add(each.name)
+        elif isinstance(each, ast.ImportFrom):
+            names.update(alias.asname or alias.name for alias in each.names)
+        elif isinstance(each, ast.Assign):
+            names.update(target.id for target in each.targets if isinstance(target, ast.Name))
+    return names
+
+
+def study(names: Sequence[str], same: str = "", lanes: Sequence[str] = (), loops: Sequence[str] = ()
+          ) -> tuple[Study, dict[str, Named]]:
+    """The study of the files, training and inference, with its lanes by their columns' names. Raises InputError.
+
+    lanes, loops: the columns that are measured; without either all but those of the loop step.
+    """
     files = [read(name) for name in names]
     if len({each.path.name for each in files}) < len(files):
         raise InputError(f"{', '.join(names)}: found a name twice, expected files of different names")
     weights = _same(same)
-    chosen = _chosen(files, lanes)
+    chosen = _chosen(files, lanes, loops)
     texts = {each.path.name: each.text for each in files}
     try:
         models = {each.name: own_model.dumps(Model(each.file, each.lane.name, texts, weights)) for each in chosen}
@@ -111,23 +131,29 @@ def _same(name: str) -> str:
     path = paths.named(name)
     try:
         text = path.read_text(encoding="utf-8-sig")
-        functions = {each.name for each in ast.parse(text).body if isinstance(each, ast.FunctionDef)}
+        names = _bound(ast.parse(text))
     except (OSError, ValueError, SyntaxError) as error:
         raise InputError(f"--same {path}: {error}") from error
-    if "arrays" not in functions:
+    if "arrays" not in names:
         raise InputError(f"--same {path}: found no arrays(rng), expected it to give the weights as {{name: array}}")
     return text
 
 
-def _chosen(files: Sequence[Read], lanes: Sequence[str]) -> list[Named]:
+def _chosen(files: Sequence[Read], lanes: Sequence[str], loops: Sequence[str]) -> list[Named]:
     """The lanes of all files, or those that were asked for. Raises InputError."""
     of_kinds = [each.kind for each in files]
     every = [Named(lane.name if of_kinds.count(lane.kind) == 1 else f"{each.path.stem}-{lane.name}", lane,
                    each.path.name) for each in files for lane in LANES if lane.kind == each.kind]
-    for name in lanes:
-        if name not in {each.name for each in every}:
-            raise unknown("--lane", name, [each.name for each in every])
-    return [each for each in every if not lanes or each.name in lanes]
+    for what, asked, known in (("--lane", lanes, [each.name for each in every]),
+                               ("--set loop", loops, sorted({each.lane.loop for each in every}))):
+        for name in asked:
+            if name not in known:
+                raise unknown(what, name, known)
+    chosen = [each for each in every if (each.lane.loop in loops if loops else lanes or each.lane.loop != WISHED)
+              and (not lanes or each.name in lanes)]
+    if not chosen:
+        raise InputError(f"--lane {','.join(lanes)} with --set loop={','.join(loops)}: found no such lane")
+    return chosen
 
 
 def check_settings(settings: Mapping[str, Any]) -> None:
@@ -191,6 +217,7 @@ def checked(plan: Plan, stacks: Mapping[str, Stack], check: Check, results: Path
     there = [name for name in named if name not in reasons]
     if not there:
         raise BenchError(f"no lane can run: {next(iter(reasons.values()))}")
+    check.say("check: each with the same weights and batch; dropout is off in it")
     first, verdicts = there[0], []
     for name in there[1:]:
         precision = max(widest[first], widest[name], key=PRECISIONS.index)
@@ -200,7 +227,9 @@ def checked(plan: Plan, stacks: Mapping[str, Stack], check: Check, results: Path
         verdicts.append(verdict._replace(loop="", proves=True, is_own=True))
         check.say(told(verdicts[-1]))
     equality.keep(verdicts, {name: check.launcher.fingerprint(stacks[name]) for name in there}, results)
-    return plan.without(reasons), verdicts
+    only_infer = {name: f"{named[name].file}: batch() gives no targets, so it only infers" for name in there
+                  if isinstance(told_of := sent(name, widest[name]), Sent) and not told_of.arrays["loss"]}
+    return plan.without(reasons).without(only_infer, "train"), verdicts
 
 
 def _widest(lane: Lane, sent: Callable[[str], Sent | Ending]) -> str:

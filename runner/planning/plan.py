@@ -93,11 +93,15 @@ class Plan(NamedTuple):
             drawn.shuffle(block)
         return [planned for block in shuffled for planned in block]
 
-    def without(self, reasons: Mapping[str, str]) -> "Plan":
-        """The plan without some stacks, their cells skipped with these reasons. The baseline is one that is left."""
-        left = tuple(planned for planned in self.cells if planned.cell.stack not in reasons)
-        gone = tuple(Skipped(planned.experiment, planned.cell, reasons[planned.cell.stack])
-                     for planned in self.cells if planned.cell.stack in reasons)
+    def without(self, reasons: Mapping[str, str], measure: str = "") -> "Plan":
+        """The plan without some stacks, or a measure of them, their cells skipped with these reasons.
+
+        The baseline is one that is left.
+        """
+        out = [planned for planned in self.cells
+               if planned.cell.stack in reasons and measure in ("", planned.cell.measure)]
+        left = tuple(planned for planned in self.cells if planned not in out)
+        gone = tuple(Skipped(planned.experiment, planned.cell, reasons[planned.cell.stack]) for planned in out)
         names = [planned.cell.stack for planned in left]
         baseline = self.baseline if self.baseline in names or not names else names[0]
         return self._replace(cells=left, skipped=(*self.skipped, *gone), baseline=baseline)

@@ -55,6 +55,78 @@ def model():
 def batch(rng, size):
     return rng.standard_normal((size, 30)), rng.randint(0, 8, size)
 """
+KERAS = """
+import keras
+from keras import layers
+
+def model():
+    inputs = keras.Input((8, 8, 3))
+    x = layers.Conv2D(4, 3, padding="same", name="conv")(inputs)
+    x = layers.BatchNormalization(epsilon=1e-3, momentum=0.9, name="norm")(x)
+    x = layers.Flatten()(layers.ReLU(name="act")(x))
+    return keras.Model(inputs, layers.Dense(16, name="head")(x))
+
+def batch(rng, size):
+    return rng.standard_normal((size, 8, 8, 3)), rng.randint(0, 16, size)
+
+def optimizer():
+    return keras.optimizers.SGD(0.01)
+"""
+PLANTED_IN_KERAS = {
+    "epsilon": ("epsilon=1e-3", "epsilon=1e-5", "activation norm"),
+    "padding": ('padding="same"', 'padding="valid"', "activation conv"),
+    "activation": ("layers.ReLU(name", "layers.Activation('gelu', name", "activation act"),
+    "momentum": ("momentum=0.9", "momentum=0.99", "statistic norm/moving_mean"),
+    "bias": ("layers.Dense(16,", "layers.Dense(16, use_bias=False,", "gradient head/bias is in"),
+}
+SAME_CNN = """
+import numpy as np
+
+def arrays(rng):
+    return {"kernel": rng.standard_normal((3, 3, 3, 4)) / 5, "bias": rng.standard_normal(4),
+            "scale": 1 + rng.standard_normal(4) / 10, "shift": rng.standard_normal(4), "mean": rng.standard_normal(4),
+            "var": rng.uniform(0.5, 1.5, 4), "head": rng.standard_normal((8, 8, 4, 16)) / 16, "last": np.arange(16.0)}
+
+def first(a):
+    return {"0.weight": a["kernel"].transpose(3, 2, 0, 1), "0.bias": a["bias"], "1.weight": a["scale"],
+            "1.bias": a["shift"], "1.running_mean": a["mean"], "1.running_var": a["var"],
+            "4.weight": a["head"].transpose(3, 2, 0, 1).reshape(16, -1), "4.bias": a["last"]}
+
+def second(a):
+    return {"conv/kernel": a["kernel"], "conv/bias": a["bias"], "norm/gamma": a["scale"], "norm/beta": a["shift"],
+            "norm/moving_mean": a["mean"], "norm/moving_variance": a["var"], "head/kernel": a["head"].reshape(-1, 16),
+            "head/bias": a["last"]}
+"""
+CNN = """
+import torch
+from torch import nn
+
+def model():
+    return nn.Sequential(nn.Conv2d(3, 4, 3, padding=1), nn.BatchNorm2d(4, eps=1e-3, momentum=0.1), nn.ReLU(),
+                         nn.Flatten(), nn.Linear(4 * 8 * 8, 16))
+
+def batch(rng, size):
+    return rng.standard_normal((size, 8, 8, 3)).transpose(0, 3, 1, 2), rng.randint(0, 16, size)
+"""
+BRANCHING = """
+import torch
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.head = torch.nn.Linear(4, 2)
+
+    def forward(self, x):
+        x = self.head(x)
+        return x if x.sum() > 0 else -x
+
+def model():
+    return Net()
+
+def batch(rng, size):
+    print("a line of the user's")
+    return rng.standard_normal((size, 4)), rng.randint(0, 2, size)
+"""
 DROPPING = """
 import torch
 from torch import nn
@@ -109,6 +181,35 @@ def test_a_planted_difference_is_refused_by_the_first_tensor(planted: str, tmp_p
     assert f"{verdict['first']}{verdict['problem']}".startswith(named)
 
 
+@pytest.mark.parametrize("planted", PLANTED_IN_KERAS)
+def test_a_difference_planted_in_a_keras_model_is_refused_by_its_layer(planted: str, tmp_path: Path) -> None:
+    then, now, named = PLANTED_IN_KERAS[planted]
+
+    code, (verdict,), errors = check(tmp_path, "--lane", "first-keras-on-jax,second-keras-on-jax", first=KERAS,
+                                     second=KERAS.replace(then, now))
+
+    assert 1 == code, errors
+    assert f"{verdict['first']}{verdict['problem']}".startswith(named)
+
+
+@pytest.mark.parametrize(("momentum", "first"), [("0.1", ""), ("0.01", "statistic mean")])
+def test_normalisation_s_statistics_are_compared_across_frameworks(momentum: str, first: str, tmp_path: Path) -> None:
+    code, verdicts, errors = check(
+        tmp_path, "--lane", "pytorch,pytorch-compile,keras-on-jax", "--same", str(tmp_path / "same.py"),
+        first=CNN.replace("momentum=0.1", f"momentum={momentum}"), second=KERAS, same=SAME_CNN)
+
+    assert bool(first) == code, errors
+    assert ["", first] == [verdict["first"] for verdict in verdicts]
+
+
+def test_an_export_that_fails_leaves_its_runtime_out_with_what_it_failed_at(tmp_path: Path) -> None:
+    code, verdicts, errors = check(tmp_path, "--lane", "pytorch,onnxruntime", first=BRANCHING)
+
+    assert (0, []) == (code, verdicts), errors
+    assert "onnxruntime is left out: PyTorch cannot export it to ONNX: " in errors
+    assert "data-dependent" in errors
+
+
 def test_equal_files_of_two_frameworks_agree_to_float64_s_rounding(tmp_path: Path) -> None:
     code, (verdict,), errors = check(tmp_path, "--lane", "pytorch,jax", "--same", str(tmp_path / "same.py"),
                                      first=TORCH, second=JAX, same=SAME)
@@ -128,9 +229,12 @@ def test_dropout_of_every_kind_is_off_while_lanes_are_compared(tmp_path: Path) -
 
 @pytest.mark.parametrize("kind", ["keras", "torch"])
 def test_a_template_s_lanes_are_equal(kind: str, tmp_path: Path) -> None:
-    lanes = {"keras": [], "torch": ["--lane", "pytorch,onnxruntime,openvino"]}[kind]
+    fit = "keras-on-tensorflow,keras-on-jax,keras-on-pytorch"
+    lanes = {"keras": fit + "".join(f",{each}-step" for each in fit.split(",")),
+             "torch": "pytorch,onnxruntime,openvino"}[kind]
 
-    code, verdicts, errors = check(tmp_path, *lanes, model=(paths.STUDIES / "models" / f"{kind}.py").read_text())
+    code, verdicts, errors = check(tmp_path, "--lane", lanes,
+                                   model=(paths.STUDIES / "models" / f"{kind}.py").read_text())
 
     assert 0 == code, errors
-    assert 2 == len(verdicts)
+    assert lanes.count(",") == len(verdicts)

@@ -50,7 +50,7 @@ def run(cell, adapter, folder, emit, cluster=None, gate=None):
     if cell.measure in HARNESSES:
         harness(cell, adapter, images, folder, emit)
         return
-    workload = _workload(cell, adapter, cluster)
+    workload = _workload(cell, adapter, cluster, folder)
     _start(cell, adapter, workload, images, emit, cluster)
     measure = _kind(cell)[cell.measure]
     told = {"cluster": cluster} if measure in (train, phases) else {}
@@ -94,21 +94,21 @@ def of_process(cell, cluster):
     return cell._replace(batch=cell.batch * cell.gpus // (cluster.processes if cluster else 1))
 
 
-def _workload(cell, adapter, cluster=None):
+def _workload(cell, adapter, cluster=None, folder=""):
     """The cell's Workload with the weights that it starts from."""
-    workload = _unweighted(cell, adapter, cluster)
+    workload = _unweighted(cell, adapter, cluster, folder)
     if cell.init == "seeded" and not cell.source:              # a model of the user's own draws them by its own names
         numbers = "float64" if cell.precision == "float64" else "float32"
         workload.load(weights.seeded(tasks.parameters(cell), cell.seed, numbers))
     return workload
 
 
-def _unweighted(cell, adapter, cluster):
+def _unweighted(cell, adapter, cluster, folder):
     if tasks.is_sequence(cell.task):
         if cluster or cell.gpus > 1:
             return parallel(adapter).Sequences(cell, cluster)
         return importlib.import_module(adapter.__name__ + ".sequences").Workload(cell)
-    table = None if cell.source else tasks.model(cell)
+    table = folder if cell.source else tasks.model(cell)
     is_alone = not cluster and cell.gpus == 1
     return adapter.Workload(table, cell) if is_alone else parallel(adapter).Workload(table, cell, cluster)
 

@@ -419,7 +419,7 @@ class Compiling:
 
     def __init__(self, cell, emit, every=BEAT_SECONDS, clock=family.cpu_seconds):
         self._send = emit
-        compiles = cell.device == "gpu" or cell.loop in COMPILED_LOOPS
+        compiles = cell.device == "gpu" or cell.loop in COMPILED_LOOPS or cell.source
         self._beats = Beats(emit, every, clock, COMPILING_SECONDS) if compiles else None
 
     def __enter__(self):

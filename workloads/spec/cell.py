@@ -13,7 +13,7 @@ SWITCHES = {
     "input": ("pipeline", "synthetic", "loader"),     # loader: the framework's own, which reads from disk
     "precision": ("float32", "float64", "amp", "tf32"),
     "optimizer": ("sgd", "momentum", "adam", "adamw"),
-    "loop": ("native", "eager", "graph", "fit", "xla", "compile", "tuned"),
+    "loop": ("native", "eager", "graph", "fit", "xla", "compile", "tuned", "step"),
     "layout": ("best", "nchw", "nhwc"),
     "sync": ("each", "end", "blocks"),  # blocks: the device runs ahead for at least 0.1 s, then it is waited for
     "onednn": ("default", "on", "off"),

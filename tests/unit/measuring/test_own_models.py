@@ -36,12 +36,15 @@ def test_a_file_is_parsed_and_not_run_and_says_its_kind(tmp_path: Path) -> None:
     assert "torch" == own_models.read(written(tmp_path, "a.py", TORCH)).kind
     assert "jax" == own_models.read(written(tmp_path, "b.py", JAX)).kind
     assert "keras" == own_models.read(written(tmp_path, "c.py", "import torch, keras\n" + TORCH)).kind
+    without = "from torchvision.models import resnet18 as model\nbatch = make(3)\n"
+    assert "torch" == own_models.read(written(tmp_path, "d.py", without)).kind
 
 
 @pytest.mark.parametrize(("text", "said"), [
     ("def model(: ...", "line 1: "),
-    ("import torch\ndef model(): ...\n", "found functions model, expected batch"),
-    ("def model(): ...\ndef batch(rng, size): ...\n", "evenbench init torch"),
+    ("import torch\ndef model(): ...\n", "found model at its top, expected batch"),
+    ("def net(): ...\ndef batch(rng, size): ...\n", "evenbench init torch"),
+    ("from tensorflow import keras\n" + TORCH, "expected `import keras`"),
 ])
 def test_a_file_that_cannot_be_one_is_refused_in_a_line(tmp_path: Path, text: str, said: str) -> None:
     with pytest.raises(InputError, match=said):
@@ -91,12 +94,28 @@ def test_a_lane_or_a_setting_that_is_none_is_refused(tmp_path: Path) -> None:
         own_models.study([written(tmp_path, "net.py", TORCH)], lanes=["pytorch-comp"])
     with pytest.raises(InputError, match="nodes"):
         own_models.check_settings({"batch": 8, "nodes": 2})
+    with pytest.raises(InputError, match="--set loop"):
+        own_models.study([written(tmp_path, "net.py", TORCH)], loops=["fit"])
+    with pytest.raises(InputError, match="found no such lane"):
+        own_models.study([written(tmp_path, "net.py", TORCH)], lanes=["pytorch"], loops=["compile"])
 
 
-def lines(**weights: list[float]) -> list[bytes]:
-    """What a worker's check sends of one kind of arrays."""
-    tensors = [{"event": "tensor", "kind": "weight", "name": name, "shape": [len(values)], "norm": 1.0,
-                "sketch": encoded(np.array(values))} for name, values in weights.items()]
+def test_compiled_steps_of_keras_are_columns_of_their_own_where_they_are_asked_for(tmp_path: Path) -> None:
+    name = written(tmp_path, "net.py", "import keras\n" + TORCH)
+    fit = ["keras-on-tensorflow", "keras-on-jax", "keras-on-pytorch"]
+    step = [f"{each}-step" for each in fit]
+
+    assert fit == [*own_models.study([name])[1]]
+    assert step == [*own_models.study([name], loops=["step"])[1]]
+    assert fit + step == [*own_models.study([name], loops=["fit", "step"])[1]]
+    assert ["keras-on-jax-step"] == [*own_models.study([name], lanes=["keras-on-jax-step"])[1]]
+
+
+def lines(kind: str = "weight", **arrays: list[float]) -> list[bytes]:
+    """What a worker's check sends of one kind of arrays, and of a loss unless it only infers."""
+    kinds = {kind: arrays, **({} if kind == "inferred" else {"loss": {"loss": [1.0]}})}
+    tensors = [{"event": "tensor", "kind": kind, "name": name, "shape": [len(values)], "norm": 1.0,
+                "sketch": encoded(np.array(values))} for kind, named in kinds.items() for name, values in named.items()]
     return [json.dumps(line).encode() for line in (*tensors, {"event": "end", "status": "ok", "message": ""})]
 
 
@@ -135,3 +154,11 @@ def test_a_lane_that_cannot_run_is_left_out_and_the_others_are_proved(tmp_path: 
 
     assert {"pytorch"} == {each.cell.stack for each in left.cells}
     assert "no g++" in {each.reason for each in left.skipped}
+
+
+def test_a_file_without_targets_is_not_trained(tmp_path: Path) -> None:
+    left, known = proved(tmp_path, lines("inferred", output=[1.0]), lines("inferred", output=[1.0]))
+
+    assert {"infer"} == {each.cell.measure for each in left.cells} and 2 == len(left.cells)
+    assert "net.py: batch() gives no targets, so it only infers" in {each.reason for each in left.skipped}
+    assert 2 == len(known)

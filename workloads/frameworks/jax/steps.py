@@ -218,6 +218,6 @@ def array(values):
 
 @jax.named_scope("loss")
 def cross_entropy(logits, labels):
-    """The mean of -log p(label): logits (n, classes), labels (n,)."""
+    """The mean of -log p(label): logits (..., classes), labels (...)."""
     log_p = jax.nn.log_softmax(logits.astype(jnp.float32) if logits.dtype == jnp.bfloat16 else logits, -1)
-    return -jnp.take_along_axis(log_p, labels[:, None], -1).mean()
+    return -jnp.take_along_axis(log_p, labels[..., None], -1).mean()

@@ -19,14 +19,14 @@ def _lane(cell):
     return own_model.BY_NAME[own_model.loads(cell.source).lane]
 
 
-def Workload(table, cell):
-    """The workload of a cell's lane. Raises Unsupported, DataError."""
+def Workload(folder, cell):
+    """The workload of a cell's lane; folder: what --data named. Raises Unsupported, DataError."""
     lane = _lane(cell)
     if lane.kind == "keras":                     # read when Keras is imported
         backend = "torch" if lane.framework == "pytorch" else lane.framework
         os.environ.update(KERAS_BACKEND=backend, KERAS_HOME=os.path.join(os.environ.get("TMPDIR", "/tmp"), "keras"))
     module = "runtimes" if lane.framework in _RUNTIMES else _MODULES[lane.kind]
-    return importlib.import_module("%s.%s" % (__name__, module)).Workload(cell)
+    return importlib.import_module("%s.%s" % (__name__, module)).Workload(cell, folder)
 
 
 def facts(cell):

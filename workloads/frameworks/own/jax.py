@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from workloads.frameworks.jax import settings
-from workloads.frameworks.jax.steps import Steps, array
+from workloads.frameworks.jax.steps import Steps, array, cross_entropy
 from workloads.frameworks.own.user_file import CHECKED, UserFile, demand_repeatable, flat, mapped
 from workloads.process.errors import DataError
 
@@ -16,11 +16,12 @@ class Workload(Steps):
 
     layout = "native"
 
-    def __init__(self, cell):
+    def __init__(self, cell, folder):
         settings.apply(cell)
         self.cell, self._device = cell, settings.device(cell)
         self.loop, self.precision = settings.loop(cell), settings.precision(cell)
-        self._file = UserFile(cell)
+        self._file = UserFile(cell, folder)
+        self._apply, self._own_loss = self._file.function("apply"), self._file.function("loss")
         leaves, self._tree = jax.tree.flatten(self._file.call("init", jax.random.key(cell.seed)))
         self._names = ["" for _ in leaves]
         for path, index in flat(jax.tree.unflatten(self._tree, list(range(len(leaves)))), "").items():
@@ -51,7 +52,7 @@ class Workload(Steps):
 
     def _applied(self, weights, inputs):
         tree = jax.tree.unflatten(self._tree, [weights[name] for name in self._names])
-        return self._file.call("apply", tree, inputs)
+        return self._apply(tree, inputs)
 
     def _answering(self, weights, running, inputs, targets):
         return self._applied(weights, inputs)
@@ -61,11 +62,13 @@ class Workload(Steps):
 
     def _lost(self, outputs, targets):
         """As PyTorch's: the file's loss; else cross-entropy over the last axis, or the mean square of a difference."""
-        if self._file.has("loss"):
-            return self._file.call("loss", outputs, targets)
+        if self._own_loss:
+            return self._own_loss(outputs, targets)
         first = next(iter(flat(outputs).values()))
+        if not isinstance(targets, jax.Array):
+            raise DataError("%s: found targets of several arrays, expected a loss(outputs, targets)" % self._file.name)
         if not jnp.issubdtype(targets.dtype, jnp.floating):
-            return -jnp.take_along_axis(jax.nn.log_softmax(first), targets[..., None], -1).mean()
+            return cross_entropy(first, targets)
         if first.shape != targets.shape:
             raise DataError("%s: found outputs %s and targets %s, expected equal shapes, or a loss(outputs, targets)"
                             % (self._file.name, first.shape, targets.shape))

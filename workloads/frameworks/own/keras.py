@@ -1,7 +1,8 @@
 """A user's own keras.Model on whichever backend KERAS_BACKEND named. Keras 3, Python 3.11.
 
-Steps are what users have: train_on_batch and predict_on_batch, which compile a program on TensorFlow and JAX, and which
-wait for what they return. A model called directly is eager, and is never timed.
+Steps in the loop fit are what users have: train_on_batch and predict_on_batch, which compile a program on TensorFlow
+and JAX, and which wait for what they return. In the loop step they are keras_steps'. A model called directly is eager
+on both, and is never timed.
 """
 import importlib
 import itertools
@@ -9,8 +10,10 @@ import itertools
 import keras
 import numpy as np
 from keras.src.backend.common import dtypes
+from keras.src.models import Functional
 
 from workloads.frameworks import contract
+from workloads.frameworks.own import keras_steps
 from workloads.frameworks.own.user_file import CHECKED, UserFile, demand_repeatable, flat
 from workloads.process.errors import DataError, Unsupported
 from workloads.spec.models import own_model
@@ -37,7 +40,7 @@ class Workload(contract.Workload):
 
     layout = "native"
 
-    def __init__(self, cell):
+    def __init__(self, cell, folder):
         backend = own_model.BY_NAME[own_model.loads(cell.source).lane].framework
         settings = importlib.import_module("workloads.frameworks.%s.settings" % backend)
         settings.apply(cell)
@@ -47,8 +50,8 @@ class Workload(contract.Workload):
         keras.config.set_floatx(cell.precision)
         keras.utils.set_random_seed(cell.seed % 2 ** 32)
         keras.utils.clear_session()                                # names count from one
-        self.cell, self.loop, self.precision = cell, "fit", cell.precision
-        self._file = UserFile(cell)
+        self.cell, self.loop, self.precision = cell, cell.loop, cell.precision
+        self._file = UserFile(cell, folder)
         self._model = self._file.call("model")
         if not isinstance(self._model, keras.Model):
             raise DataError("%s: model(): found %s, expected a keras.Model" % (
@@ -57,13 +60,18 @@ class Workload(contract.Workload):
         if not self._model.built:
             self._model(self._inputs)
         self.load(self._file.weights(self.weights()))
-        self._compile(self._file.call("optimizer") if self._file.has("optimizer") else _optimizer(cell))
+        self._compile(self._file.call("optimizer") if self._file.function("optimizer") else _optimizer(cell))
+        if backend == "jax":
+            compiling = importlib.import_module("workloads.frameworks.jax.profiling.compiling")
+            compiling.listen()
+            self.compiled = compiling.so_far
 
     def _compile(self, optimizer):
         self._model.compile(optimizer=optimizer, loss=self._loss())
+        self._steps = keras_steps.of(self._model) if self.loop == "step" else OnBatch(self._model)
 
     def _loss(self):
-        if self._file.has("loss"):
+        if self._file.function("loss"):
             return self._file.call("loss")
         if self._targets is None:
             return None
@@ -78,7 +86,7 @@ class Workload(contract.Workload):
 
     def weights(self):
         """Copies of the arrays by path."""
-        return {variable.path: np.array(_array(variable)) for variable in self._model.weights}
+        return {variable.path: _array(variable) for variable in self._model.weights}
 
     def parameters(self):
         """How many numbers the optimizer updates."""
@@ -86,63 +94,100 @@ class Workload(contract.Workload):
 
     def synthetic(self):
         """One batch, over and over."""
-        return itertools.repeat((self._inputs, self._targets))
+        return itertools.repeat(self._steps.placed((self._inputs, self._targets)))
 
     def train(self, batches, count, watch):
-        """Take count steps by train_on_batch; the watch gets each one's loss."""
+        """Take count steps; the watch gets each one's loss."""
         for _ in range(count):
             watch.loading()
-            inputs, targets = next(batches)
+            batch = next(batches)
             watch.loaded()
-            watch.stepped(self._model.train_on_batch(inputs, targets))
+            watch.stepped(self._steps.train(*batch))
 
     def infer(self, batches, count, watch):
-        """Take count passes by predict_on_batch; the watch gets each one's outputs."""
+        """Take count passes; the watch gets each one's outputs."""
         for _ in range(count):
             watch.loading()
             inputs, _ = next(batches)
             watch.loaded()
-            watch.stepped(self._model.predict_on_batch(inputs))
+            watch.stepped(self._steps.infer(inputs))
 
     def sync(self, handle):
-        """Nothing: both return numbers that are there."""
+        """Return when the step is done."""
+        self._steps.wait(handle)
 
     def value(self, handle):
         """The float of a loss, the array of the first output."""
-        first = next(iter(flat(handle).values()))
-        return float(first) if np.ndim(first) == 0 else np.array(first)
+        first = _array(next(iter(flat(handle).values())))
+        return float(first) if first.ndim == 0 else first
 
     def check(self):
         """Arrays by kind: inference twice, then one update without dropout."""
-        inputs, targets = self._file.batch(CHECKED)
-        one, other = (_arrays(self._model.predict_on_batch(inputs)) for _ in range(2))
+        inputs, targets = self._steps.placed(self._file.batch(CHECKED))
+        one, other = (_arrays(self._steps.infer(inputs)) for _ in range(2))
         demand_repeatable(self._file.name, one, other)
         if targets is None:                      # it only infers
             return {"inferred": one}
-        for layer in self._model._flatten_layers():
-            if "Dropout" in type(layer).__name__:
-                layer.rate = 0.0
-        before = self.weights()
-        optimizer, record = self._model.optimizer, Recorder(learning_rate=1.0)
+        _switch_dropout_off(self._model)
+        before, optimizer, record = self.weights(), self._model.optimizer, Recorder(learning_rate=1.0)
+        activations, logits = _layers(self._model, inputs)
+        self.load(before)                        # which a pass in training changes
         self._compile(record)
-        loss = float(np.asarray(self._model.train_on_batch(inputs, targets)))
+        loss = self.value(self._steps.train(inputs, targets))
+        self._steps.settle()
         trained = [variable.path for variable in self._model.trainable_variables]
-        gradients = {path: np.array(_array(each)) for path, each in zip(trained, record.gradients)}
+        gradients = {path: _array(each) for path, each in zip(trained, record.gradients)}
         self.load(before)
         self._compile(optimizer)
-        self._model.train_on_batch(inputs, targets)
+        self._steps.train(inputs, targets)
+        self._steps.settle()
         new = self.weights()
-        return {"inferred": one, "loss": {"loss": loss}, "gradient": self._file.shared(gradients),
-                "weight": self._file.shared({path: new[path] for path in trained}),
-                "statistic": {path: values for path, values in new.items() if path not in trained}}
+        return {"inferred": one, "activation": activations, "logits": logits, "loss": {"loss": loss},
+                "gradient": self._file.shared(gradients),
+                "weight": self._file.shared({path: new.pop(path) for path in trained}),
+                "statistic": self._file.shared(new)}
 
 
-def _array(variable):
-    return keras.ops.convert_to_numpy(variable)
+class OnBatch:
+    """A model's steps as its users have them: from arrays, and waited for."""
+
+    def __init__(self, model):
+        self.train, self.infer = model.train_on_batch, model.predict_on_batch
+
+    def placed(self, batch):
+        """The arrays of a batch, which each step places on the device."""
+        return batch
+
+    def wait(self, handle):
+        """Nothing: numbers are there."""
+
+    def settle(self):
+        """Nothing: the model has its weights."""
 
 
-def _arrays(outputs):
-    return {name: np.array(each) for name, each in flat(outputs).items()}
+def _layers(model, inputs):
+    """(each layer's outputs by name, the model's) of a pass in training; of a model without a graph its own alone."""
+    logits = _arrays(keras_steps.called(model, inputs, True))
+    if not isinstance(model, (keras.Sequential, Functional)):
+        return {}, logits
+    layers = {layer.name: layer.output for layer in model.layers if len(layer._inbound_nodes) == 1}
+    return _arrays(keras.Model(model.inputs, layers)(inputs, training=True), ""), logits
+
+
+def _switch_dropout_off(model):
+    """Let the model drop nothing any more: its dropout layers, and its recurrent layers' cells."""
+    for layer in model._flatten_layers():
+        for name in {"rate", "dropout", "recurrent_dropout"}.intersection(vars(layer)):
+            if name != "rate" or "Dropout" in type(layer).__name__:
+                setattr(layer, name, 0.0)
+
+
+def _array(values):
+    return np.array(keras.ops.convert_to_numpy(values))
+
+
+def _arrays(outputs, name="output"):
+    return {name.lstrip("."): _array(each) for name, each in flat(outputs, name).items()}
 
 
 def _optimizer(cell):

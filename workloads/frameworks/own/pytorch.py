@@ -1,4 +1,6 @@
 """A user's own torch.nn.Module: eager and compiled. PyTorch 2."""
+import copy
+import functools
 import itertools
 
 import numpy as np
@@ -20,26 +22,27 @@ class Workload(Steps):
 
     layout = "native"
 
-    def __init__(self, cell):
+    def __init__(self, cell, folder):
         settings.apply(cell)
         self.cell, self._device = cell, settings.device(cell)
         self.loop, self.precision = settings.loop(cell), settings.precision(cell)
         torch.manual_seed(cell.seed)
-        self._file = UserFile(cell)
-        self._net = self._file.call("model")
+        self.file = UserFile(cell, folder)
+        self._net = self.file.call("model")
         if not isinstance(self._net, nn.Module):
             raise DataError("%s: model(): found %s, expected a torch.nn.Module" % (
-                self._file.name, type(self._net).__name__))
+                self.file.name, type(self._net).__name__))
         self._net.to(self._device, torch.float64 if cell.precision == "float64" else torch.float32)
         if cell.measure not in FORWARD:
             parameters = [each for each in self._net.parameters() if each.requires_grad]
-            self._optimize(self._file.call("optimizer", parameters) if self._file.has("optimizer")
+            self._optimize(self.file.call("optimizer", parameters) if self.file.function("optimizer")
                            else settings.optimizer(cell, parameters))
+        self._own_loss = self.file.function("loss")
         self._forward = self._net
         if settings.is_compiled(cell):
             self.compiled = inductor
             self._forward = settings.compiled(self._net, cell)
-        self.load(self._file.weights(self.weights()))
+        self.load(self.file.weights(self.weights()))
 
     def module(self):
         """The torch.nn.Module, with the weights that all lanes have."""
@@ -72,29 +75,29 @@ class Workload(Steps):
         return itertools.repeat(self._batch())
 
     def _batch(self, *number):
-        return mapped(lambda each: torch.tensor(each, device=self._device), self._file.batch(*number))
+        return mapped(lambda each: torch.tensor(each, device=self._device), self.file.batch(*number))
 
     def _answer(self, inputs, targets):
         return self._called(inputs)
 
     def _called(self, inputs):
-        if isinstance(inputs, dict):
-            return self._forward(**inputs)
-        return self._forward(*inputs) if isinstance(inputs, (tuple, list)) else self._forward(inputs)
+        return _call(self._forward, inputs)
 
     def _loss(self, inputs, targets):
         return self._lost(self._called(inputs), targets)
 
     def _lost(self, outputs, targets):
         """The file's loss; else cross-entropy of the first output's last axis, or the mean square of a difference."""
-        if self._file.has("loss"):
-            return self._file.call("loss", outputs, targets)
+        if self._own_loss:
+            return self._own_loss(outputs, targets)
         first = next(iter(flat(outputs).values()))
+        if not torch.is_tensor(targets):
+            raise DataError("%s: found targets of several arrays, expected a loss(outputs, targets)" % self.file.name)
         if not targets.is_floating_point():
             return nn.functional.cross_entropy(first.reshape(-1, first.shape[-1]), targets.reshape(-1))
         if first.shape != targets.shape:
             raise DataError("%s: found outputs %s and targets %s, expected equal shapes, or a loss(outputs, targets)"
-                            % (self._file.name, tuple(first.shape), tuple(targets.shape)))
+                            % (self.file.name, tuple(first.shape), tuple(targets.shape)))
         return nn.functional.mse_loss(first, targets)
 
     def sync(self, handle):
@@ -106,29 +109,52 @@ class Workload(Steps):
         self._net.eval()
         with no_gradients():
             one, other = (_arrays(self._called(inputs)) for _ in range(2))
-        demand_repeatable(self._file.name, one, other)
+        demand_repeatable(self.file.name, one, other)
         if targets is None:                      # it only infers
             return {"inferred": one}
         self._net.train()
         _switch_dropout_off(self._net)
-        kept = {}
-        hooks = [] if settings.is_compiled(self.cell) else [
-            module.register_forward_hook(_keeping(kept, name)) for name, module in self._net.named_modules()
-            if not list(module.children())]
-        outputs = self._called(inputs)
-        for hook in hooks:
-            hook.remove()
-        loss = self._lost(outputs, targets)
-        self._optimizer.zero_grad()
-        loss.backward()
+        activations, biased = self._layers(inputs)
+        seen, forward = [], self._forward
+        self._forward = lambda *words, **named: seen.append(forward(*words, **named)) or seen[-1]
+        loss = self._step(inputs, targets)
         gradients = {name: np.zeros(tuple(tensor.shape)) if tensor.grad is None else array(tensor.grad)
                      for name, tensor in self._net.named_parameters()}
-        self._optimizer.step()
         new = self.weights()
-        running = {name: values for name, values in new.items() if name.rpartition(".")[2] in _RUNNING}
-        return {"inferred": one, "activation": kept, "logits": _arrays(outputs), "loss": {"loss": float(loss.detach())},
-                "gradient": self._file.shared(gradients), "statistic": running,
-                "weight": self._file.shared({name: values for name, values in new.items() if name not in running})}
+        running = {name: new.pop(name) for name in list(new) if name.rpartition(".")[2] in _RUNNING}
+        running.update((name, biased[name](running[name])) for name in biased)
+        return {"inferred": one, "activation": {} if settings.is_compiled(self.cell) else activations,
+                "logits": _arrays(seen[0]), "loss": {"loss": float(loss)}, "gradient": self.file.shared(gradients),
+                "weight": self.file.shared(new), "statistic": self.file.shared(running)}
+
+    def _layers(self, inputs):
+        """Of an eager pass in training mode, which is undone: each layer's outputs by name, and how its running
+        variance becomes that of the batch as it is: PyTorch keeps n / (n - 1) times it, Keras does not.
+        """
+        kept, biased, state = {}, {}, copy.deepcopy(self._net.state_dict())
+
+        def keep(name, module, inputs, output):
+            kept.update({place: array(each) for place, each in flat(output, name).items()
+                         if isinstance(each, torch.Tensor)})
+            if isinstance(module, nn.modules.batchnorm._BatchNorm) and module.running_var is not None:
+                share, count = 1 - (module.momentum or 1.0), inputs[0].numel() // inputs[0].shape[1]
+                old = share * array(state[name + ".running_var"])
+                biased[name + ".running_var"] = lambda new: old + (new - old) * (count - 1) / count
+
+        hooks = [module.register_forward_hook(functools.partial(keep, name))
+                 for name, module in self._net.named_modules() if not list(module.children())]
+        with torch.no_grad():
+            _call(self._net, inputs)
+        for hook in hooks:
+            hook.remove()
+        self._net.load_state_dict(state)
+        return kept, biased
+
+
+def _call(forward, inputs):
+    if isinstance(inputs, dict):
+        return forward(**inputs)
+    return forward(*inputs) if isinstance(inputs, (tuple, list)) else forward(inputs)
 
 
 def _switch_dropout_off(net):
@@ -145,13 +171,6 @@ def _switch_dropout_off(net):
     for module in net.modules():
         if isinstance(module, nn.RNNBase):
             module.dropout = 0.0
-
-
-def _keeping(kept, name):
-    def hook(module, inputs, output):
-        kept.update({place: array(each) for place, each in flat(output, name).items()
-                     if isinstance(each, torch.Tensor)})
-    return hook
 
 
 def _arrays(outputs):

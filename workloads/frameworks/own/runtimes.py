@@ -10,26 +10,24 @@ import numpy as np
 import torch
 from torch.utils import _pytree as trees
 
-from workloads.frameworks import contract
+from workloads.frameworks.onnx_graphs.inferring import ONLY_INFERS, Inferring
 from workloads.frameworks.own import pytorch
-from workloads.frameworks.own.user_file import CHECKED, UserFile, demand_repeatable, mapped
+from workloads.frameworks.own.user_file import CHECKED, demand_repeatable, mapped
 from workloads.process.errors import Unsupported
 from workloads.spec.models import own_model
 
-_ONLY_INFERS = "this runtime only infers"
 
-
-class Workload(contract.Workload):
+class Workload(Inferring):
     """The file's model(), exported, in the lane's runtime. Raises Unsupported, DataError."""
 
     loop, layout, precision = "graph", "native", "float32"
 
-    def __init__(self, cell):
+    def __init__(self, cell, folder):
         lane = own_model.BY_NAME[own_model.loads(cell.source).lane]
         settings = importlib.import_module("workloads.frameworks.%s.settings" % lane.framework)
         settings.apply(cell)
-        self.cell, self._file = cell, UserFile(cell)
-        made = pytorch.Workload(cell._replace(measure="infer", loop="eager"))
+        made = pytorch.Workload(cell._replace(measure="infer", loop="eager"), folder)
+        self.cell, self._file = cell, made.file
         self._count, self._weights, net = made.parameters(), made.weights(), made.module()
         net.eval()
         self._names = [*made.answered()]
@@ -59,7 +57,7 @@ class Workload(contract.Workload):
 
     def load(self, weights):
         """Raises Unsupported: they are in the graph."""
-        raise Unsupported(_ONLY_INFERS)
+        raise Unsupported(ONLY_INFERS)
 
     def weights(self):
         """Copies of the arrays that are in the graph, by name."""
@@ -69,10 +67,6 @@ class Workload(contract.Workload):
         """How many numbers an optimizer would update."""
         return self._count
 
-    def train(self, batches, count, watch):
-        """Raises Unsupported."""
-        raise Unsupported(_ONLY_INFERS)
-
     def synthetic(self):
         """One batch, over and over."""
         return itertools.repeat(self._fed())
@@ -80,21 +74,6 @@ class Workload(contract.Workload):
     def _fed(self, *number):
         leaves = trees.tree_leaves(self._bound(self._file.batch(*number)[0]))
         return dict(zip(self._inputs, map(np.ascontiguousarray, leaves)))
-
-    def infer(self, batches, count, watch):
-        """Take count forward passes; the watch gets each one's outputs."""
-        for _ in range(count):
-            watch.loading()
-            batch = next(batches)
-            watch.loaded()
-            watch.stepped(self._answer(batch))
-
-    def sync(self, handle):
-        """Nothing: a call returns when its work is done."""
-
-    def value(self, handle):
-        """The first output's array."""
-        return np.array(handle[0])
 
     def check(self):
         """What is inferred, on another batch than the exported one."""

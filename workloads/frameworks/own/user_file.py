@@ -1,24 +1,28 @@
 """What lanes read of a user's file: its functions, a batch, arrays by name. Python 3.6 and later, numpy only."""
+import functools
+import inspect
 import linecache
 import random
 import sys
 import types
 from collections import OrderedDict
+from contextlib import contextmanager
 
 import numpy as np
 
 from workloads.inputs import weights
 from workloads.process.errors import DataError
+from workloads.spec.cell import DEFAULTS
 from workloads.spec.models import own_model
 
 TIMED, CHECKED = 0, 1            # numbers of batches: what is proved is proved on another batch than was exported
 
 
 class UserFile:
-    """The file of a cell's model, run."""
+    """The file of a cell's model, run; folder: what --data named, for functions with a parameter data."""
 
-    def __init__(self, cell):
-        self._cell, self._model = cell, own_model.loads(cell.source)
+    def __init__(self, cell, folder=""):
+        self._cell, self._model, self._folder = cell, own_model.loads(cell.source), folder
         self.name, self.lane = self._model.file, own_model.BY_NAME[self._model.lane]
         random.seed(cell.seed)
         np.random.seed(cell.seed % 2 ** 32)
@@ -31,23 +35,41 @@ class UserFile:
         module.__file__ = "<%s>" % name
         sys.modules[module.__name__] = module
         linecache.cache[module.__file__] = (len(text), None, text.splitlines(True), module.__file__)
-        try:
+        with self._packages(name):
             exec(compile(text, module.__file__, "exec"), module.__dict__)
+        return module
+
+    @contextmanager
+    def _packages(self, name):
+        """Raise DataError for a package that a file of this name imports and the environment lacks."""
+        try:
+            yield
         except ImportError as error:
             missing = (error.name or "PACKAGE").partition(".")[0]
             raise DataError("%s: %s: it is not in the environment of lane %s, %s: --with %s==VERSION adds it" % (
                 name, error, self.lane.name, self.lane.stack, missing)) from error
-        return module
 
-    def has(self, function):
-        """Whether the file has a function of that name."""
-        return callable(getattr(self._module, function, None))
+    def function(self, name):
+        """The file's function of that name, None where there is none."""
+        found = getattr(self._module, name, None)
+        return self._with_data(self.name, found) if callable(found) else None
 
-    def call(self, function, *arguments):
+    def _with_data(self, name, function):
+        """The function, with the folder where it has a parameter data. Raises DataError where there is no folder."""
+        if not inspect.isfunction(function) or "data" not in inspect.getfullargspec(function).args:
+            return function
+        if self._cell.data == DEFAULTS["data"]:
+            raise DataError("%s: %s() has a parameter data: name its folder, --data %s=FOLDER"
+                            % (name, function.__name__, own_model.DATA))
+        return functools.partial(function, data=self._folder)
+
+    def call(self, name, *arguments):
         """What the file's function returns. Raises DataError where there is none."""
-        if not self.has(function):
-            raise DataError("%s: found no %s(), which a file of kind %s has" % (self.name, function, self.lane.kind))
-        return getattr(self._module, function)(*arguments)
+        function = self.function(name)
+        if function is None:
+            raise DataError("%s: found no %s(), which a file of kind %s has" % (self.name, name, self.lane.kind))
+        with self._packages(self.name):
+            return function(*arguments)
 
     def batch(self, number=TIMED):
         """(inputs, targets) of the cell's size: arrays, or trees of them, in its precision."""
@@ -61,7 +83,7 @@ class UserFile:
         array = np.asarray(array)
         if array.dtype.kind == "f":
             return array.astype("float64" if self._cell.precision == "float64" else "float32")
-        return array.astype("int64") if array.dtype.kind in "iu" else array
+        return array.astype("int64") if array.dtype.kind in "iu" and array.dtype.itemsize > 1 else array
 
     def weights(self, own):
         """The arrays that all lanes begin with, under this file's own names; own: the file's, by name.
@@ -81,9 +103,10 @@ class UserFile:
         return {name: array.astype(own[name].dtype) for name, array in given.items()}
 
     def shared(self, own):
-        """Gradients or weights under the names that all files share, from this file's own.
+        """Gradients, weights or statistics under the names that all files share, from this file's own.
 
-        --same only moves numbers, so what it does to their positions says where each came from.
+        --same only moves numbers, so what it does to their positions says where each came from. Of an array that comes
+        from none of these, nothing is said.
         """
         if self._same is None:
             return own
@@ -91,17 +114,17 @@ class UserFile:
         for name, array in arrays.items():
             places[name] = np.arange(first, first + array.size, dtype="float64").reshape(array.shape)
             first += array.size
-        total, taken = np.zeros(first), self._given(places)
+        total, is_told, taken = np.zeros(first), np.zeros(first, bool), self._given(places)
         for name, array in own.items():
-            np.add.at(total, np.rint(taken[name]).astype("int64").ravel(), np.asarray(array, "float64").ravel())
-        shared, first = OrderedDict(), 0
-        for name, array in arrays.items():
-            shared[name] = total[first:first + array.size].reshape(array.shape)
-            first += array.size
-        return shared
+            where = np.rint(taken[name]).astype("int64").ravel()
+            np.add.at(total, where, np.asarray(array, "float64").ravel())
+            is_told[where] = True
+        return OrderedDict((name, total[place.astype("int64")]) for name, place in places.items()
+                           if is_told[place.astype("int64")].any())
 
     def _arrays(self):
-        made = self._same.arrays(np.random.RandomState(self._cell.seed))
+        with self._packages("--same"):
+            made = self._with_data("--same", self._same.arrays)(np.random.RandomState(self._cell.seed))
         return OrderedDict((name, np.asarray(made[name], "float64")) for name in sorted(made))
 
     def _given(self, arrays):

@@ -6,6 +6,7 @@ it: a worker does. Python 3.6 and later.
 import json
 from typing import NamedTuple
 
+DATA = "own"          # the name by which --data gives such a model a folder: own=FOLDER
 LONGEST = 100000      # characters of all files, as a cell's JSON quotes them: the kernel takes 131,072 in an argument
 
 
@@ -28,7 +29,11 @@ LANES = (
     Lane("keras-on-tensorflow", "keras", "tensorflow", "tf-2.21", "fit"),
     Lane("keras-on-jax", "keras", "jax", "jax-own", "fit"),
     Lane("keras-on-pytorch", "keras", "pytorch", "torch-2.13-own", "fit"),
+    Lane("keras-on-tensorflow-step", "keras", "tensorflow", "tf-2.21", "step"),
+    Lane("keras-on-jax-step", "keras", "jax", "jax-own", "step"),
+    Lane("keras-on-pytorch-step", "keras", "pytorch", "torch-2.13-own", "step"),
 )
+WISHED = "step"       # the loop of lanes that are measured where they are asked for
 BY_NAME = {lane.name: lane for lane in LANES}
 
 

@@ -24,7 +24,8 @@ def net(arrays):
 
 def opened(text: str = FILE, same: str = "", **fields: object) -> UserFile:
     model = own_model.dumps(own_model.Model("net.py", "pytorch", {"net.py": text}, same))
-    return UserFile(Cell("pytorch", "net.py", "train", source=model, batch=2, **fields))  # type: ignore[arg-type]
+    cell = Cell("pytorch", "net.py", "train", source=model, batch=2, **fields)  # type: ignore[arg-type]
+    return UserFile(cell, "/data")
 
 
 def test_a_batch_has_the_cell_s_size_and_precision_and_another_number_is_another_batch() -> None:
@@ -38,8 +39,31 @@ def test_a_batch_has_the_cell_s_size_and_precision_and_another_number_is_another
 
 
 def test_a_missing_package_names_the_environment_and_how_to_add_it() -> None:
-    with pytest.raises(DataError, match=r"No module named 'nowhere': .* torch-2\.13-cpu: --with nowhere==VERSION"):
+    said = r"No module named 'nowhere': .* torch-2\.13-cpu: --with nowhere==VERSION"
+    with pytest.raises(DataError, match=said):
         opened("import nowhere.inside")
+    with pytest.raises(DataError, match=said):
+        opened("def model():\n    import nowhere.inside").call("model")
+    with pytest.raises(DataError, match=said):
+        opened(same="def arrays(rng):\n    import nowhere").weights({})
+
+
+def test_a_function_with_a_parameter_data_gets_the_folder_or_says_how_to_name_one() -> None:
+    text = "def model(data): return data\ndef batch(rng, size, data): return data, size"
+    with pytest.raises(DataError, match=r"net\.py: model\(\) has a parameter data: name its folder, --data own=FOLDER"):
+        opened(text).call("model")
+
+    assert "/data" == opened(text, data="own").call("model")
+    assert "/data" == opened(text, data="own").batch()[0]
+    assert ["/data"] == [*opened(same="def arrays(rng, data): return {data: 1.0}", data="own").weights(
+        {"/data": np.zeros(())})]
+
+
+def test_bytes_of_images_stay_bytes_and_other_whole_numbers_have_64_bits() -> None:
+    text = "import numpy as np\ndef batch(rng, size): return np.zeros(size, 'uint8'), np.zeros(size, 'int32')"
+    inputs, targets = opened(text).batch()
+
+    assert "uint8" == inputs.dtype and "int64" == targets.dtype
 
 
 def test_a_missing_function_is_named() -> None:
@@ -75,6 +99,7 @@ def test_same_gives_a_file_its_weights_and_takes_its_gradients_back_to_the_share
     assert {"a": (2, 3), "b": (4,)} == {name: array.shape for name, array in shared.items()}
     assert np.array_equal(given["layer.weight"].T, shared["a"])
     assert np.array_equal(np.concatenate([given["low"], given["high"]]), shared["b"])
+    assert ["b"] == [*file.shared({"low": given["low"]})]           # of what comes from other arrays nothing is said
 
 
 @pytest.mark.parametrize(("own", "said"), [
