@@ -8,13 +8,12 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from runner import formatting
-from workloads.spec import cluster, image_task, sequence_tasks
+from workloads.spec import cluster, sequence_tasks
 from workloads.spec.cell import Cell, content
 from workloads.spec.models import own_model
 from workloads.spec.tasks import is_known, is_sequence, of, parameters
 
 KEY_DIGITS = 16
-_OWN = ("table", "source")                   # texts of the user's own
 _SHOWN = ("task", "measure", "batch", "image")     # always part of a label; other fields only where they differ
 
 
@@ -65,15 +64,14 @@ def compared(cell: Cell) -> Cell:
 
 
 def settings(cell: Cell) -> dict[str, object]:
-    """What reports say of what is compared: every field but the stack; of an own task's table or files a digest."""
-    values = {name: value for name, value in compared(cell)._asdict().items() if name not in ("stack", *_OWN)}
-    return {**values, **{name: _digest(text) for name in _OWN if (text := getattr(compared(cell), name))}}
+    """What reports say of what is compared: every field but the stack; of a user's own files a digest."""
+    values = {name: value for name, value in compared(cell)._asdict().items() if name not in ("stack", "source")}
+    return {**values, **({"source": _digest(compared(cell).source)} if cell.source else {})}
 
 
 def model_name(cell: Cell) -> str:
     """What a check of the cell is a proof of: its task; a user's own, which may change, with its text's digest."""
-    own = cell.table or (own_model.common(cell.source) if cell.source else "")
-    return f"{cell.task}@{_digest(own)}" if own else cell.task
+    return f"{cell.task}@{_digest(own_model.common(cell.source))}" if cell.source else cell.task
 
 
 def built(stack: str, loop: str) -> str:
@@ -95,7 +93,7 @@ def label(cell: Cell) -> str:
     pixels = "" if cell.source or is_sequence(cell.task) else f", {cell.image} px"
     sizes = f"{model} {cell.measure}, batch {cell.batch}{pixels}"
     quiet = {"stack", "steps", "warmup", "warm", "seconds",
-             "seed", "cpus", "memory_bytes", "learning_rate", "data", *_OWN, *_SHOWN}
+             "seed", "cpus", "memory_bytes", "learning_rate", "data", "source", *_SHOWN}
     if cell.source:
         quiet.add("input")                       # there is no other
     if is_known(cell) and not is_sequence(cell.task) and cell.classes == of(cell).classes:
@@ -107,16 +105,13 @@ def label(cell: Cell) -> str:
 def model_size(cell: Cell) -> str:
     """How large the cell's model is, such as "0.5 M parameters, 2 layers"; "" of a task that is none of ours."""
     return _model_size(Cell("", cell.task, "", image=cell.image, classes=cell.classes, preset=cell.preset,
-                            length=cell.length, hidden=cell.hidden, table=cell.table))
+                            length=cell.length, hidden=cell.hidden))
 
 
 @lru_cache(maxsize=1000)
 def _model_size(cell: Cell) -> str:
-    try:
-        if not is_known(cell) or (not is_sequence(cell.task) and cell.image < of(cell).least):
-            return ""
-        count = sum(math.prod(each.shape) for each in parameters(cell))
-    except image_task.TableError:          # a stranger's table
+    if not is_known(cell) or (not is_sequence(cell.task) and cell.image < of(cell).least):
         return ""
+    count = sum(math.prod(each.shape) for each in parameters(cell))
     layers = getattr(sequence_tasks.sizes(cell), "layers", None) if is_sequence(cell.task) else None
     return f"{formatting.parameters(count)} parameters" + (f", {layers} layers" if layers else "")

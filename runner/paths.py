@@ -13,7 +13,7 @@ from runner.errors import InputError
 ROOT = Path(__file__).resolve().parents[1]
 STUDIES, STACKS = ROOT / "studies", ROOT / "docker"
 # folders with colons between, as PATH has them
-OWN_STUDIES, OWN_STACKS, OWN_TASKS = "EVENBENCH_STUDIES", "EVENBENCH_STACKS", "EVENBENCH_TASKS"
+OWN_STUDIES, OWN_STACKS = "EVENBENCH_STUDIES", "EVENBENCH_STACKS"
 _LONGEST = 300           # characters of a client's words
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 
@@ -103,7 +103,7 @@ def _lies_in(path: Path, folder: Callable[[], Path]) -> bool:
 
 
 def own_folders(variable: str) -> tuple[Path, ...]:
-    """The folders that the user named with --studies, --stacks or --tasks, or in their variable. Raises InputError."""
+    """The folders that the user named with --studies or --stacks, or in their variable. Raises InputError."""
     words = filter(None, os.environ.get(variable, "").split(os.pathsep))
     folders = tuple(named(name).absolute() for name in words)
     for each in folders:

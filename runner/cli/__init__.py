@@ -122,9 +122,6 @@ def _own_folders(
     own_stacks: Annotated[list[Path] | None, typer.Option(
         "--stacks", metavar="DIR", expose_value=False, callback=_naming(paths.OWN_STACKS),
         help=f"A folder with stacks of your own, NAME/stack.toml; repeatable, or {paths.OWN_STACKS}.")] = None,
-    own_tasks: Annotated[list[Path] | None, typer.Option(
-        "--tasks", metavar="DIR", expose_value=False, callback=_naming(paths.OWN_TASKS),
-        help=f"A folder with image models of your own, NAME.py; repeatable, or {paths.OWN_TASKS}.")] = None,
     quiet: Quiet = False) -> None:
     """Options that every command of studies and stacks has, and no command's function is told of."""
 

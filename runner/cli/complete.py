@@ -4,9 +4,10 @@ from pathlib import Path
 
 import typer
 
-from runner import own_tasks, paths
+from runner import paths
 from runner.results.store import EVENTS
 from workloads.spec.cell import CHOICES, FIELDS
+from workloads.spec.tasks import NAMES
 
 RESULTS = Path("results")
 LISTS = ("stacks", "tasks", "studies", "data", "results")
@@ -36,13 +37,13 @@ def settings(incomplete: str) -> list[str]:
     """The keys of --set; after one the values that it may have, where they are few."""
     key, sign, _ = incomplete.partition("=")
     if not sign:
-        return [f"{name}=" for name in FIELDS if name not in ("stack", "data", "table", "source")]
+        return [f"{name}=" for name in FIELDS if name not in ("stack", "data", "source")]
     return [f"{key}={value}" for value in (tasks() if key == "task" else CHOICES.get(key, ()))]
 
 
 def tasks() -> list[str]:
     """The names of tasks."""
-    return list(own_tasks.names())
+    return list(NAMES)
 
 
 def lists() -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from runner import own_tasks, paths, screen
+from runner import paths, screen
 from runner.cli import complete
 from runner.cli.options import RESULTS, Results, Scale, options
 from runner.cli.output import Output
@@ -18,6 +18,7 @@ from runner.planning.plan import Plan, Wishes, of_fullest_form, plan
 from runner.results import earlier_sessions
 from runner.stacks import definition
 from runner.study import file
+from workloads.spec import tasks
 
 app = typer.Typer()
 
@@ -50,12 +51,8 @@ def _stacks() -> list[dict[str, Any]]:
 def _tasks() -> list[dict[str, Any]]:
     """With the cell fields that a task decides; None where there are no pixels."""
     no_pixels = {"image": None, "classes": None}         # of sequence tasks
-    return [{"task": name, "title": own_tasks.title(name), **no_pixels, **_decided(name)}
-            for name in own_tasks.names()]
-
-
-def _decided(name: str) -> dict[str, Any]:
-    return {field: value for field, value in own_tasks.defaults(name).items() if field != "table"}
+    return [{"task": name, "title": tasks.title(name), **no_pixels, **tasks.defaults(name)}
+            for name in tasks.NAMES]
 
 
 def studies(results: Path, scale: str | None, say: Callable[[str], None]) -> list[dict[str, Any]]:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from runner import own_tasks, paths, screen
+from runner import paths, screen
 from runner.analysis.claims import paper_check
 from runner.cli import complete
 from runner.cli.options import (
@@ -31,6 +31,7 @@ from runner.report.writers import equality as written
 from runner.stacks import definition
 from runner.stacks.definition import chosen_names
 from runner.study import file
+from workloads.spec.tasks import NAMES
 
 app = typer.Typer()
 _LOOPS = (equality.NATIVE, "tuned")
@@ -63,7 +64,7 @@ def check_(names: Annotated[list[str] | None, typer.Argument(
     here_gpus = nvml.observe()
     here = own_stacks.chosen(split_stacks(stacks), definition.read_all(paths.STACKS), paths.ROOT, here_gpus)
     chosen = [here.stacks[name] for name in chosen_names(here.names, here.stacks)]
-    known = own_tasks.names()
+    known = NAMES
     tasks = [*known] if every else names or ["lenet5"]
     for name in tasks:
         if name not in known:

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from runner import formatting, own_tasks, paths
+from runner import formatting, paths
 from runner.cells import built, model_name
 from runner.errors import BenchError, InputError
 from runner.launchers import watchdog
@@ -96,8 +96,7 @@ def check_cell(task: str, stack: str, precision: str, cpus: int, memory_bytes: i
                 weight_decay=1e-4, cpus=cpus, memory_bytes=memory_bytes, loop=loop)
     if tasks.is_sequence(task):
         return cell._replace(warmup=0, steps=1)
-    cell = cell._replace(classes=CLASSES, input="synthetic", table=own_tasks.defaults(task).get("table", ""))
-    return cell._replace(image=2 * tasks.of(cell).least)
+    return cell._replace(classes=CLASSES, input="synthetic", image=2 * tasks.of(cell).least)
 
 
 def sent(cell: Cell, stack: Stack, launcher: Launcher, data: Path, clock: Callable[[], float]

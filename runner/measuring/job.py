@@ -16,7 +16,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import IO, Any, NamedTuple
 
-from runner import __version__, formatting, own_tasks
+from runner import __version__, formatting
 from runner.datasets import choice
 from runner.errors import BenchError, BuildFailed, DiskFull, EngineUnreachable, InputError, unknown
 from runner.launchers import choose
@@ -45,6 +45,7 @@ from runner.stacks import definition, package_sources
 from runner.stacks.own import OwnStack
 from runner.study import file, selection
 from workloads.spec import cell as cells
+from workloads.spec import tasks
 from workloads.spec.models import own_model
 
 Say = Callable[[str], None]
@@ -126,7 +127,7 @@ class Job(NamedTuple):
 def settings(pairs: list[str]) -> dict[str, Any]:
     """Cell fields from arguments KEY=VALUE; of KEY=A,B a tuple, each value of which is measured. Raises InputError."""
     fields: dict[str, Any] = {}
-    known = {name: kind for name, kind in cells.FIELDS.items() if name not in ("stack", "data", "table", "source")}
+    known = {name: kind for name, kind in cells.FIELDS.items() if name not in ("stack", "data", "source")}
     for pair in pairs:
         name, separator, text = pair.partition("=")
         if separator and name in ("stack", "data"):
@@ -154,8 +155,8 @@ def _value(pair: str, name: str, kind: Callable[[str], Any], text: str) -> Any:
         value = cells.checked(name, value)
     except cells.CellError as error:
         raise InputError(f"--set {pair}: {error}") from error
-    if name == "task" and text not in (tasks := own_tasks.names()):
-        raise unknown(f"--set {pair}: task", text, tasks)
+    if name == "task" and text not in tasks.NAMES:
+        raise unknown(f"--set {pair}: task", text, tasks.NAMES)
     return value
 
 

@@ -32,8 +32,7 @@ def cells(plan: Plan) -> list[Cell]:
         if cell.measure in measures.RATED and not cell.source:         # whose FLOPs nobody counts
             by_unit.setdefault((cell.stack, Unit.of(cell)), Cell(
                 stack=cell.stack, task=cell.task, measure="product", device=cell.device, precision=cell.precision,
-                cpus=cell.cpus, memory_bytes=cell.memory_bytes, input="synthetic", onednn=cell.onednn,
-                table=cell.table))
+                cpus=cell.cpus, memory_bytes=cell.memory_bytes, input="synthetic", onednn=cell.onednn))
     return list(by_unit.values())
 
 

@@ -9,12 +9,13 @@ it (lag-1 correlation) says whether rounds are as independent as that test takes
 import math
 from typing import Any, NamedTuple
 
-from runner import formatting, own_tasks, student
+from runner import formatting, student
 from runner.analysis import stats
 from runner.analysis.stats import CONFIDENCE, Interval, Ratio, Verdict
 from runner.errors import InputError, unknown
 from runner.results.rows import Measurements
 from runner.study.file import Experiment, Study
+from workloads.spec import tasks
 
 ID = "aa"
 MEASURES = ("train", "infer")
@@ -61,7 +62,7 @@ def again(stack: str) -> str:
 
 def study(stack: str, task: str, measure: str, asked: Plan) -> Study:
     """The study of one cell under two names. Raises InputError."""
-    for what, value, known in (("task", task, own_tasks.names()), ("--measure", measure, MEASURES)):
+    for what, value, known in (("task", task, tasks.NAMES), ("--measure", measure, MEASURES)):
         if value not in known:
             raise unknown(f"aa: {what}", value, known)
     title = f"{stack} against itself: {formatting.count(asked.repetitions, 'comparison')} of {asked.rounds} rounds"

@@ -8,7 +8,7 @@ from functools import cache
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from runner import formatting, own_tasks
+from runner import formatting
 from runner.cells import comparison_key, key, lanes_key
 from runner.errors import InputError, unknown
 from runner.machine import data_sheets, gpus
@@ -274,7 +274,7 @@ def _cell(stack: Stack, settings: Mapping[str, Any], here: Here) -> Cell:
     sharing = math.ceil(settings.get("nodes", 1) / here.hosts)
     share = Node(max(1, here.machine.cpus // sharing), here.machine.limit_bytes // sharing)
     has = here.node.at_most(*share) if here.node else share
-    of_task = {} if settings.get("source") else own_tasks.defaults(settings["task"])
+    of_task = {} if settings.get("source") else tasks.defaults(settings["task"])
     defaults = {**has._asdict(), **_running_ahead(settings), **of_task}
     try:
         cell: Cell = cells.parse({**defaults, **settings, "stack": stack.name})

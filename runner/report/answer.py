@@ -51,7 +51,7 @@ def _headings(compared: Sequence[Comparison], cells: Mapping[str, Cell]) -> Iter
 def _heading(cell: Cell) -> str:
     is_ours = tasks.is_known(cell)
     is_image = is_ours and not tasks.is_sequence(cell.task)
-    name = tasks.title(cell.task) if is_ours and not cell.table else cell.task
+    name = tasks.title(cell.task) if is_ours else cell.task
     size = model_size(cell)
     model = f"{name[:-1]}, {size})" if size and name.endswith(")") else f"{name} ({size})" if size else name
     pixels = [f"{cell.image} px"] if is_image and cell.image != tasks.of(cell).image else []

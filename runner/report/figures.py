@@ -177,7 +177,7 @@ def _panels(points: Sequence[_Point], apart: Sequence[str]) -> dict[str, list[_P
     return panels
 
 
-_OF_STACKS = ("stack", "cpus", "memory_bytes", "table", "source")
+_OF_STACKS = ("stack", "cpus", "memory_bytes", "source")
 
 
 def _said(name: str, value: Value) -> str:

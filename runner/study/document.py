@@ -20,7 +20,7 @@ from pydantic import (
     model_validator,
 )
 
-from runner import own_tasks, strict_toml
+from runner import strict_toml
 from runner.strict_toml import Table
 from runner.study.subjects import Text
 from workloads.spec import cell as cells
@@ -29,7 +29,7 @@ from workloads.spec.tasks import NAMES
 
 IDENTIFIER = "^[A-Za-z0-9_][A-Za-z0-9._-]{0,63}$"
 NODE = r"^[1-9]\d{0,3} CPUs?, [1-9]\d{0,4} GB$"
-SETTABLE = tuple(name for name in cells.FIELDS if name not in ("stack", "table", "source"))     # the planner's
+SETTABLE = tuple(name for name in cells.FIELDS if name not in ("stack", "source"))     # the planner's
 
 
 class Keys(BaseModel):
@@ -50,7 +50,7 @@ class Keys(BaseModel):
 # ---- cell fields
 
 def _value(name: str) -> Any:
-    """The type of a cell's field; what a list of names may hold, the user's own tasks too, is looked up when read."""
+    """The type of a cell's field; what a list of names may hold is looked up when read."""
     if name in ("task", "data"):
         return Annotated[str, AfterValidator(_known(name)), WithJsonSchema(
             {"enum": list(NAMES)} if name == "task" else {"type": "string"})]
@@ -63,7 +63,7 @@ def _value(name: str) -> Any:
 
 def _known(name: str) -> Callable[[str], str]:
     def read(value: str) -> str:
-        known = own_tasks.names() if name == "task" else (*datasets.DATA_SETS, *prepared.SEQUENCE_SETS)
+        known = NAMES if name == "task" else (*datasets.DATA_SETS, *prepared.SEQUENCE_SETS)
         if value not in known:
             raise strict_toml.of_key(f'{name} "{value}" is unknown; known: {", ".join(known)}')
         return value

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from runner import own_tasks, paths, strict_toml
+from runner import paths, strict_toml
 from runner.errors import InputError, unknown
 from runner.strict_toml import Position
 from runner.study import claims_file, document, inheritance, names, rows
@@ -14,7 +14,7 @@ from runner.study.claims import Claim
 from runner.study.node import Node, node
 from runner.study.published import Published
 from workloads.spec import cell as cells
-from workloads.spec import measures
+from workloads.spec import measures, tasks
 
 EVERY = "every"                 # in place of a list of stacks: all of the cells' device that build models
 _MOST_CELLS = 20_000            # ten times our largest study's
@@ -181,7 +181,7 @@ def cells_of(experiment: Experiment) -> Iterator[claims_file.OfStudy]:
         for stack in experiment.stacks:
             for own in experiment.variants_of(stack):
                 yield claims_file.OfStudy(experiment.id, cells.parse(
-                    {**own_tasks.defaults(settings["task"]), **settings, **own, "stack": stack}))
+                    {**tasks.defaults(settings["task"]), **settings, **own, "stack": stack}))
 
 
 def _experiment(table: strict_toml.Table, position: Position, scale: str) -> Experiment:
@@ -197,7 +197,7 @@ def _experiment(table: strict_toml.Table, position: Position, scale: str) -> Exp
     for name in grid:
         if name in settings or any(name in case for case in cases):
             raise position.wrong(f'key "{name}" stands both beside and in grid')
-    for name, known in (("measure", measures.NAMES), ("task", own_tasks.names())):
+    for name, known in (("measure", measures.NAMES), ("task", tasks.NAMES)):
         if name not in settings and name not in grid and not all(name in case for case in cases):
             raise position.wrong(f'key "{name}" is missing; known: {", ".join(known)}')
     if ("stacks" in values) == ("subjects" in values):

@@ -6,8 +6,8 @@ import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from runner import own_tasks
 from runner.strict_toml import Position, Table
+from workloads.spec import tasks
 
 _MOST_CASES = 20_000           # of one line; as many cells a study may have
 
@@ -92,7 +92,7 @@ def _model(name: str, value: Any, names: Names, position: Position) -> tuple[Tab
     own = {field: options for field, options in value.items() if field != "model"}
     bases = names.model(value["model"], position) if "model" in value else ({"task": name},)
     task = own.get("task", name)
-    if "model" not in value and task not in (known := own_tasks.names()):
+    if "model" not in value and task not in (known := tasks.NAMES):
         raise position.wrong(f"task {task!r} is unknown; known: {', '.join(known)}")
     return tuple({**base, **own} for base in bases)
 

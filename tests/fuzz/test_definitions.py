@@ -12,12 +12,11 @@ from runner.paths import STACKS, STUDIES
 from runner.stacks import definition
 from runner.study import file
 from tests.fuzz.mutations import bytes_of, document_of
-from workloads.spec import cell, image_task, layers, tasks
+from workloads.spec import cell
 
 SMALL = (STUDIES / "quick.toml").read_bytes(), (STUDIES / "learning.toml").read_bytes()
 LARGE = (STUDIES / "tian.toml").read_bytes()
 STACK_FILES = [path.read_bytes() for path in sorted(STACKS.glob("*/stack.toml"))]
-TASKS = [json.loads(image_task.dumps(tasks.TASKS[name])) for name in ("lenet5", "resnet18", "inceptionv3", "vit_cifar")]
 CELL = cell.Cell("torch-1.7", "lenet5", "train")._asdict()
 
 
@@ -55,29 +54,6 @@ def test_a_stack_s_file(content: bytes, tmp_path_factory: pytest.TempPathFactory
     try:
         assert isinstance(definition.read(folder), definition.Stack)
     except InputError as error:
-        assert refused_in_one_line(error)
-
-
-@given(st.sampled_from(TASKS).flatmap(document_of))
-def test_a_table_of_an_own_task(values: object) -> None:
-    try:
-        text = json.dumps(values)
-    except ValueError:                          # no JSON: half a circle, a number too long to print
-        return
-    try:
-        task = image_task.loads(text)
-    except image_task.TableError as error:
-        assert refused_in_one_line(error)
-        return
-    assert layers.parameter_count(image_task.model(task, 7), image_task.input_shape(task.image))
-    assert task == image_task.loads(image_task.dumps(task))
-
-
-@given(bytes_of(image_task.dumps(tasks.TASKS["lenet5"]).encode()))
-def test_a_table_s_text(content: bytes) -> None:
-    try:
-        assert isinstance(image_task.loads(content.decode(errors="surrogateescape")), image_task.Task)
-    except image_task.TableError as error:
         assert refused_in_one_line(error)
 
 

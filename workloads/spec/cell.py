@@ -2,7 +2,7 @@
 import json
 from typing import NamedTuple
 
-from workloads.spec import image_task, measures
+from workloads.spec import measures
 from workloads.spec.cluster import PARALLEL
 from workloads.spec.models import own_model
 
@@ -84,7 +84,6 @@ class Cell(NamedTuple):
     padding: str = "batch"
     prompt: int = 0               # tokens before the first generated one; 0: half of the length
     attention: str = "default"
-    table: str = ""               # of a user's own image task, as spec.image_task writes it; "": the task is ours
     source: str = ""              # a user's own model, as spec.models.own_model writes it
 
 
@@ -102,6 +101,8 @@ def parse(values):
     """The Cell of a mapping. Raises CellError for an unknown key, a missing one, a wrong type or value."""
     if not isinstance(values, dict):
         raise CellError("found %s, expected an object of cell keys" % type(values).__name__)
+    if values.get("table") == "":            # of records of 0.2.0 before its release
+        values = {key: value for key, value in values.items() if key != "table"}
     for key in values:
         if key not in FIELDS:
             raise CellError('key "%s" is unknown; known: %s' % (key, ", ".join(FIELDS)))
@@ -124,17 +125,12 @@ def checked(key, value):
         raise CellError('key "%s": found %s, expected a number of at least %s' % (key, value, LEAST[key]))
     if key in LEAST and value > MOST.get(key, _MOST):
         raise CellError('key "%s": found %s, expected a number of at most %s' % (key, value, MOST.get(key, _MOST)))
-    if key == "table" and value:
-        try:
-            image_task.loads(value)
-        except image_task.TableError as error:
-            raise CellError("table: %s" % error) from error
     if key == "source" and value:
         try:
             own_model.loads(value)
         except own_model.ModelError as error:
             raise CellError("source: %s" % error) from error
-    if kind is str and not value and key not in ("table", "source"):
+    if kind is str and not value and key != "source":
         raise CellError('key "%s": found "", expected a name' % key)
     return value
 

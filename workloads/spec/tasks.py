@@ -1,9 +1,8 @@
 """The tasks by name: a model's table with the sizes it was made for. Adding one costs a table and a row here.
 
-Sequence tasks stand in spec.sequence_tasks; NAMES has both kinds. A user's own task is in none of them but in its
-cells.
+Sequence tasks stand in spec.sequence_tasks; NAMES has both kinds.
 """
-from workloads.spec import image_task, layers, measures, sequence_tasks
+from workloads.spec import layers, measures, sequence_tasks
 from workloads.spec.image_task import Task, input_shape
 from workloads.spec.models import image_models as models
 
@@ -44,30 +43,28 @@ def defaults(name):
 
 
 def is_known(cell):
-    """Whether the cell's task is one of ours, or a user's own, which has no name of ours."""
-    return (cell.task in NAMES) != bool(cell.table)
+    """Whether the cell's task is one of ours."""
+    return cell.task in NAMES
 
 
 def of(cell):
     """The Task of an image cell."""
-    return image_task.loads(cell.table) if cell.table else TASKS[cell.task]
+    return TASKS[cell.task]
 
 
 def table(name, classes):
     """The layers of a task of ours with so many classes."""
-    return image_task.model(TASKS[name], classes)
+    return TASKS[name].table[:-1] + (layers.Dense(classes),)
 
 
 def model(cell):
     """The layers of an image cell's model."""
-    return image_task.model(of(cell), cell.classes)
+    return table(cell.task, cell.classes)
 
 
 def is_transformer(cell):
     """Whether the cell's model has attention, which a framework may have one function for."""
-    if not cell.table:
-        return cell.task in TRANSFORMERS
-    return any(isinstance(leaf.layer, layers.Encoder) for leaf in layers.leaves(model(cell), input_shape(cell.image)))
+    return cell.task in TRANSFORMERS
 
 
 def step_flops(cell, tokens=None):

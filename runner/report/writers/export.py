@@ -20,7 +20,7 @@ from runner.results.runs import Run, Samples, Worker
 from runner.study.quantities import PHASES
 from workloads.spec.cell import FIELDS
 
-_OF_CELL = {name: kind for name, kind in FIELDS.items() if name not in ("table", "source")}     # told apart by key
+_OF_CELL = {name: kind for name, kind in FIELDS.items() if name != "source"}     # told apart by key
 RUN = {"result": str, "study": str, "experiment": str, "key": str, **_OF_CELL, "round": int, "attempt": int,
        "ending": str, "worker": str, "ran_precision": str}
 SAMPLE = {"is_warmup": bool, "index": int, "turn": int, "is_disturbed": bool, "steps": int, "seconds": float,

@@ -29,7 +29,7 @@ def test_commands_of_studies_and_stacks_have_all_three_options(command: str) -> 
     names = {name for parameter in typer.main.get_command(app).commands[command].params      # type: ignore[attr-defined]
              for name in parameter.opts}
 
-    assert {"--studies", "--stacks", "--tasks"} <= names
+    assert {"--studies", "--stacks"} <= names
 
 
 @pytest.mark.parametrize("command", COMMANDS)
