@@ -202,21 +202,15 @@ class Report(NamedTuple):
     began: str
     command: str
     reading: str                 # what its verdicts mean and what not
-    deviations: tuple[Deviation, ...]
-    in_short: tuple[str, ...]
-    claims: tuple[Table[Any], ...]
-    sections: tuple[Section, ...]
-    environment: tuple[Table[Any], ...]
-    failed: tuple[Table[Any], ...]
-    skipped: tuple[Table[Any], ...]
-    footnotes: tuple[tuple[str, str], ...]     # number and text
-    methods: tuple[tuple[str, str], ...]
     made_by: str
+    in_short: tuple[str, ...]
+    sections: tuple[Section, ...]
+    deviations: tuple[Deviation, ...] = ()
+    claims: tuple[Table[Any], ...] = ()
+    environment: tuple[Table[Any], ...] = ()
+    left_out: tuple[Table[Any], ...] = ()      # what has no result
+    footnotes: tuple[tuple[str, str], ...] = ()                # number and text
+    methods: tuple[tuple[str, str], ...] = ()
     overall: Overall = Overall()
     answer: Answer | None = None               # of one session
     ratios: tuple[Chart, ...] = ()             # of all comparisons
-
-    @property
-    def left_out(self) -> tuple[Table[Any], ...]:
-        """What has no result."""
-        return (*self.failed, *self.skipped)

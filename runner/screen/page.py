@@ -1,6 +1,6 @@
 """The console: lines and tables that know how wide it is and which letters it has."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import zip_longest
 from threading import Event
 from typing import NamedTuple
@@ -53,14 +53,13 @@ def hush(is_hushed: bool) -> None:
 
 
 class View:
-    """Lines and tables that know how wide the console is and which letters it has."""
+    """What is to print from top to bottom, made for the console that it is printed on."""
+
+    def __init__(self, parts: Callable[["Page"], Iterable[RenderableType]]) -> None:
+        self._parts = parts
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        yield from self.parts(Page(console, options.max_width, options.ascii_only))
-
-    def parts(self, page: "Page") -> Iterable[RenderableType]:
-        """What to print, from top to bottom."""
-        raise NotImplementedError
+        yield from self._parts(Page(console, options.max_width, options.ascii_only))
 
 
 class Page:
@@ -87,12 +86,12 @@ class Page:
 
     def item(self, content: object) -> RenderableType:
         """A line of a list, its continuation indented."""
-        return Padding(self.text(content), (0, 0, 0, _INDENT))
+        return Padding(self.text(content), (0, 0, 0, _INDENT), expand=False)
 
-    def ruled(self, titles: Sequence[str], rows: Sequence[Row], widths: Sequence[int] = ()) -> Iterator[RenderableType]:
-        """The titles over a line, then the rows. Columns are as wide as they need, or as given."""
+    def ruled(self, titles: Sequence[str], rows: Sequence[Row]) -> Iterator[RenderableType]:
+        """The titles over a line, then the rows. Columns are as wide as they need."""
         heads = [self.cell(title, "bold") for title in titles]
-        widths = widths or _fitted([heads, *rows], self.width)
+        widths = _fitted([heads, *rows], self.width)
         rule = ("-" if self._is_ascii else "─") * (sum(widths) + GAP * (len(widths) - 1))
         yield self._grid([heads], widths, 0)
         yield self._grid([[self.cell(rule)]], [len(rule)], 0)

@@ -20,48 +20,47 @@ _NARROW = 60                   # columns, below which lines are dear
 _MOST_BLOCKS = 4               # that a terminal of 24 lines shows beside all else
 
 
-class ReportView(View):
-    """A Report for the console that it is printed on."""
+def summary_view(report: Report, is_detailed: bool = False, named: str = "", written: Path | None = None) -> View:
+    """The tables, then the answer; a session that compares nothing has tables alone to show.
 
-    def __init__(self, report: Report, is_detailed: bool, named: str, written: Path | None) -> None:
-        self._report, self._is_detailed, self._named, self._written = report, is_detailed, named, written
+    is_detailed: with all tables. named: how commands name the result; "" for the newest one. written: its page.
+    """
+    answer = report.answer
 
-    def parts(self, page: Page) -> Iterable[RenderableType]:
-        """The tables, then the answer; a session that compares nothing has tables alone to show."""
-        answer, own_stacks = self._report.answer, self._report.overall.own_stacks
-        if answer is None or self._is_detailed or not answer.blocks:
-            yield from _details(self._report, page)
+    def parts(page: Page) -> Iterator[RenderableType]:
+        if answer is None or is_detailed or not answer.blocks:
+            yield from _details(report, page)
             yield ""
         if answer is not None:
             yield page.text("Which is faster here?   " + "   ".join(answer.facts), "bold")
-            yield from (page.text(each) for each in [own_stacks] if each)
+            yield from (page.text(each) for each in [report.overall.own_stacks] if each)
             yield from _blocks(answer, page)
             yield from ("" for _ in range(page.width >= _NARROW))
-            yield from self._trust(answer, page)
-            yield from self._next(answer, page)
+            yield from _trust(report, answer, page)
+            command = " ".join(filter(None, ["evenbench report", named]))
+            tables = "--details" if written else f"{command} --details"
+            hints = [f"Charts: {written or command}", *([] if is_detailed else [f"All tables: {tables}"]),
+                     *(f"Next: {hint}" for hint in answer.hints)]
+            hints = [each for each in hints if page.width >= _NARROW or len(each) <= page.width]
+            yield from (page.text(line, "dim") for line in _packed(hints, page.width))
 
-    def _trust(self, answer: Answer, page: Page) -> Iterator[RenderableType]:
-        if not answer.is_complete:
-            yield page.text("NOT COMPLETE: the session has not run to its end. The same command resumes it.",
-                            "bold yellow")
-        if self._report.claims or len(answer.blocks) > _MOST_BLOCKS:
-            yield from map(page.text, self._report.in_short)
-        models, turns, _, _, *files = answer.trust
-        more = len(answer.notes) - _MOST_NOTES
-        notes = [*answer.notes[:_MOST_NOTES], *([f"{more} more"] if more > 0 else [])]
-        said = [*(f"{each.name}: {each.text}." for each in (models, turns, *files)),
-                *([f"Failed: {formatting.count(answer.failed, 'run')}."] if answer.failed else []),
-                *([f"Left out: {formatting.count(answer.left_out, 'cell')}."] if answer.left_out else []),
-                *([f"Notes: {'; '.join(notes)}."] if notes else [])]
-        yield from map(page.text, _packed(said, page.width))
+    return View(parts)
 
-    def _next(self, answer: Answer, page: Page) -> Iterator[RenderableType]:
-        command = " ".join(filter(None, ["evenbench report", self._named]))
-        tables = "--details" if self._written else f"{command} --details"
-        items = [f"Charts: {self._written or command}", *([] if self._is_detailed else [f"All tables: {tables}"]),
-                 *(f"Next: {hint}" for hint in answer.hints)]
-        items = [item for item in items if page.width >= _NARROW or len(item) <= page.width]
-        yield from (page.text(line, "dim") for line in _packed(items, page.width))
+
+def _trust(report: Report, answer: Answer, page: Page) -> Iterator[RenderableType]:
+    if not answer.is_complete:
+        yield page.text("NOT COMPLETE: the session has not run to its end. The same command resumes it.",
+                        "bold yellow")
+    if report.claims or len(answer.blocks) > _MOST_BLOCKS:
+        yield from map(page.text, report.in_short)
+    models, turns, _, _, *files = answer.trust
+    more = len(answer.notes) - _MOST_NOTES
+    notes = [*answer.notes[:_MOST_NOTES], *([f"{more} more"] if more > 0 else [])]
+    said = [*(f"{each.name}: {each.text}." for each in (models, turns, *files)),
+            *([f"Failed: {formatting.count(answer.failed, 'run')}."] if answer.failed else []),
+            *([f"Left out: {formatting.count(answer.left_out, 'cell')}."] if answer.left_out else []),
+            *([f"Notes: {'; '.join(notes)}."] if notes else [])]
+    yield from map(page.text, _packed(said, page.width))
 
 
 def _packed(items: Iterable[str], width: int) -> Iterator[str]:
@@ -145,12 +144,3 @@ def _table(table: Table[Any], page: Page) -> Iterator[RenderableType]:
         yield from page.ruled(titles, [line for _, lines in rows for line in lines])
     if table.note:
         yield page.text(table.note, "dim")
-
-
-def summary_view(report: Report, is_detailed: bool = False, named: str = "", written: Path | None = None
-                 ) -> RenderableType:
-    """The report, laid out for the console it is printed on.
-
-    is_detailed: with all tables. named: how commands name the result; "" for the newest one. written: its page.
-    """
-    return ReportView(report, is_detailed, named, written)

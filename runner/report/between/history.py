@@ -22,10 +22,9 @@ def report(history: History, folder: str) -> Report:
         by_label.setdefault(course.label, []).append(course)
     return Report(
         name=folder, title=f"History of {formatting.count(len(history.sessions), 'session')}", machine="",
-        began=began, command=f"evenbench history {folder}", reading=_READING, deviations=(),
-        in_short=tuple(_in_short(history)), claims=(),
-        sections=tuple(_section(label, courses, history) for label, courses in by_label.items()), environment=(),
-        failed=(), skipped=(), footnotes=(), methods=(), made_by=f"evenbench {__version__}")
+        began=began, command=f"evenbench history {folder}", reading=_READING, made_by=f"evenbench {__version__}",
+        in_short=tuple(_in_short(history)),
+        sections=tuple(_section(label, courses, history) for label, courses in by_label.items()))
 
 
 def _in_short(history: History) -> Iterator[str]:
