@@ -65,12 +65,9 @@ def run(name: StudyName, own: Own, form: Form, settled: Settled, going: Going, o
     """Measure a study; the same command resumes an interrupted session."""
     request = going.of(own.of(form.request(name, settled)))._replace(is_proving=prove, until=parse_until(width, cap),
                                                              is_side_by_side=gpus_in_parallel)
-    is_ok = _every(request, output) if name == all_studies.NAME else _ran(_named(request), _showing(output))
+    show = functools.partial(show_result, output=output)
+    is_ok = _every(request, output) if name == all_studies.NAME else _ran(_named(request), show)
     sys.exit(0 if is_ok else 1)
-
-
-def _showing(output: Output) -> Callable[[Path], None]:
-    return lambda folder: show_result(folder, output)
 
 
 def _named(request: jobs.Request) -> jobs.Job:
@@ -277,7 +274,8 @@ def rerun_(name: ResultName, cell: Annotated[str, typer.Option(
     rerun.check_trusted(record, run_code)
     request = going.of(jobs.Request(name, None, launcher, data, Wishes(tuple(split_stacks(stacks)), rounds),
                                     results=results))
-    is_ok = _ran(rerun.again(record, definition.read_all(paths.STACKS), request, screen.say), _showing(output))
+    is_ok = _ran(rerun.again(record, definition.read_all(paths.STACKS), request, screen.say),
+                 functools.partial(show_result, output=output))
     sys.exit(0 if is_ok else 1)
 
 

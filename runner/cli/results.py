@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -66,8 +66,7 @@ def report(name: NewestResult = "", results: Results = RESULTS, details: Details
         written = None if html else _write_page(session.report, page)
         _show(session, folder, written, details, name or (_named(folder) if folder else ""))
 
-    output.give(show, {**{form: partial(make, session.report) for form, make in forms.FORMS.items()},
-                       "json": lambda: summary.to_json(session.summary)}, html=html, latex=latex)
+    output.give(show, _forms(session), html=html, latex=latex)
 
 
 def _refuse(option: str, **others: Any) -> None:
@@ -130,9 +129,13 @@ def _of_study(name: str, results: Path) -> Session:
 def show_result(folder: Path, output: Output = NO_FILES) -> None:
     """Write summary.json beside the events, and print the answer."""
     session = summarized(folder)
-    output.give(lambda: _show(session, folder, named=_named(folder)), {
-        "csv": lambda: forms.FORMS["csv"](session.report), "markdown": lambda: forms.FORMS["markdown"](session.report),
-        "json": lambda: summary.to_json(session.summary)})
+    output.give(lambda: _show(session, folder, named=_named(folder)), _forms(session))
+
+
+def _forms(session: Session) -> dict[str, Callable[[], str]]:
+    """The session's text in each form."""
+    return {**{name: partial(form, session.report) for name, form in forms.FORMS.items()},
+            "json": partial(summary.to_json, session.summary)}
 
 
 def show_with_page(folder: Path) -> None:

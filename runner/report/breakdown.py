@@ -16,6 +16,7 @@ from runner.analysis.summary_format import (
     LargestBatch,
     OperatorTable,
     Result,
+    Summary,
 )
 from runner.report.comparisons import MOST_GROUPS, Context, Shown, cut, fitting, thousandths
 from runner.report.document import Bar, Bars, Chart, Dots, Mark
@@ -33,10 +34,20 @@ T = TypeVar("T")
 Profiles = TypeVar("Profiles", OperatorTable, KernelTable, GraphTable, BatchTable)
 
 
-def of_rows(tables: Sequence[Profiles], rows: Sequence[Row]) -> list[Profiles]:
+def of_rows(tables: Iterable[Profiles], rows: Sequence[Row]) -> list[Profiles]:
     """The summary's tables about these rows."""
     labels = {row.comparison.label for row in rows}
     return [each for each in tables if each.label in labels]
+
+
+def tables(summary: Summary, compared: Sequence[Shown], rows: Sequence[Row]) -> Iterator[Table[Any]]:
+    """All tables of this module about these comparisons and rows."""
+    yield from phases(compared)
+    yield from operators(of_rows(summary.operators, rows))
+    yield from kernels(of_rows(summary.kernels, rows))
+    yield from graphs(of_rows(summary.graphs, rows))
+    yield from largest_batches(of_rows(summary.largest_batches, rows))
+    yield from memory(compared)
 
 
 # ---- phases

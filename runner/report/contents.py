@@ -40,7 +40,7 @@ def report(summary: Summary, measured: Measurements) -> Report:
         footnotes=tuple(_footnotes(summary)),
         methods=tuple((name.replace("_", " "), str(text)) for name, text in summary.methods.items()),
         made_by=f"evenbench {summary.evenbench}" if summary.evenbench else "evenbench",
-        overall=_overall(summary), answer=found, ratios=tuple(rates.ratios(found, series)),
+        overall=_overall(summary, measured), answer=found, ratios=tuple(rates.ratios(found, series)),
     )
 
 
@@ -53,17 +53,14 @@ def _footnotes(summary: Summary) -> Iterator[tuple[str, str]]:
         yield str(number), f"{note.text} ({whose})" if whose else note.text
 
 
-def _overall(summary: Summary) -> Overall:
+def _overall(summary: Summary, measured: Measurements) -> Overall:
     """All experiments as one."""
     compared = [Shown(comparison, comparison.results) for comparison in summary.comparisons]
     results = rates.results(summary, compared)
     return Overall(
         results=results, own_stacks=environment.of_own(summary),
         details=(*beside_ours.of_study(summary), *rates.tables(results), *lanes.tables(summary.lanes),
-                 *breakdown.phases(compared), *breakdown.operators(summary.operators),
-                 *breakdown.kernels(summary.kernels), *breakdown.graphs(summary.graphs),
-                 *breakdown.largest_batches(summary.largest_batches), *breakdown.memory(compared),
-                 *left_out.far_runs(summary.comparisons),
+                 *breakdown.tables(summary, compared, measured.rows), *left_out.far_runs(summary.comparisons),
                  plain("Measured again by", ("stack", "what", "command"), columns.commands(summary))),
         limits=tuple(rates.machine_limits(summary)),
         guide=" ".join(wording.reading(summary, wording.WINNER)) if compared else "",

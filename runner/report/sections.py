@@ -40,12 +40,8 @@ def _section(context: Context, experiment: Experiment, numbers: beside_ours.Numb
               *breakdown.kernel_charts(breakdown.of_rows(summary.kernels, rows)), *learned]
     own_lanes = [each for each in summary.lanes if each.tuned in {shown.comparison.key for shown in compared}]
     tables = [*beside_ours.tables(numbers), *rates.tables(rates.results(summary, compared)), *lanes.tables(own_lanes),
-              *breakdown.phases(compared),
-              *breakdown.operators(profiled), *breakdown.kernels(breakdown.of_rows(summary.kernels, rows)),
-              *breakdown.graphs(breakdown.of_rows(summary.graphs, rows)),
-              *breakdown.largest_batches(breakdown.of_rows(summary.largest_batches, rows)),
-              *_others(rows, context.measured.session_of),
-              *breakdown.memory(compared), *map(breakdown.own_names, profiled)]
+              *breakdown.tables(summary, compared, rows), *_others(rows, context.measured.session_of),
+              *map(breakdown.own_names, profiled)]
     return Section(experiment.id, experiment.title, tuple(_notes(context, experiment, rows)),
                    tuple(sorted(experiment.assumed.items())), tuple(charts), tuple(tables))
 
