@@ -60,8 +60,8 @@ def _sheet(groups: Groups, top: float = _TOP) -> _Sheet:
     return _Sheet(tuple(names), tuple(placed), top, y)
 
 
-def _svg(sheet: _Sheet, axis: Axis, name: str, parts: Iterator[str], *below_all: str) -> str:
-    return drawing.svg(sheet.base + _BOTTOM, [*below_all, *drawing.below(axis, sheet.top, sheet.base, name),
+def _svg(sheet: _Sheet, axis: Axis, name: str, parts: Iterator[str], *behind: str) -> str:
+    return drawing.svg(sheet.base + _BOTTOM, [*drawing.below(axis, sheet.top, sheet.base, name), *behind,
                                               *sheet.names, *parts])
 
 
