@@ -4,7 +4,8 @@ All values are read from the Summary, so that no two forms can say different num
 shows a new one.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import itertools
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from runner import formatting
@@ -12,7 +13,7 @@ from runner.analysis.numbers import BESIDE, ENERGY, EPOCHS, NUMBERS, RATES, SEQU
 from runner.analysis.stats import Interval, Verdict
 from runner.analysis.summary_format import Comparison, PublishedNumber, Result, Summary
 from runner.report.claims import wording
-from runner.report.tables import EVERY, READ, Column, Form
+from runner.report.tables import EVERY, READ, Column, Form, Texts
 from workloads.spec.cell import Cell, parse
 
 _PAGE, _LATEX, _CSV = (frozenset({form}) for form in (Form.PAGE, Form.LATEX, Form.CSV))
@@ -48,13 +49,16 @@ def marks(line: Line) -> str:
     return f"[{','.join(numbers[flag] for flag in line.result.flags)}]" if line.result.flags else ""
 
 
-def commands(summary: Summary) -> Iterator[tuple[str, str, str]]:
-    """(stack, label, command that measures it again) of every result and profile."""
-    for comparison in summary.comparisons:
-        yield from ((each.stack, comparison.label, each.rerun) for each in comparison.results if each.rerun)
+def commands(summary: Summary) -> dict[str, list[Texts]]:
+    """By label the stack and the command that measures it again, of every result and profile."""
     profiled: Iterable[Any] = (*summary.operators, *summary.kernels, *summary.graphs, *summary.largest_batches)
-    for table in profiled:
-        yield from ((stack, table.label, each.rerun) for stack, each in table.stacks.items() if each.rerun)
+    found: dict[str, list[Texts]] = {}
+    for label, stack, told in itertools.chain(
+            ((each.label, one.stack, one) for each in summary.comparisons for one in each.results),
+            ((each.label, name, one) for each in profiled for name, one in each.stacks.items())):
+        if told.rerun:
+            found.setdefault(label, []).append((stack, told.rerun))
+    return found
 
 
 def verdict(line: Line) -> str:

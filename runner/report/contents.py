@@ -61,7 +61,7 @@ def _overall(summary: Summary, measured: Measurements) -> Overall:
         results=results, own_stacks=environment.of_own(summary),
         details=(*beside_ours.of_study(summary), *rates.tables(results), *lanes.tables(summary.lanes),
                  *breakdown.tables(summary, compared, measured.rows), *left_out.far_runs(summary.comparisons),
-                 plain("Measured again by", ("stack", "what", "command"), columns.commands(summary))),
+                 *table("Measured again by", texts("stack", "command"), columns.commands(summary))),
         limits=tuple(rates.machine_limits(summary)),
         guide=" ".join(wording.reading(summary, wording.WINNER)) if compared else "",
     )
