@@ -29,10 +29,17 @@ def test_help_names_every_command() -> None:
     assert 0 == shown.exit_code and set(COMMANDS) <= set(shown.stdout.split())
 
 
-def test_help_imports_no_command() -> None:
+def test_help_imports_no_command_and_nothing_that_takes_its_time() -> None:
     program = "import sys; from runner.cli import app; app(['--help'], standalone_mode=False); print(*sys.modules)"
     imported = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
     assert not [entry.module for entry in COMMANDS.values() if f"runner.cli.{entry.module}" in imported.split()]
+    assert not {"numpy", "pydantic", "runner.planning.plan"} & set(imported.split())
+
+
+def test_the_list_of_stacks_asks_nothing_of_an_engine_or_the_net() -> None:
+    program = "import sys; from runner.cli import app; app(['list'], standalone_mode=False); print(*sys.modules)"
+    imported = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    assert "torch-2.13-cpu" in imported and not {"docker", "requests"} & set(imported.split())
 
 
 @pytest.mark.parametrize("name", COMMANDS)
