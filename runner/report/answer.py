@@ -167,6 +167,8 @@ _ISOLATIONS = {"venv": "virtual environments", "docker": "containers"}
 def _unproved(stacks: Sequence[str], of: int) -> str:
     if not stacks:
         return "proved"
+    if of == 1:
+        return "one column, nothing to compare"
     whose = "" if len(stacks) == of else f" of {', '.join(stacks)}"
     return f"not checked here{whose}, --prove does"
 

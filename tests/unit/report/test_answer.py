@@ -77,6 +77,8 @@ def test_what_was_not_checked_is_said_with_the_option_that_does() -> None:
     found = made_report.reported(made_report.records()).answer
 
     assert found and ("Equal models", "not checked here, --prove does", False) == found.trust[0]
+    alone = made_report.reported(made_report.records(cells={TORCH: SLOW})).answer
+    assert alone and "one column, nothing to compare" == alone.trust[0][1]
 
 
 def test_notes_are_few_words_and_name_the_stacks_where_it_is_not_all() -> None:
