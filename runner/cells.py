@@ -55,11 +55,11 @@ def comparisons(cells: Iterable[Cell]) -> dict[Cell, Comparison]:
 
 
 def compared(cell: Cell) -> Cell:
-    """The cell as others are compared with it: "sync" or "async" in place of the framework's own mode.
+    """The cell as others are compared with it: "sync" or "async" for the framework's own mode, without its switches.
 
     Lanes of a user's own model, which are its columns, differ in their loop and in which of its files they run.
     """
-    cell = cell._replace(parallel=cluster.kind(cell.parallel))
+    cell = cell._replace(parallel=cluster.kind(cell.parallel), switches="")
     return cell._replace(loop="native", source=own_model.common(cell.source)) if cell.source else cell
 
 

@@ -98,6 +98,7 @@ class FakeLauncher(Launcher):
         self._clock, self._script = clock, script
         self.started: list[tuple[Cell, str]] = []
         self.paddings: list[int] = []
+        self.variables: list[dict[str, str]] = []
         self.running: list[FakeRunning] = []
         self.left: dict[str, list[Any]] = {}           # lines of runs that went on without their runner, by run
 
@@ -120,6 +121,7 @@ class FakeLauncher(Launcher):
               padding: int = 0, listens: bool = False) -> FakeRunning:
         self.started.append((cell, run))
         self.paddings.append(padding)
+        self.variables.append(dict(stack.env))
         scripted = self._script(cell, run)
         if isinstance(scripted, Exception):
             raise scripted

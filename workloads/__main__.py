@@ -14,7 +14,7 @@ from workloads.places import cluster
 from workloads.process import emit, environment, gpu_libraries, waiting
 from workloads.process.errors import DataError, NotFinite, Unsupported, explained
 from workloads.spec import frameworks, library, turns
-from workloads.spec.cell import CellError, loads
+from workloads.spec.cell import CellError, loads, switched
 from workloads.spec.measures import FORWARD
 
 USAGE = "usage: python -m workloads '<cell JSON>' [--data FOLDER]"
@@ -74,9 +74,9 @@ def _joined(cell, adapter, text, folder):
 
 def _read(arguments):
     if len(arguments) == 1:
-        return loads(arguments[0]), "/data"
+        return switched(loads(arguments[0])), "/data"
     if len(arguments) == 3 and arguments[1] == "--data":
-        return loads(arguments[0]), arguments[2]
+        return switched(loads(arguments[0])), arguments[2]
     raise CellError(USAGE)
 
 

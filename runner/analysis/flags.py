@@ -37,6 +37,7 @@ class Flag(StrEnum):
     THREADS_DIFFER = "threads_differ"
     TOO_FEW_CPUS = "too_few_cpus"
     ONEDNN_DIFFERS = "onednn_differs"
+    LEFT_OFF = "left_off"
     OTHER_PRECISION = "other_precision"
     CONVERTED = "converted"
     WITHOUT_GRAPH = "without_graph"
@@ -69,6 +70,7 @@ FOOTNOTES = {
     Flag.THREADS_DIFFER: "The framework used another number of threads than the cell asks for.",
     Flag.TOO_FEW_CPUS: "The cell asks for more CPUs than the session could use: its threads took turns on them.",
     Flag.ONEDNN_DIFFERS: "oneDNN was on where the cell asks for off, or off where it asks for on.",
+    Flag.LEFT_OFF: "Off here by the framework's own default: {left_off}. `evenbench why` tries what it gains.",
     Flag.OTHER_PRECISION: "Computed in another precision than the cell says (amp is bfloat16), as loop tuned may: its "
                           "words are against stacks that may have kept the cell's.",
     Flag.CONVERTED: "amp is bfloat16, for which this CPU has no instructions: numbers are converted to float32 and "
@@ -94,7 +96,7 @@ FOOTNOTES = {
     Flag.ABOVE_MACHINE: "More FLOPs a second than the machine's best matrix product: a step needs fewer than are "
                         "counted, or the product was disturbed.",
 }
-COUNTED = frozenset({Flag.BUSY, Flag.TURNS_REPEATED})      # whose footnotes say how many of the session's
+COUNTED = frozenset({Flag.BUSY, Flag.TURNS_REPEATED, Flag.LEFT_OFF})      # whose footnotes say which of the session's
 
 
 class _Seen(NamedTuple):
@@ -116,6 +118,12 @@ def flags(row: Row, cpus: int | None, proved: Proved) -> tuple[Flag, ...]:
     if row.is_apart:
         raised.add(Flag.APART)
     return tuple(flag for flag in Flag if flag in raised)
+
+
+def left_off(run: Run) -> list[str]:
+    """What a run's framework left off by itself, as its worker told."""
+    told = run.facts.get("left_off")
+    return [each for each in told if isinstance(each, str)] if isinstance(told, list) else []
 
 
 def is_not_falling(losses: Samples) -> bool:
@@ -212,6 +220,7 @@ _OF_A_RUN: dict[Flag, Callable[[_Seen], bool]] = {
     Flag.THREADS_DIFFER: _has_other_threads,
     Flag.TOO_FEW_CPUS: lambda seen: seen.cell.cpus > seen.cpus,
     Flag.ONEDNN_DIFFERS: _has_other_onednn,
+    Flag.LEFT_OFF: lambda seen: bool(left_off(seen.run)),
     Flag.OTHER_PRECISION: _has_other_precision,
     Flag.CONVERTED: _is_converted,
     Flag.WITHOUT_GRAPH: _is_without_graph,

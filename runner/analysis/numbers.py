@@ -6,11 +6,14 @@ A row is a key of summary.json, a column of the CSV and, where it has a title, o
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from runner import formatting
 from runner.results.rows import Row
 from runner.results.runs import Run, rate_per_worker, step_seconds
 from runner.study import quantities
 from runner.study.quantities import Reader
+from workloads.spec.measures import RATED
 
 # the tables of results: the rates, what was measured beside them, and three that few sessions have
 RATES, BESIDE, SEQUENCES, EPOCHS, ENERGY = "", "beside", "sequences", "epochs", "energy"
@@ -39,6 +42,17 @@ def _first_step_seconds(row: Row, run: Run) -> float | None:
     return float(seconds[0]) if is_waited and len(seconds) else None       # with sync=end no single one is waited for
 
 
+def _percentile(percent: int) -> Reader:
+    """Seconds that so many of a run's single timed steps that count stay below; None of too few, and of blocks."""
+    def read(row: Row, run: Run) -> float | None:
+        if row.cell.measure not in RATED or any(set(worker.sample_steps) != {1} for worker in run.workers):
+            return None
+        steps = np.concatenate([worker.sample_seconds[worker.counts] for worker in run.workers])
+        return float(np.quantile(steps, percent / 100)) if len(steps) >= 100 / (100 - percent) else None
+
+    return read
+
+
 def _load_share(row: Row, run: Run) -> float | None:
     load, step = run.phase_seconds("load"), step_seconds(run)
     return load / step if load is not None and step else None
@@ -58,6 +72,10 @@ def _quantity(name: str) -> Reader:
 
 
 NUMBERS: dict[str, Number] = {
+    **{f"step_p{percent}": Number(
+        f"seconds that {percent} % of a run's single timed steps stay below; null where they are not timed one by one, "
+        "or too few", _percentile(percent), f"p{percent}", formatting.milliseconds, BESIDE)
+       for percent in (50, 95, 99)},
     "first_step_seconds": Number(
         "the first warm-up step, compilation included", _first_step_seconds, "first step", formatting.seconds, BESIDE),
     "compile_seconds": Number(

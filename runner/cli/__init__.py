@@ -33,6 +33,8 @@ COMMANDS = {
                                           "long it takes; runs nothing."),
     "rerun": Entry("measuring", "Measure", "Repeat a stored session, or one of its cells, from its record, and say "
                                            "what differs now."),
+    "why": Entry("measuring", "Measure", "Say why rows of a result are behind: what takes the time, and which switch "
+                                         "moves it."),
     "gate": Entry("measuring", "Measure", "Is the head slower than the base? Exit code 1 where it is, by more than "
                                           "allowed, 0 where not, 3 if unclear."),
     "report": Entry("results", "Look", "Print the answer of a session again and write its page, report.html."),

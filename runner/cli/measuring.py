@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType
+from types import FrameType, MappingProxyType
 from typing import Annotated, Any
 
 import typer
@@ -19,12 +19,15 @@ from runner.cli import complete
 from runner.cli.options import (
     RESULTS,
     DataArgument,
+    NewestResult,
     Prove,
     ResultName,
     Results,
     Rounds,
+    RunCode,
     Scale,
     StudyName,
+    duration,
     options,
     share,
     split_stacks,
@@ -34,7 +37,7 @@ from runner.cli.request import Form, Going, Own, Settled
 from runner.cli.results import measured_in, show_result, show_with_page
 from runner.errors import InputError, Stopped
 from runner.machine import host
-from runner.measuring import adaptive, all_studies, equality, own_models, own_stacks, rerun, self_comparison
+from runner.measuring import adaptive, all_studies, equality, own_models, own_stacks, rerun, self_comparison, why
 from runner.measuring import job as jobs
 from runner.measuring.bench import Bench
 from runner.measuring.stopping_rule import CAP
@@ -265,10 +268,8 @@ def rerun_(name: ResultName, cell: Annotated[str, typer.Option(
            stacks: Annotated[list[str] | None, typer.Option(
                "--stack", help="NAME=PATH or NAME=image:NAME, where the record has a stack of a user's own.")] = None,
            rounds: Rounds = None, launcher: Annotated[str, typer.Option(help="Another launcher than then.")] = "",
-           data: DataArgument = None,
-           run_code: Annotated[bool, typer.Option(
-               "--run-code", help="Run the Python files of a record of somebody's own model.")] = False,
-           results: Results = RESULTS, *, going: Going, output: Output) -> None:
+           data: DataArgument = None, run_code: RunCode = False, results: Results = RESULTS, *, going: Going,
+           output: Output) -> None:
     """Repeat a stored session, or one of its cells, from its record, and say what differs now."""
     record = rerun.chosen(rerun.recorded(store.located(name, results)), cell)
     rerun.check_trusted(record, run_code)
@@ -310,6 +311,55 @@ def _keep(folder: Path, name: str, record: Mapping[str, Any]) -> None:
     """Let a record stand beside the events as JSON, and say where."""
     store.write_beside(folder, name, json.dumps(record, indent=2, allow_nan=False))
     screen.say(f"results: {folder}")
+
+
+@app.command("why")
+@options
+def why_(name: NewestResult = "",
+         stacks: Annotated[list[str] | None, typer.Option(
+             "--stack", help="Rows of these, however far they are behind; repeat, or put commas.")] = None,
+         budget: Annotated[str, typer.Option(help="What it may take; the likeliest switches are tried first.")] = "10m",
+         run_code: RunCode = False,
+         results: Results = RESULTS, *, going: Going, output: Output) -> None:
+    """Say why rows of a result are behind: what takes the time, and which switch moves it."""
+    folder = store.located(name, results)
+    record = rerun.recorded(folder)
+    if record.session.get("study") in (why.ID, why.ID_OF_PARTS):             # asked again about what it was asked about
+        folder = store.located(str(record.session.get("rerun_of")), results)
+        record = rerun.recorded(folder)
+    rerun.check_trusted(record, run_code)
+    words = split_stacks(stacks)
+    asked = why.questions(measured_in(folder), [word.partition("=")[0] for word in words])
+    if not asked:
+        screen.say(f"{folder.name}: no row is more than {formatting.share(why.BEHIND)} behind: --stack NAME asks")
+        return
+    request = going.of(jobs.Request(record.id, wishes=Wishes(tuple(filter(is_own, words))), results=results))
+    request = request._replace(with_products=False, is_agreed=True)
+    job = rerun.again(record, definition.read_all(paths.STACKS), request, screen.say)
+    there = {planned.key for planned in job.plan.cells}
+    asked = [each for each in asked if {each.row.key, each.best.key} <= there]
+    if not asked:
+        raise InputError(f"why: nothing of {record.id} that was asked about can run here: {_reasons(job)}")
+    parts = why.parts_of(measured_in(_of_plan(job, why.parts_plan(asked, job.plan.seed))), asked)
+    seconds = {past.key: past.seconds for past in earlier_sessions.Told().read(folder).ended if past.seconds}
+    tried, untried = why.trials(asked, parts, seconds, duration("--budget", budget))
+    of_switches = _of_plan(job, why.switches_plan(asked, tried, job.plan.seed),
+                           {trial.cell.stack: trial.question.row.cell.stack for trial in tried})
+    found = why.reasons(measured_in(of_switches), asked, tried, untried, parts)
+    told = {"result": record.id, "reasons": [each.record() for each in found]}
+    _keep(of_switches, "why.json", told)
+    output.rows(why.rows(found), list(why.lines(found)), told)
+
+
+def _of_plan(job: jobs.Job, plan: Plan, names: Mapping[str, str] = MappingProxyType({})) -> Path:
+    """The folder of a session of the plan, made now, gone on with or done before; names: of stacks under others."""
+    stacks = {**job.stacks, **{name: job.stacks[of] for name, of in names.items()}}
+    job = job._replace(plan=plan, stacks=stacks)
+    done = None if job.request.is_fresh else earlier_sessions.finished(job.request.results, job.command())
+    folders = [done] if done else []
+    if not folders:
+        _ran(job, folders.append)
+    return folders[-1]
 
 
 @app.command("gate")

@@ -53,6 +53,7 @@ Fresh = Annotated[bool, typer.Option("--fresh", help="Resume no unfinished sessi
 Prove = Annotated[bool, typer.Option("--prove", help="First check what no check has shown equal yet.")]
 Stall = Annotated[float | None, typer.Option(
     min=1, help="Seconds without a step that end a run; 300 if left out, on many nodes 50.")]
+RunCode = Annotated[bool, typer.Option("--run-code", help="Run the Python files of a record of somebody's own model.")]
 NewestResult = Annotated[str, typer.Argument(metavar="RESULT", help="A result's id or folder; the newest if left out.",
                                              autocompletion=complete.results)]
 SomeStacks = Annotated[list[str] | None, typer.Argument(metavar="STACK", autocompletion=complete.stacks)]

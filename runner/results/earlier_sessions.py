@@ -1,7 +1,7 @@
 """What records tell of earlier sessions: which one to resume, what a folder of results holds, how long runs took."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import fmean
@@ -128,6 +128,17 @@ def unfinished(results: Path, command: str | list[str], key: str = "command") ->
 
     key: of the session's record, that holds the fingerprint.
     """
+    return next((_kept(folder, told) for folder, told in _of_command(results, command, key) if told.state != "done"),
+                None)
+
+
+def finished(results: Path, command: str) -> Path | None:
+    """The newest session folder of the same command that was closed as done, or None."""
+    return next((folder for folder, told in _of_command(results, command, "command") if told.state == "done"), None)
+
+
+def _of_command(results: Path, command: str | list[str], key: str) -> Iterator[tuple[Path, Told]]:
+    """The session folders of a command, the newest first. Raises InputError for one that is damaged and has no end."""
     for folder in sorted(results.glob("*/"), reverse=True):
         if not (folder / store.EVENTS).is_file() or _begins(folder).get(key) != command:
             continue
@@ -139,9 +150,7 @@ def unfinished(results: Path, command: str | list[str], key: str = "command") ->
                 raise InputError(f"{error}: the interrupted session of this command cannot go on: mend that line, "
                                  "remove the folder, or begin a new session with --fresh") from error
             continue                           # somebody's broken file is no reason not to measure
-        if told.state != "done":
-            return _kept(folder, told)
-    return None
+        yield folder, told
 
 
 def _begins(folder: Path) -> store.Record:

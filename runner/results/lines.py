@@ -116,6 +116,11 @@ class StartFacts(Line):
     cpu: Annotated[Text | None, says("the processor's name")]
     cpu_features: Annotated[list[Text], says("of its vector instructions")]
     environment: Annotated[Object, says("the variables that may move a result")]
+    cpu_quota: Annotated[Number | None, says("how many CPUs' time its control group may use")]
+    openmp: Annotated[Text, says("the OpenMP libraries that it has loaded")]
+    allocators: Annotated[list[Text], says("allocators beside the C library's that are installed")]
+    left_off: Annotated[list[Text], says("fast paths that the framework left off here by itself, with their "
+                                         "switches")] = []
     executable: Annotated[Text, says("the interpreter's path")]
     kernel_cache: Annotated[Text, says('"none", "empty" or "filled": GPU code that the driver compiled earlier')]
     packages: Annotated[Object, says("version and digest by name, in an environment of the user's own")] = {}
@@ -258,6 +263,17 @@ class Operators(Event):
     steps: Annotated[Count, says("that were profiled")]
     operators: Annotated[dict[str, Annotated[list[Seconds], Field(min_length=2, max_length=2)]], says(
         "[calls, seconds] over all these steps by the framework's own name")]
+
+
+class Profiled(Event):
+    """Once, in the measures of parts: where the time of steps went; seconds are sums over the profiled steps."""
+
+    steps: Annotated[Positive, says("that were profiled")]
+    seconds: Annotated[Seconds, says("of these steps, waited for one by one")]
+    input_seconds: Annotated[Seconds, says("of them until a batch was there")]
+    operators: Annotated[dict[str, Seconds], says(
+        "by the framework's own name, by the wall: where several ran at once, each has its part of that time; "
+        '"optimizer/" stands before those of an update')]
 
 
 class Kernels(Event):
@@ -412,5 +428,5 @@ class End(Event):
 # by the name that a line's "event" has, in the order in which a run can send them
 EVENTS: dict[str, type[Event]] = {
     "start": Start, "beat": Beat, "waiting": Waiting, "warm": Warm, "values": Values, "steps": Steps, "epoch": Epoch,
-    "operators": Operators, "kernels": Kernels, "graph": Graph, "tensor": Tensor, "harness": Harness,
+    "operators": Operators, "parts": Profiled, "kernels": Kernels, "graph": Graph, "tensor": Tensor, "harness": Harness,
     "product": Block, "max_batch": MaxBatch, "weights": Weights, "compiled": Compiled, "end": End}

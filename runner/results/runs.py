@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runner.results import turns
-from runner.results.lines import Compiled, Facts, Graph, Kernels, MaxBatch, Readings
+from runner.results.lines import Compiled, Facts, Graph, Kernels, MaxBatch, Profiled, Readings
 from runner.results.turns import Turn
 from workloads.spec.turns import TURNS
 
@@ -172,6 +172,7 @@ class Run:
     operators: Mapping[str, float]         # seconds a step by the framework's own names
     epochs: tuple[Epoch, ...] = ()         # in their order
     kernels: Kernels | None = None
+    parts: Profiled | None = None          # of a run that was profiled for them
     graph: Graph | None = None
     max_batch: MaxBatch | None = None
     seed: int | None = None                # of this round; None: not recorded, the cell's own

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from runner.results import lines
-from runner.results.lines import Compiled, Facts, Graph, Kernels, MaxBatch
+from runner.results.lines import Compiled, Facts, Graph, Kernels, MaxBatch, Profiled
 from runner.results.records import Begin, Ending
 from runner.results.runs import Epoch, Run, Samples, Worker
 from runner.results.turns import Turn
@@ -106,6 +106,7 @@ class Begun:
     operators: dict[str, float] = field(default_factory=dict)
     epochs: list[Epoch] = field(default_factory=list)
     kernels: Kernels | None = None
+    parts: Profiled | None = None
     graph: Graph | None = None
     max_batch: MaxBatch | None = None
     pass_tokens: dict[str, list[int]] = field(default_factory=dict)     # by place
@@ -161,7 +162,7 @@ def _first(name: str) -> Callable[[Begun, Any], None]:
 _READERS: dict[str, Callable[[Begun, Any], None]] = {
     "start": _start, "warm": _warm, "values": lambda run, line: run.of(line).values(line),
     "steps": lambda run, line: run.of(line).steps(line), "epoch": _epoch, "weights": _weights, "operators": _operators,
-    **{name: _first(name) for name in ("kernels", "graph", "max_batch", "compiled")}}
+    **{name: _first(name) for name in ("kernels", "parts", "graph", "max_batch", "compiled")}}
 
 
 def ended(begun: Begun, record: Ending) -> Run:
@@ -175,4 +176,5 @@ def ended(begun: Begun, record: Ending) -> Run:
         before=head.host or {}, after=record.host or {},
         usage={name: used or {} for name, used in sorted((record.places or {}).items())},
         digests=begun.digests, operators=begun.operators, epochs=tuple(begun.epochs), kernels=begun.kernels,
+        parts=begun.parts,
         graph=begun.graph, max_batch=begun.max_batch, compiled=begun.compiled, seed=head.seed)

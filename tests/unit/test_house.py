@@ -32,8 +32,7 @@ SHARED = ("workloads.spec", "workloads.profiles", "workloads.frameworks.contract
           "workloads.inputs.passes", "workloads.inputs.records")
 # of workloads/: where frameworks' names are data, and the formats of their profilers
 TABLES = {"spec/frameworks.py", "spec/cluster.py", "spec/models/lstm_kernels.py", "spec/models/own_model.py",
-          "spec/refusals.py",
-          "profiles/traces.py"}
+          "spec/refusals.py", "spec/switches.py", "profiles/traces.py"}
 # where the time of day is read: moments for people, TensorFlow's own stamps inside a graph, which know no other, and
 # the probe that tells how far the clocks of a Swarm's nodes lie apart
 WALL_CLOCK = {"runner/measuring/equality.py": 1, "runner/measuring/job.py": 2,

@@ -17,7 +17,8 @@ A run asks an adapter in this order:
     load(weights)                                  unless the framework draws its own
     facts(cell); loop, layout, precision, loading, mode, communication; kernels(); parameters()    the event "start"
     synthetic(...), batches(...) or passes(...)    what the steps are handed
-    device_clock(); train, train_phases, infer, follow, profile, trace, graph or check, with sync and value in between
+    device_clock(); train, train_phases, infer, follow, profile, trace, graph or check, with sync and value in between;
+    recorder(), where steps are profiled for their parts
     programs()                                     between blocks of steps: whether one was made within them
     weights()                                      parallel runs send their digest
     compiled()
@@ -158,6 +159,13 @@ class Workload:
     def profile(self, batches, warmup, steps):
         """{operator: (calls, seconds)} over so many training steps, after the warm-up. Raises Unsupported."""
         raise NotImplementedError
+
+    def recorder(self):
+        """A recorder of the steps that follow, to be asked for before the first one. Raises Unsupported.
+
+        start() begins; stop() gives the profiles.walls.Operators that ran since then.
+        """
+        raise Unsupported("no profiler of its operators is read here")
 
     def trace(self, batches, warmup, steps):
         """The spec.traces.Trace of so many training steps on a GPU, after the warm-up. Raises Unsupported."""

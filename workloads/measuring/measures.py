@@ -15,13 +15,13 @@ from workloads.measuring import epochs as course
 from workloads.measuring import generating, matrix_products
 from workloads.measuring.sketch import encoded, sketch
 from workloads.measuring.turns import TurnWatch
-from workloads.measuring.watch import ENDLESS, ENDS, Beats, Over, Watch, WorkersWatch
+from workloads.measuring.watch import ENDLESS, ENDS, Beats, Over, Recorded, Watch, WorkersWatch
 from workloads.places import agreement
 from workloads.process import environment, processor
 from workloads.process.errors import DataError, Unsupported
-from workloads.profiles import traces
-from workloads.spec import duration, layers, placement, refusals, sequence_tasks, tasks
-from workloads.spec.measures import HARNESSES
+from workloads.profiles import traces, walls
+from workloads.spec import duration, layers, placement, refusals, sequence_tasks, switches, tasks
+from workloads.spec.measures import GENERATING, HARNESSES, PARTS_OF
 
 
 def run(cell, adapter, folder, emit, cluster=None, gate=None):
@@ -35,8 +35,10 @@ def run(cell, adapter, folder, emit, cluster=None, gate=None):
     if cell.measure == "product":
         matrix_products.measure(cell, adapter, emit)
         return
-    if cell.measure not in _kind(cell) and (cell.source or cell.measure not in HARNESSES):
+    measure = _kind(cell).get(cell.measure)
+    if not measure and (cell.source or cell.measure not in HARNESSES):
         raise Unsupported("measure %s is not there for tasks of this kind" % cell.measure)
+    cell = cell._replace(measure=PARTS_OF.get(cell.measure, cell.measure))      # the steps are those that are profiled
     _refuse(cell)
     for switch, is_on in (("augment", cell.augment != "none"), ("images", cell.images)):
         if is_on and (cell.measure != "epochs" or cell.input == "synthetic" or tasks.is_sequence(cell.task)):
@@ -52,7 +54,6 @@ def run(cell, adapter, folder, emit, cluster=None, gate=None):
         return
     workload = _workload(cell, adapter, cluster, folder)
     _start(cell, adapter, workload, images, emit, cluster)
-    measure = _kind(cell)[cell.measure]
     told = {"cluster": cluster} if measure in (train, phases) else {}
     if measure in (train, phases, infer, generate):
         told["watching"] = partial(TurnWatch, gate) if gate else Watch
@@ -145,6 +146,7 @@ def _start(cell, adapter, workload, images, emit, cluster=None):
         facts["attention"] = workload.attention
     if workload.mode:                          # which says more than the mode's title
         facts["mode"] = workload.mode
+    facts["left_off"] = switches.left_off(facts["framework"], cell, facts)
     emit("start", facts=facts, parameters=workload.parameters(), cpu_seconds=environment.used()["cpu_seconds"],
          **_flops(cell, images))
 
@@ -256,6 +258,19 @@ def kernels(cell, adapter, workload, images, folder, emit):
     if not trace.spans:
         raise Unsupported("the profiler saw nothing on the GPU: %s" % trace.source)
     emit("kernels", steps=cell.steps, **traces.account(trace))
+
+
+def parts(cell, adapter, workload, images, folder, emit):
+    """Where the time of cell.steps steps goes: input, and the operators by the wall. Raises Unsupported."""
+    if cell.measure in GENERATING:
+        generating.demand(cell, adapter, workload)
+    watch = Recorded(cell, workload.recorder(), workload.sync)
+    with Beats(emit):                          # reading a profile can take longer than any step
+        try:
+            getattr(workload, cell.measure)(_batches(cell, workload, images), ENDLESS, watch)
+        except Over:
+            emit("parts", steps=cell.steps, seconds=watch.seconds, input_seconds=watch.input_seconds,
+                 operators=walls.walls(watch.operators))
 
 
 def graph(cell, adapter, workload, images, folder, emit):
@@ -463,5 +478,6 @@ def _bare_block(block, step, sync):
 
 MEASURES = {"train": train, "infer": infer, "epochs": epochs, "phases": phases, "operators": operators,
             "kernels": kernels, "graph": graph, "check": check, "prefill": generate, "decode": generate}
-OWN_MEASURES = {"train": train, "infer": infer, "check": own_check}
+MEASURES.update(dict.fromkeys(PARTS_OF, parts))
+OWN_MEASURES = {"train": train, "infer": infer, "check": own_check, "parts": parts, "parts_infer": parts}
 SEQUENCE_MEASURES = dict(MEASURES, epochs=sequence_epochs, check=sequence_check)

@@ -381,6 +381,45 @@ class WorkersWatch:
         return self._cell.warmup if self._warm is None else self._warm.get(worker, 0)
 
 
+class Recorded:
+    """A watch that waits for each step, and records the operators of cell.steps steps after the warm-up. Then Over."""
+
+    def __init__(self, cell, recorder, sync, clock=time.perf_counter):
+        """recorder: contract.Workload's; sync(handle) waits for a step's work."""
+        self._left, self._steps, self._recorder, self._sync, self._clock = (
+            max(1, cell.warmup), cell.steps, recorder, sync, clock)
+        self.operators = None            # once they are recorded
+        self.seconds = self.input_seconds = 0.0
+        self._is_recording, self._began = False, clock()
+
+    def loading(self):
+        """The next batch is asked for."""
+        self._load_began = self._clock()
+
+    def loaded(self):
+        """The batch is there."""
+        if self._is_recording:
+            self.input_seconds += self._clock() - self._load_began
+
+    def resumed(self):
+        """What was done since the last step belongs to none."""
+        self._began = self._clock()
+
+    def stepped(self, handle, phases=None):
+        """A step is issued. Raises Over after the last one."""
+        self._sync(handle)
+        if self._is_recording:
+            self.seconds += self._clock() - self._began
+        self._left -= 1
+        if not self._left and self._is_recording:
+            self.operators = self._recorder.stop()
+            raise Over
+        if not self._left:
+            self._left, self._is_recording = self._steps, True
+            self._recorder.start()
+        self._began = self._clock()
+
+
 class Beats:
     """While it lasts, a "beat" event now and then as long as this process computes: for what takes long without steps.
 

@@ -1,4 +1,5 @@
 """The variables that frameworks read once, at import, and what the worker observes of its surroundings."""
+import glob
 import hashlib
 import json
 import os
@@ -8,12 +9,13 @@ import sys
 
 from workloads.frameworks import surroundings
 from workloads.process import caches, control_groups, family, inventory, lifetime, processor
-from workloads.spec import frameworks, placement
+from workloads.spec import frameworks, placement, switches
 from workloads.spec.cell import CellError
 
 _SEEN = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MALLOC_ARENA_MAX", "LD_PRELOAD", "KMP_AFFINITY",
-         "DNNL_MAX_CPU_ISA", "CUBLAS_WORKSPACE_CONFIG", "CUDA_LAUNCH_BLOCKING", "CUDA_MODULE_LOADING",
-         "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "CUDA_DISABLE_PTX_JIT", "CUDA_FORCE_PTX_JIT")
+         "DNNL_MAX_CPU_ISA", "ONEDNN_MAX_CPU_ISA", "CUBLAS_WORKSPACE_CONFIG", "CUDA_LAUNCH_BLOCKING",
+         "CUDA_MODULE_LOADING", "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "CUDA_DISABLE_PTX_JIT",
+         "CUDA_FORCE_PTX_JIT")
 _SEEN_FAMILIES = ("NCCL_", "CUDA_CACHE_", "NVIDIA_TF32_")
 # NVIDIA's libraries compute float32 without TF32 whatever a framework asks for; another value than 0 means nothing
 _NO_TF32 = {"NVIDIA_TF32_OVERRIDE": "0"}
@@ -27,6 +29,7 @@ def variables(cell):
     needed = {"OMP_NUM_THREADS": threads, "MKL_NUM_THREADS": threads, "OPENBLAS_NUM_THREADS": threads}
     for own in surroundings.of_all():
         needed.update(own.variables(cell))
+    needed.update(switches.tuned_variables(cell))
     needed.update({"CUDA_VISIBLE_DEVICES": "-1"} if cell.device == "cpu" else _of_gpus(cell))
     return needed
 
@@ -86,10 +89,16 @@ def facts():
         "environment": _seen(),
         "executable": sys.executable,
         "kernel_cache": _KERNELS_AT_IMPORT,
+        "cpu_quota": control_groups.cpu_quota(),
+        "openmp": ", ".join(sorted(map(os.path.basename, processor.openmp()))),
+        "allocators": sorted({os.path.basename(path) for path in glob.glob(_ALLOCATORS)}),
     }
     if frameworks.CHOSEN in os.environ:         # a user's own: no lock says what it holds
         seen["packages"] = inventory.installed(sys.path[1:])
     return seen
+
+
+_ALLOCATORS = "/usr/lib*/*/lib[jt][ec]malloc.so.?"         # libjemalloc and libtcmalloc
 
 
 def _seen():

@@ -19,6 +19,12 @@ def features():
     return [feature for feature in _FEATURES if feature in flags]
 
 
+def openmp():
+    """The paths of the OpenMP libraries that this process has loaded."""
+    with open("/proc/self/maps") as file:
+        return {line.split()[-1] for line in file if "/libgomp" in line or "/libomp" in line or "/libiomp" in line}
+
+
 def unused_seconds(cpus, stat="/proc/stat", folder="/sys/devices/system/cpu"):
     """(idle by the clock's ticks, idle by the CPUs' own count, stolen) seconds of these CPUs since boot.
 

@@ -140,17 +140,22 @@ def _of_lines(events):
 
 def of_mxnet(events):
     """The spans of the traceEvents of MXNet's profiler: of operators on GPUs, for each of which MXNet waits."""
-    gpus = {event["pid"] for event in events
-            if event["name"] == "process_name" and event["args"]["name"].startswith("gpu/")}
-    spans, begun = [], {}
+    return [Span(name, _is_copy(name), began, ended) for _, name, began, ended in calls_of_mxnet(events, "gpu/")]
+
+
+def calls_of_mxnet(events, devices):
+    """(thread, name, when it began and ended) of each operator on devices whose names begin so."""
+    theirs = {event["pid"] for event in events
+              if event["name"] == "process_name" and event["args"]["name"].startswith(devices)}
+    calls, begun = [], {}
     for event in events:
-        if event.get("cat") == "operator" and event["pid"] in gpus and event["name"] not in _BOOKKEEPING:
+        if event.get("cat") == "operator" and event["pid"] in theirs and event["name"] not in _BOOKKEEPING:
             key, moment = (event["pid"], event["tid"], event["name"]), round(1000 * event["ts"])
             if event["ph"] == "B":
                 begun[key] = moment
             elif key in begun:                     # it may have begun before the profile did
-                spans.append(Span(event["name"], _is_copy(event["name"]), begun.pop(key), moment))
-    return spans
+                calls.append((key[:2], event["name"], begun.pop(key), moment))
+    return calls
 
 
 def _is_copy(name):

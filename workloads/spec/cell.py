@@ -1,5 +1,6 @@
 """The cell: one thing to measure, as host and worker both read it. Python 3.6 and later, standard library only."""
 import json
+import re
 from typing import NamedTuple
 
 from workloads.spec import measures
@@ -30,6 +31,12 @@ SWITCHES = {
     "graph_opt": ("default", "off", "no_pruning", "no_constant_folding", "no_arithmetic", "no_dependency"),
     "warm": ("fixed", "steady"),        # when a warm-up ends: after cell.warmup steps, or once steps are steady
 }
+# What a cell's "switches" may set in one stack alone of those that are compared: its own fields, and variables of the
+# environment. A record may be a stranger's, so that a variable has no path: a library is found by its name.
+SWITCHED = ("loop", "layout", "precision", "attention", "onednn", "conv", "input", "cpus")
+VARIABLES = ("LD_PRELOAD", "KMP_BLOCKTIME", "MXNET_CPU_WORKER_NTHREADS", "OMP_WAIT_POLICY", "ONEDNN_MAX_CPU_ISA",
+             "TF_ENABLE_ONEDNN_OPTS", "TF_GPU_ALLOCATOR", "XLA_FLAGS")
+_VALUE = re.compile(r"[A-Za-z0-9_.,=+-]+$")
 
 
 class CellError(ValueError):
@@ -85,6 +92,7 @@ class Cell(NamedTuple):
     prompt: int = 0               # tokens before the first generated one; 0: half of the length
     attention: str = "default"
     source: str = ""              # a user's own model, as spec.models.own_model writes it
+    switches: str = ""            # of this stack alone: "layout=nhwc TF_ENABLE_ONEDNN_OPTS=1"; spec.switches has them
 
 
 FIELDS = Cell.__annotations__ if hasattr(Cell, "__annotations__") else Cell._field_types
@@ -130,9 +138,35 @@ def checked(key, value):
             own_model.loads(value)
         except own_model.ModelError as error:
             raise CellError("source: %s" % error) from error
-    if kind is str and not value and key != "source":
+    if kind is str and not value and key not in ("source", "switches"):
         raise CellError('key "%s": found "", expected a name' % key)
+    if key == "switches":
+        _check_switches(value)
     return value
+
+
+def pairs(switches):
+    """(name, value) of each of a cell's switches, as text."""
+    return [each.partition("=")[::2] for each in switches.split()]
+
+
+def _check_switches(text):
+    for name, value in pairs(text):
+        if name in SWITCHED:
+            checked(name, int(value) if FIELDS[name] is int and value.isdigit() else value)
+        elif name not in VARIABLES or not _VALUE.match(value):
+            raise CellError('key "switches": found "%s=%s", expected a value without a path of one of %s'
+                            % (name, value, ", ".join(SWITCHED + VARIABLES)))
+
+
+def switched(cell):
+    """The cell with the fields that its switches set; variables are its process's."""
+    return cell._replace(**{name: FIELDS[name](value) for name, value in pairs(cell.switches) if name in SWITCHED})
+
+
+def switched_variables(cell):
+    """The variables of the environment that its switches set, (name, value) of each."""
+    return tuple((name, value) for name, value in pairs(cell.switches) if name not in SWITCHED)
 
 
 def content(cell):

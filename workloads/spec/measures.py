@@ -17,6 +17,7 @@ class Measure(NamedTuple):
     is_loaded: bool = False      # may read batches by a framework's own loader
     is_profile: bool = False     # looks at a model by other means than its rate, in a table of its own
     harness_of: str = ""         # the measure whose block is held against a hand-written one
+    parts_of: str = ""           # the measure whose steps are profiled, for what their time goes into
     is_beside: bool = False      # of what `check`, `bench` and a session's first seconds do: begun in no record
 
 
@@ -28,6 +29,12 @@ ALL = (
     Measure("phases", "phases of a step", is_timed=True, is_open=True, is_on_nodes=True, is_loaded=True),
     Measure("operators", "operators of a step", is_on_nodes=True, is_loaded=True, is_profile=True),
     Measure("kernels", "kernels of a step", is_loaded=True, is_profile=True),
+    Measure("parts", "parts of a step", is_profile=True, parts_of="train"),
+    Measure("parts_infer", "parts of a pass", is_forward=True, is_profile=True, parts_of="infer"),
+    Measure("parts_prefill", "parts of a prompt", is_forward=True, is_generating=True, is_profile=True,
+            parts_of="prefill"),
+    Measure("parts_decode", "parts of a token", is_forward=True, is_generating=True, is_profile=True,
+            parts_of="decode"),
     Measure("graph", "the graph of a step", is_profile=True),
     Measure("max_batch", "the largest batch", is_profile=True),
     Measure("check", "equality", is_untrained=True, is_on_nodes=True, is_beside=True),
@@ -48,6 +55,8 @@ def _which(flag):
 
 NAMES = tuple(each.name for each in ALL)
 HARNESSES = {each.name: each.harness_of for each in ALL if each.harness_of}
+PARTS = {each.parts_of: each.name for each in ALL if each.parts_of}      # by the measure that is profiled
+PARTS_OF = {name: of for of, name in PARTS.items()}
 TITLES = {each.name: each.title for each in ALL}
 TIMED, RATED, OPEN, FORWARD, GENERATING, UNTRAINED, ON_NODES, LOADED, PROFILES, BESIDE = map(_which, (
     "is_timed", "is_rated", "is_open", "is_forward", "is_generating", "is_untrained", "is_on_nodes", "is_loaded",

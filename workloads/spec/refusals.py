@@ -11,6 +11,7 @@ from workloads.spec.models import lstm_kernels
 NO_LOADER = "input = loader reads by PyTorch's and gluon's DataLoader and TensorFlow 2's tf.data alone"
 # what TensorFlow 1.15 trains with a parameter server: each array of a batch has a row a sample, by which it is cut
 CENTRAL = ("gnmt", "lstm")
+ON_A_GPU = "operators are timed on a CPU: a GPU's run after the profiler's clock has left them"
 NO_GRAPH = "the nodes of a whole graph are counted in TensorFlow 1 alone"
 
 

@@ -21,6 +21,7 @@ from runner.results.live_rate import RateSoFar
 from runner.results.store import Store
 from runner.results.turns import Turn, counted, gets_faster
 from workloads.spec import placement, turns
+from workloads.spec.cell import switched_variables
 
 Event = dict[str, Any]
 _FROM_OUTSIDE = ("killed", "died", "timeout", "error")       # words whose reason may be what runs the worker
@@ -64,15 +65,18 @@ class LiveRun:
     def start(self, listens: bool) -> None:
         """Start the worker, or take over the one that went on without its runner. Why it cannot be is its ending."""
         pending, bench, self._listens = self.pending, self._bench, listens
-        launcher = bench.launcher.of(bench.stacks[self.cell.stack])
+        stack = bench.stacks[self.cell.stack]
+        if own := switched_variables(self.cell):       # some are read by the loader, before the worker's Python begins
+            stack = stack.model_copy(update={"env": tuple({**dict(stack.env), **dict(own)}.items())})
+        launcher = bench.launcher.of(stack)
         try:
             if pending.left and (running := launcher.rejoined(pending.left.place)):
                 self.pending, self._running = pending._replace(attempt=pending.left.attempt), running
             else:
                 self.pending = pending._replace(left=None)
                 self._running = launcher.start(
-                    self.cell, bench.stacks[self.cell.stack], bench.folders.get(self.cell.data, bench.data),
-                    self.pending.name, padding=self._padding(), listens=listens)
+                    self.cell, stack, bench.folders.get(self.cell.data, bench.data), self.pending.name,
+                    padding=self._padding(), listens=listens)
         except BenchError as error:
             self.ending = Ending("not_started", str(error))
             return

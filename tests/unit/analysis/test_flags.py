@@ -39,6 +39,7 @@ def test_every_flag_has_a_footnote() -> None:
     (Flag.THREADS_DIFFER, "facts", {"threads": 1}),
     (Flag.OTHER_PRECISION, "facts", {"precision": "amp"}),
     (Flag.CONVERTED, "facts", {"precision": "amp", "cpu_features": ["avx2", "avx512f"]}),
+    (Flag.LEFT_OFF, "facts", {"left_off": ["oneDNN (TF_ENABLE_ONEDNN_OPTS=1)"]}),
     (Flag.WITHOUT_GRAPH, "facts", {"framework": "mxnet", "loop": "eager"}),
     (Flag.THROTTLED, "after", {"throttled_periods": 1}),
     (Flag.LOADED_HOST, "after", {"foreign_cpu_share": 0.11}),

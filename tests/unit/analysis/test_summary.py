@@ -289,6 +289,26 @@ def test_what_stamping_costs_is_of_the_same_means() -> None:
     assert row.results[0].stamping_cost == pytest.approx(1.0)                           # 0.2 s, not the median of 0.25
 
 
+def test_percentiles_are_of_all_single_steps_that_count() -> None:
+    seconds = [0.001 * each for each in range(1, 102)]             # of 1 to 101 ms a percentile is a whole one
+    of, few, blocks = (result(summarise([made.session(), made.plan(TORCH), *made.run(TORCH, 0, steps)]), "torch")
+                       for steps in (made.steps(seconds), made.steps(seconds[:19]),
+                                     made.steps([0.2, 0.2], counts=[2, 2], count=4)))
+
+    assert pytest.approx((0.051, 0.096, 0.1)) == (of.step_p50, of.step_p95, of.step_p99)
+    assert (pytest.approx(0.01), None, None) == (few.step_p50, few.step_p95, few.step_p99)
+    assert blocks.step_p50 is None
+
+
+def test_what_a_framework_left_off_is_noted_once_with_its_switch() -> None:
+    off = {**made.FACTS, "left_off": ["oneDNN (TF_ENABLE_ONEDNN_OPTS=1)"]}
+    runs = [record for index in range(3) for record in made.run(TF, index, made.steps([1.0, 1.0]), facts=off)]
+    found = summarise([made.session(), made.plan(TF), *runs], PROVED)
+
+    assert ("left_off",) == result(found, "tf").flags
+    assert "Off here by the framework's own default: tf: oneDNN (TF_ENABLE_ONEDNN_OPTS=1)." in found.footnotes[0].text
+
+
 def test_turns_are_counted_and_disturbed_ones_noted() -> None:
     shares = [0.0] * 12 + [0.3, 0.3]
     calm = [record for index in range(3) for record in made.run(

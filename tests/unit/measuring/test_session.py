@@ -379,6 +379,15 @@ def test_each_run_has_an_unused_variable_of_a_drawn_length_that_is_recorded(tmp_
     assert paddings != other.launcher.paddings  # type: ignore[attr-defined]
 
 
+def test_a_worker_begins_with_the_variables_of_its_cell_s_switches(tmp_path: Path) -> None:
+    made = bench(tmp_path / "r")
+    first, second = made.plan.cells
+    switched = first._replace(cell=first.cell._replace(switches="layout=nhwc LD_PRELOAD=libjemalloc.so.2"))
+    run(made._replace(plan=made.plan._replace(cells=(switched, second), rounds=1)))
+
+    assert [{}, {"LD_PRELOAD": "libjemalloc.so.2"}] == sorted(made.launcher.variables, key=len)  # type: ignore[attr-defined]
+
+
 def with_others(folder: Path, shares: dict[str, float], rounds: int = 2) -> tuple[Bench, list[str]]:
     """A bench whose run of each name has others take so much of its two CPUs, and the names as they start."""
     clock, started = FakeClock(step=0.0), []

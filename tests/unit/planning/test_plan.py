@@ -161,6 +161,7 @@ def test_a_key_is_of_the_content_alone_and_a_new_field_s_default_would_not_chang
     assert key(cell) != key(cell._replace(batch=41))
     assert key(cell) != key(cell._replace(stack="b"))
     assert comparison_key(cell) == comparison_key(cell._replace(stack="b"))
+    assert comparison_key(cell) == comparison_key(cell._replace(stack="b", switches="layout=nhwc"))
     # printf '{"measure":"train","stack":"a","task":"lenet5"}' | sha256sum
     assert "8d08a46f93ad265a" == key(cell)
 

@@ -10,9 +10,8 @@ from workloads.process.errors import (
     refuse_emulated_bfloat16,
     refuse_missing_tf32,
 )
-from workloads.spec import tuning
+from workloads.spec import switches
 
-_FUSED = ("gpt2", "vit_b16", "vit_cifar")      # transformers whose attention jax.nn's one function computes
 # What jax_default_matmul_precision is for each precision of a cell; it holds for convolutions too. On a CPU all are
 # float32's own products.
 _PRODUCTS = {"float32": "highest", "tf32": "tensorfloat32", "amp": "default", "float64": "highest"}
@@ -52,18 +51,11 @@ def platform(cell):
 
 
 def tuned(cell, features):
-    """The cell in bfloat16 on a GPU that multiplies it, with cuDNN's attention, which takes no wider numbers.
-
-    On a CPU nothing is switched on: a step is one program with donated arrays in every loop but eager, and whether
-    XLA's kernels there gain by bfloat16 was not measured.
-    """
+    """The cell with what spec.switches says: on a CPU nothing, since a step is one program in the common lane, too."""
     if cell.device == "cpu":
         return cell
     apply(cell)                            # a client is made for the device's answer, once
-    cell = tuning.in_bfloat16(cell, (capability(cell) or (0, 0)) >= (8, 0))
-    if cell.precision == "amp" and cell.attention == "default" and cell.task in _FUSED:
-        cell = cell._replace(attention="fused")
-    return cell
+    return switches.tuned("jax", cell, gpu_facts(cell))
 
 
 def loop(cell):

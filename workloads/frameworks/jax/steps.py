@@ -15,6 +15,7 @@ from workloads.frameworks import contract
 from workloads.frameworks.jax import optimizers
 from workloads.frameworks.jax.profiling import compiling, operators
 from workloads.process.errors import Unsupported
+from workloads.spec.refusals import ON_A_GPU
 
 
 class State(NamedTuple):
@@ -37,6 +38,8 @@ class Steps(contract.Workload):
     _training_loss(weights, running, key, *batch), which gives (loss, new running statistics), and
     _answering(weights, running, *batch), the logits in evaluation.
     """
+
+    _is_recorded = False         # whether programs are read once they are made
 
     def _begin(self, arrays, trainable):
         """Start from such arrays, of which the optimizer updates the trainable."""
@@ -71,7 +74,8 @@ class Steps(contract.Workload):
             return function
         name = function.__name__
         if name not in self._programs:
-            self._programs[name] = self._made(function, donated)
+            made = self._made(function, donated)
+            self._programs[name] = operators.Program(made) if self._is_recorded else made
         return self._programs[name]
 
     def _made(self, function, donated):
@@ -152,23 +156,18 @@ class Steps(contract.Workload):
 
     def profile(self, batches, warmup, steps):
         """{operator: (calls, seconds)} over steps training steps, by XLA's names for them. Raises Unsupported."""
+        recorder = self.recorder()
+        self._run(batches, max(1, warmup))
+        return operators.profiled(recorder, lambda: self._run(batches, 1), steps)
+
+    def recorder(self):
+        """See contract.Workload."""
         if self.cell.device == "gpu":
-            raise Unsupported("operators are timed on a CPU: a GPU's run after the profiler's clock has left them")
+            raise Unsupported(ON_A_GPU)
         if self.loop == "eager":
             raise Unsupported("operators are timed in the loop xla: eager makes a program of each")
-        programs = {}                      # by the shapes that they are for
-
-        def step():
-            batch = next(batches)
-            shapes = str(jax.tree.map(jnp.shape, batch))
-            if shapes not in programs:
-                programs[shapes] = self._made(self._step, (0,)).lower(self._state, *batch).compile()
-            self._state, loss = programs[shapes](self._state, *batch)
-            self.sync(loss)
-
-        for _ in range(max(1, warmup)):
-            step()
-        return operators.profiled(step, steps, lambda: [program.as_text() for program in programs.values()])
+        self._is_recorded, self._programs = True, {}
+        return operators.Recorder(self._programs.values)
 
     def trace(self, batches, warmup, steps):
         """The Trace of so many training steps on a GPU, after the warm-up."""

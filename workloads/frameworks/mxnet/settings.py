@@ -6,7 +6,7 @@ import mxnet as mx
 
 from workloads.process import processor
 from workloads.process.errors import Unsupported, refuse_convolutions
-from workloads.spec import tasks, tuning
+from workloads.spec import switches
 
 
 def apply(cell):
@@ -27,9 +27,7 @@ def uses_onednn():
 
 def threads():
     """How many threads an operator may use, as the OpenMP library that MXNet loaded says; None where it has none."""
-    with open("/proc/self/maps") as file:
-        paths = {line.split()[-1] for line in file if "/libgomp" in line or "/libomp" in line or "/libiomp" in line}
-    return max((ctypes.CDLL(path).omp_get_max_threads() for path in paths), default=None)
+    return max((ctypes.CDLL(path).omp_get_max_threads() for path in processor.openmp()), default=None)
 
 
 def inter_op_threads():
@@ -54,10 +52,8 @@ def gpu_facts():
 
 
 def tuned(cell, features):
-    """The cell in bfloat16, where it has images and the processor multiplies it: oneDNN computes it on CPUs alone."""
-    if cell.device == "gpu" or tasks.is_sequence(cell.task) or not uses_onednn():
-        return cell
-    return tuning.in_bfloat16(cell, tuning.processor_has_bfloat16(features))
+    """The cell with what spec.switches says; oneDNN alone computes bfloat16."""
+    return switches.tuned("mxnet", cell, {"cpu_features": features}, () if uses_onednn() else ("precision",))
 
 
 def loop(cell, has_graph=True):

@@ -62,6 +62,11 @@ class Steps(contract.Workload):
         """A block, and the dict of what ran in it."""
         return operators.profiled()
 
+    def recorder(self):
+        """See contract.Workload; from then on no operators run in bulk."""
+        self._hybridize(**operators.ALONE)
+        return trace.Recorder()
+
     def trace(self, batches, warmup, steps):
         """The Trace of so many training steps on a GPU, after the warm-up; none in bulk."""
         self._hybridize(**operators.ALONE)

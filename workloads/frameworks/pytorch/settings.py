@@ -11,7 +11,7 @@ from workloads.process.errors import (
     refuse_emulated_bfloat16,
     refuse_missing_tf32,
 )
-from workloads.spec import tasks, tuning
+from workloads.spec import switches
 
 
 def apply(cell):
@@ -54,16 +54,15 @@ def device(cell):
 
 
 def tuned(cell, features):
-    """The cell in channels_last, where it has images, and in bfloat16, where the device multiplies it."""
+    """The cell with what spec.switches says, as far as this version and device have it."""
     apply(cell)                            # threads are set once, before anything is computed
-    is_gpu = cell.device == "gpu" and torch.cuda.is_available()
-    has_bfloat16 = (torch.cuda.get_device_capability() >= (8, 0) if is_gpu
-                    else tuning.processor_has_bfloat16(features)) and hasattr(torch, "autocast")
-    cell = tuning.in_bfloat16(cell, has_bfloat16)
     dtype = torch.float64 if cell.precision == "float64" else torch.float32
-    if cell.layout == "best" and not tasks.is_sequence(cell.task) and _keeps_channels_last(device(cell), dtype):
-        cell = cell._replace(layout="nhwc")
-    return cell
+    lacks = (() if hasattr(torch, "autocast") else ("precision",)) + (
+        () if _keeps_channels_last(device(cell), dtype) else ("layout",))
+    facts = {"cpu_features": features}
+    if cell.device == "gpu":
+        facts["compute_capability"] = "%d.%d" % torch.cuda.get_device_capability()
+    return switches.tuned("pytorch", cell, facts, lacks)
 
 
 def loop(cell):

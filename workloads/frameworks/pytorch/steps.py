@@ -9,6 +9,7 @@ from workloads.frameworks import contract
 from workloads.frameworks.pytorch.profiling import operators, trace
 from workloads.frameworks.pytorch.profiling.device_clock import DeviceClock
 from workloads.process.errors import Unsupported
+from workloads.spec.refusals import ON_A_GPU
 
 no_gradients = getattr(torch, "inference_mode", torch.no_grad)
 
@@ -87,11 +88,17 @@ class Steps(contract.Workload):
     def profile(self, batches, warmup, steps):
         """{operator: (calls, seconds)} over steps training steps, by PyTorch's names for them. Raises Unsupported."""
         if self._device.type == "cuda":
-            raise Unsupported("operators are timed on a CPU: a GPU's run after the profiler's clock has left them")
+            raise Unsupported(ON_A_GPU)
         self._net.train()
         for _ in range(warmup):
             self._step(*next(batches))
         return operators.profiled(lambda: self._step(*next(batches)), steps, self._unnamed())
+
+    def recorder(self):
+        """See contract.Workload."""
+        if self._device.type == "cuda":
+            raise Unsupported(ON_A_GPU)
+        return operators.Recorder()
 
     def trace(self, batches, warmup, steps):
         """The Trace of so many training steps on a GPU, after the warm-up."""

@@ -92,7 +92,7 @@ class Generation:
 
         if self.loop == "eager":
             return of_cache
-        return tf.function(of_cache, autograph=False, **settings.switches(self.cell))
+        return tf.function(of_cache, autograph=False, **settings.of_function(self.cell))
 
     def _positions(self):
         """Those after the prompt."""

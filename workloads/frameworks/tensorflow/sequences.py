@@ -188,7 +188,7 @@ class _Functions(_Common, Generation, steps_v2.Steps, contract.Sequences):
         if self.loop == "eager":
             return function
         return tf.function(function, autograph=False, input_signature=getattr(self, "_signature", None),
-                           **settings.switches(self.cell))
+                           **settings.of_function(self.cell))
 
     def _placed(self, batch):
         return {name: tf.constant(array) for name, array in batch.items()}

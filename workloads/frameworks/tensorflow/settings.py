@@ -14,7 +14,7 @@ from workloads.process.errors import (
     refuse_emulated_bfloat16,
     refuse_missing_tf32,
 )
-from workloads.spec import refusals, tasks, tuning
+from workloads.spec import refusals, switches, tasks
 
 keras = tf.keras
 _LOOPS = {"native": "tf.function", "graph": "tf.function", "eager": "eager", "fit": "fit", "xla": "tf.function, XLA"}
@@ -126,7 +126,7 @@ def loop(cell):
                               % (tf.__version__, cell.loop))
         return "session"
     if cell.loop == "tuned":
-        return _LOOPS["xla" if is_xla(cell) else "native"]
+        return _LOOPS["native"]                # it would be xla, where that is switched on
     if cell.loop not in _LOOPS:
         raise Unsupported("TensorFlow has no loop %s: it has graph (tf.function), eager, fit and xla" % cell.loop)
     if cell.loop == "fit" and cell.measure == "infer":
@@ -137,28 +137,26 @@ def loop(cell):
 
 
 def tuned(cell, features):
-    """The cell in bfloat16, where the device multiplies it and Keras' policies reach: images."""
-    if tasks.is_sequence(cell.task) or not tf.executing_eagerly() or not _policies():
+    """The cell with what spec.switches says, as far as this version has it; a session's graph is as it is."""
+    if not tf.executing_eagerly():
         return cell
-    if cell.device == "cpu":
-        return tuning.in_bfloat16(cell, tuning.processor_has_bfloat16(features))
+    lacks = (() if _policies() else ("precision",)) + (() if xla_switch() else ("loop",))
+    facts = {"cpu_features": features, "compute_capability": _capability()}
+    return switches.tuned("tensorflow", cell, facts, lacks)
+
+
+def _capability():
+    """The GPU's compute capability as text, None where it is not told."""
     capability = _details().get("compute_capability")
-    return tuning.in_bfloat16(cell, bool(capability) and tuple(capability) >= (8, 0))
+    return capability and "%d.%d" % tuple(capability)
 
 
 def is_xla(cell):
-    """Whether XLA compiles the cell's functions: where its loop says so; tuned, transformers and most on a GPU.
-
-    Not those of convolutions on a CPU, which XLA does not hand to oneDNN, as TensorFlow's own kernels are; nor
-    recurrent nets', whose cuDNN operation XLA does not know.
-    """
-    if cell.loop != "tuned":
-        return cell.loop == "xla"
-    is_image_on_gpu = cell.device == "gpu" and not tasks.is_sequence(cell.task)
-    return bool(xla_switch()) and (tasks.is_transformer(cell) or is_image_on_gpu)
+    """Whether XLA compiles the cell's functions."""
+    return cell.loop == "xla"
 
 
-def switches(cell):
+def of_function(cell):
     """The arguments of tf.function that the cell's loop sets."""
     return xla_switch() if is_xla(cell) else {}
 
@@ -215,12 +213,11 @@ def gpu_facts():
     experimental = tf.config.experimental
     built = getattr(tf.sysconfig, "get_build_info", dict)()
     has_tf32 = hasattr(experimental, "tensor_float_32_execution_enabled")
-    capability = _details().get("compute_capability")
     is_deterministic = _is_on("TF_CUDNN_DETERMINISTIC", "0") or _is_on("TF_DETERMINISTIC_OPS", "0")
     return {
         "cuda": built.get("cuda_version"),
         "cudnn": built.get("cudnn_version"),           # that it was built with
-        "compute_capability": capability and "%d.%d" % tuple(capability),
+        "compute_capability": _capability(),
         "tf32": {"execution": bool(experimental.tensor_float_32_execution_enabled()) if has_tf32 else None},
         "cudnn_benchmark": _is_on("TF_CUDNN_USE_AUTOTUNE", "1") and not is_deterministic,       # it takes the first one
         "cudnn_deterministic": is_deterministic,

@@ -27,7 +27,7 @@ class Steps(contract.Workload):
         """The function as the cell's loop calls it."""
         if self.loop == "eager":
             return function
-        return tf.function(function, autograph=False, **settings.switches(self.cell))
+        return tf.function(function, autograph=False, **settings.of_function(self.cell))
 
     def train(self, batches, count, watch):
         """Take count steps of training; the watch gets each one's loss, which stays on the device."""
@@ -52,6 +52,11 @@ class Steps(contract.Workload):
         self._demand_function("operators")
         self._run(batches, warmup)
         return operators.profiled(lambda: self._run(batches, steps))
+
+    def recorder(self):
+        """See contract.Workload."""
+        settings.demand_cpu(self.cell, "operators")
+        return operators.Recorder()
 
     def trace(self, batches, warmup, steps):
         """The Trace of so many training steps on a GPU, after the warm-up. Raises Unsupported."""

@@ -10,26 +10,70 @@ import tempfile
 import time
 
 import jax
+import jax.numpy as jnp
 
-from workloads.profiles import traces
+from workloads.profiles import traces, walls
 
 # whose kernels are events of their own
 _CONTAINERS = re.compile(r"(while|conditional|call)(\.|$)")
 _AROUND = ("jvp", "transpose", "while", "body", "closed_call", "checkpoint", "shard_map")
+_MODULE = re.compile(r"HloModule ([\w.-]*)")
 _INSTRUCTION = re.compile(r'^\s*(?:ROOT )?%?([\w.-]+) = .*metadata=\{[^}]*op_name="([^"]+)"', re.MULTILINE)
 
 
-def profiled(step, steps, texts):
-    """{name: (calls, seconds)} of so many calls of step; texts(): the programs that it ran, as XLA writes them."""
-    def work():
-        for _ in range(steps):
-            step()
+class Program:
+    """A function by jax.jit, compiled here for each shape of its later arguments, so that it can be read."""
 
-    kernels = list(_kernels(_profile(work)[0]))
-    operations = {}
-    for text in texts():
-        operations.update(_INSTRUCTION.findall(text))
-    return added_up(kernels, operations)
+    def __init__(self, function):
+        self._function, self._by_shapes = function, {}
+
+    def __call__(self, *arguments):
+        """What the function gives."""
+        shapes = str(jax.tree.map(jnp.shape, arguments[1:]))
+        if shapes not in self._by_shapes:
+            self._by_shapes[shapes] = self._function.lower(*arguments).compile()
+        return self._by_shapes[shapes](*arguments)
+
+    def operations(self):
+        """XLA's op_name by (module, kernel): kernels of two programs may have one name. Of two shapes the later's."""
+        texts = [program.as_text() for program in self._by_shapes.values()]
+        return {(_MODULE.match(text).group(1), kernel): operation for text in texts
+                for kernel, operation in _INSTRUCTION.findall(text)}
+
+
+class Recorder:
+    """What operators of some Programs run from start() to stop(), by JAX's profiler."""
+
+    def __init__(self, programs):
+        """programs(): those that were made until then."""
+        self._programs, self._folder = programs, None
+
+    def start(self):
+        """Begin."""
+        self._folder = tempfile.TemporaryDirectory()
+        jax.profiler.start_trace(self._folder.name)
+
+    def stop(self):
+        """The profiles.walls.Operators since then."""
+        jax.profiler.stop_trace()
+        operations = {}
+        for program in self._programs():
+            operations.update(program.operations())
+        with self._folder as folder:
+            return [walls.Operator(thread, kernel_name(kernel, operations), began, ended)
+                    for thread, kernel, began, ended in _kernels(_read(folder))]
+
+
+def profiled(recorder, step, steps):
+    """{name: (calls, seconds)} of so many calls of step."""
+    recorder.start()
+    for _ in range(steps):
+        step()
+    totals = {}
+    for operator in recorder.stop():
+        calls, spent = totals.get(operator.name, (0, 0.0))
+        totals[operator.name] = (calls + 1, spent + (operator.ended - operator.began) / 1e9)
+    return totals
 
 
 def traced(work):
@@ -46,18 +90,17 @@ def _profile(work):
             began = time.perf_counter()
             work()
             seconds = time.perf_counter() - began
-        path, = glob.glob(os.path.join(folder, "**", "*.xplane.pb"), recursive=True)
-        return jax.profiler.ProfileData.from_file(path), seconds
+        return _read(folder), seconds
 
 
-def added_up(kernels, operations):
-    """{name: (calls, seconds)} of (kernel, seconds) pairs; operations: XLA's op_name of a kernel, where it has one."""
-    totals = {}
-    for kernel, seconds in kernels:
-        name = named(operations[kernel]) if kernel in operations else kernel.split(".")[0]
-        calls, spent = totals.get(name, (0, 0.0))
-        totals[name] = (calls + 1, spent + seconds)
-    return totals
+def _read(folder):
+    path, = glob.glob(os.path.join(folder, "**", "*.xplane.pb"), recursive=True)
+    return jax.profiler.ProfileData.from_file(path)
+
+
+def kernel_name(kernel, operations):
+    """The name of a (module, kernel); operations: XLA's op_name of it, where it has one."""
+    return named(operations[kernel]) if kernel in operations else kernel[1].split(".")[0]
 
 
 def named(operation):
@@ -72,8 +115,12 @@ def named(operation):
 
 
 def _kernels(profile):
+    """(thread, (module, kernel), when it began and ended) of each."""
     for plane in profile.planes:
         for line in plane.lines:
             for event in line.events:
-                if not _CONTAINERS.match(event.name) and any(name == "hlo_op" for name, _ in event.stats):
-                    yield event.name, event.duration_ns / 1e9
+                stats = {} if _CONTAINERS.match(event.name) else dict(event.stats)
+                if "hlo_op" in stats:
+                    began = round(event.start_ns)
+                    kernel = stats.get("hlo_module", ""), event.name
+                    yield line.name, kernel, began, began + round(event.duration_ns)

@@ -1,4 +1,4 @@
-"""What a GPU did while MXNet trained, by MXNet's own profiler. MXNet 1.7 and 1.9."""
+"""What a GPU, or a CPU's operators, did while MXNet ran, by MXNet's own profiler. MXNet 1.7 and 1.9."""
 import json
 import os
 import tempfile
@@ -6,22 +6,44 @@ import time
 
 import mxnet as mx
 
-from workloads.profiles import traces
+from workloads.profiles import traces, walls
 
 _SOURCE = "mxnet.profiler: operators, each with its launch and the wait for it"
 
 
-def traced(work):
-    """The Trace of what work(), which ends with the device idle, runs on the GPU."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, "profile.json")
-        mx.profiler.set_config(profile_symbolic=True, profile_imperative=True, filename=path)
+class Recorder:
+    """What runs from start() to stop()."""
+
+    def __init__(self):
+        self._folder = None
+
+    def start(self):
+        """Begin."""
+        self._folder = tempfile.TemporaryDirectory()
+        mx.profiler.set_config(profile_symbolic=True, profile_imperative=True,
+                               filename=os.path.join(self._folder.name, "profile.json"))
         mx.nd.waitall()
         mx.profiler.set_state("run")
-        began = time.perf_counter()
-        work()
-        seconds = time.perf_counter() - began
+
+    def stop(self):
+        """The profiles.walls.Operators since then."""
+        return [walls.Operator(thread, name, began, ended)
+                for thread, name, began, ended in traces.calls_of_mxnet(self.events(), "cpu/")]
+
+    def events(self):
+        """The traceEvents that the profiler wrote since then."""
+        mx.nd.waitall()
         mx.profiler.set_state("stop")
         mx.profiler.dump()
-        with open(path) as file:
-            return traces.Trace(traces.of_mxnet(json.load(file)["traceEvents"]), None, seconds, _SOURCE)
+        with self._folder as folder, open(os.path.join(folder, "profile.json")) as file:
+            return json.load(file)["traceEvents"]
+
+
+def traced(work):
+    """The Trace of what work(), which ends with the device idle, runs on the GPU."""
+    recorder = Recorder()
+    recorder.start()
+    began = time.perf_counter()
+    work()
+    seconds = time.perf_counter() - began
+    return traces.Trace(traces.of_mxnet(recorder.events()), None, seconds, _SOURCE)

@@ -3,6 +3,26 @@ import time
 
 import torch
 
+from workloads.profiles import walls
+
+
+class Recorder:
+    """What operators run from start() to stop(), by PyTorch's profiler; an optimizer's are named so."""
+
+    def __init__(self):
+        self._profile = torch.autograd.profiler.profile()
+
+    def start(self):
+        """Begin."""
+        self._profile.__enter__()
+
+    def stop(self):
+        """The profiles.walls.Operators since then."""
+        self._profile.__exit__(None, None, None)
+        return walls.within("Optimizer.step", "optimizer/", [
+            walls.Operator(event.thread, event.name, round(1000 * event.time_range.start),
+                           round(1000 * event.time_range.end)) for event in self._profile.function_events])
+
 
 def profiled(step, steps, unnamed):
     """{name: (calls, seconds)} of so many steps: the profiler's names, and those of unnamed, {name: (owner, method)}.

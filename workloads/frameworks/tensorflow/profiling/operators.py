@@ -15,6 +15,7 @@ import tempfile
 import tensorflow as tf
 
 from workloads.process.errors import Unsupported
+from workloads.profiles import walls
 
 OPTIMIZER, GRADIENTS = "optimizer", "gradients"     # the name scopes that workloads put around update and backward pass
 _PROTOCOLS = ("tensorflow.core.profiler.protobuf.xplane_pb2", "tensorflow.tsl.profiler.protobuf.xplane_pb2")
@@ -25,26 +26,60 @@ _BACKWARD = ("gradient_tape", GRADIENTS)
 _NORM = ("batchnorm", "moments")                             # what tf.nn puts above the parts, where no kernel is fused
 
 
+class Recorder:
+    """What operators run from start() to stop(), by TensorFlow 2's profiler. Raises Unsupported."""
+
+    def __init__(self):
+        self._profiler, self._folder = _profiler(), None
+
+    def start(self, levels=None):
+        """Begin."""
+        self._folder = tempfile.mkdtemp()
+        self._profiler.start(self._folder, self._profiler.ProfilerOptions(**levels or _LEVELS))
+
+    def stop(self):
+        """The profiles.walls.Operators since then."""
+        return [walls.Operator(thread, named(operation, kind), began, ended)
+                for thread, operation, kind, began, ended in _events(self.spaces())]
+
+    def spaces(self):
+        """What the profiler wrote since then: protocols with planes."""
+        try:
+            self._profiler.stop()
+            pattern = os.path.join(self._folder, "plugins", "profile", "*", "*.xplane.pb")
+            return [_read(path) for path in glob.glob(pattern)]
+        finally:
+            shutil.rmtree(self._folder)
+
+
 def profiled(work):
     """(calls, seconds) by name of what work() runs, TensorFlow 2. Raises Unsupported."""
-    return _sums(_events(spaces(work, _LEVELS)))
+    recorder = Recorder()
+    recorder.start()
+    try:
+        work()
+    finally:
+        operators = recorder.stop()
+    return _sums((operator.name, (operator.ended - operator.began) / 1e9) for operator in operators)
 
 
 def spaces(work, levels):
     """What TensorFlow 2's profiler writes of what work() runs: protocols with planes. Raises Unsupported."""
+    recorder = Recorder()
+    recorder.start(levels)
+    try:
+        work()
+    finally:
+        recorded = recorder.spaces()
+    return recorded
+
+
+def _profiler():
+    """TensorFlow's. Raises Unsupported."""
     profiler = getattr(getattr(tf, "profiler", None), "experimental", None)
     if not hasattr(profiler, "ProfilerOptions"):
         raise Unsupported("TensorFlow %s has no profiler with levels: they came with 2.3" % tf.__version__)
-    folder = tempfile.mkdtemp()
-    try:
-        profiler.start(folder, profiler.ProfilerOptions(**levels))
-        try:
-            work()
-        finally:
-            profiler.stop()
-        return [_read(path) for path in glob.glob(os.path.join(folder, "plugins", "profile", "*", "*.xplane.pb"))]
-    finally:
-        shutil.rmtree(folder)
+    return profiler
 
 
 def _read(path):
@@ -53,7 +88,7 @@ def _read(path):
 
 
 def _events(spaces_seen):
-    """(path of the operation, type, seconds) of each kernel that the profiler saw."""
+    """(thread, path of the operation, type, when it began and ended) of each kernel that the profiler saw."""
     for space in spaces_seen:
         for plane in space.planes:
             names = {key: metadata.name.rpartition(":") for key, metadata in plane.event_metadata.items()}
@@ -61,7 +96,8 @@ def _events(spaces_seen):
                 for event in line.events:
                     operation, _, kind = names[event.metadata_id]
                     if _is_operator(operation, kind):
-                        yield operation, kind, event.duration_ps / 1e12
+                        began = 1000 * line.timestamp_ns + event.offset_ps
+                        yield line.id, operation, kind, began // 1000, (began + event.duration_ps) // 1000
 
 
 def _is_operator(operation, kind):
@@ -79,10 +115,15 @@ def _protocol():
     raise Unsupported("TensorFlow %s has none of %s" % (tf.__version__, ", ".join(_PROTOCOLS)))
 
 
+def named(operation, kind):
+    """The name of a kernel by its path and type."""
+    return _prefix(operation.split("/")) + kind
+
+
 def _sums(events):
+    """(calls, seconds) by name of (name, seconds)."""
     sums = {}
-    for operation, kind, seconds in events:
-        name = _prefix(operation.split("/")) + kind
+    for name, seconds in events:
         calls, total = sums.get(name, (0, 0.0))
         sums[name] = calls + 1, total + seconds
     return sums
@@ -109,9 +150,10 @@ def of_session(session, fetches, steps, values=lambda: None, level=tf.compat.v1.
 
 
 def _traced(stats):
-    """(path of the operation, type, seconds) of each kernel; a label reads "path = Type(inputs)"."""
+    """(name, seconds) of each kernel; a label reads "path = Type(inputs)"."""
     for device in stats.dev_stats:
         for node in device.node_stats:
             labelled = re.search(r" = (\w+)\(", node.timeline_label)
             if labelled:
-                yield node.node_name, labelled.group(1), (node.op_end_rel_micros - node.op_start_rel_micros) / 1e6
+                seconds = (node.op_end_rel_micros - node.op_start_rel_micros) / 1e6
+                yield named(node.node_name, labelled.group(1)), seconds

@@ -1,0 +1,296 @@
+"""Why a row is behind the best of its comparison: what takes the time, and which switch moves it. Pure.
+
+Two sessions answer it. One profiles the rows and the best (spec.measures.PARTS); the other runs, by turns in one
+comparison, the best, each row as it is, and each row with one of the switches that apply to it (spec.switches), the
+likeliest first, as many as the time allows. A reason is said only where its switch moved the ratio.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from runner import formatting
+from runner.analysis import kinds, stats
+from runner.analysis.kinds import Parts
+from runner.analysis.stats import LEAST_ROUNDS, Ratio, Verdict
+from runner.cells import key
+from runner.errors import InputError, unknown
+from runner.planning.plan import Plan, Planned, run_seconds
+from runner.results.rows import Measurements, Row, by_comparison
+from runner.results.runs import step_seconds
+from runner.study.file import Study
+from workloads.spec import measures, switches
+from workloads.spec.cell import Cell
+from workloads.spec.switches import Switch
+
+ID, ID_OF_PARTS = "why", "why-parts"
+BEHIND = 0.1
+BUDGET = 600.0                     # seconds of both sessions together, about
+_COMPILING = {"compile": 40.0, "tuned": 60.0, "xla": 10.0}       # seconds that a run's compiler takes, by loop
+_PROFILED_STEPS, _PROFILED_SECONDS = 10, 15.0
+
+
+class Question(NamedTuple):
+    """A row that is behind, and the best of its comparison."""
+
+    row: Row
+    best: Row
+
+
+class Trial(NamedTuple):
+    """A switch for a row."""
+
+    question: Question
+    switch: Switch
+    cell: Cell                     # the row's with the switch, as a stack of another name
+
+    @property
+    def sets(self) -> str:
+        """What is set, for people."""
+        return self.cell.stack.removeprefix(f"{self.question.row.cell.stack}+")
+
+
+class Moved(NamedTuple):
+    """What a switch did."""
+
+    sets: str
+    title: str
+    moves: str                     # what else it may change
+    ratio: Ratio                   # to the row as it is
+    to_best: Ratio
+    losses: float | None           # the largest relative difference of losses of the same steps; None of none
+    problem: str = ""              # why it did not run
+
+    @property
+    def helped(self) -> bool:
+        """Whether it is shown to be faster."""
+        return stats.verdict(self.ratio) is Verdict.FASTER
+
+
+class Reason(NamedTuple):
+    """What is known of a row."""
+
+    label: str
+    stack: str
+    best: str
+    ratio: Ratio                   # of the row to the best, in the session of switches
+    parts: Mapping[str, Parts]     # of the row and the best, by stack; {} where nothing was profiled
+    moved: tuple[Moved, ...]
+    untried: tuple[str, ...]       # for want of time
+
+    def record(self) -> dict[str, Any]:
+        """For programs."""
+        return {"label": self.label, "stack": self.stack, "best": self.best, **_record("ratio", self.ratio),
+                "parts": {name: each.record() for name, each in self.parts.items()}, "sentence": sentence(self),
+                "switches": [{"sets": each.sets, "title": each.title, **_record("ratio", each.ratio),
+                              **_record("to_best", each.to_best), "losses": each.losses, "moves": each.moves,
+                              "helped": each.helped, "problem": each.problem} for each in self.moved],
+                "untried": list(self.untried)}
+
+
+def _record(name: str, ratio: Ratio) -> dict[str, Any]:
+    return {name: ratio.value, f"{name}_interval": ratio.interval and ratio.interval.record()}
+
+
+def questions(measured: Measurements, stacks: Sequence[str] = ()) -> list[Question]:
+    """The rows that are more than a tenth behind, or all of the stacks that are named. Raises InputError."""
+    known = {row.cell.stack for row in measured.rows}
+    for name in stacks:
+        if name not in known:
+            raise unknown("why: --stack", name, sorted(known))
+    asked = []
+    for rows in by_comparison(row for row in measured.rows if _can_be_asked(row)).values():
+        rates = {row: stats.geometric_mean(list(row.rates.values())) or 0.0 for row in rows}
+        for row in sorted(rows, key=lambda row: rates[row]):
+            best = max((each for each in rows if each is not row), key=lambda each: rates[each], default=None)
+            is_behind = best is not None and rates[row] < (1 - BEHIND) * rates[best]
+            if best and (row.cell.stack in stacks if stacks else is_behind):
+                asked.append(Question(row, best))
+    return asked
+
+
+def _can_be_asked(row: Row) -> bool:
+    return bool(row.rates) and row.cell.measure in measures.RATED and row.cell.parallel == "none"
+
+
+def parts_plan(asked: Sequence[Question], seed: int) -> Plan:
+    """A profiled run of each row and each best."""
+    rows = dict.fromkeys(row for question in asked for row in question)
+    return _plan(ID_OF_PARTS, 1, seed, (profiled(row.cell) for row in rows))
+
+
+def profiled(cell: Cell) -> Cell:
+    """The cell that profiles another one's steps."""
+    return cell._replace(measure=measures.PARTS[cell.measure], warm="fixed", warmup=3, steps=_PROFILED_STEPS,
+                         seconds=0.0, sync="each")
+
+
+def parts_of(measured: Measurements, asked: Sequence[Question]) -> dict[str, Parts]:
+    """The parts of a step of each row and best whose profiled run went well, by the profiled cell's key."""
+    timed = {key(profiled(row.cell)): stats.middle(row.ok_runs, step_seconds) or 0.0
+             for question in asked for row in question}
+    found = {}
+    for row in measured.rows:
+        if row.key in timed and (run := next((run for run in row.ok_runs if run.parts), None)) and run.parts:
+            seen = run.parts
+            found[row.key] = kinds.parts(run.framework, seen.seconds / seen.steps, seen.input_seconds / seen.steps, {
+                name: spent / seen.steps for name, spent in seen.operators.items()}, timed[row.key])
+    return found
+
+
+def trials(asked: Sequence[Question], parts: Mapping[str, Parts], seconds: Mapping[str, float], budget: float
+           ) -> tuple[list[Trial], list[Trial]]:
+    """The trials that the budget has room for, and those that it has not: of each row the likeliest first.
+
+    parts: by the key of profiled cells; seconds: that a run took, by the key of its cell.
+    """
+    def of_run(cell: Cell) -> float:
+        return seconds.get(key(cell)) or run_seconds(cell)
+
+    rows = dict.fromkeys(row for question in asked for row in question)
+    left = budget - len(rows) * _PROFILED_SECONDS - LEAST_ROUNDS * sum(of_run(row.cell) for row in rows)
+    ranked = [list(enumerate(_candidates(question, parts))) for question in asked]
+    chosen, untried = [], []
+    for _, trial in sorted((each for of_one in ranked for each in of_one), key=lambda each: each[0]):
+        loop = dict(each.split("=", 1) for each in trial.cell.switches.split()).get("loop", "")
+        costs = LEAST_ROUNDS * (of_run(trial.question.row.cell) + _COMPILING.get(loop, 0.0))
+        if costs <= left:
+            chosen.append(trial)
+            left -= costs
+        else:
+            untried.append(trial)
+    return chosen, untried
+
+
+def _candidates(question: Question, parts: Mapping[str, Parts]) -> list[Trial]:
+    """All switches that apply to a row: what its framework left off here, then by the part of the gap they help."""
+    row, first = question.row, question.row.ok_runs[0]
+    gap = gaps(*(parts.get(key(profiled(each.cell))) for each in question))
+    own = {switch: switch.sets.format(cpus=row.cell.cpus) for switch in switches.of(
+        first.framework, row.cell, first.facts) if switch.sets}
+    likely = sorted(own, key=lambda switch: (not switch.tells, -sum(gap.get(kind, 0.0) for kind in switch.helps)))
+    return [Trial(question, switch, row.cell._replace(
+        stack=f"{row.cell.stack}+{own[switch]}", switches=f"{row.cell.switches} {own[switch]}".strip()))
+        for switch in likely if own[switch] not in row.cell.switches.split()]
+
+
+def gaps(row: Parts | None, best: Parts | None) -> dict[str, float]:
+    """The share of the gap between two that each part is, the largest first; {} where nobody knows or there is none."""
+    if row is None or best is None or row.seconds <= best.seconds:
+        return {}
+    more = {kind: (row.of(kind) - best.of(kind)) / (row.seconds - best.seconds) for kind in row.kinds(best)}
+    return dict(sorted(more.items(), key=lambda item: -item[1]))
+
+
+def switches_plan(asked: Sequence[Question], chosen: Sequence[Trial], seed: int) -> Plan:
+    """Best, rows and trials by turns."""
+    rows = dict.fromkeys(row.cell for question in asked for row in question)
+    return _plan(ID, LEAST_ROUNDS, seed, [*rows, *(trial.cell for trial in chosen)])
+
+
+def _plan(identifier: str, rounds: int, seed: int, cells: Iterable[Cell]) -> Plan:
+    planned = tuple(Planned(key(cell), cell.measure, cell) for cell in cells)
+    study = Study(identifier, identifier, rounds, planned[0].cell.stack, "", ())
+    return Plan(study, rounds, planned[0].cell.stack, seed, planned, ())
+
+
+def reasons(measured: Measurements, asked: Sequence[Question], tried: Sequence[Trial], untried: Sequence[Trial],
+            parts: Mapping[str, Parts]) -> list[Reason]:
+    """What the session of switches says of each question. Raises InputError where it is another one."""
+    rows = {row.key: row for row in measured.rows}
+    needed = {key(each) for question in asked for each in (question.row.cell, question.best.cell)}
+    if not needed <= rows.keys():
+        raise InputError("why: the session has other cells than the rows that are asked about")
+    error = stats.error_of(len(asked) + len(tried))
+
+    def ratio(one: Cell, other: Cell) -> Ratio:
+        return stats.ratios([(rows[key(one)].rates, rows[key(other)].rates)], error)[0]
+
+    def moved(trial: Trial) -> Moved:
+        own, row = rows[key(trial.cell)], rows[key(trial.question.row.cell)]
+        failed = next((run for run in own.runs if run.ending != "ok"), None)
+        return Moved(trial.sets, trial.switch.title, trial.switch.moves, ratio(trial.cell, row.cell),
+                     ratio(trial.cell, trial.question.best.cell), _losses(own, row),
+                     f"{failed.ending}: {failed.message}" if failed and not own.ok_runs else "")
+
+    return [Reason(question.row.comparison.label, question.row.cell.stack, question.best.cell.stack,
+                   ratio(question.row.cell, question.best.cell),
+                   {each.cell.stack: parts[key(profiled(each.cell))] for each in question
+                    if key(profiled(each.cell)) in parts},
+                   tuple(moved(trial) for trial in tried if trial.question == question),
+                   tuple(trial.sets for trial in untried if trial.question == question)) for question in asked]
+
+
+def _losses(own: Row, row: Row) -> float | None:
+    """The largest relative difference of the losses of the same steps in the first round that both have."""
+    told: list[dict[int, dict[int, float]]] = [
+        {run.round: dict(zip(run.first.loss_steps, run.first.losses.tolist(), strict=True)) for run in each.ok_runs}
+        for each in (own, row)]
+    for index in sorted(told[0].keys() & told[1].keys()):
+        one, other = (each[index] for each in told)
+        if shared := one.keys() & other.keys():
+            return max(abs(one[step] - other[step]) / max(abs(other[step]), 1e-12) for step in shared)
+    return None
+
+
+def sentence(reason: Reason) -> str:
+    """The answer to why."""
+    row, best = reason.stack, reason.best
+    if reason.ratio.value is None:
+        return f"{row} or {best} did not run, so nothing can be said."
+    if stats.verdict(reason.ratio) is not Verdict.SLOWER:
+        return f"{row} is not shown to be slower than {best} now ({_ratio(reason.ratio)}): there is nothing to explain."
+    largest = next(iter(_gap(reason).items()), None)
+    where = f"{largest[0]} ({formatting.share(largest[1])} of the gap)" if largest else ""
+    helped = sorted((each for each in reason.moved if each.helped), key=lambda each: -(each.ratio.value or 0.0))
+    begins = f"{row} is {_ratio(reason.ratio)} of {best}"
+    if not helped:
+        tried = formatting.count(len(reason.moved), "switch", "switches")
+        lies = f"most of the gap lies in {where}" if where else "what its gap lies in was not told"
+        return f"{begins}: {lies}; of {tried} none made it faster."
+    first, *others = helped
+    behind = f" by its {where}" if where else ""
+    also = f"; also faster: {', '.join(f'{each.sets} {_ratio(each.ratio)}' for each in others)}" if others else ""
+    return (f"{begins}{behind}: with {first.title} ({first.sets}) it is {_ratio(first.ratio)} as fast, "
+            f"{_ratio(first.to_best)} of {best}{also}.")
+
+
+def _gap(reason: Reason) -> dict[str, float]:
+    return gaps(reason.parts.get(reason.stack), reason.parts.get(reason.best))
+
+
+def _ratio(ratio: Ratio) -> str:
+    return "not told" if ratio.value is None else formatting.ratio(ratio.value, ratio.interval)
+
+
+def rows(of: Sequence[Reason]) -> list[dict[str, Any]]:
+    """A row a switch that was tried, of plain values."""
+    return [{"label": reason.label, "stack": reason.stack, "best": reason.best, "switch": each.sets,
+             "ratio": each.ratio.value, "low": each.ratio.interval and each.ratio.interval.low,
+             "high": each.ratio.interval and each.ratio.interval.high, "to_best": each.to_best.value,
+             "helped": each.helped} for reason in of for each in reason.moved]
+
+
+def lines(of: Sequence[Reason]) -> Iterator[str]:
+    """All reasons for people."""
+    for reason in of:
+        yield f"{reason.label}\n  {sentence(reason)}"
+        yield from (f"  {line}" for line in _of_parts(reason))
+        for each in reason.moved:
+            losses = f", losses differ by up to {each.losses:.0e}" if each.moves and each.losses is not None else ""
+            changes = f", may change {each.moves}" if each.moves else ""
+            yield f"  {each.sets}: {each.problem or _ratio(each.ratio) + changes + losses}"
+        if reason.untried:
+            yield f"  not tried for want of time (--budget): {', '.join(reason.untried)}"
+
+
+def _of_parts(reason: Reason) -> Iterator[str]:
+    """A line a part: milliseconds of a step of both, and its share of the gap."""
+    if len(reason.parts) < 2:
+        return
+    row, best = reason.parts[reason.stack], reason.parts[reason.best]
+    shares = _gap(reason)
+    for kind in row.kinds(best):
+        share = f", {formatting.share(shares[kind])} of the gap" if shares.get(kind, 0.0) > 0 else ""
+        yield f"{kind}: {row.of(kind) * 1000:.3f} ms, {reason.best} {best.of(kind) * 1000:.3f} ms{share}"
+    yield (f"a profiled step: {row.seconds * 1000:.3f} ms, {reason.best} {best.seconds * 1000:.3f} ms; the profiler "
+           f"costs {formatting.share(max(0.0, row.cost))} and {formatting.share(max(0.0, best.cost))}")

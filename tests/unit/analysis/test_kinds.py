@@ -1,0 +1,37 @@
+"""The kinds of operators by their profilers' names."""
+
+from pathlib import Path
+
+import pytest
+
+from runner.analysis import kinds
+
+PAGE = Path(__file__).parents[3] / "docs" / "why.md"
+
+
+@pytest.mark.parametrize(("framework", "name", "kind"), [
+    ("pytorch", "aten::convolution_backward", "convolutions"), ("pytorch", "aten::addmm", "products"),
+    ("pytorch", "optimizer/aten::_fused_sgd_", "optimizer"), ("pytorch", "aten::_log_softmax", "elementwise"),
+    ("pytorch", "autograd::engine::evaluate_function: AddmmBackward0", "dispatch"),
+    ("pytorch", "aten::native_batch_norm", "norms"), ("pytorch", "aten::copy_", "copies"),
+    ("pytorch", "a kernel of somebody's", "unexplained"),
+    ("tensorflow", "_MklNativeFusedConv2D", "convolutions"), ("tensorflow", "gradient/_MklMatMul", "products"),
+    ("tensorflow", "batch_norm/Mul", "norms"), ("tensorflow", "optimizer/AssignSubVariableOp", "optimizer"),
+    ("tensorflow", "gradient/TanhGrad", "elementwise"), ("tensorflow", "Mean", "pooling"),
+    ("tensorflow", "Mystery", "unexplained"),
+    ("mxnet", "_backward_Convolution", "convolutions"), ("mxnet", "multi_sgd_update", "optimizer"),
+    ("mxnet", "batch_dot", "products"), ("mxnet", "log_softmax", "elementwise"), ("mxnet", "Mystery", "unexplained"),
+    ("jax", "gradient/conv/conv_general_dilated", "convolutions"), ("jax", "dense/dot_general", "products"),
+    ("jax", "gradient/tanh/mul", "elementwise"), ("jax", "optimizer/dot_general", "optimizer"),
+    ("jax", "transpose_copy_fusion", "copies"), ("jax", "mystery", "unexplained"),
+    ("another", "Conv2D", "unexplained")])
+def test_a_name_has_its_kind(framework: str, name: str, kind: str) -> None:
+    assert kind == kinds.kind(framework, name)
+
+
+def test_every_kind_of_a_framework_is_one_of_all() -> None:
+    assert {kind for of in kinds.NAMES.values() for kind in of} <= set(kinds.KINDS)
+
+
+def test_the_page_has_the_table() -> None:
+    assert kinds.table() in PAGE.read_text()

@@ -1,0 +1,31 @@
+"""Operators by the wall: made spans whose sums are worked out by hand."""
+
+import pytest
+
+from workloads.profiles import walls
+from workloads.profiles.walls import Operator
+
+
+@pytest.mark.parametrize(("spans", "expected"), [
+    ([(1, "a", 0, 10), (1, "b", 10, 14)], {"a": 10, "b": 4}),
+    ([(1, "outer", 0, 10), (1, "inner", 2, 5)], {"outer": 7, "inner": 3}),
+    ([(1, "outer", 0, 10), (1, "inner", 0, 4), (1, "least", 1, 2)], {"outer": 6, "inner": 3, "least": 1}),
+    ([(1, "outer", 0, 10), (1, "one", 1, 4), (1, "other", 6, 10), (1, "after", 12, 13)],
+     {"outer": 3, "one": 3, "other": 4, "after": 1}),
+    ([(1, "a", 0, 10), (2, "b", 4, 8)], {"a": 8, "b": 2}),               # 4 of them shared by two
+    ([(1, "a", 0, 10), (2, "a", 0, 10)], {"a": 10}),
+    ([(1, "a", 0, 6), (2, "b", 0, 6), (3, "b", 0, 3)], {"a": 2.5, "b": 3.5}),
+    ([(1, "gap", 0, 2), (1, "gap", 8, 9)], {"gap": 3}), ([(1, "none", 5, 5)], {}), ([], {}),
+])
+def test_each_moment_belongs_to_the_innermost_operators_that_run(
+        spans: list[tuple[object, str, int, int]], expected: dict[str, float]) -> None:
+    found = walls.walls([Operator(thread, name, 10 * began, 10 * ended) for thread, name, began, ended in spans])
+    assert expected == {name: pytest.approx(seconds * 1e8) for name, seconds in found.items()}
+
+
+def test_what_runs_within_an_optimizer_s_step_is_named_so_on_its_own_thread_alone() -> None:
+    spans = [(1, "Optimizer.step#SGD", 0, 10), (1, "aten::add", 2, 4), (2, "aten::add", 2, 4), (1, "aten::add", 11, 12)]
+    found = walls.within("Optimizer.step", "optimizer/", [Operator(*span) for span in spans])
+
+    assert {"optimizer/Optimizer.step#SGD": 1, "optimizer/aten::add": 1, "aten::add": 2} == {
+        name: [each.name for each in found].count(name) for name in {each.name for each in found}}

@@ -1,0 +1,68 @@
+"""For how long each operator ran by the wall, where several run at once and some call others.
+
+Python 3.6 and later, standard library only. Moments are whole nanoseconds of any clock.
+"""
+import itertools
+from typing import NamedTuple
+
+
+class Operator(NamedTuple):
+    """One call of an operator."""
+
+    thread: object
+    name: str
+    began: int
+    ended: int
+
+
+def walls(operators):
+    """{name: seconds}: each moment belongs to the innermost operator of its thread, or in parts to those of several.
+
+    So the seconds add up to the time in which any operator ran.
+    """
+    pieces = [piece for own in _by_thread(operators) for piece in innermost(own)]
+    moments = sorted([(piece.began, 1, piece.name) for piece in pieces]
+                     + [(piece.ended, -1, piece.name) for piece in pieces])
+    running, spent, before = {}, {}, 0
+    for moment, change, name in moments:
+        count = sum(running.values())
+        for each, times in running.items():
+            spent[each] = spent.get(each, 0.0) + (moment - before) * times / count
+        running[name] = running.get(name, 0) + change
+        if not running[name]:
+            del running[name]
+        before = moment
+    return {name: nanoseconds / 1e9 for name, nanoseconds in spent.items() if nanoseconds}
+
+
+def innermost(operators):
+    """The operators of one thread as pieces that follow one another: what calls others is cut up around them."""
+    pieces, open_ones, reached = [], [], 0
+    for operator in sorted(operators, key=lambda each: (each.began, -each.ended)) + [None]:
+        began = operator.began if operator else float("inf")
+        while open_ones and open_ones[-1].ended <= began:
+            last = open_ones.pop()
+            if last.ended > reached:
+                pieces.append(last._replace(began=max(reached, last.began)))
+                reached = last.ended
+        if operator and open_ones and began > reached:
+            pieces.append(open_ones[-1]._replace(began=max(reached, open_ones[-1].began), ended=began))
+        if operator:
+            reached = max(reached, began)
+            open_ones.append(operator)
+    return [piece for piece in pieces if piece.ended > piece.began]
+
+
+def within(beginning, prefix, operators):
+    """The operators, with the prefix before the names of those that run while their thread is in one named so."""
+    found = []
+    for own in _by_thread(operators):
+        around = [each for each in own if each.name.startswith(beginning)]
+        found += [each._replace(name=prefix + each.name) if any(
+            one.began <= each.began and each.ended <= one.ended for one in around) else each for each in own]
+    return found
+
+
+def _by_thread(operators):
+    ordered = sorted(operators, key=lambda each: str(each.thread))
+    return [list(own) for _, own in itertools.groupby(ordered, key=lambda each: str(each.thread))]
