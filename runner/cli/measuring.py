@@ -333,8 +333,8 @@ def why_(name: NewestResult = "",
     if not asked:
         screen.say(f"{folder.name}: no row is more than {formatting.share(why.BEHIND)} behind: --stack NAME asks")
         return
-    request = going.of(jobs.Request(record.id, wishes=Wishes(tuple(filter(is_own, words))), results=results))
-    request = request._replace(with_products=False, is_agreed=True)
+    request = going.of(jobs.Request(record.id, launcher="", wishes=Wishes(tuple(filter(is_own, words))),
+                                    results=results, with_products=False))._replace(is_agreed=True)
     job = rerun.again(record, definition.read_all(paths.STACKS), request, screen.say)
     there = {planned.key for planned in job.plan.cells}
     asked = [each for each in asked if {each.row.key, each.best.key} <= there]
