@@ -245,8 +245,9 @@ def sentence(reason: Reason) -> str:
     begins = f"{row} is {_ratio(reason.ratio)} of {best}"
     if not helped:
         tried = formatting.count(len(reason.moved), "switch", "switches")
-        lies = f"most of the gap lies in {where}" if where else "what its gap lies in was not told"
-        return f"{begins}: {lies}; of {tried} none made it faster."
+        part = "most" if largest and largest[1] > 0.5 else "the largest part"
+        lies = f"{part} of the gap lies in {where}" if where else "what its gap lies in was not told"
+        return f"{begins}: {lies}; {f'of {tried} none made it faster' if reason.moved else 'no switch was tried'}."
     first, *others = helped
     behind = f" by its {where}" if where else ""
     also = f"; also faster: {', '.join(f'{each.sets} {_ratio(each.ratio)}' for each in others)}" if others else ""

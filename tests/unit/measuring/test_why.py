@@ -92,6 +92,10 @@ def test_an_optimizer_in_python_is_where_the_gap_lies_and_no_switch_is_blamed() 
     assert "most of the gap lies in optimizer (95 % of the gap)" in said
     assert said.endswith(f"of {len(tried)} switches none made it faster.")
 
+    of = by_cell(asked, parts(convolutions=5.0, products=4.0, optimizer=4.0), parts(convolutions=1.0, optimizer=1.0))
+    said = why.sentence(answered(asked, [], {}, of))
+    assert said.endswith("the largest part of the gap lies in convolutions (36 % of the gap); no switch was tried.")
+
 
 def test_none_is_named_where_two_names_are_one_environment() -> None:
     again = TORCH._replace(stack="torch-again")
