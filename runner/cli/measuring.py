@@ -148,7 +148,7 @@ def _ran(job: jobs.Job, show: Callable[[Path], None] = show_result) -> bool:
 
 def _measured(job: jobs.Job, folder: Path, kept: Kept | None, show: Callable[[Path], None]) -> bool:
     """Run the session, then show what there is, also after an interruption."""
-    with store.Store(folder) as opened, progress() as shown, _signals() as is_stopping:
+    with store.Store(folder) as opened, progress() as shown, _signals(job.launcher.outlives) as is_stopping:
         bench = Bench(job.plan, job.stacks, job.launcher, job.data.folder, opened, shown, job.request.stall,
                       is_stopping=is_stopping, watches=lambda planned: jobs.gpu_watch(job, planned),
                       side_by_side=jobs.side_by_side(job) if job.request.is_side_by_side else None, folders=job.folders,
@@ -172,8 +172,8 @@ def _reasons(job: jobs.Job) -> str:
 
 
 @contextmanager
-def _signals() -> Iterator[Callable[[], bool]]:
-    """Whether Ctrl-C or SIGTERM came, or the terminal was closed.
+def _signals(outlives: bool) -> Iterator[Callable[[], bool]]:
+    """Whether Ctrl-C or SIGTERM came, or the terminal was closed, which leaves runs alone that outlive their runner.
 
     The session looks between two lines, so no container is left half started.
 
@@ -186,7 +186,8 @@ def _signals() -> Iterator[Callable[[], bool]]:
         if len(seen) > 1:
             raise Stopped
 
-    earlier = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)}
+    stopping = (signal.SIGTERM, signal.SIGINT, *(() if outlives else (signal.SIGHUP,)))
+    earlier = {number: signal.signal(number, stop) for number in stopping}
     try:
         yield lambda: bool(seen)
     finally:

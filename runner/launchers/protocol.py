@@ -198,6 +198,7 @@ class Launcher:
     measures_here: bool = True           # whether runs of two sessions at once would disturb each other on this host
     divides_gpus: bool = False           # whether with_gpus is there, so that runs can share this host's GPUs out
     runs_programs: bool = False          # whether output is there
+    outlives: bool = False               # whether its runs go on where their runner is gone, and rejoined finds them
     tells: bool = False                  # whether workers can be started to listen, so that they take turns
     has_options: bool = False            # whether --launcher may say more of it than its name
     is_examined: bool = False            # whether examine is there

@@ -57,6 +57,7 @@ class SlurmLauncher(ClusterLauncher):
     nodes: tuple[Node, ...]
     uses_images = False              # but with the option apptainer
     measures_here = False
+    outlives = True
     builds_at_once = 2               # pip installs on one CPU
 
     def __init__(self, cache: Path, words: Iterable[str] = (), slurm: Slurm | None = None) -> None:
