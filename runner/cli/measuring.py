@@ -342,8 +342,7 @@ def why_(name: NewestResult = "",
     if not asked:
         raise InputError(f"why: nothing of {record.id} that was asked about can run here: {_reasons(job)}")
     parts = why.parts_of(measured_in(_of_plan(job, why.parts_plan(asked, job.plan.seed))), asked)
-    seconds = {past.key: past.seconds for past in earlier_sessions.Told().read(folder).ended if past.seconds}
-    tried, untried = why.trials(asked, parts, seconds, duration("--budget", budget))
+    tried, untried = why.trials(asked, parts, earlier_sessions.seconds_of(folder), duration("--budget", budget))
     of_switches = _of_plan(job, why.switches_plan(asked, tried, job.plan.seed),
                            {trial.cell.stack: trial.question.row.cell.stack for trial in tried})
     found = why.reasons(measured_in(of_switches), asked, tried, untried, parts)

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import fmean
@@ -193,20 +194,22 @@ def _listed(folder: Path) -> dict[str, Any]:
             "ok": sum(past.ending == "ok" for past in told.runs), "state": told.state}
 
 
-def known_seconds(results: Path) -> dict[str, float]:
-    """The seconds of each cell's finished runs, start-up included, by the cell's key: their mean in the last session.
+def seconds_of(folder: Path) -> dict[str, float]:
+    """The mean seconds of each cell's runs of a session that ended ok, start-up included, by the cell's key.
 
-    A run that was taken over says only how long it took since then, and is left out.
+    A run that was taken over says only how long it took since then, and is left out. Raises InputError.
     """
+    of_key: dict[str, list[float]] = {}
+    for past in Told().read(folder).ended:
+        if past.ending == "ok" and past.seconds is not None and not past.is_rejoined:
+            of_key.setdefault(past.key, []).append(past.seconds)
+    return {key: fmean(each) for key, each in of_key.items()}
+
+
+def known_seconds(results: Path) -> dict[str, float]:
+    """As seconds_of, of the last session that has each cell."""
     seconds: dict[str, float] = {}
     for path in sorted(results.glob(f"*/{store.EVENTS}")):
-        try:
-            told = Told().read(path.parent)
-        except InputError:
-            continue
-        of_key: dict[str, list[float]] = {}
-        for past in told.ended:
-            if past.ending == "ok" and past.seconds is not None and not past.is_rejoined:
-                of_key.setdefault(past.key, []).append(past.seconds)
-        seconds.update({key: fmean(each) for key, each in of_key.items()})
+        with suppress(InputError):
+            seconds.update(seconds_of(path.parent))
     return seconds
