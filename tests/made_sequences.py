@@ -11,6 +11,7 @@ from runner.datasets.writing import RaggedWriter, finished
 
 def prepared(folder: Path, name: str, made: Mapping[str, Any] | None = None, **files: Sequence[Any]) -> str:
     """A prepared data set with these files of sequences: frames are arrays of rows, tokens are lists of numbers."""
+    folder.mkdir(exist_ok=True)
     for file, sequences in files.items():
         arrays = [np.asarray(sequence) for sequence in sequences]
         is_frames = arrays[0].ndim == 2

@@ -61,33 +61,24 @@ def test_a_function_with_a_parameter_data_gets_the_folder_or_says_how_to_name_on
 
 def test_bytes_of_images_stay_bytes_and_other_whole_numbers_have_64_bits() -> None:
     text = "import numpy as np\ndef batch(rng, size): return np.zeros(size, 'uint8'), np.zeros(size, 'int32')"
-    inputs, targets = opened(text).batch()
-
-    assert "uint8" == inputs.dtype and "int64" == targets.dtype
-
-
-def test_a_missing_function_is_named() -> None:
+    assert ("uint8", "int64") == tuple(array.dtype for array in opened(text).batch())
     with pytest.raises(DataError, match=r"net\.py: found no batch\(\)"):
         opened("x = 1").batch()
 
 
 def test_drawn_weights_come_from_name_shape_and_seed_alone_and_none_is_constant() -> None:
-    own = {"fc.weight": np.zeros((64, 256)), "torch.conv": np.zeros((64, 32, 3, 3)),
-           "keras.conv": np.zeros((3, 3, 32, 64)),
-           "head": np.zeros((2000, 1)), "norm.weight": np.ones(5000), "norm.running_var": np.ones(3),
-           "fc.bias": np.zeros(5000, "float32")}
+    conv = (2 / (9 * 96)) ** 0.5                               # of windows of 3 times 3
+    spread = {"fc.weight": ((64, 256), (2 / (64 + 256)) ** 0.5), "torch.conv": ((64, 32, 3, 3), conv),
+              "keras.conv": ((3, 3, 32, 64), conv), "head": ((2000, 1), (2 / 2001) ** 0.5), "fc.bias": ((5000,), 0.1)}
+    own = {**{name: np.zeros(shape, "float32") for name, (shape, _) in spread.items()},
+           "norm.weight": np.ones(5000), "norm.running_var": np.ones(3)}
     drawn = weights.of_own_model(own, 7)
 
-    assert drawn["fc.weight"].std() == pytest.approx((2 / (64 + 256)) ** 0.5, rel=0.05)
-    assert drawn["torch.conv"].std() == pytest.approx((2 / (9 * 96)) ** 0.5, rel=0.05)      # of windows of 3 times 3
-    assert drawn["keras.conv"].std() == pytest.approx((2 / (9 * 96)) ** 0.5, rel=0.05)
-    assert drawn["head"].std() == pytest.approx((2 / 2001) ** 0.5, rel=0.1)
-    assert drawn["norm.weight"].mean() == pytest.approx(1.0, abs=0.01)
-    assert drawn["fc.bias"].mean() == pytest.approx(0.0, abs=0.01) and "float32" == drawn["fc.bias"].dtype
-    assert drawn["fc.bias"].std() == pytest.approx(0.1, rel=0.05)
-    assert (drawn["norm.running_var"] > 0).all()
-    alone = weights.of_own_model({"fc.weight": np.zeros((64, 256))}, 7)
-    assert np.array_equal(drawn["fc.weight"], alone["fc.weight"])
+    assert {name: pytest.approx(expected, rel=0.1) for name, (_, expected) in spread.items()} == {
+        name: drawn[name].std() for name in spread}
+    assert [1.0, 0.0] == pytest.approx([drawn["norm.weight"].mean(), drawn["fc.bias"].mean()], abs=0.01)
+    assert "float32" == drawn["fc.bias"].dtype and (drawn["norm.running_var"] > 0).all()
+    assert np.array_equal(drawn["head"], weights.of_own_model({"head": own["head"]}, 7)["head"])
 
 
 def test_same_gives_a_file_its_weights_and_takes_its_gradients_back_to_the_shared_names() -> None:

@@ -39,28 +39,21 @@ def test_the_seeded_order_is_the_data_s_own_and_the_framework_s_is_asked_for_ane
     assert [[2, 1, 0], [1, 0, 2]] == list(own)
 
 
-def test_a_thread_ahead_gives_the_same_batches_in_the_same_order():
-    assert list(range(50)) == list(loading.ahead(range(50)))
-
-
-def test_what_a_thread_ahead_raises_is_raised_by_who_asks_for_the_batch():
+def test_a_thread_ahead_gives_the_same_batches_in_their_order_and_what_it_raises_is_raised_by_who_asks():
     def batches():
-        yield 1
-        raise MemoryError("no room for batch 2")
+        yield from range(50)
+        raise MemoryError("no room for batch 50")
 
     ahead = loading.ahead(batches())
-    assert 1 == next(ahead)
-    with pytest.raises(MemoryError, match="batch 2"):
+    assert list(range(50)) == [next(ahead) for _ in range(50)]
+    with pytest.raises(MemoryError, match="batch 50"):
         next(ahead)
 
 
-def test_a_cell_on_a_gpu_says_that_a_thread_is_ahead_and_synthetic_input_that_nothing_is_loaded():
-    assert "nothing ahead" in loading.told(cell(), contract.Workload())
-    assert "one thread" in loading.told(cell(device="gpu"), contract.Workload())
-    assert "lies on the device" in loading.told(cell(input="synthetic"), contract.Workload())
-
-
-def test_batches_for_a_cpu_are_not_prepared_ahead_and_those_for_a_gpu_are_the_same():
+def test_batches_for_a_gpu_are_prepared_ahead_and_those_for_a_cpu_are_not_and_that_is_said():
     batches = iter([1, 2, 3])
     assert loading.for_device(cell(), batches) is batches
     assert [1, 2, 3] == list(loading.for_device(cell(device="gpu"), batches))
+    for changes, words in (({}, "nothing ahead"), ({"device": "gpu"}, "one thread"),
+                           ({"input": "synthetic"}, "lies on the device")):
+        assert words in loading.told(cell(**changes), contract.Workload())

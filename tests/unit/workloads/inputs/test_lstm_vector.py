@@ -12,18 +12,13 @@ ARRAYS = {"lstm.input.weight": np.arange(24.0).reshape(8, 3), "lstm.recurrent.we
           "lstm.bias": np.arange(8.0)}
 
 
-def test_a_vector_has_both_weights_the_bias_and_a_second_one_of_zeros() -> None:
+def test_a_vector_has_both_weights_the_bias_and_a_second_one_of_zeros_and_gives_the_arrays_back() -> None:
     vector = LAYER.vector(ARRAYS)
+    back = LAYER.arrays(vector)
 
     assert [*range(24), *range(16), *range(8), *[0] * 8] == vector.tolist()
     assert (LAYER.size, LAYER.still) == (56, 8)
-
-
-def test_the_arrays_come_back_under_their_names_and_in_their_shapes() -> None:
-    back = LAYER.arrays(LAYER.vector(ARRAYS))
-
-    assert list(back) == list(ARRAYS)
-    assert all(np.array_equal(back[name], ARRAYS[name]) for name in ARRAYS)
+    assert list(back) == list(ARRAYS) and all(np.array_equal(back[name], ARRAYS[name]) for name in ARRAYS)
 
 
 @pytest.mark.parametrize(("inputs", "hidden"), [(3, 2), (1, 1), (1024, 4096), (4096, 1), (80, 32)])

@@ -17,12 +17,9 @@ def test_a_length_becomes_the_next_quarter_of_the_longest(length: int, most: int
     assert expected == padding.bucketed(length, most)
 
 
-def test_without_buckets_a_batch_is_as_long_as_its_longest() -> None:
-    assert [[1, 2, 3], [4, 0, 0]] == padding.padded([np.array([1, 2, 3]), np.array([4])], np.int64).tolist()
-
-
-def test_what_a_bucket_adds_is_zero_in_arrays_and_masks() -> None:
+def test_what_padding_adds_is_zero_in_arrays_and_masks() -> None:
     arrays = [np.array([1, 2, 3]), np.array([4])]
+    assert [[1, 2, 3], [4, 0, 0]] == padding.padded(arrays, np.int64).tolist()
     assert [[1, 2, 3, 0], [4, 0, 0, 0]] == padding.padded(arrays, np.int64, 8).tolist()
     assert [[1, 1, 1, 0], [1, 0, 0, 0]] == padding.mask(arrays, "float32", 8).tolist()
 
@@ -35,6 +32,9 @@ def test_buckets_make_few_shapes_of_many_and_the_real_tokens_stay(task: str) -> 
     assert plain.facts["padded_tokens"] < bucketed.facts["padded_tokens"]
     assert bucketed.facts["shapes"] < plain.facts["shapes"] and bucketed.facts["shapes"] <= 16
     assert "few lengths" in bucketed.facts["padding"]
+    told = plain.facts["pass_tokens"]
+    assert (60, 60) == (len(told), plain.pass_steps)
+    assert pytest.approx(plain.facts["padded_tokens"]) == sum(told) / 60
 
 
 def test_bert_s_positions_count_through_the_longer_rows() -> None:
@@ -43,14 +43,6 @@ def test_bert_s_positions_count_through_the_longer_rows() -> None:
     batch = bert.collate(sizes, [sample, sample], "float32", True)
     assert (2, 12) == batch["ids"].shape
     assert [2, 14] == batch["positions"][:, 0].tolist()
-
-
-@pytest.mark.parametrize("task", ["bert", "gnmt", "deepspeech2", "tacotron2"])
-def test_a_pass_of_unequal_batches_tells_the_padded_tokens_of_each(task: str) -> None:
-    series = sequence_batches.read("", Cell(stack="s", task=task, measure="train", batch=1, steps=60, warmup=0))
-    told = series.facts["pass_tokens"]
-    assert (60, 60) == (len(told), series.pass_steps)
-    assert pytest.approx(series.facts["padded_tokens"]) == sum(told) / 60
 
 
 @pytest.mark.parametrize("values", [{"task": "lstm"}, {"task": "gnmt", "input": "synthetic"}])

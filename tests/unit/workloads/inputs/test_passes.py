@@ -38,27 +38,21 @@ def labels_of(asked, shuffled):
     return [label for _, labels in batches for label in labels.tolist()]
 
 
-def test_the_framework_s_order_is_asked_for_only_where_it_is_wanted():
-    backwards = np.arange(11, -1, -1)
-    assert list(range(11, -1, -1)) == labels_of(cell(order="framework"), lambda: backwards)
+def test_the_framework_s_order_is_asked_for_only_where_it_is_wanted_whether_images_move_or_not():
+    own = np.array([5, 4, 3, 2, 1, 0, 11, 10, 9, 8, 7, 6])
+    for augment in ("none", "crop"):
+        assert own.tolist() == labels_of(cell(augment=augment, order="framework"), lambda: own)
     assert list(range(12)) == labels_of(cell(), None)
 
 
-def test_no_image_moves_where_none_is_asked_to():
+def test_moves_reach_every_place_of_the_padding_and_mirror_half_of_the_images_where_it_is_asked_for():
     assert passes.drawn(cell(), 12).moves is None
-
-
-def test_moves_reach_every_place_of_the_padding_and_mirror_half_of_the_images():
     moves = passes.drawn(cell(augment="flip_crop", image=32, epochs=2), 4000).moves
-    assert (2, 4000, 3) == moves.shape
+    crops = passes.drawn(cell(augment="crop", image=8), 400).moves
+    assert (2, 4000, 3) == moves.shape and (moves[0] != moves[1]).any()
     assert [set(range(9)), set(range(9)), {0, 1}] == [set(moves[..., which].ravel().tolist()) for which in range(3)]
     assert abs(float(moves[..., 2].mean()) - 0.5) < 0.05
-    assert (moves[0] != moves[1]).any()
-
-
-def test_crops_alone_mirror_no_image():
-    moves = passes.drawn(cell(augment="crop", image=8), 400).moves
-    assert [{0, 1, 2}, {0, 1, 2}, {0}] == [set(moves[..., which].ravel().tolist()) for which in range(3)]
+    assert [{0, 1, 2}, {0, 1, 2}, {0}] == [set(crops[..., which].ravel().tolist()) for which in range(3)]
 
 
 def test_moves_are_equal_in_the_seeded_and_in_the_framework_s_order():
@@ -66,18 +60,14 @@ def test_moves_are_equal_in_the_seeded_and_in_the_framework_s_order():
     assert (seeded.moves == own.moves).all() and own.orders is None
 
 
-def test_an_image_in_the_middle_of_its_padding_is_itself():
-    images = np.arange(3 * 8 * 8, dtype=np.uint8).reshape(1, 3, 8, 8)
+def test_an_image_in_the_middle_of_its_padding_is_itself_and_a_moved_one_shows_the_padding():
+    images = np.arange(1, 1 + 3 * 8 * 8, dtype=np.uint8).reshape(1, 3, 8, 8)
     around = passes.padded(images)
     assert (1, 3, 10, 10) == around.shape
     assert (images[0] == passes.moved(around[0], (1, 1, 0), 8)).all()
     assert (images[0, :, :, ::-1] == passes.moved(around[0], (1, 1, 1), 8)).all()
-
-
-def test_a_moved_image_shows_the_padding_where_it_came_from():
-    images = np.full((1, 3, 8, 8), 9, np.uint8)
-    image = passes.moved(passes.padded(images)[0], (0, 2, 0), 8)
-    assert [0] * 8 == image[0, 0].tolist() and [9] * 7 + [0] == image[0, 1].tolist()
+    moved = passes.moved(around[0], (0, 2, 0), 8)[0]
+    assert [0] * 8 == moved[0].tolist() and [*images[0, 0, 0, 1:], 0] == moved[1].tolist()
 
 
 def test_a_batch_of_moved_images_is_each_of_them_moved_in_either_order_of_memory():
@@ -87,9 +77,3 @@ def test_a_batch_of_moved_images_is_each_of_them_moved_in_either_order_of_memory
     assert (expected == passes.moved_batch(around, some, moves, 8)).all()
     last = passes.moved_batch(around.transpose(0, 2, 3, 1), some, moves, 8)
     assert (expected == last.transpose(0, 3, 1, 2)).all()
-
-
-def test_images_move_in_the_framework_s_own_order_too():
-    asked = cell(augment="crop", order="framework")
-    assert [5, 4, 3, 2, 1, 0, 11, 10, 9, 8, 7, 6] == labels_of(
-        asked, lambda: np.array([5, 4, 3, 2, 1, 0, 11, 10, 9, 8, 7, 6]))

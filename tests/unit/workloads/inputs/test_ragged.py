@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -24,19 +25,12 @@ def written(folder: Path) -> Path:
     return folder
 
 
-def test_what_was_written_is_read_back(tmp_path: Path) -> None:
+def test_what_was_written_is_read_back_and_facts_list_every_file_with_its_size(tmp_path: Path) -> None:
     read = ragged.ragged(str(written(tmp_path)), "frames")
     assert 3 == len(read) and [1, 0, 2] == read.lengths.tolist()
-    assert all((array == read[index]).all() for index, array in enumerate(ARRAYS))
+    assert all((array == found).all() for array, found in zip(ARRAYS, read, strict=True))
     assert (read[-1] == ARRAYS[2]).all()
-
-
-def test_iteration_ends_after_the_last_sequence(tmp_path: Path) -> None:
-    assert 3 == len(list(ragged.ragged(str(written(tmp_path)), "frames")))
-
-
-def test_facts_list_every_file_with_its_size(tmp_path: Path) -> None:
-    files = ragged.facts(str(written(tmp_path)), "ljspeech")["files"]
+    files = ragged.facts(str(tmp_path), "ljspeech")["files"]
     assert {name: (tmp_path / name).stat().st_size for name in ("frames.npy", "frames.offsets.npy")} == files
 
 
@@ -59,16 +53,13 @@ def test_offsets_that_cannot_be_are_refused(offsets: "np.ndarray", message: str,
         ragged.ragged(str(tmp_path), "frames")
 
 
-def test_a_header_of_python_2_is_refused_without_a_word_on_the_terminal(tmp_path: Path) -> None:
-    path = written(tmp_path) / "frames.npy"
-    path.write_bytes(path.read_bytes().replace(b"(3, 2)", b"(3L,2)", 1))
-    with pytest.raises(DataError, match=r"frames\.npy: not a whole array: .*Python 2"):
-        ragged.ragged(str(tmp_path), "frames")
-
-
-def test_an_array_of_objects_is_refused_without_being_unpickled(tmp_path: Path) -> None:
-    np.save(written(tmp_path) / "frames.npy", np.array([{}], dtype=object))
-    with pytest.raises(DataError, match=r"frames\.npy: not a whole array"):
+@pytest.mark.parametrize(("broken", "message"), [
+    (lambda path: path.write_bytes(path.read_bytes().replace(b"(3, 2)", b"(3L,2)", 1)), ".*Python 2"),
+    (lambda path: np.save(path, np.array([{}], dtype=object)), "")], ids=["header of Python 2", "array of objects"])
+def test_an_array_that_is_not_whole_is_refused_without_being_unpickled(broken: Any, message: str, tmp_path: Path
+                                                                       ) -> None:
+    broken(written(tmp_path) / "frames.npy")
+    with pytest.raises(DataError, match=r"frames\.npy: not a whole array: " + message):
         ragged.ragged(str(tmp_path), "frames")
 
 

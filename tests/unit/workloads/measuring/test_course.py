@@ -63,15 +63,15 @@ def followed(kind: type[Workload], losses: list[float]) -> tuple[list[dict[str, 
     return told, workload
 
 
-def test_training_and_validation_are_timed_apart() -> None:
-    told, _ = followed(Workload, [1.0] * 6)
+LOSSES = [3.0, 2.0, 1.0, 0.5, 0.25, 0.0]
+
+
+def test_training_and_validation_are_timed_apart_and_an_epoch_tells_its_mean_loss() -> None:
+    told, _ = followed(Workload, LOSSES)
     assert [3.5, 3.5] == [epoch["train_seconds"] for epoch in told]       # three steps and the wait for the last
     assert [0.75, 0.75] == [epoch["validation_seconds"] for epoch in told]      # three batches of two
-
-
-def test_an_epoch_tells_its_mean_loss_and_number_of_steps() -> None:
-    told, _ = followed(Workload, [3.0, 2.0, 1.0, 0.5, 0.25, 0.0])
     assert [(0, 3, 2.0), (1, 3, 0.25)] == [(epoch["index"], epoch["steps"], epoch["loss"]) for epoch in told]
+    assert told == followed(Fit, LOSSES)[0]
 
 
 def test_every_held_out_image_counts_once_and_the_accuracy_is_the_confusion_s_trace() -> None:
@@ -79,11 +79,6 @@ def test_every_held_out_image_counts_once_and_the_accuracy_is_the_confusion_s_tr
     assert [[1, 0, 0], [0, 1, 1], [0, 0, 2]] == told[0]["confusion"]
     assert 0.8 == told[0]["accuracy"]
     assert [[0, 1], [2, 3], [4, 4]] == workload.asked[:3]       # filled up to a whole batch, counted once
-
-
-def test_fit_that_drives_the_epochs_tells_the_same() -> None:
-    losses = [3.0, 2.0, 1.0, 0.5, 0.25, 0.0]
-    assert followed(Workload, losses)[0] == followed(Fit, losses)[0]
 
 
 def test_a_loss_that_is_no_number_ends_the_course() -> None:

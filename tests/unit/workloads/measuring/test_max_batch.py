@@ -21,26 +21,17 @@ def searched(first, largest):
     return max_batch.search(first, trains), tried
 
 
-def test_batches_are_doubled_and_then_bisected_to_the_last_one_that_trains():
-    assert ((21, 22), [4, 8, 16, 32, 24, 20, 22, 21]) == searched(4, 21)
-
-
-def test_where_the_first_is_too_large_the_search_goes_down():
-    assert ((3, 4), [8, 4, 2, 3]) == searched(8, 3)
-
-
-def test_where_not_even_one_sample_trains_the_largest_is_none():
-    assert ((0, 1), [8, 4, 2, 1]) == searched(8, 0)
+@pytest.mark.parametrize(("first", "largest", "found", "tried"), [
+    (4, 21, (21, 22), [4, 8, 16, 32, 24, 20, 22, 21]), (8, 3, (3, 4), [8, 4, 2, 3]), (8, 0, (0, 1), [8, 4, 2, 1]),
+    (2 ** 15, 2 ** 40, (2 ** 16, None), [2 ** 15, 2 ** 16])])
+def test_batches_are_doubled_or_halved_and_then_bisected_to_the_last_one_that_trains(first, largest, found, tried):
+    assert (found, tried) == searched(first, largest)
 
 
 def test_large_batches_are_known_to_one_part_in_thirty_two():
     (largest, smallest), tried = searched(1, 1000)
     assert 1000 - 1000 // 32 <= largest <= 1000 < smallest <= largest + largest // 32
     assert 11 + 5 == len(tried)
-
-
-def test_a_search_without_a_limit_ends():
-    assert ((2 ** 16, None), [2 ** 15, 2 ** 16]) == searched(2 ** 15, 2 ** 40)
 
 
 def worker(script):
@@ -94,23 +85,17 @@ def test_every_batch_that_was_tried_and_the_limit_are_told():
         (each["batch"], each["ending"]) for each in event["tried"]]
 
 
-def test_a_loss_that_became_nan_has_fitted_into_memory():
-    assert ("ok", "") == measured(lambda batch: "not_finite" if batch <= 8 else "oom")[0]
-
-
-def test_what_is_no_matter_of_memory_ends_the_search():
-    assert (("unsupported", "batch 16: why"), []) == measured(
-        lambda batch: "ok" if batch < 16 else "unsupported")
+@pytest.mark.parametrize(("endings", "changes", "expected"), [
+    (lambda batch: "not_finite" if batch <= 8 else "oom", {}, ("ok", "")),                  # it has fitted into memory
+    (lambda batch: "ok" if batch < 16 else "unsupported", {}, ("unsupported", "batch 16: why")),
+    (lambda batch: "ok", {"memory_bytes": 0}, ("unsupported", "max_batch on a CPU needs a limit: say memory_bytes"))])
+def test_what_is_no_matter_of_memory_ends_the_search_and_a_cpu_needs_a_limit(endings, changes, expected):
+    assert expected == measured(endings, **changes)[0]
 
 
 def test_where_nothing_fits_the_run_itself_is_out_of_memory():
     ending, [event] = measured(lambda batch: "oom")
     assert (("oom", "not even one sample trains"), 0) == (ending, event["largest"])
-
-
-def test_a_cpu_without_a_limit_is_not_filled_up():
-    assert (("unsupported", "max_batch on a CPU needs a limit: say memory_bytes"), []) == measured(
-        lambda batch: "ok", memory_bytes=0)
 
 
 def test_a_trial_ends_with_a_search_that_is_killed(tmp_path):

@@ -56,10 +56,6 @@ def test_all_workers_have_the_numbers_of_the_first_one():
         lambda: saying(first, [3, -1, 500]), lambda: saying(second, [7, 7, 7]), lambda: saying(third, [0, 0, 0]))
 
 
-def test_a_worker_alone_agrees_with_itself():
-    assert 5 == agreement.open_for(None).say(5)
-
-
 def test_a_leader_that_is_gone_ends_the_others():
     door = socket.socket()
     door.bind(("127.0.0.1", 0))

@@ -22,19 +22,17 @@ def joined(framework: str, parallel: str, rank: int, nodes: str = NODES) -> clus
     return cluster.read(cell, framework, {"EVENBENCH_NODES": nodes, "EVENBENCH_RANK": str(rank)})
 
 
-def test_all_reduce_has_a_worker_a_node() -> None:
-    nodes = places("pytorch", "allreduce", 3)
-    assert [("node0", "worker", (), True), ("node1", "worker", (), True), ("node2", "worker", (), True)] == list(nodes)
-
-
-def test_mxnet_has_a_server_beside_each_worker_and_one_scheduler() -> None:
-    assert [("scheduler", "server"), ("server",)] == [place.helpers for place in places("mxnet", "ps-sync", 2)]
+@pytest.mark.parametrize(("framework", "parallel", "expected"), [
+    ("pytorch", "allreduce", [("node0", "worker", (), True), ("node1", "worker", (), True)]),
+    ("mxnet", "ps-sync", [("node0", "worker", ("scheduler", "server"), True), ("node1", "worker", ("server",), True)]),
+    ("tensorflow", "horovod", [("node0", "worker", ("rendezvous",), True), ("node1", "worker", (), True)])])
+def test_each_node_has_a_worker_with_what_serves_it(framework: str, parallel: str, expected: list[Any]) -> None:
+    assert expected == list(places(framework, parallel, 2))
 
 
 def test_tensorflow_s_coordinator_has_a_place_of_its_own_and_reports_alone() -> None:
-    nodes = places("tensorflow", "ps-async", 2)
-    assert ["node0", "node1", "coordinator"] == [place.name for place in nodes]
-    assert [False, False, True] == [place.reports for place in nodes]
+    found = [(place.name, place.reports) for place in places("tensorflow", "ps-async", 2)]
+    assert [("node0", False), ("node1", False), ("coordinator", True)] == found
 
 
 @pytest.mark.parametrize(("framework", "asked", "own"), [
@@ -57,14 +55,23 @@ def test_modes_are_compared_by_whether_they_are_synchronous() -> None:
         kind(name) for name in ("none", "allreduce", "ps-sync", "ps-async", "sync", "central")]
 
 
-def test_pytorch_finds_its_master_and_rank() -> None:
-    variables = cluster.variables(joined("pytorch", "allreduce", 2, LOCAL), "worker")
-    assert {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "23001", "RANK": "2", "WORLD_SIZE": "3"} == variables
+HERE = {"RANK": "2", "SIZE": "3", "LOCAL_RANK": "0", "LOCAL_SIZE": "1", "CROSS_RANK": "2", "CROSS_SIZE": "3",
+        "GLOO_RENDEZVOUS_ADDR": "127.0.0.1", "GLOO_RENDEZVOUS_PORT": "23004", "CONTROLLER": "gloo", "HOSTNAME": "node2",
+        "GLOO_IFACE": "lo"}
 
 
-def test_jax_finds_the_first_node_s_service_and_alone_needs_none() -> None:
-    variables = cluster.variables(joined("jax", "allreduce", 2, LOCAL), "worker")
-    assert {"JAX_COORDINATOR_ADDRESS": "127.0.0.1:23001"} == variables
+@pytest.mark.parametrize(("framework", "parallel", "rank", "role", "expected"), [
+    ("pytorch", "allreduce", 2, "worker", {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "23001", "RANK": "2",
+                                           "WORLD_SIZE": "3"}),
+    ("jax", "allreduce", 2, "worker", {"JAX_COORDINATOR_ADDRESS": "127.0.0.1:23001"}),
+    ("tensorflow", "horovod", 2, "worker", {f"HOROVOD_{name}": value for name, value in HERE.items()}),
+    ("mxnet", "ps-async", 1, "server", {"DMLC_PS_ROOT_URI": "127.0.0.1", "DMLC_PS_ROOT_PORT": "23002",
+                                        "DMLC_ROLE": "server", "DMLC_NUM_WORKER": "3", "DMLC_NUM_SERVER": "3",
+                                        "DMLC_NODE_HOST": "127.0.0.1"})])
+def test_a_framework_finds_where_the_first_node_serves_and_its_own_rank(
+        framework: str, parallel: str, rank: int, role: str, expected: dict[str, str]) -> None:
+    found = cluster.variables(joined(framework, parallel, rank, LOCAL), role)
+    assert expected == {name: found.get(name) for name in expected}
     assert {} == cluster.variables(alone("jax", 2), "worker")
 
 
@@ -79,31 +86,6 @@ def test_tensorflow_finds_the_cluster_and_its_task(parallel: str, rank: int, rol
     variables = json.loads(cluster.variables(joined("tensorflow", parallel, rank, nodes), role)["TF_CONFIG"])
     assert expected in (variables, variables["task"])
     assert parallel == "allreduce" or {"ps", "worker", "chief"} == set(variables["cluster"])
-
-
-def test_horovod_s_workers_find_the_store_on_the_first_node_and_their_ranks() -> None:
-    assert [("rendezvous",), ()] == [place.helpers for place in places("tensorflow", "horovod", 2)]
-    variables = cluster.variables(joined("tensorflow", "horovod", 2, LOCAL), "worker")
-    assert ("127.0.0.1", "23004", "gloo", "node2", "lo") == tuple(variables[f"HOROVOD_{name}"] for name in (
-        "GLOO_RENDEZVOUS_ADDR", "GLOO_RENDEZVOUS_PORT", "CONTROLLER", "HOSTNAME", "GLOO_IFACE"))
-    assert ["2", "3", "0", "1", "2", "3"] == [variables[f"HOROVOD_{name}"] for name in (
-        "RANK", "SIZE", "LOCAL_RANK", "LOCAL_SIZE", "CROSS_RANK", "CROSS_SIZE")]
-
-
-def test_horovod_has_a_process_a_gpu() -> None:
-    cell = Cell(stack="s", task="lenet5", measure="train", parallel="horovod", nodes=3, gpus=2)
-    environment = {"EVENBENCH_NODES": LOCAL, "EVENBENCH_RANK": "1", "EVENBENCH_PROCESS": "1"}
-    variables = cluster.variables(cluster.read(cell, "tensorflow", environment), "worker")
-    assert ["3", "6", "1", "2", "1", "3"] == [variables[f"HOROVOD_{name}"] for name in (
-        "RANK", "SIZE", "LOCAL_RANK", "LOCAL_SIZE", "CROSS_RANK", "CROSS_SIZE")]
-
-
-def test_mxnet_finds_the_scheduler_s_address() -> None:
-    variables = cluster.variables(joined("mxnet", "ps-async", 1, LOCAL), "server")
-    assert ("127.0.0.1", "23002", "server") == (variables["DMLC_PS_ROOT_URI"], variables["DMLC_PS_ROOT_PORT"],
-                                                variables["DMLC_ROLE"])
-    assert ("3", "3", "127.0.0.1") == (variables["DMLC_NUM_WORKER"], variables["DMLC_NUM_SERVER"],
-                                       variables["DMLC_NODE_HOST"])
 
 
 @pytest.mark.parametrize(("nodes", "rank"), [("node0,node1", "0"), ("", "0"), (NODES, "3"), (NODES, "x"), (NODES, "")])
@@ -136,15 +118,15 @@ def test_pytorch_has_a_process_a_gpu_and_each_a_rank_of_its_own() -> None:
 
 
 def test_on_many_nodes_ranks_go_on_from_node_to_node() -> None:
-    cell = Cell(stack="s", task="lenet5", measure="train", parallel="sync", nodes=3, gpus=2)
     environment = {"EVENBENCH_NODES": LOCAL, "EVENBENCH_RANK": "1", "EVENBENCH_PROCESS": "1"}
+    cell = Cell(stack="s", task="lenet5", measure="train", parallel="sync", nodes=3, gpus=2)
     joined_here = cluster.read(cell, "pytorch", environment)
     assert (6, 3) == (joined_here.workers, joined_here.worker)
     assert "GLOO_SOCKET_IFNAME" not in cluster.variables(joined_here, "worker")
-
-
-def test_elsewhere_one_process_drives_all_gpus_of_its_node() -> None:
-    for framework in ("tensorflow", "jax"):
+    horovod = cluster.variables(cluster.read(cell._replace(parallel="horovod"), "tensorflow", environment), "worker")
+    assert ["3", "6", "1", "2", "1", "3"] == [horovod[f"HOROVOD_{name}"] for name in (
+        "RANK", "SIZE", "LOCAL_RANK", "LOCAL_SIZE", "CROSS_RANK", "CROSS_SIZE")]
+    for framework in ("tensorflow", "jax"):                   # one process drives all GPUs of its node
         assert (1, 0) == (alone(framework, 4).workers, alone(framework, 4).worker)
 
 
@@ -163,6 +145,8 @@ def test_further_workers_and_helpers_are_started_beside_the_first_one(monkeypatc
     cluster.start_helpers(cluster_alone, "{}", "/data")
     name = ":".join(map(str, cluster_alone.addresses[0]))
     assert [(["workloads.places.role", "worker"], "/data", process, name) for process in "12"] == started
+
+
 def test_a_helper_ends_with_the_process_that_started_it() -> None:
     program = ("import os, subprocess; from workloads.process.lifetime import end_with_parent as end; "
                "print(subprocess.Popen(['sleep', '60'], preexec_fn=end).pid, flush=True); os.kill(os.getpid(), 9)")

@@ -37,17 +37,13 @@ def ran(folder: Path, module: str, **values: Any) -> dict[str, Any]:
 def test_a_worker_s_lines_and_its_exit_come_to_the_run_s_folder(tmp_path: Path) -> None:
     assert {"code": 0, "last_words": "", "is_out_of_memory": False} == ran(tmp_path, "this")
     assert b"The Zen of Python" in (tmp_path / "node0.lines").read_bytes()
-    assert 1 == json.loads((tmp_path / "node0.node").read_text())["cpus"]
+    told = json.loads((tmp_path / "node0.node").read_text())
+    assert (1, "process") == (told["cpus"], told["memory_limited_by"])        # where no group limits memory
 
 
 def test_a_worker_that_fails_leaves_its_last_words(tmp_path: Path) -> None:
     exit = ran(tmp_path, "no_such_module")
     assert 1 == exit["code"] and "No module named no_such_module" in exit["last_words"]
-
-
-def test_where_no_group_limits_memory_the_process_is_limited(tmp_path: Path) -> None:
-    ran(tmp_path, "this", memory_bytes=2**40)
-    assert "process" == json.loads((tmp_path / "node0.node").read_text())["memory_limited_by"]
 
 
 def test_a_coordinator_s_exit_is_told_while_a_server_on_its_node_still_serves(tmp_path: Path) -> None:
@@ -76,22 +72,14 @@ def watched(folder: Path, places: list[Any], reporters: list[str]) -> float:
     return clock.now
 
 
-def left(folder: Path, name: str, code: int) -> None:
-    (folder / f"{name}.exit").write_text(json.dumps({"code": code}))
-
-
-def test_a_server_is_ended_once_all_who_report_have_gone(tmp_path: Path) -> None:
-    left(tmp_path, "coordinator", 0)
-    assert 0.5 == watched(tmp_path, [place()], ["coordinator"])
-
-
-def test_a_place_whose_folder_is_gone_is_ended(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("name", "code", "reporters", "least", "most"), [
+    ("coordinator", 0, ["coordinator"], 0.5, 0.5),          # a server is ended once all who report have gone
+    ("node1", 1, ["node0", "node1"], 90, 92)])              # the time that a runner needs to look
+def test_places_outlive_one_that_failed_and_end_where_nobody_reports(
+        tmp_path: Path, name: str, code: int, reporters: list[str], least: float, most: float) -> None:
+    (tmp_path / f"{name}.exit").write_text(json.dumps({"code": code}))
+    assert least <= watched(tmp_path, [place()], reporters) <= most
     assert 0.5 == watched(tmp_path / "gone", [place()], ["node0"])
-
-
-def test_places_outlive_one_that_failed_by_the_time_that_a_runner_needs_to_look(tmp_path: Path) -> None:
-    left(tmp_path, "node1", 1)
-    assert 90 < watched(tmp_path, [place()], ["node0", "node1"]) < 92
 
 
 def test_a_worker_that_says_nothing_for_very_long_is_given_up_where_nobody_follows(tmp_path: Path) -> None:
@@ -109,8 +97,3 @@ def test_a_silent_worker_is_left_to_the_runner_that_follows(tmp_path: Path) -> N
 
     slurm_node.watch([place(silent=True)], ["node0"], str(tmp_path), clock, wait)
     assert 2700 + 1800 - 31 < clock.now < 2700 + 1802
-
-
-def test_a_file_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
-    slurm_node.write(str(tmp_path), "x", {"a": 1})
-    assert [tmp_path / "x"] == list(tmp_path.iterdir()) and '{"a": 1}' == (tmp_path / "x").read_text()

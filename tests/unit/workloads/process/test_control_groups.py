@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -61,22 +62,11 @@ def test_a_worker_on_the_host_has_the_quota_around_its_group_and_no_peak_of_its_
     assert {"periods": 7, "throttled_periods": 2} == control_groups.throttling(own)
 
 
-def test_this_process_s_own_groups_are_found_or_there_are_none() -> None:
-    assert {"cpu", "memory"} == control_groups.around_this_process().keys()
-
-
 @pytest.mark.parametrize(("text", "folder"), [
     ("6:freezer:/f\n4:memory:/slurm_a/uid_0/job_1\n0::/\n", "/root/memory/slurm_a/uid_0/job_1"),
     ("0::/system.slice/slurmstepd.scope/job_1\n", "/root/system.slice/slurmstepd.scope/job_1"), ("", None)])
 def test_the_memory_group_is_found_in_both_versions(text: str, folder: str | None) -> None:
     assert folder == control_groups.memory_group(text, "/root")
-
-
-def test_kills_for_want_of_memory_are_counted_in_both_versions(tmp_path: Path) -> None:
-    (tmp_path / "memory.events").write_text("oom 3\noom_kill 2\n")
-    assert 2 == control_groups.kills(str(tmp_path))
-    (tmp_path / "memory.oom_control").write_text("oom_kill_disable 0\nunder_oom 0\noom_kill 5\n")
-    assert (5, 0) == (control_groups.kills(str(tmp_path)), control_groups.kills(None))
 
 
 def put(root: Path, name: str, text: str) -> None:
@@ -102,31 +92,26 @@ def told(root: Path) -> tuple[float | None, int | None, int | None, int]:
             throttling and throttling["throttled_periods"], control_groups.kills_here(str(root)))
 
 
-def test_the_narrowest_group_of_version_2_counts_and_who_throttles_is_asked_how_often(tmp_path: Path) -> None:
-    second(tmp_path, "/a/b")
-    for name, text in (("a/cpu.max", "150000 100000"), ("a/cpu.stat", "nr_periods 9\nnr_throttled 4"),
-                       ("a/b/cpu.max", "max 100000"), ("a/b/cpu.stat", "nr_periods 0\nnr_throttled 0"),
-                       ("a/memory.max", "3000"), ("a/b/memory.max", "max"), ("a/b/memory.events", "oom 2\noom_kill 1")):
+@pytest.mark.parametrize(("written", "files", "expected"), [
+    (second, {"a/cpu.max": "150000 100000", "a/cpu.stat": "nr_periods 9\nnr_throttled 4", "a/b/cpu.max": "max 100000",
+              "a/b/cpu.stat": "nr_periods 0\nnr_throttled 0", "a/memory.max": "3000", "a/b/memory.max": "max",
+              "a/b/memory.events": "oom 2\noom_kill 1"}, (1.5, 3000, 4, 1)),
+    (first, {"cpu,cpuacct/a/cpu.cfs_quota_us": "100000", "cpu,cpuacct/a/cpu.cfs_period_us": "50000",
+             "cpu,cpuacct/a/b/cpu.cfs_quota_us": "-1", "cpu,cpuacct/a/b/cpu.cfs_period_us": "100000",
+             "cpu,cpuacct/a/cpu.stat": "nr_periods 9\nnr_throttled 4\nthrottled_time 7",
+             "memory/memory.limit_in_bytes": "9223372036854771712", "memory/a/b/memory.limit_in_bytes": "4096",
+             "memory/a/b/memory.oom_control": "oom_kill_disable 0\nunder_oom 0\noom_kill 3"}, (2.0, 4096, 4, 3))])
+def test_the_narrowest_group_counts_and_who_throttles_is_asked_how_often(
+        tmp_path: Path, written: Any, files: dict[str, str], expected: tuple[float, int, int, int]) -> None:
+    written(tmp_path, "/a/b")
+    for name, text in files.items():
         put(tmp_path, f"sys/fs/cgroup/{name}", text)
 
-    assert (1.5, 3000, 4, 1) == told(tmp_path)
-
-
-def test_the_narrowest_group_of_version_1_counts(tmp_path: Path) -> None:
-    first(tmp_path, "/a/b")
-    for name, text in (("cpu,cpuacct/a/cpu.cfs_quota_us", "100000"), ("cpu,cpuacct/a/cpu.cfs_period_us", "50000"),
-                       ("cpu,cpuacct/a/b/cpu.cfs_quota_us", "-1"), ("cpu,cpuacct/a/b/cpu.cfs_period_us", "100000"),
-                       ("cpu,cpuacct/a/cpu.stat", "nr_periods 9\nnr_throttled 4\nthrottled_time 7"),
-                       ("memory/memory.limit_in_bytes", "9223372036854771712"),
-                       ("memory/a/b/memory.limit_in_bytes", "4096"),
-                       ("memory/a/b/memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 3")):
-        put(tmp_path, f"sys/fs/cgroup/{name}", text)
-
-    assert (2.0, 4096, 4, 3) == told(tmp_path)
+    assert expected == told(tmp_path)
 
 
 @pytest.mark.parametrize("written", [first, second])
-def test_a_container_whose_mount_begins_at_its_group_is_read_there(tmp_path: Path, written) -> None:
+def test_a_container_whose_mount_begins_at_its_group_is_read_there(tmp_path: Path, written: Any) -> None:
     written(tmp_path, "/docker/x", "/docker/x")
     folder = "sys/fs/cgroup/cpu,cpuacct" if written is first else "sys/fs/cgroup"
     put(tmp_path, f"{folder}/cpu.max", "50000 100000")
@@ -150,12 +135,3 @@ def test_without_groups_nothing_is_limited_and_kills_are_the_machine_s(tmp_path:
     put(tmp_path, "proc/vmstat", "nr_free_pages 5\noom_kill 2")
 
     assert (None, None, None, 2) == told(tmp_path)
-
-
-def test_the_least_limit_around_a_group_counts(tmp_path: Path) -> None:
-    inner = tmp_path / "job_1" / "step_0"
-    put(tmp_path, "job_1/memory.max", "4096")
-    put(inner, "memory.max", "max")
-
-    assert 4096 == control_groups.limit_bytes({"memory": control_groups.around(str(inner), str(tmp_path))})
-    assert control_groups.limit_bytes({"memory": control_groups.around(str(tmp_path), str(tmp_path))}) is None

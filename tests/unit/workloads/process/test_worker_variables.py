@@ -1,6 +1,7 @@
 """The variables of a worker on a GPU: TF32, NCCL in containers, and where the driver keeps its code."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,25 +11,20 @@ from workloads.spec.cell import Cell
 CELL = Cell(stack="s", task="resnet50", measure="train", device="gpu")
 
 
-@pytest.mark.parametrize(("precision", "override"), [("float32", "0"), ("float64", "0"), ("tf32", None), ("amp", None)])
-def test_float32_and_float64_on_a_gpu_forbid_tf32_to_nvidia_s_libraries(precision: str, override: str | None) -> None:
-    assert override == environment.variables(CELL._replace(precision=precision)).get("NVIDIA_TF32_OVERRIDE")
-
-
-def test_a_cpu_s_cell_gets_none_of_a_gpu_s_variables() -> None:
-    of_cpu = environment.variables(CELL._replace(device="cpu"))
-    assert not {"NVIDIA_TF32_OVERRIDE", "NCCL_CUMEM_HOST_ENABLE", "TF_CUDNN_RNN_USE_AUTOTUNE"} & set(of_cpu)
+@pytest.mark.parametrize(("changes", "name", "value"), [
+    ({"precision": "float32"}, "NVIDIA_TF32_OVERRIDE", "0"), ({"precision": "float64"}, "NVIDIA_TF32_OVERRIDE", "0"),
+    ({"precision": "tf32"}, "NVIDIA_TF32_OVERRIDE", None), ({"precision": "amp"}, "NVIDIA_TF32_OVERRIDE", None),
+    ({"device": "cpu"}, "NVIDIA_TF32_OVERRIDE", None), ({"device": "cpu"}, "TF_CUDNN_RNN_USE_AUTOTUNE", None),
+    ({"gpus": 1}, "NCCL_CUMEM_HOST_ENABLE", None), ({"gpus": 2}, "NCCL_CUMEM_HOST_ENABLE", "0")])
+def test_float32_and_float64_on_a_gpu_forbid_tf32_and_nccl_asks_a_container_for_no_numa_nodes(
+        changes: dict[str, Any], name: str, value: str | None) -> None:
+    assert value == environment.variables(CELL._replace(**changes)).get(name)
 
 
 def test_a_tf32_cell_takes_the_override_out_of_its_surroundings(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(environment.os, "environ", {"NVIDIA_TF32_OVERRIDE": "0"})
     environment.enter(CELL._replace(precision="tf32"))
     assert "NVIDIA_TF32_OVERRIDE" not in environment.os.environ
-
-
-@pytest.mark.parametrize(("gpus", "value"), [(1, None), (2, "0")])
-def test_nccl_asks_a_container_for_no_numa_nodes(gpus: int, value: str | None) -> None:
-    assert value == environment.variables(CELL._replace(gpus=gpus)).get("NCCL_CUMEM_HOST_ENABLE")
 
 
 def test_variables_that_move_results_are_recorded_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -39,17 +35,13 @@ def test_variables_that_move_results_are_recorded_as_they_are(monkeypatch: pytes
     assert seen == environment.facts()["environment"]
 
 
-def test_the_driver_alone_keeps_its_work_in_the_folder_that_the_launcher_names() -> None:
+def test_the_driver_keeps_its_work_in_the_folder_that_the_launcher_names_which_is_missing_empty_or_filled(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     variables = caches.variables({"EVENBENCH_KERNELS": "/kernels"})
     assert {"CUDA_CACHE_PATH": "/kernels/cuda", "CUDA_CACHE_MAXSIZE": "4294967296"} == variables
-    assert {} == caches.variables({})
-
-
-def test_the_folder_is_told_to_be_missing_empty_or_filled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(caches.os, "environ", {})
-    assert "none" == caches.state()
+    assert ("none", {}) == (caches.state(), caches.variables({}))
     monkeypatch.setattr(caches.os, "environ", {"EVENBENCH_KERNELS": str(tmp_path)})
-    assert "empty" == caches.state()
     (tmp_path / "cuda").mkdir()
     assert "empty" == caches.state()
     (tmp_path / "cuda" / "index").touch()

@@ -48,25 +48,19 @@ def test_tensorflow_is_tuned_with_onednn_on_a_cpu() -> None:
     assert {} == switches.tuned_variables(NATIVE) == switches.tuned_variables(RESNET._replace(device="gpu"))
 
 
-@pytest.mark.parametrize(("facts", "told"), [
-    ({"version": "2.21.0", "onednn": False}, ["oneDNN (TF_ENABLE_ONEDNN_OPTS=1)"]),
-    ({"version": "2.21.0", "onednn": True}, []),
-    ({"version": "1.15.5", "onednn": False}, []),
-    ({"version": "2.21.0", "onednn": True, "cpu_quota": 1.5, "affinity": [0, 1]},
+@pytest.mark.parametrize(("framework", "asked", "facts", "told"), [
+    ("tensorflow", {}, {"version": "2.21.0", "onednn": False}, ["oneDNN (TF_ENABLE_ONEDNN_OPTS=1)"]),
+    ("tensorflow", {}, {"version": "2.21.0", "onednn": True}, []),
+    ("tensorflow", {}, {"version": "1.15.5", "onednn": False}, []),
+    ("tensorflow", {}, {"version": "2.21.0", "onednn": True, "cpu_quota": 1.5, "affinity": [0, 1]},
      ["CPUs beyond the quota of its control group"]),
+    ("tensorflow", {"onednn": "off"}, {"version": "2.21", "onednn": False}, []),               # what is asked for
+    ("pytorch", {"device": "gpu"}, {"onednn": True, "cudnn_benchmark": False},
+     ["cuDNN's search for algorithms (conv=profiling)"]),
 ])
-def test_a_worker_tells_what_its_framework_left_off(facts: dict[str, object], told: list[str]) -> None:
-    assert told == switches.left_off("tensorflow", NATIVE, facts)
-
-
-def test_what_a_cell_asks_for_is_not_left_off() -> None:
-    assert [] == switches.left_off("tensorflow", NATIVE._replace(onednn="off"), {"version": "2.21", "onednn": False})
-
-
-def test_a_search_that_cudnn_does_not_make_is_told_of_a_gpu() -> None:
-    gpu = NATIVE._replace(device="gpu")
-    assert ["cuDNN's search for algorithms (conv=profiling)"] == switches.left_off(
-        "pytorch", gpu, {"onednn": True, "cudnn_benchmark": False})
+def test_a_worker_tells_what_its_framework_left_off(
+        framework: str, asked: dict[str, str], facts: dict[str, object], told: list[str]) -> None:
+    assert told == switches.left_off(framework, NATIVE._replace(**asked), facts)
 
 
 @pytest.mark.parametrize("switch", switches.SWITCHES, ids=lambda switch: switch.title)

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from workloads.spec import layers
-from workloads.spec.layers import Conv, Flatten, Residual
+from workloads.spec.layers import Conv, Residual
 from workloads.spec.models import image_models
 from workloads.spec.tasks import TASKS, Task, input_shape, table
 
@@ -28,14 +28,12 @@ def test_parameter_counts_are_the_published_ones(task):
 
 # multiply-adds in millions as torchvision's documentation lists them at each model's own size (GFLOPS column)
 @pytest.mark.parametrize(("task", "millions"), [("resnet18", 1814), ("resnet50", 4089), ("resnet152", 11514),
-                                                ("vgg16", 15470), ("mobilenetv2", 301), ("inceptionv3", 5713)])
+                                                ("vgg16", 15470), ("mobilenetv2", 301), ("inceptionv3", 5713),
+                                                ("vit_b16", 17560)])
 def test_forward_flops_are_twice_the_published_multiply_adds(task, millions):
     size = TASKS[task].image
-    assert millions == round(layers.forward_flops(TASKS[task].table, input_shape(size)) / 2e6)
-
-
-def test_vit_b16_has_the_multiply_adds_that_torchvision_lists():
-    assert 17.56 == round(layers.forward_flops(TASKS["vit_b16"].table, input_shape(224)) / 2e9, 2)
+    found = layers.forward_flops(TASKS[task].table, input_shape(size)) / 2e6
+    assert millions == round(found, -1 if task == "vit_b16" else 0)              # listed as 17.56
 
 
 def test_the_cifar_form_of_vit_has_deit_tiny_s_published_parameters_but_for_patches_positions_and_classes():
@@ -62,18 +60,9 @@ def test_the_last_layer_has_the_classes_and_the_least_size_is_the_least(task):
     assert all(0 not in place.out for place in layers.leaves(table(task, 7), input_shape(TASKS[task].least)))
 
 
-def test_alexnet_at_64_pixels_and_10_classes_has_the_count_that_krisilias_would_have_run():
-    assert 21_622_154 == layers.parameter_count(table("alexnet", 10), input_shape(64))
-
-
 def test_a_window_larger_than_its_input_is_refused():
     with pytest.raises(ValueError, match="does not fit"):
         layers.shape_after((Conv(1, (5, 5)),), (3, 4, 4))
-
-
-def test_layers_of_different_types_can_be_equal_so_shapes_dispatch_on_type():
-    assert Flatten() == () and not Flatten()
-    assert (12,) == layers.shape_after((Flatten(),), (3, 2, 2))
 
 
 def test_the_example_of_contributing_makes_a_model_of_one_table_and_two_rows():
