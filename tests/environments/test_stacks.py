@@ -17,10 +17,6 @@ STACKS = definition.read_all(paths.STACKS)
 TODAY = ("tf-2.21", "torch-2.13-cpu", "jax-cpu", "mxnet-1.9")
 RUNTIMES = ("onnxruntime-cpu", "openvino-cpu")
 SOON = ("lenet5", "bert")        # of what runtimes infer, the models that are checked in seconds
-# all but the deep models, which take minutes: `evenbench check --all` is for them
-CASES = ("Equality.test_every_layer", "Equality.test_a_globally_pooled_table",
-         "Equality.test_a_table_of_tokens_or_it_is_refused_with_a_reason", "Definition", "Weights", "Steps",
-         "Epochs", "Optimizers")
 
 
 def some_slow(**thirds: int) -> list[Any]:
@@ -45,17 +41,17 @@ def run_inside(name: str, *module_and_arguments: str) -> None:
 
 @pytest.mark.parametrize("name", TODAY)
 def test_a_stack_agrees_with_the_reference_and_wrong_tables_are_caught(name: str) -> None:
-    run_inside(name, "tests.stack.test_adapter", STACKS[name].framework, *CASES)
+    run_inside(name, "tests.stack", "test_adapter", STACKS[name].framework)
 
 
 @pytest.mark.parametrize("name", some_slow(tf=1, jax=2))
 def test_the_sequence_models_train_and_the_lstm_agrees_with_the_reference(name: str) -> None:
-    run_inside(name, "tests.stack.test_sequences", STACKS[name].framework)
+    run_inside(name, "tests.stack", "test_sequences", STACKS[name].framework)
 
 
 @pytest.mark.parametrize("name", ["tf-2.21", "torch-2.13-cpu", "jax-cpu"])
 def test_what_a_stack_does_otherwise_on_a_gpu_is_called(name: str) -> None:
-    run_inside(name, "tests.stack.test_gpu_branches", STACKS[name].framework)
+    run_inside(name, "tests.stack", "test_gpu_branches", STACKS[name].framework)
 
 
 @pytest.mark.parametrize("module", ["test_jax", pytest.param("parallel_jax", marks=pytest.mark.slow(0))])
@@ -65,12 +61,12 @@ def test_what_only_jax_has_holds_and_its_workers_update_as_one(module: str) -> N
 
 @pytest.mark.parametrize("name", some_slow(tf=2, jax=0))
 def test_tokens_by_a_cache_are_those_of_whole_passes(name: str) -> None:
-    run_inside(name, "tests.stack.test_generation", STACKS[name].framework)
+    run_inside(name, "tests.stack", "test_generation", STACKS[name].framework)
 
 
 @pytest.mark.parametrize("name", RUNTIMES)
 def test_a_runtime_s_graphs_agree_with_the_reference_and_it_says_its_threads(name: str) -> None:
-    run_inside(name, "tests.stack.test_runtimes", STACKS[name].framework)
+    run_inside(name, "tests.stack", "test_runtimes", STACKS[name].framework)
 
 
 @pytest.mark.measures

@@ -1,31 +1,16 @@
-"""Generation token after token, inside a stack: the cache against whole passes.
-
-    python -m tests.stack.test_generation pytorch|tensorflow|mxnet|jax
-
-Only the standard library, numpy and the stack's framework, Python 3.6 and later; under pytest it is skipped.
-"""
-import importlib
-import sys
-import unittest
-
+"""Generation token after token: the cache against whole passes."""
 import numpy as np
 
-from tests.stack import test_adapter, test_sequences
-from tests.stack.test_adapter import ADAPTERS, varied
+from tests.stack import part, setUpModule, test_adapter, test_sequences  # noqa: F401  skips
+from tests.stack.test_adapter import varied
 from workloads.inputs import sequence_batches
 from workloads.process import errors
 from workloads.spec import sequence_tasks
 from workloads.spec.cell import Cell
 
+adapter = part("sequences")
 LOOPS = ("native", "eager", "graph", "xla", "compile")
 PROMPT, LENGTH = 3, 6
-
-adapter = None         # the module under test: unittest gives a test case no other way to take an argument
-
-
-def setUpModule():
-    if adapter is None:
-        raise unittest.SkipTest("runs inside a stack: python -m tests.stack.test_generation " + "|".join(ADAPTERS))
 
 
 class Watch(test_adapter.Watch):
@@ -127,10 +112,3 @@ class Generation(test_sequences.SequenceCase):
         if hasattr(workload, "_of_one_cache"):                                # TensorFlow's
             read, _ = workload._of_one_cache()
             self.assertEqual(1, read.experimental_get_tracing_count())
-
-
-if __name__ == "__main__":
-    if len(sys.argv) < 2 or sys.argv[1] not in ADAPTERS:
-        sys.exit("usage: python -m tests.stack.test_generation " + "|".join(ADAPTERS) + " [Class.test ...]")
-    adapter = importlib.import_module("workloads.frameworks." + sys.argv.pop(1) + ".sequences")
-    unittest.main(argv=sys.argv, warnings="default")

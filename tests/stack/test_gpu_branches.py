@@ -1,33 +1,17 @@
-"""What a GPU's cell has otherwise, inside a stack on a CPU: a workload that is built for a CPU and then told of a GPU.
+"""What a GPU's cell has otherwise, on a CPU: a workload that is built for a CPU and then told of a GPU.
 
-    python -m tests.stack.test_gpu_branches pytorch|tensorflow|jax [Class.test ...]
-
-It shows what is called, not how fast a GPU is: that is `python -m tests.gpu`. Only the standard library, numpy and the
-stack's framework, Python 3.6 and later; under pytest it is skipped.
+It shows what is called, not how fast a GPU is: that is `python -m tests.gpu`.
 """
-import importlib
 import os
-import sys
 import threading
-import unittest
 from unittest import mock
 
 import numpy as np
 
-from tests.stack import test_adapter, test_sequences
+from tests.stack import adapter, part, setUpModule, test_adapter, test_sequences  # noqa: F401  skips
 from workloads.inputs import images as data
 from workloads.process.errors import Unsupported
 from workloads.spec import tasks
-
-RUN_BY = ("pytorch", "tensorflow", "jax")
-
-adapter = None         # the module under test: unittest gives a test case no other way to take an argument
-
-
-def setUpModule():
-    if adapter is None:
-        raise unittest.SkipTest("runs inside a stack: python -m tests.stack.test_gpu_branches " + "|".join(RUN_BY))
-    test_adapter.adapter = adapter
 
 
 def image_workload(**changes):
@@ -81,7 +65,7 @@ class SessionsOfAGpu(TensorFlowCase):
         self.assert_close(workload.predict(sample.images[:3]), workload.value(watch.handles[-1]), 1e-6, "logits")
 
     def test_what_an_lstm_ran_is_told_by_the_executor_without_a_device_s_tracer(self):
-        sequences = importlib.import_module(adapter.__name__ + ".sequences")
+        sequences = part("sequences")
         workload = sequences.Workload(test_sequences.cell_of(precision="float32"))
         session = workload._session = _Session(workload._session)
         self.assertTrue(workload.kernels()["lstm"])
@@ -90,7 +74,7 @@ class SessionsOfAGpu(TensorFlowCase):
 
 
     def test_the_most_that_the_allocator_held_is_asked_for_on_the_gpu_and_none_is_told_without_one(self):
-        settings = importlib.import_module(adapter.__name__ + ".settings")
+        settings = part("settings")
         asked, session = [], self.tf.compat.v1.Session
 
         class Recording(session):
@@ -120,7 +104,7 @@ class FunctionsOfAGpu(TensorFlowCase):
 
     def setUp(self):
         super().setUp()
-        self.waits = importlib.import_module(adapter.__name__ + ".waits")
+        self.waits = part("waits")
         self._own, self.calls = self.waits._sync_devices, []
 
     def tearDown(self):
@@ -164,7 +148,7 @@ class FunctionsOfAGpu(TensorFlowCase):
 
 
     def test_amp_is_refused_where_convolutions_of_bfloat16_would_run_on_the_cpu_but_for_xla(self):
-        settings = importlib.import_module(adapter.__name__ + ".settings")
+        settings = part("settings")
         known = [("CPU", self.tf.bfloat16), ("GPU", self.tf.float32)]
         cell = test_adapter.cell_of(device="gpu", precision="amp")
         with mock.patch.object(settings.registered, "get_registered_kernels_for_op", lambda name: _kernels(known)):
@@ -210,7 +194,7 @@ class PrecisionsOfAGpu(test_adapter.AdapterCase):
     """What a GPU lacks is refused, where the framework would compute something else under the name."""
 
     def setUp(self):
-        self.settings = importlib.import_module(adapter.__name__ + ".settings")
+        self.settings = part("settings")
 
     def on_a_gpu_of(self, capability):
         """Let the framework tell of such a GPU until the test is over."""
@@ -243,7 +227,7 @@ class SeveralGpusOfOneProcess(test_adapter.AdapterCase):
     def test_amp_is_refused_since_its_threads_would_compute_in_float16(self):
         if not adapter.__name__.endswith("pytorch"):
             self.skipTest("PyTorch's")
-        parallel = importlib.import_module(adapter.__name__ + ".parallel")
+        parallel = part("parallel")
         cell = test_adapter.cell_of(device="gpu", gpus=2, precision="amp")
         with self.assertRaisesRegex(Unsupported, "float16, without scaling"):
             parallel.Workload(tasks.table("lenet5", cell.classes), cell, None)
@@ -257,7 +241,7 @@ class FactsOfAGpu(test_adapter.AdapterCase):
     def test_tensorflow_s_determinism_by_either_variable_is_told_and_then_nothing_is_searched(self):
         if not adapter.__name__.endswith("tensorflow"):
             self.skipTest("TensorFlow's")
-        settings = importlib.import_module(adapter.__name__ + ".settings")
+        settings = part("settings")
         for variables, expected in (
                 ({}, (True, False)), ({"TF_CUDNN_USE_AUTOTUNE": "false"}, (False, False)),
                 ({"TF_CUDNN_DETERMINISTIC": "1"}, (False, True)), ({"TF_DETERMINISTIC_OPS": "True"}, (False, True)),
@@ -269,7 +253,7 @@ class FactsOfAGpu(test_adapter.AdapterCase):
     def test_an_lstm_s_weights_are_told_to_be_cast_in_each_call_where_autocast_does(self):
         if not adapter.__name__.endswith("pytorch"):
             self.skipTest("PyTorch's")
-        sequences = importlib.import_module(adapter.__name__ + ".sequences")
+        sequences = part("sequences")
         workload = sequences.Workload(test_sequences.cell_of(precision="float32"))
         workload._net.pack_lstms()                     # as on a GPU
         self.assertIn(workload.kernels()["lstm_weights"], ("one buffer", "copied in each call"))
@@ -284,14 +268,7 @@ class LayoutsOnAGpu(test_adapter.AdapterCase):
         if not adapter.__name__.endswith("pytorch"):
             self.skipTest("PyTorch's")
         import torch
-        settings = importlib.import_module(adapter.__name__ + ".settings")
+        settings = part("settings")
         for precision, expected in (("float32", "nchw"), ("tf32", "nhwc"), ("amp", "nhwc")):
             cell = test_adapter.cell_of(device="gpu", precision=precision)
             self.assertEqual(expected, settings.layout(cell, torch.device("cpu"), torch.float32), precision)
-
-
-if __name__ == "__main__":
-    if len(sys.argv) < 2 or sys.argv[1] not in RUN_BY:
-        sys.exit("usage: python -m tests.stack.test_gpu_branches " + "|".join(RUN_BY) + " [Class.test ...]")
-    adapter = importlib.import_module("workloads.frameworks." + sys.argv.pop(1))
-    unittest.main(argv=sys.argv, warnings="default")

@@ -5,6 +5,7 @@ Only the standard library, numpy and TensorFlow 1.15, Python 3.6 and later; else
 import importlib.util
 import unittest
 
+from tests.stack.test_adapter import Watch
 from workloads.inputs import images, weights
 from workloads.profiles import graph_operations
 from workloads.spec import tasks
@@ -29,23 +30,6 @@ def built(cell):
     return workload, workload.synthetic(*images.synthetic(cell).inputs)
 
 
-class Watch:
-    """Keeps the losses."""
-
-    def __init__(self):
-        self.losses = []
-
-    def loading(self):
-        """A batch is asked for."""
-
-    def loaded(self):
-        """It is there."""
-
-    def stepped(self, loss, phases=None):
-        """A step is over."""
-        self.losses.append(float(loss))
-
-
 class Graph(unittest.TestCase):
     """The nodes of a training step."""
 
@@ -67,7 +51,7 @@ class Graph(unittest.TestCase):
             workload, batches = built(cell_of(graph_opt=choice))
             watch = Watch()
             workload.train(batches, 3, watch)
-            found.append(watch.losses)
+            found.append([float(loss) for loss in watch.handles])
         for losses in found[1:]:
             for expected, loss in zip(found[0], losses):
                 self.assertAlmostEqual(expected, loss, places=5)

@@ -1,16 +1,11 @@
-"""A runtime that only infers against the numpy reference, inside its stack: graphs, threads and what it refuses.
-
-    python -m tests.stack.test_runtimes onnxruntime|openvino [Equality ...]
-
-Only the standard library, numpy and the stack's packages; under pytest it is skipped.
-"""
+"""A runtime that only infers, as onnxruntime, against the numpy reference: graphs, threads and what it refuses."""
 import importlib
 import os
-import sys
 import unittest
 
 import numpy as np
 
+from tests.stack import adapter, part, setUpModule  # noqa: F401  skips
 from tests.stack.test_adapter import EVERY_LAYER, POOLED, TOKENS, AdapterCase, Watch, varied
 from workloads.frameworks import numpy as reference
 from workloads.frameworks.onnx_graphs import model
@@ -20,16 +15,8 @@ from workloads.process.errors import Unsupported
 from workloads.spec import layers, sequence_tasks, tasks
 from workloads.spec.cell import Cell
 
-RUNTIMES = ("onnxruntime", "openvino")
 FLOAT32 = 1e-5              # relative; normalising by three images' own statistics loses a digit more
 NORMALISED = 1e-4
-
-adapter = None              # the module under test: unittest gives a test case no other way to take an argument
-
-
-def setUpModule():
-    if adapter is None:
-        raise unittest.SkipTest("runs inside a stack: python -m tests.stack.test_runtimes " + "|".join(RUNTIMES))
 
 
 def cell_of(**changes):
@@ -102,8 +89,8 @@ class Steps(AdapterCase):
         workload.infer(workload.batches(sample.images, sample.labels), 3, watch)
         self.assertEqual(3 * ["loading", "loaded", "stepped"], watch.calls)
         logits = expected.logits(sample.images)
-        for part, handle in zip((logits[:2], logits[2:], logits[:2]), watch.handles):
-            self.assert_close(part, workload.value(handle), FLOAT32, "logits")
+        for expected_part, handle in zip((logits[:2], logits[2:], logits[:2]), watch.handles):
+            self.assert_close(expected_part, workload.value(handle), FLOAT32, "logits")
 
     def test_bert_does_not_see_padding(self):
         cell = cell_of(task="bert", length=12, batch=2)
@@ -118,7 +105,7 @@ class Steps(AdapterCase):
         self.assert_close(*watch.handles, FLOAT32, "logits")
 
     def bert(self, cell):
-        workload = importlib.import_module(adapter.__name__ + ".sequences").Workload(cell)
+        workload = part("sequences").Workload(cell)
         workload.load(in_float32(sequence_tasks.parameters(cell)))
         return workload
 
@@ -144,10 +131,3 @@ class Settings(unittest.TestCase):
             function = getattr(importlib.import_module("%s.%s" % (adapter.__name__, module)), call)
             with self.assertRaises(Unsupported):
                 function(*[None] * (1 if call == "loop" else 3))
-
-
-if __name__ == "__main__":
-    if len(sys.argv) < 2 or sys.argv[1] not in RUNTIMES:
-        sys.exit("usage: python -m tests.stack.test_runtimes " + "|".join(RUNTIMES) + " [Class.test ...]")
-    adapter = importlib.import_module("workloads.frameworks." + sys.argv.pop(1))
-    unittest.main(argv=sys.argv, warnings="default")

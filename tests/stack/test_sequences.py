@@ -1,34 +1,23 @@
-"""The sequence models and their LSTM layers, inside a stack; the LSTM against the numpy reference.
+"""The sequence models and their LSTM layers; the LSTM against the numpy reference. ADAPTER may be library, too.
 
-    python -m tests.stack.test_sequences pytorch|tensorflow|mxnet|library [Layer Models.test_every_model ...]
-
-That two stacks compute the same is shown by `evenbench check`. Only the standard library, numpy and the stack's
-framework, Python 3.6 and later; under pytest it is skipped.
+That two stacks compute the same is shown by `evenbench check`.
 """
 import importlib
-import sys
 import unittest
 
 import numpy as np
 
-from tests.stack import test_adapter
-from tests.stack.test_adapter import ADAPTERS, varied
+from tests.stack import part, setUpModule, test_adapter  # noqa: F401  skips
+from tests.stack.test_adapter import varied
 from workloads.frameworks.numpy import recurrent
 from workloads.inputs import sequence_batches
 from workloads.process import errors
 from workloads.spec import sequence_tasks
 from workloads.spec.cell import SWITCHES, Cell
 
-RUN_BY = (*ADAPTERS, "library")
+adapter = part("sequences")
 LSTMS = SWITCHES["lstm"]
 LOOPS = ("native", "eager", "graph", "xla", "compile")
-
-adapter = None         # the module under test: unittest gives a test case no other way to take an argument
-
-
-def setUpModule():
-    if adapter is None:
-        raise unittest.SkipTest("runs inside a stack: python -m tests.stack.test_sequences " + "|".join(RUN_BY))
 
 
 def cell_of(**changes):
@@ -314,10 +303,3 @@ class Models(SequenceCase):
         else:
             self.assertEqual(2, len(watch.handles))
             self.assertLessEqual({"forward", "backward", "update"}, set(watch.phases))
-
-
-if __name__ == "__main__":
-    if len(sys.argv) < 2 or sys.argv[1] not in RUN_BY:
-        sys.exit("usage: python -m tests.stack.test_sequences " + "|".join(RUN_BY) + " [Class.test ...]")
-    adapter = importlib.import_module("workloads.frameworks." + sys.argv.pop(1) + ".sequences")
-    unittest.main(argv=sys.argv, warnings="default")
