@@ -15,11 +15,11 @@ import pytest
 from runner import paths
 from runner.launchers.apptainer import ApptainerLauncher
 from runner.launchers.process_groups import ProcessRunning
-from runner.launchers.watchdog import Ending, follow, limits
+from runner.launchers.watchdog import Ending, limits
 from runner.machine import host
 from runner.results import store
 from runner.stacks import definition
-from tests.engine import apptainer_lab
+from tests.engine import apptainer_lab, runs
 from workloads.spec.cell import Cell
 
 pytestmark = pytest.mark.slow(2)
@@ -52,17 +52,8 @@ def cell(**values: Any) -> Cell:
 
 def went(launcher: ApptainerLauncher, of: Cell, seen: Callable[[ProcessRunning], Any] = lambda running: None) -> Ending:
     """How a run ended that was looked at, or hurt, once it trained."""
-    running, is_seen = launcher.start(of, STACK, Path("/tmp"), "k.0.1"), False
-    try:
-        for heard in follow(running, limits(of), time.monotonic):
-            if isinstance(heard, Ending):
-                return heard
-            if not is_seen and heard["event"] in ("warm", "steps"):
-                seen(running)
-                is_seen = True
-    finally:
-        running.stop()
-    raise AssertionError("a run has an ending")
+    running = launcher.start(of, STACK, Path("/tmp"), "k.0.1")
+    return runs.followed(running, limits(of), lambda: seen(running)).ending
 
 
 def workers() -> list[psutil.Process]:

@@ -1,7 +1,7 @@
 """Runs of three nodes in real containers: they train together, and a node that is taken away ends them all."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,6 +13,7 @@ from runner.launchers.watchdog import Ending, Limits, follow
 from runner.machine import host
 from runner.stacks import definition
 from tests import freezer
+from tests.engine import runs
 from workloads.spec.cell import Cell
 
 pytestmark = pytest.mark.engine
@@ -113,30 +114,10 @@ def test_a_node_that_stands_still_ends_the_run_and_is_named(
 
 def check_ending(client: Any, running: DockerRunning, take: Callable[[Cluster], None], limits: Limits, word: str,
                  seen: str) -> None:
-    run = f"{take.__name__}.0.1"
-    taken = 0.0
-    try:
-        for heard in followed_until_steps(running, limits):
-            if isinstance(heard, Ending):
-                break
-            if not taken:
-                take(Cluster(client, run))
-                taken = time.monotonic()
-    finally:
-        running.stop()
-    assert taken and isinstance(heard, Ending)
-    assert heard.word == word and heard.message.startswith(seen), heard
-    assert time.monotonic() - taken < 60
+    went = runs.followed(running, limits, lambda: take(Cluster(client, f"{take.__name__}.0.1")), ("steps",))
+    assert went.ending.word == word and went.ending.message.startswith(seen), went.ending
+    assert 0 < went.since < 60
     assert is_clean(client)
-
-
-def followed_until_steps(running: Any, limits: Limits) -> Iterator[Any]:
-    """The run's events from the first timed steps on, then its Ending."""
-    is_training = False
-    for heard in follow(running, limits, time.monotonic):
-        is_training = is_training or isinstance(heard, Ending) or heard["event"] == "steps"
-        if is_training:
-            yield heard
 
 
 def test_a_node_that_never_comes_ends_the_run_and_is_named(client: Any, launcher: DockerLauncher, data: Path) -> None:

