@@ -3,7 +3,6 @@
 import hashlib
 import json
 from pathlib import Path
-from typing import NoReturn
 
 import pytest
 
@@ -37,25 +36,18 @@ def test_an_engine_that_cannot_measure_here_is_told_in_a_line(variables: dict[st
     assert line == str(told.value)
 
 
-def test_a_context_whose_file_is_cut_short_is_told(settings: Path) -> None:
+def test_a_context_whose_file_is_cut_short_and_an_engine_that_does_not_answer_are_told(settings: Path) -> None:
     folder = settings / "contexts" / "meta" / hashlib.sha256(b"gone").hexdigest()
     folder.mkdir(parents=True)
     (folder / "meta.json").write_text('{"Name": "go')
     with pytest.raises(EngineUnreachable, match=r"corrupted meta file for context gone .*: run `docker context"):
         engine.connect({})
+    with pytest.raises(EngineUnreachable, match=r"no Docker engine answers at DOCKER_HOST=tcp://127\.0\.0\.1:9 \(.+\)"):
+        engine.connect({"DOCKER_HOST": "tcp://127.0.0.1:9"})
 
 
 def test_no_name_of_a_context_is_the_default_one(settings: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (settings / "config.json").write_text('{"currentContext": ""}')
-    monkeypatch.setattr(engine, "DockerClient", stop)
+    monkeypatch.setattr(engine, "DockerClient", lambda **settings: {}["the default engine is asked"])
     with pytest.raises(KeyError, match="the default engine is asked"):
         engine.connect({})
-
-
-def stop(**settings: object) -> NoReturn:
-    raise KeyError("the default engine is asked")
-
-
-def test_an_engine_that_does_not_answer_is_told_with_the_client_s_reason() -> None:
-    with pytest.raises(EngineUnreachable, match=r"no Docker engine answers at DOCKER_HOST=tcp://127\.0\.0\.1:9 \(.+\)"):
-        engine.connect({"DOCKER_HOST": "tcp://127.0.0.1:9"})

@@ -97,37 +97,18 @@ def test_the_facts_cover_every_gpu_stack() -> None:
 
 
 @pytest.mark.parametrize("stack", GPU_STACKS, ids=lambda stack: stack.name)
-@pytest.mark.parametrize("kind", ["native", "jit", "unsupported"])
-def test_the_capability_table_is_what_the_binaries_code_allows(stack: Stack, kind: str) -> None:
-    expected = [each for each in CAPABILITIES if way(FACTS[stack.name], each) == kind]
+def test_table_lock_base_and_driver_are_what_the_binaries_code_allows_and_what_is_on_record(stack: Stack) -> None:
+    fact, code = FACTS[stack.name], stack.gpu
+    assert code is not None
+    for kind in ("native", "jit", "unsupported"):
+        assert [each for each in CAPABILITIES if way(fact, each) == kind] == list(getattr(code, kind))
 
-    assert stack.gpu is not None
-    assert expected == list(getattr(stack.gpu, kind))
-
-
-@pytest.mark.parametrize("stack", GPU_STACKS, ids=lambda stack: stack.name)
-def test_the_lock_has_the_wheel_whose_code_was_read(stack: Stack) -> None:
-    name, digest = FACTS[stack.name].wheel
-    expected = f"{name} \\\n    --hash=sha256:{digest}\n" if name else "# Nothing is installed"
-
-    assert expected in stack.lock.read_text()
-
-
-@pytest.mark.parametrize("stack", GPU_STACKS, ids=lambda stack: stack.name)
-def test_the_base_is_pinned_to_the_digest_that_is_on_record(stack: Stack) -> None:
-    _, _, digest = stack.base_image.partition("@sha256:")
-
-    assert FACTS[stack.name].base == digest
-    assert stack.digest_unknown == (digest == "")
-    assert not stack.base_verified
-
-
-@pytest.mark.parametrize("stack", GPU_STACKS, ids=lambda stack: stack.name)
-def test_the_driver_is_the_oldest_that_runs_its_cuda(stack: Stack) -> None:
-    assert stack.gpu is not None
-    assert FACTS[stack.name].cuda == stack.gpu.cuda
-    assert DRIVERS[stack.gpu.cuda] == stack.gpu.driver
-    assert COMPILING_DRIVERS.get(stack.gpu.cuda) == stack.gpu.jit_driver
+    name, digest = fact.wheel
+    assert (f"{name} \\\n    --hash=sha256:{digest}\n" if name else "# Nothing is installed") in stack.lock.read_text()
+    assert (fact.base, fact.base == "", False) == (stack.base_image.partition("@sha256:")[2], stack.digest_unknown,
+                                                   stack.base_verified)
+    assert (fact.cuda, DRIVERS[fact.cuda]) == (code.cuda, code.driver)
+    assert COMPILING_DRIVERS.get(fact.cuda) == code.jit_driver
 
 
 @pytest.mark.parametrize(("name", "cpu"), [("tf-1.15-gpu", "tf-1.15"), ("tf-2.1-gpu", "tf-2.1"),

@@ -15,22 +15,15 @@ def pin(name: str, content: bytes) -> str:
     return f"{name} \\\n    --hash=sha256:{hashlib.sha256(content).hexdigest()}\n"
 
 
-def test_only_wheels_that_the_lock_names_by_hash_are_taken(tmp_path):
-    named = tmp_path / "torch-9.0+cpu-cp311-cp311-linux_x86_64.whl"
-    named.write_bytes(b"right")
-    (tmp_path / "numpy-2.0-cp311-cp311-linux_x86_64.whl").write_bytes(b"not the locked one")
-    (tmp_path / "other-1.0-py3-none-any.whl").write_bytes(b"right")
+def test_only_wheels_that_the_lock_names_by_hash_are_taken_whatever_the_spelling_of_their_names(tmp_path):
+    files = {"torch-9.0+cpu-cp311-cp311-linux_x86_64.whl": b"right", "Google_Pasta-0.2.0-py3-none-any.whl": b"wheel",
+             "numpy-2.0-cp311-cp311-linux_x86_64.whl": b"not the locked one", "other-1.0-py3-none-any.whl": b"right"}
+    for name, content in files.items():
+        (tmp_path / name).write_bytes(content)
+    lock = (pin("torch==9.0+cpu", b"right") + pin("numpy==2.0", b"the locked one")
+            + pin("google-pasta==0.2.0", b"wheel"))
 
-    lock = pin("torch==9.0+cpu", b"right") + pin("numpy==2.0", b"the locked one")
-
-    assert images.matching_wheels(lock, [tmp_path]) == [named]
-
-
-def test_a_wheel_is_found_whatever_the_spelling_of_its_name(tmp_path):
-    wheel = tmp_path / "Google_Pasta-0.2.0-py3-none-any.whl"
-    wheel.write_bytes(b"wheel")
-
-    assert images.matching_wheels(pin("google-pasta==0.2.0", b"wheel"), [tmp_path]) == [wheel]
+    assert {path.name for path in images.matching_wheels(lock, [tmp_path])} == set(list(files)[:2])
 
 
 def test_a_build_sees_only_its_own_inputs(tmp_path):
@@ -62,16 +55,12 @@ def test_the_images_user_may_read_what_a_private_checkout_holds(tmp_path):
 
 def test_labels_say_what_is_inside_and_on_which_base(tmp_path):
     stack = small_stack(tmp_path)
-
     labels = images.labels(stack, Base("evenbench-base:bookworm", is_default=False))
 
-    assert labels["org.opencontainers.image.title"] == "PyTorch 9"
-    assert labels["org.opencontainers.image.version"] == "9.0"
-    assert labels["org.opencontainers.image.base.name"] == "evenbench-base:bookworm"
-    assert labels["org.opencontainers.image.revision"] == fingerprint(stack)
-    assert labels["org.evenbench.stack"] == "torch-9"
-    assert labels["org.evenbench.studies"] == "quick"
-    assert labels["org.evenbench.base-is-default"] == "false"
+    assert {"org.opencontainers.image.title": "PyTorch 9", "org.opencontainers.image.version": "9.0",
+            "org.opencontainers.image.base.name": "evenbench-base:bookworm",
+            "org.opencontainers.image.revision": fingerprint(stack), "org.evenbench.stack": "torch-9",
+            "org.evenbench.studies": "quick", "org.evenbench.base-is-default": "false"}.items() <= labels.items()
 
 
 def test_images_of_other_inputs_or_of_unknown_stacks_or_recipes_are_stale(tmp_path):

@@ -1,4 +1,5 @@
 import hashlib
+from contextlib import nullcontext
 
 import pytest
 
@@ -10,19 +11,13 @@ from tests.stack_folder import small_stack
 @pytest.mark.parametrize(("file_name", "expected"), [
     ("google_pasta-0.2.0-py3-none-any.whl", ("google-pasta", "0.2.0")),
     ("torch-2.13.0+cpu-cp311-cp311-manylinux_2_28_x86_64.whl", ("torch", "2.13.0+cpu")),
-    ("Jinja2-3.1.6-py3-none-any.whl", ("jinja2", "3.1.6")),
-    ("gast-0.2.2.tar.gz", ("gast", "0.2.2")),
+    ("Jinja2-3.1.6-py3-none-any.whl", ("jinja2", "3.1.6")), ("gast-0.2.2.tar.gz", ("gast", "0.2.2")),
     ("keras-preprocessing-1.1.2.zip", ("keras-preprocessing", "1.1.2")),
     ("zope.interface-5.0.tar.bz2", ("zope-interface", "5.0")),
-])
-def test_a_files_name_gives_project_and_version(file_name, expected):
-    assert project(file_name) == expected
-
-
-@pytest.mark.parametrize("file_name", ["gast-0.2.2.tar.gz.asc", "gast.tar.gz", "README"])
-def test_a_file_that_is_no_package_is_refused(file_name):
-    with pytest.raises(InputError, match="neither a wheel nor a source archive"):
-        project(file_name)
+    ("gast-0.2.2.tar.gz.asc", None), ("gast.tar.gz", None), ("README", None)])
+def test_a_files_name_gives_project_and_version_and_what_is_no_package_is_refused(file_name, expected):
+    with nullcontext() if expected else pytest.raises(InputError, match="neither a wheel nor a source archive"):
+        assert project(file_name) == expected
 
 
 def test_a_lock_pins_each_file_in_order_of_names_by_its_content(tmp_path):

@@ -27,21 +27,13 @@ Components: main
 """
 
 
-def test_pips_variables_win_over_its_files():
-    listed = ":env:.find-links='/env'\nglobal.find-links='/file'\nglobal.index-url='https://file.example'\n"
-
-    settings = package_sources.settings_of(listed, {"PIP_INDEX_URL": "https://variable.example"})
-
-    assert settings == {"find-links": "/file", "index-url": "https://variable.example"}
-
-
-def test_an_empty_variable_unsets_what_a_file_says():
-    said = "global.extra-index-url='https://file.example'\n"
-    assert package_sources.settings_of(said, {"PIP_EXTRA_INDEX_URL": ""}) == {}
-
-
-def test_settings_that_say_nothing_about_where_packages_come_from_are_left_out():
-    assert package_sources.settings_of("global.cert='/ca.crt'\ninstall.user='true'\n", {"PIP_CERT": "/ca.crt"}) == {}
+@pytest.mark.parametrize(("listed", "variables", "settings"), [
+    (":env:.find-links='/env'\nglobal.find-links='/file'\nglobal.index-url='https://file.example'\n",
+     {"PIP_INDEX_URL": "https://variable.example"}, {"find-links": "/file", "index-url": "https://variable.example"}),
+    ("global.extra-index-url='https://file.example'\n", {"PIP_EXTRA_INDEX_URL": ""}, {}),
+    ("global.cert='/ca.crt'\ninstall.user='true'\n", {"PIP_CERT": "/ca.crt"}, {})])       # nothing of packages
+def test_pips_variables_win_over_its_files_and_an_empty_one_unsets(listed, variables, settings):
+    assert package_sources.settings_of(listed, variables) == settings
 
 
 def test_wheel_folders_are_the_links_that_are_folders_here(tmp_path):
@@ -104,37 +96,27 @@ def asked_for(tmp_path, settings, pages):
     return package_sources.not_had([stack], settings, page), sorted(asked)
 
 
-def test_a_framework_can_be_had_where_its_own_index_has_the_file(tmp_path):
+def test_a_framework_is_asked_for_in_folders_first_and_then_at_each_index(tmp_path):
     offered = '<a href="/r2/torch-9.0-cp311-cp311-manylinux_2_28_x86_64.whl#sha256=00">torch</a>'
+    indexes = ["https://a.example/torch/", f"{PYTORCH}/torch/"]
+    assert asked_for(tmp_path / "a", {"index-url": "https://a.example"}, {indexes[1]: offered}) == ({}, indexes)
 
-    settings = {"index-url": "https://a.example"}
-
-    lacking, asked = asked_for(tmp_path, settings, {f"{PYTORCH}/torch/": offered})
-
-    assert (lacking, asked) == ({}, ["https://a.example/torch/", f"{PYTORCH}/torch/"])
+    (tmp_path / "torch-9.0-py3-none-any.whl").touch()
+    assert asked_for(tmp_path / "b", {"find-links": str(tmp_path)}, {}) == ({}, [])
+    assert asked_for(tmp_path / "c", {"no-index": "1"}, {}) == ({"torch-9": (
+        "torch==9.0 is in no folder: set PIP_FIND_LINKS to a folder that has it, or unset PIP_NO_INDEX")}, [])
 
 
 def test_a_framework_that_no_index_has_is_told_with_the_places_that_were_asked_and_no_password(tmp_path):
     other = '<a href="torch-9.0.1-cp311-none-any.whl">torchvision-9.0-cp311-none-any.whl</a>'
-    settings = {"index-url": "https://me:secret@mirror.example/simple"}
+    mine = "https://me:secret@mirror.example/simple"
 
-    lacking, _ = asked_for(tmp_path, settings, {"https://me:secret@mirror.example/simple/torch/": other,
-                                                f"{PYTORCH}/torch/": OSError("[Errno 111] Connection refused")})
+    lacking, _ = asked_for(tmp_path, {"index-url": mine}, {
+        f"{mine}/torch/": other, f"{PYTORCH}/torch/": OSError("[Errno 111] Connection refused")})
 
     assert lacking == {"torch-9": (
         "torch==9.0 is not at mirror.example/simple, download.pytorch.org/whl/cpu (no answer: Connection refused): set "
         "PIP_FIND_LINKS to a folder that has it, or PIP_EXTRA_INDEX_URL to an index")}
-
-
-def test_a_framework_in_a_folder_of_wheels_is_asked_for_nowhere(tmp_path):
-    (tmp_path / "torch-9.0-py3-none-any.whl").touch()
-
-    assert asked_for(tmp_path / "repository", {"find-links": str(tmp_path)}, {}) == ({}, [])
-
-
-def test_where_pip_may_ask_no_index_only_folders_count(tmp_path):
-    assert asked_for(tmp_path, {"no-index": "1"}, {}) == ({"torch-9": (
-        "torch==9.0 is in no folder: set PIP_FIND_LINKS to a folder that has it, or unset PIP_NO_INDEX")}, [])
 
 
 def test_an_index_on_this_machine_is_read_as_pip_reads_it(tmp_path):

@@ -101,11 +101,12 @@ def test_an_environment_is_asked_what_it_holds(mine: Path) -> None:
     assert {"torch": "2.13.0", "numpy": "2.4.6"} == versions
 
 
-def test_an_interpreter_and_its_folder_are_the_same_stack(mine: Path) -> None:
-    by_folder, by_file = (own.environment(asked_of(path), ROOT, has_gpus=False)
-                          for path in (mine, mine / "bin/python"))
+def test_an_interpreter_its_folder_and_an_equal_environment_elsewhere_are_the_same_stack(tmp_path: Path, mine: Path
+                                                                                         ) -> None:
+    twin = own_environment.made(tmp_path / "twin", torch="2.13.0", numpy="2.4.6")
 
-    assert by_folder.made_of() == by_file.made_of()
+    assert 1 == len({own.environment(asked_of(path), ROOT, has_gpus=False).made_of()
+                     for path in (mine, mine / "bin/python", twin)})
 
 
 def test_of_several_frameworks_the_word_chooses(mine: Path) -> None:
@@ -120,16 +121,11 @@ def test_of_several_frameworks_the_word_chooses(mine: Path) -> None:
 
 def test_a_runtime_beside_a_framework_that_trains_is_meant_only_by_its_own_word(mine: Path) -> None:
     own_environment.install(mine, "onnxruntime", "1.32.0")
+    (site,) = mine.glob("lib/python3*/site-packages")
+    (site / "jax").mkdir()                        # what an uninstalled framework left behind is none
 
     assert ["pytorch", "onnxruntime"] == [own.environment(asked_of(mine, package), ROOT, has_gpus=False).framework
                                           for package in ("", "onnxruntime")]
-
-
-def test_what_an_uninstalled_framework_left_behind_is_none(mine: Path) -> None:
-    (site,) = mine.glob("lib/python3*/site-packages")
-    (site / "jax").mkdir()
-
-    assert "pytorch" == own.environment(asked_of(mine), ROOT, has_gpus=False).framework
 
 
 @pytest.mark.parametrize(("packages", "message"), [
@@ -186,13 +182,6 @@ def test_a_changed_package_makes_another_stack_and_is_named(mine: Path) -> None:
     assert "extra absent then, 1.0 now, torch 2.13.0 then, 2.14.0 now" == own.change(before.record(), now)
     with pytest.raises(InputError, match="mine has changed since the session began: extra absent then"):
         own.check_unchanged(before)
-
-
-def test_equal_environments_in_two_places_are_equal(tmp_path: Path, mine: Path) -> None:
-    twin = own_environment.made(tmp_path / "twin", torch="2.13.0", numpy="2.4.6")
-
-    one, other = (own.environment(asked_of(path), ROOT, has_gpus=False) for path in (mine, twin))
-    assert one.made_of() == other.made_of()
 
 
 def test_the_workloads_are_part_of_what_a_stack_is_made_of(tmp_path: Path) -> None:

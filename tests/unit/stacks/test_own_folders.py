@@ -1,6 +1,7 @@
 """Studies and stacks that the user keeps in folders of their own."""
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -40,48 +41,38 @@ def test_a_user_s_stack_stands_beside_ours_and_shares_what_ours_share(ours: Path
     assert theirs / "torch-mine" / "requirements.txt" == mine.lock
 
 
-def test_a_user_s_stack_is_made_of_the_same_where_it_lies_among_ours(ours: Path, theirs: Path) -> None:
+def test_a_user_s_stack_is_made_of_the_same_where_it_lies_among_ours_and_built_so(ours: Path, theirs: Path,
+                                                                                  tmp_path: Path) -> None:
     outside = definition.read_all(ours)["torch-mine"]
-    inside = ours / "torch-mine"
-    inside.mkdir()
-    for name in ("stack.toml", "requirements.txt"):
-        (inside / name).write_bytes((theirs / "torch-mine" / name).read_bytes())
+    shutil.copytree(theirs / "torch-mine", ours / "torch-mine")
+    inside = definition.read(ours / "torch-mine")
 
-    assert outside.made_of() == definition.read(inside).made_of()
-    assert definition.wheels_fingerprint(outside) == definition.wheels_fingerprint(definition.read(inside))
-
-
-def test_a_build_sees_a_user_s_stack_as_one_of_ours(ours: Path, theirs: Path, tmp_path: Path) -> None:
-    images.context(definition.read_all(ours)["torch-mine"], tmp_path / "seen", [])
-
+    assert outside.made_of() == inside.made_of()
+    assert definition.wheels_fingerprint(outside) == definition.wheels_fingerprint(inside)
+    images.context(outside, tmp_path / "seen", [])
     assert "torch==9.1\n" == (tmp_path / "seen/docker/torch-mine/requirements.txt").read_text()
     assert (tmp_path / "seen/docker/Dockerfile").is_file()
 
 
-def test_a_name_that_is_taken_is_refused(ours: Path, theirs: Path) -> None:
+def test_a_name_that_is_taken_and_a_folder_that_is_not_there_are_refused(
+        ours: Path, theirs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (theirs / "torch-mine").rename(theirs / "torch-9")
     with pytest.raises(InputError, match=r"there is a stack torch-9 already, in .*: give yours another name"):
         definition.read_all(ours)
-
-
-def test_a_folder_that_is_not_there_is_refused(ours: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(paths.OWN_STACKS, "/nowhere")
     with pytest.raises(InputError, match="--stacks or EVENBENCH_STACKS: found /nowhere, expected a folder"):
         definition.read_all(ours)
 
 
-def test_studies_of_the_user_s_are_found_by_their_id(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_studies_of_the_user_s_are_found_by_their_id_and_one_that_is_taken_is_refused(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "mine.toml").write_text(STUDY)
     monkeypatch.setenv(paths.OWN_STUDIES, str(tmp_path))
 
     assert {"mine", "quick"} <= set(file.available(paths.STUDIES))
     assert "Mine" == file.read("mine", paths.STUDIES).title
     assert ("paper",) == file.scales("mine", paths.STUDIES)
-
-
-def test_a_study_s_id_that_is_taken_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "quick.toml").write_text(STUDY)
-    monkeypatch.setenv(paths.OWN_STUDIES, str(tmp_path))
     with pytest.raises(InputError, match="there is a study quick already"):
         file.read("quick", paths.STUDIES)
 

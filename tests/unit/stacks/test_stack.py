@@ -52,15 +52,12 @@ def test_what_is_wrong_in_a_stack_is_said_with_file_and_key(tmp_path, found, ins
     assert "\n" not in str(caught.value)
 
 
-def test_a_folder_without_stacks_is_refused(tmp_path):
-    with pytest.raises(InputError, match="no stack here"):
-        read_all(tmp_path)
-
-
-def test_only_folders_with_a_stack_file_are_stacks(tmp_path):
+def test_only_folders_with_a_stack_file_are_stacks_and_a_folder_without_one_is_refused(tmp_path):
     repository(tmp_path)
 
     assert list(read_all(tmp_path / "docker")) == ["torch-9"]
+    with pytest.raises(InputError, match="no stack here"):
+        read_all(tmp_path)
 
 
 def test_a_stack_may_have_another_synchronous_mode_than_its_framework():
@@ -79,42 +76,27 @@ def test_what_is_built_from_source_is_part_of_what_a_stack_is_made_of(tmp_path):
     assert not set(before) & {wheels_fingerprint(stack), fingerprint(stack)}
 
 
-@pytest.mark.parametrize("name", ["docker/Dockerfile", "docker/torch-9/requirements.txt",
-                                  "docker/pip/3.11.txt", "docker/system.sh", "workloads/spec/cell.py"])
-def test_an_images_fingerprint_changes_with_each_of_its_inputs(tmp_path, name):
+# of an image, of an environment, of the workloads, of the runner's image
+@pytest.mark.parametrize(("name", "changes"), [
+    ("docker/Dockerfile", (True, False, False, True)), ("docker/torch-9/requirements.txt", (True, True, False, True)),
+    ("docker/pip/3.11.txt", (True, True, False, True)), ("docker/system.sh", (True, False, False, True)),
+    ("workloads/spec/cell.py", (True, False, True, True)), ("runner/__main__.py", (False, False, False, True)),
+    ("docker/other-1/requirements.txt", (False, False, False, True)),
+    ("workloads/spec/__pycache__/cell.cpython-311.pyc", (False, False, False, False))])
+def test_a_fingerprint_changes_with_each_of_its_inputs_and_with_nothing_else(tmp_path, name, changes):
     stack = small_stack(tmp_path)
-    before = fingerprint(stack)
-    (tmp_path / name).write_text("changed\n")
+    shutil.copytree(DOCKER / "runner", tmp_path / "docker/runner")
 
-    assert fingerprint(stack) != before
+    def seen():
+        return (fingerprint(stack), wheels_fingerprint(stack), workloads_digest(tmp_path),
+                fingerprint(read_runner(tmp_path / "docker")))
 
-
-@pytest.mark.parametrize("name", ["runner/__main__.py", "docker/other-1/requirements.txt",
-                                  "workloads/spec/__pycache__/cell.cpython-311.pyc"])
-def test_an_images_fingerprint_stays_when_something_else_changes(tmp_path, name):
-    stack = small_stack(tmp_path)
-    before = fingerprint(stack)
+    before = seen()
     (tmp_path / name).parent.mkdir(exist_ok=True)
     (tmp_path / name).write_text("changed\n")
+    assert changes == tuple(one != other for one, other in zip(before, seen(), strict=True))
 
-    assert fingerprint(stack) == before
-
-
-def test_an_environments_fingerprint_depends_on_the_locks_alone(tmp_path):
-    stack = small_stack(tmp_path)
-    before = wheels_fingerprint(stack)
-    (tmp_path / "workloads/__main__.py").write_text("changed\n")
-    (tmp_path / "docker/Dockerfile").write_text("changed\n")
-    assert wheels_fingerprint(stack) == before
-
-    stack.pip_lock.write_text("changed\n")
-    assert wheels_fingerprint(stack) != before
-
-
-def test_a_missing_lock_is_named(tmp_path):
-    stack = small_stack(tmp_path)
     stack.lock.unlink()
-
     with pytest.raises(InputError, match=r"requirements\.txt: No such file"):
         wheels_fingerprint(stack)
 
@@ -175,26 +157,6 @@ def test_the_runners_image_has_what_the_package_needs():
     project = tomllib.loads((DOCKER.parent / "pyproject.toml").read_text())["project"]["dependencies"]
     pins = (DOCKER / "runner/requirements.in").read_text().splitlines()[1:]
     assert [re.split("[=<>]", line)[0] for line in project] == [line.split("==")[0] for line in pins]
-
-
-@pytest.mark.parametrize("name", ["runner/__main__.py", "workloads/spec/cell.py", "docker/other-1/requirements.txt"])
-def test_the_runners_fingerprint_changes_with_all_that_it_carries(tmp_path, name):
-    repository(tmp_path)
-    shutil.copytree(DOCKER / "runner", tmp_path / "docker/runner")
-    before = fingerprint(read_runner(tmp_path / "docker"))
-    (tmp_path / name).write_text("changed\n")
-
-    assert fingerprint(read_runner(tmp_path / "docker")) != before
-
-
-def test_the_workloads_have_a_digest_of_their_own(tmp_path):
-    repository(tmp_path)
-    before = workloads_digest(tmp_path)
-    (tmp_path / "runner/__main__.py").write_text("changed\n")
-    assert workloads_digest(tmp_path) == before
-
-    (tmp_path / "workloads/spec/cell.py").write_text("changed\n")
-    assert workloads_digest(tmp_path) != before
 
 
 @pytest.mark.parametrize(("name", "framework"), [(name, stack.framework) for name, stack in read_all(DOCKER).items()

@@ -41,24 +41,14 @@ def waiting(back: float) -> tuple[Waiting, FakeClock, Engine]:
     return Waiting(client, clock, clock.advance), clock, client
 
 
-def test_an_engine_that_answers_is_not_waited_for() -> None:
-    made, clock, _ = waiting(0)
+@pytest.mark.parametrize(("back", "takes", "least", "most", "absences"), [
+    (0, 0, 0, 0, 0), (12, 0, 12, 18, 1), (0, 3, 3, 3, 1)])        # one that answers late was started anew meanwhile
+def test_an_engine_that_is_restarted_is_waited_for_and_was_away_once(
+        back: float, takes: float, least: float, most: float, absences: int) -> None:
+    made, clock, client = waiting(back)
+    client.takes = takes
     assert made.is_back()
-    assert (0, 0) == (clock.now, made.absences)
-
-
-def test_an_engine_that_is_restarted_is_waited_for_and_was_away_once() -> None:
-    made, clock, _ = waiting(12)
-    assert made.is_back()
-    assert 12 <= clock.now < 18
-    assert 1 == made.absences
-
-
-def test_an_engine_that_answers_late_was_started_anew_meanwhile() -> None:
-    made, _, client = waiting(0)
-    client.takes = 3
-    assert made.is_back()
-    assert 1 == made.absences
+    assert least <= clock.now <= most and absences == made.absences
 
 
 def test_an_engine_that_stays_away_is_waited_for_once_until_it_has_been_back() -> None:
