@@ -14,6 +14,10 @@ NET = """
 import torch
 from torch import nn
 
+class Turned(nn.Linear):
+    def forward(self, x):
+        return x @ self.weight + self.bias
+
 def model():
     return nn.Sequential(nn.Conv2d(3, 4, 3, padding=1), nn.BatchNorm2d(4, eps=1e-5), nn.ReLU(), nn.Flatten(),
                          nn.Linear(4 * 8 * 8, 16), nn.Linear(16, 16))
@@ -28,12 +32,6 @@ PLANTED = {
     "bias": ("nn.Linear(16, 16)", "nn.Linear(16, 16, bias=False)", "gradient 5.bias is in"),
     "transposed": ("nn.Linear(16, 16)", "Turned(16, 16)", "activation 5"),
 }
-TURNED = """
-class Turned(nn.Linear):
-    def forward(self, x):
-        return x @ self.weight + self.bias
-
-"""
 JAX = """
 import jax, jax.numpy as jnp
 
@@ -170,26 +168,18 @@ def check(folder: Path, *words: str, **files: str) -> tuple[int, list[dict[str, 
     return ended.returncode, json.loads(ended.stdout or "[]"), ended.stderr
 
 
-@pytest.mark.parametrize("planted", PLANTED)
-def test_a_planted_difference_is_refused_by_the_first_tensor(planted: str, tmp_path: Path) -> None:
-    then, now, named = PLANTED[planted]
-    other = NET.replace("def model", TURNED + "def model").replace(then, now)
+@pytest.mark.parametrize(("lane", "text", "planted"), [
+    ("pytorch", NET, PLANTED), ("keras-on-jax", KERAS, PLANTED_IN_KERAS)])
+def test_each_planted_difference_is_refused_by_the_first_tensor(
+        lane: str, text: str, planted: dict[str, tuple[str, str, str]], tmp_path: Path) -> None:
+    files = {"first": text, **{name: text.replace(then, now) for name, (then, now, _) in planted.items()}}
 
-    code, (verdict,), errors = check(tmp_path, "--lane", "first-pytorch,second-pytorch", first=NET, second=other)
-
-    assert 1 == code, errors
-    assert f"{verdict['first']}{verdict['problem']}".startswith(named)
-
-
-@pytest.mark.parametrize("planted", PLANTED_IN_KERAS)
-def test_a_difference_planted_in_a_keras_model_is_refused_by_its_layer(planted: str, tmp_path: Path) -> None:
-    then, now, named = PLANTED_IN_KERAS[planted]
-
-    code, (verdict,), errors = check(tmp_path, "--lane", "first-keras-on-jax,second-keras-on-jax", first=KERAS,
-                                     second=KERAS.replace(then, now))
+    code, verdicts, errors = check(tmp_path, "--lane", ",".join(f"{name}-{lane}" for name in files), **files)
 
     assert 1 == code, errors
-    assert f"{verdict['first']}{verdict['problem']}".startswith(named)
+    found = [f"{verdict['first']}{verdict['problem']}" for verdict in verdicts]
+    named = [first for _, _, first in planted.values()]
+    assert named == [each[:len(first)] for each, first in zip(found, named, strict=True)]
 
 
 @pytest.mark.parametrize(("momentum", "first"), [("0.1", ""), ("0.01", "statistic mean")])

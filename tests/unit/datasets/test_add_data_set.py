@@ -46,17 +46,13 @@ def test_the_example_of_contributing_is_listed_with_its_licence(mine: Path, tmp_
         library.get("mine", tmp_path / "cache", None)  # type: ignore[arg-type]
 
 
-def test_the_example_of_contributing_is_read_by_runs(mine: Path) -> None:
+def test_the_example_of_contributing_is_read_by_runs_and_a_cut_file_of_it_is_named(mine: Path) -> None:
     chosen = choice.chosen(f"mine={mine}", mine / "cache")
     train = images.read(str(chosen.folder), Cell("torch", "lenet5", "train", data="mine", image=32, batch=4, steps=1))
 
     assert (mine, "mine") == (chosen.folder, chosen.name)
     assert ((4, 3, 32, 32), [0, 0, 1, 1]) == (train.images.shape, sorted(train.labels.tolist()))
-
-
-def test_a_cut_file_of_the_example_is_named(mine: Path) -> None:
     (mine / "test.bin").write_bytes(bytes(3000))
-
     with pytest.raises(InputError, match=r"test\.bin: found 3000 bytes, expected a multiple of 3073"):
         library.contents("mine", mine)
 

@@ -70,31 +70,24 @@ def test_each_digit_s_pixel_becomes_four_by_four_grey_ones(digits: Path) -> None
     assert (image[0][3::4, 3::4] == image[0][::4, ::4]).all()
 
 
-def test_test_digits_are_none_of_the_training_ones(digits: Path) -> None:
+def test_test_digits_are_none_of_the_training_ones_and_drawn_from_all_writers(digits: Path) -> None:
     train = {image.tobytes() for image in data.read(str(digits), CELL).images}
     test = data.read(str(digits), CELL, "test").images
-    assert 297 == len(test)
-    assert sum(image.tobytes() in train for image in test) == 0
-
-
-def test_the_test_digits_are_drawn_from_all_writers(digits: Path) -> None:
+    assert 297 == len(test) and not sum(image.tobytes() in train for image in test)
     pixels = np.loadtxt(choice.DIGITS, delimiter=",")[:, :64].reshape(-1, 8, 8)
     grey = [np.round(image * 255 / 16).astype(np.uint8).tobytes() for image in pixels]
-    path = digits / "test_batch.bin"
-    images = np.fromfile(path, dtype=np.uint8).reshape(-1, 3073)[:, 1:].reshape(-1, 3, 32, 32)[:, 0, ::4, ::4]
-    positions = [grey.index(image.tobytes()) for image in images]
+    positions = [grey.index(image[0, ::4, ::4].tobytes()) for image in test]
     tenths = np.histogram(positions, bins=10, range=(0, len(grey)))[0]
     assert tenths.min() >= 15 and tenths.max() <= 50        # 29.7 on average
 
 
-def test_a_second_session_finds_the_digits_written(digits: Path) -> None:
-    said: list[str] = []
-    assert digits == choice.digits32(digits.parents[1], said.append, images=3000) and not said
-
-
-def test_the_order_is_the_seed_s(digits: Path) -> None:
+def test_the_order_is_the_seed_s_and_a_second_session_finds_the_digits_written(digits: Path) -> None:
     first, same, other = (data.read(str(digits), CELL._replace(seed=seed)).labels for seed in (1, 1, 2))
     assert (first == same).all() and (first != other).any()
+    said: list[str] = []
+    assert digits == choice.digits32(digits.parents[1], said.append, images=3000) and not said
+    with pytest.raises(DataError, match="found label 9, expected labels below classes = 5"):
+        data.read(str(digits), CELL._replace(classes=5))
 
 
 def test_cifar_s_binary_and_pickle_layouts_give_the_same_arrays(tmp_path: Path) -> None:
@@ -180,17 +173,9 @@ def test_a_wrong_data_argument_is_told(argument: str, message: str, tmp_path: Pa
         choice.chosen(argument, tmp_path)
 
 
-def test_labels_beyond_the_classes_are_refused(digits: Path) -> None:
-    with pytest.raises(DataError, match="found label 9, expected labels below classes = 5"):
-        data.read(str(digits), CELL._replace(classes=5))
-
-
-def test_scaling_takes_the_nearest_pixel() -> None:
+def test_scaling_takes_the_nearest_pixel_and_pixels_become_numbers_from_minus_one_to_one() -> None:
     images = np.arange(4, dtype=np.uint8).reshape(1, 1, 2, 2)
     assert [[0, 0, 1, 1], [0, 0, 1, 1], [2, 2, 3, 3], [2, 2, 3, 3]] == data.scaled(images, 4)[0, 0].tolist()
-
-
-def test_pixels_become_numbers_from_minus_one_to_one() -> None:
     values = data.normalised(np.array([0, 255], np.uint8))
     assert [-1.0, 1.0] == values.tolist() and np.float32 == values.dtype
 

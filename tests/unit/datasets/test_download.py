@@ -5,6 +5,7 @@ import io
 import tarfile
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 import requests
@@ -46,16 +47,22 @@ def names(folder: Path) -> set[str]:
     return {path.name for path in folder.iterdir()}
 
 
-def test_a_file_comes_whole_and_leaves_nothing_else(tmp_path: Path) -> None:
-    listener = Listener()
-    assert CONTENT == fetched(Site(CONTENT), tmp_path, listener).read_bytes()
-    assert {"file.tar.gz"} == names(tmp_path) and len(CONTENT) == listener.seen[-1]
+BROKEN = [600_000, None]
 
 
-def test_a_download_that_breaks_in_the_middle_goes_on_from_there(tmp_path: Path) -> None:
-    site, listener = Site(CONTENT, cuts=[600_000, None]), Listener()
+@pytest.mark.parametrize(("how", "asked", "said"), [
+    ({}, [None], ""), ({"cuts": BROKEN}, [None, "bytes=589824-"], ""),             # it goes on from there
+    ({"cuts": BROKEN, "knows_ranges": False}, [None, "bytes=589824-"], ""),        # a new start
+    ({"cuts": BROKEN, "tags": [None]}, [None, None], ""),                          # without a tag no range is asked for
+    ({"cuts": BROKEN, "says_length": False}, [None, "bytes=600000-"], "it ended after 600000 of 1048576 bytes"),
+    ({"cuts": [70_000] * 9 + [None]}, None, "")])                                  # progress renews the tries
+def test_a_download_that_breaks_comes_whole_at_last_and_leaves_nothing_else(
+        how: dict[str, Any], asked: list[str | None] | None, said: str, tmp_path: Path) -> None:
+    site, listener = Site(CONTENT, **how), Listener()
     assert CONTENT == fetched(site, tmp_path, listener).read_bytes()
-    assert [None, "bytes=589824-"] == site.asked and 1 == len(listener.waited)
+    assert {"file.tar.gz"} == names(tmp_path) and len(CONTENT) == listener.seen[-1]
+    assert asked in (None, site.asked) and said in " ".join(listener.said)
+    assert len(site.asked) == 1 + len(listener.waited)
 
 
 def test_another_session_goes_on_where_the_first_one_ended(tmp_path: Path) -> None:
@@ -67,29 +74,12 @@ def test_another_session_goes_on_where_the_first_one_ended(tmp_path: Path) -> No
     assert ["bytes=393216-"] == again.asked
 
 
-def test_a_server_without_ranges_costs_a_new_start(tmp_path: Path) -> None:
-    site = Site(CONTENT, cuts=[600_000, None], knows_ranges=False)
-    assert CONTENT == fetched(site, tmp_path).read_bytes()
-
-
 def test_a_file_that_changed_meanwhile_is_begun_anew(tmp_path: Path) -> None:
     """The first server's half, under another tag, must not be glued to the second one's."""
     with pytest.raises(DownloadFailed):
         fetched(Site(b"x" * len(CONTENT), cuts=[400_000, 0], tags=['"old"']), tmp_path)
     site = Site(CONTENT, tags=['"new"'])
     assert CONTENT == fetched(site, tmp_path).read_bytes()
-
-
-def test_without_a_tag_no_range_is_asked_for(tmp_path: Path) -> None:
-    site = Site(CONTENT, cuts=[600_000, None], tags=[None])
-    assert CONTENT == fetched(site, tmp_path).read_bytes()
-    assert [None, None] == site.asked
-
-
-def test_a_body_that_ends_early_without_a_word_is_tried_again(tmp_path: Path) -> None:
-    site, listener = Site(CONTENT, cuts=[600_000, None], says_length=False), Listener()
-    assert CONTENT == fetched(site, tmp_path, listener).read_bytes()
-    assert "it ended after 600000 of 1048576 bytes" in listener.said[0]
 
 
 def test_tries_that_bring_nothing_come_to_an_end_with_longer_pauses(tmp_path: Path) -> None:
@@ -99,38 +89,23 @@ def test_tries_that_bring_nothing_come_to_an_end_with_longer_pauses(tmp_path: Pa
     assert [1.0, 4.0, 15.0, 60.0] == listener.waited and TRIES == len(site.asked)
 
 
-def test_progress_renews_the_tries(tmp_path: Path) -> None:
-    site = Site(CONTENT, cuts=[70_000] * 9 + [None])
-    assert CONTENT == fetched(site, tmp_path).read_bytes()
-
-
-def test_a_wrong_checksum_is_refused_and_nothing_is_kept(tmp_path: Path) -> None:
-    with pytest.raises(DownloadFailed, match=r"expected .*: not the file that was published"):
-        fetched(Site(b"y" * len(CONTENT)), tmp_path)
-    assert set() == names(tmp_path)
+@pytest.mark.parametrize(("content", "how", "message"), [
+    (b"y" * len(CONTENT), {}, r"expected .*: not the file that was published"),
+    (CONTENT + b"!", {}, "found 1048577 bytes, expected 1048576: the publisher has another file"),
+    (CONTENT + b"!", {"says_length": False}, "more than the expected 1048576 bytes"),
+    (CONTENT, {"statuses": [404]}, "404 Not Found: the address is out of date")])
+def test_another_file_than_was_published_is_refused_at_once_and_nothing_is_kept(
+        content: bytes, how: dict[str, Any], message: str, tmp_path: Path) -> None:
+    listener = Listener()
+    with pytest.raises(DownloadFailed, match=message):
+        fetched(Site(content, **how), tmp_path, listener)
+    assert "file.tar.gz" not in names(tmp_path) and not (how.get("statuses") and listener.waited)
 
 
 def test_a_damaged_file_that_was_there_is_not_taken_for_whole(tmp_path: Path) -> None:
     (tmp_path / "file.tar.gz").write_bytes(b"z" * len(CONTENT))
     with pytest.raises(DownloadFailed, match="not the file that was published"):
         fetched(Site(CONTENT), tmp_path)
-
-
-def test_another_length_is_refused_before_it_is_downloaded(tmp_path: Path) -> None:
-    with pytest.raises(DownloadFailed, match="found 1048577 bytes, expected 1048576: the publisher has another file"):
-        fetched(Site(CONTENT + b"!"), tmp_path, content=CONTENT)
-
-
-def test_a_body_longer_than_the_file_is_not_taken(tmp_path: Path) -> None:
-    with pytest.raises(DownloadFailed, match="more than the expected 1048576 bytes"):
-        fetched(Site(CONTENT + b"!", says_length=False), tmp_path, content=CONTENT)
-
-
-def test_an_address_that_is_gone_is_told_at_once(tmp_path: Path) -> None:
-    listener = Listener()
-    with pytest.raises(DownloadFailed, match="404 Not Found: the address is out of date"):
-        fetched(Site(CONTENT, statuses=[404]), tmp_path, listener)
-    assert not listener.waited
 
 
 def test_no_server_is_one_line(tmp_path: Path) -> None:
@@ -169,25 +144,16 @@ def test_what_was_got_is_what_a_run_reads_and_the_archive_is_gone(tmp_path: Path
     assert {"cifar100.lock"} == names(tmp_path / "downloads")
 
 
-def test_an_archive_with_a_file_cut_short_leaves_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_not_whole_leaves_no_folder_and_a_full_disk_is_told_before(tmp_path: Path,
+                                                                           monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = archive(batches())
     with pytest.raises(InputError, match=r"train\.bin: found 76850000 bytes, expected 153700000: cut short"):
         got(archive(batches("train.bin")), tmp_path, monkeypatch)
-    assert set() == names(tmp_path / "data")
-
-
-def test_a_broken_archive_leaves_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = archive(batches())
     with pytest.raises(DownloadFailed, match="not an archive that can be unpacked"):
         got(whole[:len(whole) // 2], tmp_path, monkeypatch)
-    assert set() == names(tmp_path / "data")
-
-
-def test_a_full_disk_is_told_before_the_first_byte(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(DiskFull, match=r"free, .* needed for t: make room"):
-        got(archive(batches()), tmp_path, monkeypatch, free=1_000_000)
-
-
-def test_a_data_set_that_only_its_publisher_gives_is_told_so(tmp_path: Path) -> None:
+        got(whole, tmp_path, monkeypatch, free=1_000_000)
+    assert set() == names(tmp_path / "data")
     with pytest.raises(InputError, match="registered users alone"):
         library.get("imagenet", tmp_path, Listener().net())
 

@@ -2,6 +2,7 @@
 
 import json
 import wave
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -52,57 +53,36 @@ def test_ljspeech_becomes_frames_and_character_ids(speech: Path) -> None:
     assert {"clips": 2, "frames": 20, "characters": 14} == ragged.facts(folder, "ljspeech")["counts"]
 
 
-def test_a_prepared_folder_is_what_a_run_takes_from_the_cache(speech: Path) -> None:
+def test_a_prepared_folder_is_what_a_run_takes_from_the_cache_unless_it_was_cut_short(speech: Path) -> None:
     folder = prepared("ljspeech", speech)
     assert choice.Data("ljspeech", folder) == choice.chosen("ljspeech", speech.parent / "cache")
     assert choice.Data("ljspeech", folder) == choice.chosen(f"ljspeech={folder}", speech)
-
-
-def test_a_prepared_file_cut_short_is_named_before_a_run(speech: Path) -> None:
-    folder = prepared("ljspeech", speech)
     (folder / "frames.npy").write_bytes((folder / "frames.npy").read_bytes()[:-1])
     with pytest.raises(InputError, match=r"frames\.npy: found \d+ bytes, expected \d+: cut short"):
         choice.chosen("ljspeech", speech.parent / "cache")
 
 
-def test_a_recording_cut_short_is_named_and_nothing_is_left(speech: Path) -> None:
-    path = speech / "wavs" / "LJ001-0002.wav"
-    path.write_bytes(path.read_bytes()[:-500])
-    with pytest.raises(InputError, match=r"LJ001-0002\.wav: found 3544 bytes, expected 4044 by its header: cut short"):
+@pytest.mark.parametrize(("broken", "message"), [
+    (lambda path: path.write_bytes(path.read_bytes()[:-500]),
+     r"LJ001-0002\.wav: found 3544 bytes, expected 4044 by its header: cut short"),
+    (lambda path: tone(path, 2000, rate=16000), "found 16000 Hz, 1 channels, 16 bits, expected 22050 Hz"),
+    (lambda path: path.unlink(), r"LJ001-0002\.wav: No such file")], ids=["cut", "rate", "missing"])
+def test_a_recording_that_is_not_as_published_is_named_and_nothing_is_left(
+        broken: Callable[[Path], None], message: str, speech: Path) -> None:
+    broken(speech / "wavs" / "LJ001-0002.wav")
+    with pytest.raises(InputError, match=message):
         prepared("ljspeech", speech)
     assert [] == list((speech.parent / "cache" / "data").iterdir())
-
-
-def test_a_recording_at_another_rate_is_refused(speech: Path) -> None:
-    tone(speech / "wavs" / "LJ001-0002.wav", 2000, rate=16000)
-    with pytest.raises(InputError, match="found 16000 Hz, 1 channels, 16 bits, expected 22050 Hz"):
-        prepared("ljspeech", speech)
-
-
-def test_a_missing_recording_is_named(speech: Path) -> None:
-    (speech / "wavs" / "LJ001-0002.wav").unlink()
-    with pytest.raises(InputError, match=r"LJ001-0002\.wav: No such file"):
-        prepared("ljspeech", speech)
-
-
-def test_verify_counts_ljspeech_s_lines(speech: Path) -> None:
     with pytest.raises(InputError, match=r"metadata\.csv: found 2 lines, expected 13100: cut short"):
         library.contents("ljspeech", speech)
 
 
-def test_a_tone_of_1000_hz_is_loudest_at_1000_hz() -> None:
-    signal = np.sin(2 * np.pi * 1000 * np.arange(16000) / 16000)
-    frames = spectrogram(signal, LIBRISPEECH)
+def test_a_tone_of_1000_hz_is_loudest_there_and_each_mel_band_has_an_area_of_one_hertz() -> None:
+    frames = spectrogram(np.sin(2 * np.pi * 1000 * np.arange(16000) / 16000), LIBRISPEECH)
     assert (frame_count(16000, LIBRISPEECH), 161) == frames.shape
     assert {20} == set(frames.argmax(1).tolist())               # 1000 Hz / (16000 Hz / 320)
     assert np.log(320 / 4) == pytest.approx(frames[0, 20], rel=1e-5)     # half of a Hann window's sum, which is 160
-
-
-def test_silence_is_the_logarithm_of_the_least_magnitude() -> None:
-    assert np.log(1e-5) == pytest.approx(spectrogram(np.zeros(10), LJSPEECH)[0, 0])
-
-
-def test_each_mel_band_has_an_area_of_one_hertz() -> None:
+    assert np.log(1e-5) == pytest.approx(spectrogram(np.zeros(10), LJSPEECH)[0, 0])          # silence
     bands = mel_bands(LJSPEECH)
     assert (80, 513) == bands.shape
     assert 1.0 == pytest.approx(bands[40:].sum(1) * 22050 / 1024, rel=0.05)      # few lines fall on narrow ones
@@ -169,32 +149,23 @@ def test_wmt16_with_one_side_cut_short_is_named(tmp_path: Path) -> None:
         library.contents("wmt16", folder)
 
 
-ARTICLES = " \n = One = \n \n a b \n = = Part = = \n c \n = Two = \n \n d \n"
+def wikitext(folder: Path, vocabulary: str = "") -> str:
+    """Two articles, prepared by the words of a vocabulary."""
+    (folder / "w").mkdir(exist_ok=True)
+    (folder / "w" / "wiki.train.raw").write_text(" \n = One = \n \n a b \n = = Part = = \n c \n = Two = \n \n d \n")
+    (folder / "v.txt").write_text(vocabulary)
+    return str(prepared("wikitext103", folder / "w", Options(vocabulary=folder / "v.txt" if vocabulary else None)))
 
 
-def test_wikitext_without_a_vocabulary_is_the_bytes_of_each_article(tmp_path: Path) -> None:
-    (tmp_path / "w").mkdir()
-    (tmp_path / "w" / "wiki.train.raw").write_text(ARTICLES)
-    tokens = ragged.ragged(str(prepared("wikitext103", tmp_path / "w")), "tokens")
+def test_wikitext_is_the_bytes_of_each_article_or_the_word_pieces_of_bert_s_vocabulary(tmp_path: Path) -> None:
+    tokens = ragged.ragged(wikitext(tmp_path), "tokens")
     assert ["= One =a b= = Part = =c", "= Two =d"] == [bytes((each - 5).astype(np.uint8)).decode() for each in tokens]
-
-
-def test_wikitext_with_bert_s_vocabulary_is_word_pieces(tmp_path: Path) -> None:
-    (tmp_path / "w").mkdir()
-    (tmp_path / "w" / "wiki.train.raw").write_text(" = One = \n")
-    (tmp_path / "v.txt").write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n=\non\n##e\n")
-    folder = str(prepared("wikitext103", tmp_path / "w", Options(vocabulary=tmp_path / "v.txt")))
-    assert [5, 6, 7, 5] == ragged.ragged(folder, "tokens")[0].tolist()
+    folder = wikitext(tmp_path, "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n=\non\n##e\n")
+    assert [5, 6, 7, 5] == ragged.ragged(folder, "tokens")[0].tolist()[:4]
     assert {"pad": 0, "unknown": 1, "begin": 2, "end": 3, "mask": 4} == ragged.facts(folder, "wikitext103")["made"][
         "marks"]
-
-
-def test_a_vocabulary_that_is_not_bert_s_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "w").mkdir()
-    (tmp_path / "w" / "wiki.train.raw").write_text(ARTICLES)
-    (tmp_path / "v.txt").write_text("a\n")
     with pytest.raises(InputError, match=r"v\.txt: found no \[PAD\], expected BERT's"):
-        prepared("wikitext103", tmp_path / "w", Options(vocabulary=tmp_path / "v.txt"))
+        wikitext(tmp_path, "a\n")
 
 
 def test_word_pieces_are_the_longest_that_fit_and_accents_go() -> None:

@@ -50,17 +50,10 @@ def test_gnmt_s_parameter_server_runs_in_tensorflow_1_15_on_the_paper_s_gpus() -
     assert {"tf-1.15-gpu"} == {cell.stack for cell in of_gnmt}
 
 
-def test_patel_s_pytorch_is_its_own_version_on_a_2080_ti() -> None:
-    made = gpu_machines.planned("patel", STACKS, "RTX 2080 Ti", 2)
-    assert "torch-2.0" in {each.cell.stack for each in made.cells if each.cell.device == "gpu"}
-    assert "torch-2.13-gpu" not in {each.cell.stack for each in made.cells}
-
-
-def test_where_nobody_can_build_nvidia_s_tensorflow_the_study_of_it_takes_today_s() -> None:
-    made = gpu_machines.planned("dai2022", STACKS, "H100")
-    assert {"fixed", "default"} == {each.cell.conv for each in made.skipped}
-    assert {"tf-2.21-gpu", "torch-2.13-gpu"} == {each.cell.stack for each in made.cells if each.cell.device == "gpu"}
-
-
-def test_on_volta_no_stack_of_cuda_13_is_planned() -> None:
-    assert "torch-2.13-gpu" not in {each.cell.stack for each in gpu_machines.planned("gpu", STACKS, "V100").cells}
+@pytest.mark.parametrize(("study", "model", "count", "has", "lacks"), [
+    ("patel", "RTX 2080 Ti", 2, {"torch-2.0"}, "torch-2.13-gpu"),               # its own version
+    ("dai2022", "H100", 1, {"tf-2.21-gpu", "torch-2.13-gpu"}, "tf-1.15-nv"),     # which nobody can build
+    ("gpu", "V100", 1, set(), "torch-2.13-gpu")])                               # of CUDA 13
+def test_each_gpu_gets_the_stacks_that_run_there(study: str, model: str, count: int, has: set[str], lacks: str) -> None:
+    found = {each.cell.stack for each in gpu_machines.planned(study, STACKS, model, count).cells}
+    assert has <= found and lacks not in found

@@ -50,63 +50,41 @@ def test_the_loop_s_cost_is_the_mean_over_processes_of_the_median_over_blocks() 
     assert cost.interval is not None and cost.interval.low < 1.0 < cost.interval.high
 
 
-def test_each_process_draws_its_places_from_another_seed() -> None:
+def test_each_process_draws_its_places_from_another_seed_and_two_have_no_interval() -> None:
     how = launcher(lambda cell, run: blocks((1.0, 1.0)))
-    harness(how, turns=4)
-    assert [0, 1, 2, 3] == [cell.seed for cell, _ in how.started]
-
-
-def test_two_processes_have_a_value_and_no_interval() -> None:
-    cost = harness(launcher(lambda cell, run: blocks((1.0, 1.0))), turns=2)
+    cost = harness(how, turns=2)
+    assert [0, 1] == [cell.seed for cell, _ in how.started]
     assert (1.0, None, True) == (cost.value, cost.interval, cost.is_met)
 
 
-def test_a_process_that_did_not_end_well_is_told_instead_of_a_figure() -> None:
-    refused = b'{"event": "end", "status": "unsupported", "message": "it has no such net"}\n'
-
-    cost = harness(launcher(lambda cell, run: [refused] if cell.seed else blocks((1.0, 1.0))))
-
-    assert (None, None, "unsupported: it has no such net") == (cost.value, cost.interval, cost.problem)
-    assert not cost.is_met
-
-
-def test_a_process_without_blocks_is_no_figure() -> None:
-    cost = harness(launcher(lambda cell, run: blocks()))
-    assert cost.value is None and not cost.is_met
+@pytest.mark.parametrize(("lines", "problem"), [
+    ([b'{"event": "end", "status": "unsupported", "message": "it has no such net"}\n'],
+     "unsupported: it has no such net"), (blocks(), "")])
+def test_a_process_that_did_not_end_well_or_told_nothing_is_no_figure(lines: list[bytes], problem: str) -> None:
+    cost = harness(launcher(lambda cell, run: lines))
+    assert (None, None, False) == (cost.value, cost.interval, cost.is_met) and problem in cost.problem
 
 
 @pytest.mark.parametrize(("interval", "is_more_better", "is_met"), [
-    (Interval(0.9, 1.0), False, True),
-    (Interval(1.0, 1.2), False, True),
-    (Interval(1.1, 1.2), False, False),
-    (Interval(1.1, 1.2), True, True),
-    (Interval(0.8, 1.0), True, True),
-    (Interval(0.8, 0.9), True, False),
-])
-def test_a_goal_is_missed_where_the_whole_interval_is_beyond_it(interval: Interval, is_more_better: bool,
-                                                               is_met: bool) -> None:
+    (Interval(0.9, 1.0), False, True), (Interval(1.0, 1.2), False, True), (Interval(1.1, 1.2), False, False),
+    (Interval(1.1, 1.2), True, True), (Interval(0.8, 1.0), True, True), (Interval(0.8, 0.9), True, False),
+    (None, False, True)])
+def test_a_goal_is_missed_where_the_whole_interval_is_beyond_it_and_json_says_so(
+        interval: Interval | None, is_more_better: bool, is_met: bool, capsys: pytest.CaptureFixture[str]) -> None:
     cost = overhead.Cost("x", "torch-x", 1.0, interval, "x", 1.0, 3, is_more_better=is_more_better)
-    assert is_met == cost.is_met
-
-
-@pytest.mark.parametrize(("interval", "written"), [(Interval(0.5, 1.5), {"low": 0.5, "high": 1.5}), (None, None)])
-def test_a_figure_is_written_as_json_with_its_interval_and_whether_its_goal_is_met(
-        interval: Interval | None, written: object, capsys: pytest.CaptureFixture[str]) -> None:
-    Output(json="-").rows([overhead.Cost("x", "torch-x", 1.0, interval, "x", 1.1, 3).record()])
+    Output(json="-").rows([cost.record()])
     (said,) = json.loads(capsys.readouterr().out)
 
-    assert (1.0, written, True) == (said["value"], said["interval"], said["met"])
+    assert is_met == cost.is_met
+    assert (1.0, interval and {"low": interval.low, "high": interval.high}, is_met) == (said["value"], said["interval"], said["met"])
 
 
-def test_twice_as_fast_as_the_peer_is_two_and_meets_the_goal() -> None:
+def test_twice_as_fast_as_the_peer_is_two_and_meets_the_goal_and_half_as_fast_misses_it() -> None:
     costs = peers(launcher(lambda cell, run: blocks((0.5, 1.0), (0.5, 1.0))))
 
     assert ["resnet50 train, ours / torchvision", "resnet50 infer, ours / torchvision"] == [c.what for c in costs[:2]]
     assert [2.0] * 6 == [pytest.approx(cost.value) for cost in costs]
     assert all(cost.is_met and cost.is_more_better for cost in costs)
-
-
-def test_half_as_fast_as_the_peer_misses_the_goal() -> None:
     seconds = {0: (2.0, 1.0), 1: (2.1, 1.0), 2: (1.9, 1.0)}
     assert not any(cost.is_met for cost in peers(launcher(lambda cell, run: blocks(seconds[cell.seed]))))
 

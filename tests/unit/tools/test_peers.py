@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from runner.errors import BuildFailed
 from runner.stacks.definition import Stack, fingerprint, read, wheels_fingerprint
 from tests.made_wheel import MINOR, lock_of_wheel
 from tests.stack_folder import STACK_TOML, repository
@@ -44,16 +43,6 @@ def test_the_same_lock_is_installed_once_and_another_one_anew(stack: Stack, tmp_
     peers.lock(stack).write_text(lock_of_wheel(tmp_path / "wheels", "other"))
     assert home == peers.ready(stack, tmp_path / "cache", said.append)
     assert home is not None and (home / "other.py").exists() and not (home / "visionary.py").exists()
-
-
-def test_a_file_that_is_not_the_locked_one_is_refused_and_nothing_is_left(stack: Stack, tmp_path: Path) -> None:
-    peers.lock(stack).write_text("visionary==1.0 \\\n    --hash=sha256:" + "0" * 64 + "\n")
-
-    with pytest.raises(BuildFailed, match=r"^torch-9: visionary==1\.0 from file:.*\.whl is not the locked file: found "
-                                          r"sha256 \w{64}, expected 0{64} \(log: .*\.log\)$"):
-        peers.ready(stack, tmp_path / "cache")
-
-    assert [".lock", ".log"] == [path.suffix for path in sorted((tmp_path / "cache/peers").iterdir())]
 
 
 def test_what_a_killed_install_left_is_no_library(stack: Stack, tmp_path: Path) -> None:
