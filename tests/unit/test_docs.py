@@ -22,8 +22,6 @@ COMMANDS = typer.main.get_command(app)
 MADE = {f"docs/{name}" for name in pages.PAGES}        # by `python -m tools pages`
 OF_THIS_REPOSITORY = r"`((?:docs|runner|workloads|tests|studies|docker)/[a-z0-9_./-]+)`"     # capitals are placeholders
 
-each_document = pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
-
 
 class Named(NamedTuple):
     """A command line as a document has it."""
@@ -70,38 +68,18 @@ def studies_named(line: Named) -> list[str]:
     return [line.words[1].split("/")[0]]
 
 
-@each_document
-def test_every_link_leads_to_a_file(path: Path) -> None:
-    links = re.findall(r"\]\(([^)\s#]+)", path.read_text())
-    missing = [link for link in links if "://" not in link and not (path.parent / link).exists()]
-
-    assert missing == []
-
-
-@each_document
-def test_every_file_that_is_named_is_there(path: Path) -> None:
-    found = set(re.findall(OF_THIS_REPOSITORY, path.read_text())) - MADE
-    assert [name for name in found if not (ROOT / name).exists()] == []
-
-
-@each_document
-def test_every_command_and_option_is_there(path: Path) -> None:
-    assert {line.line: unknown(line) for line in named(path.read_text(), "evenbench") if unknown(line)} == {}
-
-
-@each_document
-def test_every_study_that_is_run_is_there(path: Path) -> None:
-    found = {study for line in named(path.read_text(), "evenbench") for study in studies_named(line)}
-
-    own = {name for name in found if name.endswith(".py")}
-    assert found - own - {"all"} - {file.stem for file in STUDIES.glob("*.toml")} == set()
-
-
-@each_document
-def test_every_target_of_make_is_there(path: Path) -> None:
-    found = {word for line in named(path.read_text(), "make") for word in line.words if re.fullmatch("[a-z-]+", word)}
-
-    assert found - set(TARGETS) == set()
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+def test_every_file_command_option_study_and_target_that_is_named_is_there(path: Path) -> None:
+    text = path.read_text()
+    links = [link for link in re.findall(r"\]\(([^)\s#]+)", text) if "://" not in link]
+    assert [] == [link for link in links if not (path.parent / link).exists()]
+    assert [] == [name for name in set(re.findall(OF_THIS_REPOSITORY, text)) - MADE if not (ROOT / name).exists()]
+    lines = named(text, "evenbench")
+    assert {} == {line.line: unknown(line) for line in lines if unknown(line)}
+    run = {study for line in lines for study in studies_named(line) if not study.endswith(".py")}
+    assert set() == run - {"all"} - {file.stem for file in STUDIES.glob("*.toml")}
+    targets = {word for line in named(text, "make") for word in line.words if re.fullmatch("[a-z-]+", word)}
+    assert set() == targets - set(TARGETS)
 
 
 def test_a_wrong_command_option_and_study_are_seen() -> None:
@@ -112,18 +90,18 @@ def test_a_wrong_command_option_and_study_are_seen() -> None:
     assert [studies_named(line) for line in lines] == [["quack"], [], []]
 
 
-def test_the_page_of_commands_names_every_command() -> None:
+def test_pages_have_every_command_every_stack_and_every_kind_of_claim() -> None:
     lines = named((ROOT / "docs/commands.md").read_text(), "evenbench")
+    assert set() == set(COMMANDS.commands) - {line.words[0] for line in lines}
 
-    assert set(COMMANDS.commands) - {line.words[0] for line in lines} == set()
-
-
-def test_the_page_of_stacks_has_every_stack() -> None:
     table = re.search(r"^\| stack \|.*?\n\n", (ROOT / "docs/stacks.md").read_text(), flags=re.MULTILINE | re.DOTALL)
     assert table
     names = [name for row in table.group().strip().splitlines()[2:] for name in row.split("|")[1].strip().split(", ")]
-
     assert sorted(names) == sorted(path.parent.name for path in STACKS.glob("*/stack.toml"))
+
+    text = (ROOT / "docs/study-format.md").read_text().split("| kind | has | holds where |")[1].split("\n\n")[0]
+    kinds = [kind for line in text.splitlines() if line for kind in re.findall(r"`(\w+)`", line.split("|")[1])]
+    assert sorted(KINDS) == sorted(kinds)
 
 
 def test_the_studies_of_the_readme_have_as_many_experiments_and_claims() -> None:
@@ -149,12 +127,6 @@ def test_the_changelog_has_each_version_and_each_topic_in_it_once() -> None:
 
     assert versions == sorted(set(versions), reverse=True)
     assert [sorted(set(names)) for names in topics] == [sorted(names) for names in topics]
-
-
-def test_the_format_of_studies_lists_every_kind_of_claim() -> None:
-    table = (ROOT / "docs/study-format.md").read_text().split("| kind | has | holds where |")[1].split("\n\n")[0]
-    kinds = [kind for line in table.splitlines() if line for kind in re.findall(r"`(\w+)`", line.split("|")[1])]
-    assert sorted(KINDS) == sorted(kinds)
 
 
 def test_make_has_at_most_twelve_targets_each_with_its_help() -> None:

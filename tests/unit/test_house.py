@@ -125,21 +125,10 @@ def test_the_runner_takes_of_the_workloads_only_the_spec_and_the_reader_of_contr
         assert all(name.startswith(shared) for name in names), f"{path} imports {names}"
 
 
-def test_the_runner_s_rooms_import_only_lower_floors() -> None:
-    assert [] == house.breaks(house.read())
-
-
-def test_the_runner_s_modules_import_each_other_in_no_circle() -> None:
-    assert [] == house.circle(house.read())
-
-
-def test_no_folder_of_the_runner_or_the_workloads_is_too_full() -> None:
-    assert [] == house.full(house.modules())
-
-
-def test_no_change_makes_the_runner_s_longest_chain_of_imports_longer() -> None:
-    chain = house.longest_chain(house.read())
-    assert len(chain) <= LONGEST_CHAIN, chain
+def test_the_runner_s_rooms_import_only_lower_floors_in_no_circle_and_no_folder_is_too_full() -> None:
+    imports = house.read()
+    assert ([], [], []) == (house.breaks(imports), house.circle(imports), house.full(house.modules()))
+    assert len(house.longest_chain(imports)) <= LONGEST_CHAIN, house.longest_chain(imports)
 
 
 @pytest.mark.parametrize(("module", "target", "way"), [
@@ -156,21 +145,13 @@ def test_an_import_up_or_sideways_breaks_the_order(module: str, target: str, way
         {module: frozenset({target}), target: frozenset()})
 
 
-def test_a_circle_is_found_wherever_it_begins() -> None:
+def test_circles_the_longest_chain_and_full_folders_are_found() -> None:
     one_way = {"a": frozenset("bc"), "b": frozenset("c"), "c": frozenset()}
-
-    assert [] == house.circle(one_way)
-    assert ["a", "b", "c", "a"] == house.circle({**one_way, "c": frozenset("a")})
-    assert ["b", "c", "b"] == house.circle({**one_way, "c": frozenset("b")})
-
-
-def test_the_longest_chain_is_the_one_with_most_modules() -> None:
-    assert ["a", "b", "c"] == house.longest_chain({"a": frozenset("bc"), "b": frozenset("c"), "c": frozenset()})
-
-
-def test_a_folder_is_full_beyond_its_most_modules() -> None:
     modules = [f"runner.report.m{number}" for number in range(house.MOST_MODULES)]
 
+    assert ([], ["a", "b", "c"]) == (house.circle(one_way), house.longest_chain(one_way))
+    assert ["a", "b", "c", "a"] == house.circle({**one_way, "c": frozenset("a")})
+    assert ["b", "c", "b"] == house.circle({**one_way, "c": frozenset("b")})
     assert [] == house.full(["runner.report", *modules])
     assert ["runner.report: 16 modules, at most 15"] == house.full([*modules, "runner.report.more"])
 

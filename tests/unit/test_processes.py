@@ -6,25 +6,15 @@ from runner import processes
 from runner.errors import BuildFailed, InputError
 
 
-def test_a_commands_output_is_kept_and_told(tmp_path):
+def test_a_commands_output_is_kept_and_told_and_a_failed_one_says_its_reason_and_where_its_log_is(tmp_path):
     told = []
-
     processes.run(["sh", "-c", "echo one; echo two >&2"], tmp_path / "log", told.append)
+    assert told == ["one", "two"] == (tmp_path / "log").read_text().splitlines()[1:]
 
-    assert told == ["one", "two"]
-    assert (tmp_path / "log").read_text().splitlines()[1:] == ["one", "two"]
-
-
-def test_a_failed_command_says_its_reason_and_where_its_log_is(tmp_path):
     script = "echo looking; echo 'ERROR: No matching distribution found for torch==9'; echo 'ERROR: gave up'; exit 1"
-
     with pytest.raises(BuildFailed) as caught:
         processes.run(["sh", "-c", script], tmp_path / "log")
-
     assert str(caught.value) == f"No matching distribution found for torch==9 (log: {tmp_path}/log)"
-
-
-def test_a_command_that_is_not_there_says_so(tmp_path):
     with pytest.raises(BuildFailed, match="no-such-command did not start: No such file"):
         processes.run(["no-such-command"], tmp_path / "log")
 

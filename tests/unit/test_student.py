@@ -13,16 +13,10 @@ def test_quantiles_are_those_of_published_tables(probability: float, degrees: in
     assert quantile(probability, degrees) == pytest.approx(published, abs=5e-4)
 
 
-def test_a_tail_is_the_quantile_turned_round() -> None:
+def test_a_tail_is_the_quantile_turned_round_from_cauchy_s_to_the_normal() -> None:
     assert two_sided(quantile(0.975, 6.5), 6.5) == pytest.approx(0.05, abs=1e-9)
     assert (1.0, 0.0) == (two_sided(0.0, 4), pytest.approx(two_sided(1e6, 4), abs=1e-20))
-
-
-def test_one_degree_of_freedom_is_cauchy_s() -> None:
-    assert two_sided(1.0, 1) == pytest.approx(0.5)               # its quartiles are -1 and 1
-
-
-def test_many_degrees_of_freedom_are_normal() -> None:
+    assert two_sided(1.0, 1) == pytest.approx(0.5)               # Cauchy's quartiles are -1 and 1
     assert quantile(0.975, 1e6) == pytest.approx(1.959964, abs=1e-5)
 
 

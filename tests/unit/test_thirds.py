@@ -15,13 +15,7 @@ def made(*marks: pytest.MarkDecorator, **places: int) -> Any:
                            **({"callspec": SimpleNamespace(indices=places)} if places else {}))
 
 
-def test_a_mark_s_number_is_the_third() -> None:
+def test_a_mark_s_number_is_the_third_a_group_is_dealt_out_by_turns_and_what_is_not_slow_is_in_none() -> None:
     assert [1, 1] == [third_of(made(pytest.mark.slow(1))), third_of(made(pytest.mark.slow(1), name=2))]
-
-
-def test_a_group_is_dealt_out_by_turns() -> None:
     assert [0, 1, 2, 0, 1] == [third_of(made(pytest.mark.slow, name=place, task=place)) for place in range(5)]
-
-
-def test_what_is_not_slow_is_in_none_and_what_says_nothing_in_the_first() -> None:
     assert (None, 0) == (third_of(made(pytest.mark.engine)), third_of(made(pytest.mark.slow)))

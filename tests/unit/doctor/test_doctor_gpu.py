@@ -38,27 +38,17 @@ def test_an_engine_without_the_toolkit_fails_with_its_exact_words_and_what_mends
     assert "fails" == finding.grade
     assert 'could not select device driver "" with capabilities: [[gpu compute utility]]' in finding.found
     assert "nvidia-ctk runtime configure --runtime=docker" in finding.mend
+    by_devices = {"Runtimes": {}, "DiscoveredDevices": [{"Source": "cdi", "ID": "nvidia.com/gpu=0"}]}
+    assert "good" == result(GOOD, info=by_devices)["container toolkit"].grade
+    assert "container toolkit" not in result(GOOD, info=None)                   # without an engine
 
 
-def test_a_toolkit_that_the_engine_knows_by_devices_is_one_too() -> None:
-    info = {"Runtimes": {}, "DiscoveredDevices": [{"Source": "cdi", "ID": "nvidia.com/gpu=0"}]}
-    assert "good" == result(GOOD, info=info)["container toolkit"].grade
-
-
-def test_without_an_engine_nothing_is_said_of_the_toolkit() -> None:
-    assert "container toolkit" not in result(GOOD, info=None)
-
-
-def test_a_driver_that_is_too_old_names_the_stacks_and_the_version_for_all_of_them() -> None:
+def test_a_driver_that_is_too_old_or_cannot_compile_a_stack_s_code_names_the_stacks() -> None:
     finding = result(GOOD, driver="450.80.02")["gpu driver"]
     stacks = "jax-gpu, lstm-cudnn, tf-1.15-nv, tf-2.21-gpu, tf-2.5-gpu, torch-2.13-gpu"
-    assert f"450.80.02, too old for {stacks}" == finding.found
-    assert "580.65.06" in finding.mend
-
-
-def test_a_driver_that_cannot_compile_a_stack_s_code_is_too_old_where_it_must() -> None:
-    assert "tf-2.21-gpu" in result(H100, driver="550.54.15")["gpu driver"].found
-    assert "tf-2.21-gpu" not in result(GOOD, driver="550.54.15")["gpu driver"].found
+    assert f"450.80.02, too old for {stacks}" == finding.found and "580.65.06" in finding.mend
+    assert [True, False] == ["tf-2.21-gpu" in result(gpu, driver="550.54.15")["gpu driver"].found
+                             for gpu in (H100, GOOD)]
 
 
 def test_stacks_are_told_apart_by_native_code_code_that_is_compiled_first_and_none() -> None:
