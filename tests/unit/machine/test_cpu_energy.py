@@ -47,17 +47,22 @@ def test_packages_count_and_their_parts_and_the_whole_platform_do_not(tmp_path: 
 
 
 def test_a_counter_that_only_root_may_read_is_none_at_all(tmp_path: Path) -> None:
+    assert {} == zones(tmp_path / "nothing")
     zone(tmp_path, "intel-rapl:0", "package-0", 5)
     zone(tmp_path, "intel-rapl:1", "package-1", None)
 
     assert {} == zones(tmp_path)
 
 
-def test_energy_and_power_are_those_of_the_timed_steps(tmp_path: Path) -> None:
-    zone(tmp_path, "intel-rapl:0", "package-0", 1_000_000)
+@pytest.mark.parametrize(("first", "later", "joules"), [
+    (1_000_000, (31_000_000, 101_000_000), 100.0), (90_000_000, (98_000_000, 20_000_000), 40.0),       # it wraps around
+    (1_000_000, (2_000_000, None, 9_000_000), None), (1_000_000, (), None)])        # it goes away; no timed steps
+def test_energy_and_power_are_those_of_the_timed_steps(
+        tmp_path: Path, first: int, later: tuple[int | None, ...], joules: float | None) -> None:
+    zone(tmp_path, "intel-rapl:0", "package-0", first, reach=110_000_000)
 
-    assert {"cpu_joules": 100.0, "cpu_energy_seconds": 2.0, "cpu_watts": 50.0} == measured(
-        tmp_path, 31_000_000, 101_000_000)
+    assert {"cpu_joules": joules, "cpu_energy_seconds": joules and 2.0, "cpu_watts": joules and joules / 2} == measured(
+        tmp_path, *later)
 
 
 def test_what_others_take_between_a_run_s_turns_is_not_its_own(tmp_path: Path) -> None:
@@ -71,26 +76,3 @@ def test_what_others_take_between_a_run_s_turns_is_not_its_own(tmp_path: Path) -
         meter.heard("steps")
         clock.advance(5.0)
     assert {"cpu_joules": 20.0, "cpu_energy_seconds": 2.0, "cpu_watts": 10.0} == meter.ended()
-
-
-def test_a_counter_that_wraps_around_goes_on(tmp_path: Path) -> None:
-    zone(tmp_path, "intel-rapl:0", "package-0", 90_000_000, reach=100_000_000)
-
-    assert 30.0 == measured(tmp_path, 98_000_000, 20_000_000)["cpu_joules"]
-
-
-def test_a_counter_that_goes_away_leaves_no_number(tmp_path: Path) -> None:
-    zone(tmp_path, "intel-rapl:0", "package-0", 1_000_000)
-
-    assert {None} == set(measured(tmp_path, 2_000_000, None, 9_000_000).values())
-
-
-def test_without_timed_steps_there_is_no_number(tmp_path: Path) -> None:
-    zone(tmp_path, "intel-rapl:0", "package-0", 1_000_000)
-
-    assert {None} == set(measured(tmp_path).values())
-
-
-@pytest.mark.parametrize("root", ["nothing"])
-def test_a_machine_without_counters_has_no_zones(root: str, tmp_path: Path) -> None:
-    assert {} == zones(tmp_path / root)

@@ -184,6 +184,7 @@ def test_several_gpus_get_shared_memory_and_may_pin_as_much_as_they_want() -> No
         **{name: asked[name] for name in ("shm_size", "ulimits")}))
     host = engine.bodies[0]["HostConfig"]
     assert (2**30, [{"Name": "memlock", "Soft": -1, "Hard": -1}]) == (host["ShmSize"], host["Ulimits"])
+    assert {"volumes": {}} == docker_launcher.on_gpus({"volumes": {}}, (), None)               # of a CPU's cell
 
 
 def test_compiled_kernels_are_kept_in_a_folder_of_the_stack_that_a_container_s_user_can_write_to(
@@ -195,10 +196,6 @@ def test_compiled_kernels_are_kept_in_a_folder_of_the_stack_that_a_container_s_u
     assert {"/d": {"bind": "/data", "mode": "ro"}, str(kernels): {"bind": "/kernels", "mode": "rw"}} == asked["volumes"]
     assert {caches.FOLDER: "/kernels"} == asked["environment"]
     assert caches.FOLDER == kernel_cache.VARIABLE
-
-
-def test_a_cell_of_a_cpu_gets_no_such_folder() -> None:
-    assert {"volumes": {}} == docker_launcher.on_gpus({"volumes": {}}, (), None)
 
 
 def test_an_engine_without_the_container_toolkit_is_told_with_the_command_that_mends_it(

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from runner.machine.hardware import hardware
 
 
@@ -25,40 +27,33 @@ def test_two_sockets_of_two_cores_with_two_threads_each(tmp_path: Path) -> None:
     assert (2, 4, 8) == (facts["sockets"], facts["cores"], facts["threads"])
 
 
-def test_nodes_caches_and_the_product_are_read(tmp_path: Path) -> None:
-    for node in (0, 1):
-        put(tmp_path, f"sys/devices/system/node/node{node}/cpulist", "0")
-    put(tmp_path, "sys/devices/system/node/possible", "0-1")
-    put(tmp_path, "sys/devices/system/cpu/cpu0/cache/index3/level", "3")
-    put(tmp_path, "sys/devices/system/cpu/cpu0/cache/index3/size", "32768K")
-    put(tmp_path, "sys/devices/virtual/dmi/id/sys_vendor", "A vendor")
-    put(tmp_path, "sys/devices/virtual/dmi/id/product_name", "A model")
-
-    assert {"numa_nodes": 2, "l3_bytes": 32 * 2**20, "product": "A vendor A model"} == hardware(tmp_path)
+CPU = "sys/devices/system/cpu"
 
 
-def test_turbo_is_on_where_intel_does_not_forbid_it_or_others_allow_it(tmp_path: Path) -> None:
-    states = []
-    for number, (name, text) in enumerate((("intel_pstate/no_turbo", "0"), ("intel_pstate/no_turbo", "1"),
-                                           ("cpufreq/boost", "1"), ("cpufreq/boost", "0"))):
-        put(tmp_path / str(number), f"sys/devices/system/cpu/{name}", text)
-        states.append(hardware(tmp_path / str(number))["turbo"])
+@pytest.mark.parametrize(("files", "facts"), [
+    ({"sys/devices/system/node/node0/cpulist": "0", "sys/devices/system/node/node1/cpulist": "0",
+      "sys/devices/system/node/possible": "0-1", f"{CPU}/cpu0/cache/index3/level": "3",
+      f"{CPU}/cpu0/cache/index3/size": "32768K", "sys/devices/virtual/dmi/id/sys_vendor": "A vendor",
+      "sys/devices/virtual/dmi/id/product_name": "A model"},
+     {"numa_nodes": 2, "l3_bytes": 32 * 2**20, "product": "A vendor A model"}),
+    ({f"{CPU}/intel_pstate/no_turbo": "0"}, {"turbo": "on"}), ({f"{CPU}/intel_pstate/no_turbo": "1"}, {"turbo": "off"}),
+    ({f"{CPU}/cpufreq/boost": "1"}, {"turbo": "on"}), ({f"{CPU}/cpufreq/boost": "0"}, {"turbo": "off"}),
+    ({f"{CPU}/smt/active": "0"}, {"smt": "off"}), ({f"{CPU}/smt/active": "1"}, {"smt": "on"}),
+    ({"proc/cpuinfo": "processor\t: 0\nmicrocode\t: 0xd0003a5\nflags\t\t: fpu hypervisor avx\n\n"
+                      "processor\t: 1\nmicrocode\t: 0x1\nflags\t\t: fpu"},
+     {"microcode": "0xd0003a5", "is_virtual": True}),
+    # the narrowest control group around us
+    ({"proc/self/cgroup": "0::/a/b", "sys/fs/cgroup/a/cpu.max": "150000 100000",
+      "proc/self/mountinfo": "30 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw",
+      "sys/fs/cgroup/a/b/cpu.max": "max 100000", "sys/fs/cgroup/a/b/memory.max": "1000000",
+      "sys/fs/cgroup/a/memory.max": "max"}, {"group_cpus": 1.5, "group_memory_bytes": 1000000}),
+    ({}, {})])
+def test_what_the_kernel_s_files_say_is_read_and_the_rest_left_out(
+        tmp_path: Path, files: dict[str, str], facts: dict[str, object]) -> None:
+    for name, text in files.items():
+        put(tmp_path, name, text)
 
-    assert ["on", "off", "on", "off"] == states
-
-
-def test_microcode_and_a_hypervisor_are_of_the_first_cpu(tmp_path: Path) -> None:
-    put(tmp_path, "proc/cpuinfo", "processor\t: 0\nmicrocode\t: 0xd0003a5\nflags\t\t: fpu hypervisor avx\n\n"
-                                  "processor\t: 1\nmicrocode\t: 0x1\nflags\t\t: fpu")
-
-    assert {"microcode": "0xd0003a5", "is_virtual": True} == hardware(tmp_path)
-
-
-def test_simultaneous_threads_are_on_or_off(tmp_path: Path) -> None:
-    for number in (0, 1):
-        put(tmp_path / str(number), "sys/devices/system/cpu/smt/active", str(number))
-
-    assert [{"smt": "off"}, {"smt": "on"}] == [hardware(tmp_path / str(number)) for number in (0, 1)]
+    assert facts == hardware(tmp_path)
 
 
 def module(size: int, speed: int, configured: int) -> bytes:
@@ -83,19 +78,4 @@ def test_a_torn_table_of_memory_says_nothing(tmp_path: Path) -> None:
     put(tmp_path, "sys/firmware/dmi/tables/x", "")
     (tmp_path / "sys/firmware/dmi/tables/DMI").write_bytes(module(16384, 3200, 2933)[:14] + b"\xff" * 3)
 
-    assert {} == hardware(tmp_path)
-
-
-def test_the_narrowest_control_group_around_us_is_told(tmp_path: Path) -> None:
-    put(tmp_path, "proc/self/cgroup", "0::/a/b")
-    put(tmp_path, "proc/self/mountinfo", "30 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw")
-    put(tmp_path, "sys/fs/cgroup/a/cpu.max", "150000 100000")
-    put(tmp_path, "sys/fs/cgroup/a/b/cpu.max", "max 100000")
-    put(tmp_path, "sys/fs/cgroup/a/b/memory.max", "1000000")
-    put(tmp_path, "sys/fs/cgroup/a/memory.max", "max")
-
-    assert {"group_cpus": 1.5, "group_memory_bytes": 1000000} == hardware(tmp_path)
-
-
-def test_what_no_file_says_is_left_out(tmp_path: Path) -> None:
     assert {} == hardware(tmp_path)

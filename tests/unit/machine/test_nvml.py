@@ -17,12 +17,9 @@ def test_a_gpu_is_told_by_its_uuid_name_capability_and_memory() -> None:
     assert ("535.104.05", "", 0) == (here.driver, here.problem, library.open)
 
 
-def test_a_gpu_in_mig_mode_counts_as_its_slices() -> None:
+def test_a_gpu_in_mig_mode_counts_as_its_slices_and_a_driver_that_knows_no_gpu_says_so() -> None:
     here = nvml.observe(FakeNvml(SLICED, H100))
     assert [("MIG-1", True), ("MIG-2", True), ("GPU-h", False)] == [(gpu.uuid, gpu.is_slice) for gpu in here.gpus]
-
-
-def test_a_machine_whose_driver_knows_no_gpu_says_so() -> None:
     assert "the driver answers, and knows no GPU" == nvml.observe(FakeNvml()).problem
 
 
@@ -37,15 +34,12 @@ def test_what_a_gpu_does_not_tell_is_none_and_not_zero() -> None:
     assert (None, None, None) == (reading.energy_joules, reading.power_watts, reading.throttle)
 
 
-def test_the_library_is_let_go_when_a_reader_is_closed() -> None:
+def test_the_library_is_let_go_when_a_reader_is_closed_and_one_without_a_driver_is_refused() -> None:
     library = FakeNvml(V100[0])
     reader = nvml.Reader(["GPU-v0"], library)
     assert 1 == library.open
     reader.close()
     assert 0 == library.open
-
-
-def test_a_reader_without_a_driver_is_refused() -> None:
     with pytest.raises(NVMLError, match="Driver Not Loaded"):
         nvml.Reader([], FakeNvml(failure="Driver Not Loaded"))
 
@@ -57,17 +51,16 @@ def test_the_state_of_a_gpu_is_told_for_the_doctor() -> None:
     assert [] == nvml.states(FakeNvml(failure="gone"))
 
 
-def test_the_power_of_the_moment_is_taken_where_the_driver_tells_it() -> None:
-    reading, = nvml.Reader(["GPU-h"], FakeNvml(H100._replace(milliwatts=300_000, instant_milliwatts=412_000)))()
-    assert (412.0, True) == (reading.power_watts, reading.is_instant)
-
-
-@pytest.mark.parametrize(("capability", "is_instant"), [
-    ((7, 0), True), ((8, 0), True), ((8, 6), False), ((9, 0), False)])
-def test_power_without_that_field_is_of_the_moment_up_to_the_a100_and_then_a_mean(
-        capability: tuple[int, int], is_instant: bool) -> None:
-    reading, = nvml.Reader(["GPU-h"], FakeNvml(H100._replace(capability=capability, milliwatts=300_000)))()
-    assert (300.0, is_instant) == (reading.power_watts, reading.is_instant)
+@pytest.mark.parametrize(("told", "watts", "is_instant"), [
+    ({"instant_milliwatts": 412_000}, 412.0, True),                       # where the driver tells it
+    # without that field it is of the moment up to the A100, and then a mean
+    ({"capability": (7, 0)}, 300.0, True), ({"capability": (8, 0)}, 300.0, True),
+    ({"capability": (8, 6)}, 300.0, False),
+    ({"capability": (9, 0)}, 300.0, False)])
+def test_power_is_of_the_moment_where_the_driver_or_the_gpu_s_age_says_so(
+        told: dict[str, Any], watts: float, is_instant: bool) -> None:
+    reading, = nvml.Reader(["GPU-h"], FakeNvml(H100._replace(milliwatts=300_000, **told)))()
+    assert (watts, is_instant) == (reading.power_watts, reading.is_instant)
 
 
 EVENTS, REASONS = "nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons"
@@ -96,15 +89,11 @@ def test_what_a_result_is_read_with_is_stored_for_each_gpu() -> None:
     assert device["mig"] is None
 
 
-def test_whether_the_gpus_compute_confidentially_is_stored_where_the_driver_tells_it() -> None:
+def test_what_only_some_drivers_tell_is_stored_where_they_do() -> None:
     library: Any = FakeNvml(H100)
-    assert nvml.observe(library).record()["devices"][0]["confidential_computing"] is None
+    device, = nvml.observe(library).record()["devices"]
+    assert (None, 1.38e9) == (device["confidential_computing"], device["application_sm_clock_hz"])
     library.nvmlSystemGetConfComputeState = lambda: SimpleNamespace(ccFeature=1)
     assert nvml.observe(library).record()["devices"][0]["confidential_computing"] is True
-
-
-def test_the_application_clock_is_stored_as_long_as_drivers_tell_it() -> None:
-    device, = nvml.observe(FakeNvml(H100)).record()["devices"]
-    assert 1.38e9 == device["application_sm_clock_hz"]
     newer, = nvml.observe(FakeNvml(H100, gone=("nvmlDeviceGetApplicationsClock",))).record()["devices"]
     assert newer["application_sm_clock_hz"] is None

@@ -1,5 +1,9 @@
 """How places share CPUs."""
 
+from collections.abc import Iterable
+
+import pytest
+
 from runner.machine.cpu_sets import reporters, servers, shared
 from workloads.spec.cell import Cell
 from workloads.spec.cluster import places
@@ -9,23 +13,14 @@ def cell(nodes: int, cpus: int) -> Cell:
     return Cell(stack="s", task="lenet5", measure="train", nodes=nodes, cpus=cpus)
 
 
-def test_nodes_have_cpus_of_their_own_where_there_are_enough() -> None:
-    share = shared(cell(3, 2), [7, 6, 5, 4, 3, 2, 1])
-    assert ([1, 2], [3, 4], [5, 6], None) == (share.cpus(0), share.cpus(1), share.cpus(2), share.quota)
-
-
-def test_a_place_after_the_nodes_has_those_of_the_first() -> None:
-    assert [0] == shared(cell(3, 1), range(3)).cpus(3)
-
-
-def test_too_few_cpus_are_for_all_in_equal_parts() -> None:
-    share = shared(cell(3, 1), [0, 1])
-    assert ([0, 1], 0.67) == (share.cpus(2), share.quota)
-
-
-def test_one_node_has_what_the_cell_says_and_no_quota() -> None:
-    assert ([4], None) == (shared(cell(1, 1), [5, 4]).cpus(0), shared(cell(1, 1), [5, 4]).quota)
-    assert ([4, 5], None) == (shared(cell(1, 8), [5, 4]).cpus(0), shared(cell(1, 8), [5, 4]).quota)
+@pytest.mark.parametrize(("nodes", "cpus", "usable", "expected", "quota"), [
+    (3, 2, [7, 6, 5, 4, 3, 2, 1], [[1, 2], [3, 4], [5, 6]], None), (3, 1, range(3), [[0], [1], [2], [0]], None),
+    (3, 1, [0, 1], [[0, 1]] * 3, 0.67), (1, 1, [5, 4], [[4]], None), (1, 8, [5, 4], [[4, 5]], None)])
+def test_nodes_have_cpus_of_their_own_where_there_are_enough_and_else_equal_parts_of_all(
+        nodes: int, cpus: int, usable: Iterable[int], expected: list[list[int]], quota: float | None) -> None:
+    """A place after the nodes has those of the first."""
+    share = shared(cell(nodes, cpus), usable)
+    assert (expected, quota) == ([share.cpus(rank) for rank in range(len(expected))], share.quota)
 
 
 def test_who_reports_and_who_serves() -> None:

@@ -71,37 +71,25 @@ def test_the_share_of_time_under_the_power_cap_is_told_apart_from_throttling() -
     assert (0.75, 0.0) == (measured["gpu_power_capped_share"], measured["gpu_throttled_share"])
 
 
-@pytest.mark.parametrize(("is_instant", "power"), [(True, "instant"), (False, "driver's own average"), (None, None)])
-def test_what_the_power_readings_are_of_is_stored(is_instant: bool | None, power: str | None) -> None:
-    window = seen(samples(*(gpu(is_instant=is_instant) for _ in range(2))), (0.0, 1.0), None)
-    assert power == window.record().get("power")
+@pytest.mark.parametrize(("told", "stored"), [
+    ({"is_instant": True}, {"power": "instant"}), ({"is_instant": False}, {"power": "driver's own average"}),
+    ({"is_instant": None}, {}), ({"gone": ("nvmlDeviceGetX",)}, {"gone": ["nvmlDeviceGetX"]})])
+def test_what_the_power_readings_are_of_and_what_no_function_tells_is_stored(
+        told: dict[str, Any], stored: dict[str, Any]) -> None:
+    record = seen(samples(gpu(**told), gpu(**told)), (0.0, 1.0), None).record()
+    assert stored == {name: record[name] for name in ("power", "gone") if record.get(name)}
 
 
-def test_readings_that_the_driver_has_no_function_for_are_stored_by_name() -> None:
-    window = seen(samples(*(gpu(gone=("nvmlDeviceGetX",)) for _ in range(2))), (0.0, 1.0), None)
-    assert ["nvmlDeviceGetX"] == window.record()["gone"]
-
-
-def test_without_a_counter_energy_is_the_area_under_the_power() -> None:
+def test_without_a_counter_energy_is_the_area_under_the_power_of_all_gpus() -> None:
     # (100 + 200) / 2 * 1 s + (200 + 300) / 2 * 1 s
-    taken = samples(*(gpu(power_watts=watts) for watts in (100.0, 200.0, 300.0)))
-    measured = readings(taken, (0.0, 2.0))
+    measured = readings(samples(*(gpu(power_watts=watts) for watts in (100.0, 200.0, 300.0))), (0.0, 2.0))
     assert (400.0, 200.0) == (measured["gpu_joules"], measured["gpu_watts"])
-
-
-def test_the_power_of_several_gpus_adds_up() -> None:
     pair = (gpu(power_watts=100.0), gpu(power_watts=50.0))
     assert 150.0 == readings([Sample(0.0, pair), Sample(2.0, pair)], (0.0, 2.0))["gpu_watts"]
-
-
-def test_a_gpu_that_tells_no_power_has_no_watts_instead_of_zero() -> None:
-    pair = (gpu(power_watts=100.0), QUIET)
-    measured = readings([Sample(0.0, pair), Sample(2.0, pair)], (0.0, 2.0))
+    silent = (gpu(power_watts=100.0), QUIET)                  # one that tells no power: no watts instead of zero
+    measured = readings([Sample(0.0, silent), Sample(2.0, silent)], (0.0, 2.0))
     assert (None, None, None) == (measured["gpu_watts"], measured["gpu_joules"], measured["gpu_throttled_share"])
-
-
-def test_a_run_without_timed_steps_has_no_readings() -> None:
-    assert {None} == set(readings(samples(gpu(power_watts=1.0), gpu(power_watts=1.0)), None).values())
+    assert {None} == set(readings(samples(gpu(power_watts=1.0), gpu(power_watts=1.0)), None).values())  # no timed steps
 
 
 def test_clocks_and_use_are_means_and_memory_and_temperature_peaks() -> None:
@@ -193,26 +181,19 @@ def test_what_the_gpu_did_is_stored_with_the_run_s_ending(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(("told", "stored"), [
-    ({"allocated": 7, "reserved": 9}, (7, 9)), ({"allocated": "x"}, (None, None)), (None, (None, None))])
-def test_what_the_framework_s_own_allocator_held_is_stored_with_the_ending(
-        tmp_path: Path, told: Any, stored: tuple[int | None, int | None]) -> None:
-    end = {"event": "end", "status": "ok", "message": "", "peak_bytes": 1, "allocator_peak": told}
+    ({"allocator_peak": {"allocated": 7, "reserved": 9}}, (7, 9, None)),
+    ({"allocator_peak": {"allocated": "x"}}, (None, None, None)), ({"allocator_peak": None}, (None, None, None)),
+    ({"gpu_libraries": {"cudnn": "9.20.0"}}, (None, None, {"cudnn": "9.20.0"}))])
+def test_what_the_framework_held_and_loaded_is_stored_with_the_ending(
+        tmp_path: Path, told: dict[str, Any], stored: tuple[Any, ...]) -> None:
+    end = {"event": "end", "status": "ok", "message": "", "peak_bytes": 1, **told}
     made: Bench = bench(tmp_path / "r", lambda cell, run: [*good_lines()[:-1], json.dumps(end).encode() + b"\n"])
     made = made._replace(plan=made.plan._replace(rounds=1, cells=made.plan.cells[:1]))
     with made.store:
         assert run(made)
     ending, = [record for record in store.read(tmp_path / "r") if record["event"] == "ending"]
-    assert stored == (ending["host"].get("gpu_allocated_bytes"), ending["host"].get("gpu_reserved_bytes"))
-
-
-def test_the_libraries_that_a_run_loaded_are_stored_with_its_ending(tmp_path: Path) -> None:
-    end = {"event": "end", "status": "ok", "message": "", "peak_bytes": 1, "gpu_libraries": {"cudnn": "9.20.0"}}
-    made: Bench = bench(tmp_path / "r", lambda cell, run: [*good_lines()[:-1], json.dumps(end).encode() + b"\n"])
-    made = made._replace(plan=made.plan._replace(rounds=1, cells=made.plan.cells[:1]))
-    with made.store:
-        assert run(made)
-    ending, = [record for record in store.read(tmp_path / "r") if record["event"] == "ending"]
-    assert {"cudnn": "9.20.0"} == ending["gpu_libraries"]
+    assert stored == (ending["host"].get("gpu_allocated_bytes"), ending["host"].get("gpu_reserved_bytes"),
+                      ending.get("gpu_libraries"))
 
 
 def test_a_throttled_run_is_marked(tmp_path: Path) -> None:

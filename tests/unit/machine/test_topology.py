@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from runner.machine.cpu_sets import shared
 from runner.machine.topology import Spot, observe
 from workloads.spec.cell import Cell
@@ -43,47 +45,25 @@ def test_a_machine_that_does_not_tell_has_no_topology(tmp_path: Path) -> None:
     assert {} == observe(tmp_path)
 
 
-def test_cpus_are_cores_of_one_node_a_thread_each_where_there_are_enough(tmp_path: Path) -> None:
-    known = observe(machine(tmp_path, sockets=2, cores=4, threads=2))
-    found = shared(cell(4), range(16), known)
+# (sockets, cores, threads) of a machine; what a cell asks for; the CPUs of each place; what is told of the first
+@pytest.mark.parametrize(("sizes", "cpus", "nodes", "usable", "expected", "told"), [
+    ((2, 4, 2), 4, 1, range(16), [[0, 1, 2, 3]], (1, 4, 4, True)),          # a thread each where there are enough
+    ((2, 4, 1), 4, 1, range(2, 8), [[4, 5, 6, 7]], (1, 4, 4, True)),        # not of a node that is partly taken from us
+    ((2, 4, 2), 6, 1, range(16), [[0, 1, 2, 8, 9, 10]], (1, 3, 6, True)),   # whole cores of one before cores of two
+    ((2, 4, 1), 6, 1, range(8), [[0, 1, 2, 3, 4, 5]], (2, 6, 6, True)),
+    ((1, 4, 2), 2, 2, range(8), [[0, 1], [2, 3]], (1, 2, 2, True)),
+    ((2, 4, 1), 3, 2, range(8), [[0, 1, 2], [4, 5, 6]], (1, 3, 3, True)),   # a node each where one has no room for both
+    # free cores of another node before second threads
+    ((2, 6, 2), 4, 2, range(24), [[0, 1, 2, 3], [6, 7, 8, 9]], (1, 4, 4, True)),
+    ((1, 4, 2), 3, 2, range(8), [[0, 1, 4], [2, 3, 6]], (1, 2, 3, True)),
+    ((1, 2, 2), 1, 4, range(4), [[0], [1], [2], [3]], (1, 1, 1, False))])
+def test_places_get_cores_of_their_own_of_one_node_where_there_are_enough(
+        tmp_path: Path, sizes: tuple[int, int, int], cpus: int, nodes: int, usable: range, expected: list[list[int]],
+        told: tuple[int, int, int, bool]) -> None:
+    found = shared(cell(cpus, nodes), usable, observe(machine(tmp_path, *sizes)))
 
-    assert [0, 1, 2, 3] == found.cpus(0)
-    assert {"numa_nodes": 1, "cores": 4, "threads": 4, "cores_are_own": True} == found.placement
-
-
-def test_a_node_that_is_partly_taken_from_us_is_left_for_one_with_enough_cores(tmp_path: Path) -> None:
-    known = observe(machine(tmp_path, sockets=2, cores=4, threads=1))
-
-    assert [4, 5, 6, 7] == shared(cell(4), [2, 3, 4, 5, 6, 7], known).cpus(0)
-
-
-def test_whole_cores_of_one_node_come_before_cores_of_two(tmp_path: Path) -> None:
-    known = observe(machine(tmp_path, sockets=2, cores=4, threads=2))
-    found = shared(cell(6), range(16), known)
-
-    assert [0, 1, 2, 8, 9, 10] == found.cpus(0)
-    assert {"numa_nodes": 1, "cores": 3, "threads": 6, "cores_are_own": True} == found.placement
-
-
-def test_more_cpus_than_a_node_has_are_of_two(tmp_path: Path) -> None:
-    known = observe(machine(tmp_path, sockets=2, cores=4, threads=1))
-
-    assert 2 == shared(cell(6), range(8), known).placement["numa_nodes"]
-
-
-def test_the_places_of_a_run_share_no_core(tmp_path: Path) -> None:
-    known = observe(machine(tmp_path, sockets=1, cores=4, threads=2))
-    found = shared(cell(2, nodes=2), range(8), known)
-
-    assert ([0, 1], [2, 3]) == (found.cpus(0), found.cpus(1))
-    assert found.placement["cores_are_own"]
-
-
-def test_places_of_a_run_lie_on_a_node_each_where_one_has_no_room_for_both(tmp_path: Path) -> None:
-    known = observe(machine(tmp_path, sockets=2, cores=4, threads=1))
-    found = shared(cell(3, nodes=2), range(8), known)
-
-    assert ([0, 1, 2], [4, 5, 6]) == (found.cpus(0), found.cpus(1))
+    assert expected == [found.cpus(rank) for rank in range(nodes)]
+    assert dict(zip(("numa_nodes", "cores", "threads", "cores_are_own"), told, strict=True)) == found.placement
 
 
 def cores_of_places(root: Path, sockets: int, cores: int, places: int, cpus: int) -> list[int]:
@@ -93,33 +73,9 @@ def cores_of_places(root: Path, sockets: int, cores: int, places: int, cpus: int
     return [len({known[cpu] for cpu in own.cpus(rank)}) for rank in range(places)]
 
 
-def test_a_place_takes_free_cores_of_another_node_before_second_threads(tmp_path: Path) -> None:
-    known = observe(machine(tmp_path, sockets=2, cores=6, threads=2))
-    found = shared(cell(4, nodes=2), range(24), known)
-
-    assert ([0, 1, 2, 3], [6, 7, 8, 9]) == (found.cpus(0), found.cpus(1))
-    assert {"numa_nodes": 1, "cores": 4, "threads": 4, "cores_are_own": True} == found.placement
-
-
 def test_where_one_place_of_a_run_must_take_second_threads_all_do(tmp_path: Path) -> None:
     assert [2, 2] == cores_of_places(tmp_path / "one", sockets=1, cores=6, places=2, cpus=4)
     assert [2, 2, 2] == cores_of_places(tmp_path / "two", sockets=2, cores=6, places=3, cpus=4)
-
-
-def test_places_have_their_own_cores_where_only_all_threads_leave_enough(tmp_path: Path) -> None:
-    known = observe(machine(tmp_path, sockets=1, cores=4, threads=2))
-    found = shared(cell(3, nodes=2), range(8), known)
-
-    assert ([0, 1, 4], [2, 3, 6]) == (found.cpus(0), found.cpus(1))
-    assert {"numa_nodes": 1, "cores": 2, "threads": 3, "cores_are_own": True} == found.placement
-
-
-def test_places_that_must_share_cores_say_so(tmp_path: Path) -> None:
-    known = observe(machine(tmp_path, sockets=1, cores=2, threads=2))
-    found = shared(cell(1, nodes=4), range(4), known)
-
-    assert [[0], [1], [2], [3]] == [found.cpus(rank) for rank in range(4)]
-    assert not found.placement["cores_are_own"]
 
 
 def test_without_a_topology_cpus_are_in_the_order_of_their_numbers() -> None:

@@ -88,29 +88,18 @@ def rows(*records: object) -> tuple[object, ...]:
     return measurements([made.session(), made.plan(*cells), *records]).rows  # type: ignore[list-item]
 
 
-def test_a_ratio_of_times_is_that_of_equal_cells() -> None:
-    measured = rows(*made.runs(made.cell("tf"), [5.0, 5.0, 5.0]), *made.runs(made.cell("torch"), [20.0, 20.0, 20.0]))
-    assert (pytest.approx(4.0), 1) == ours(number(), measured)[:2]  # type: ignore[arg-type]
+def test_a_ratio_of_times_is_that_of_equal_cells_and_a_time_seconds_a_step() -> None:
+    one, other = made.runs(made.cell("tf"), [5.0] * 3), made.runs(made.cell("torch"), [20.0] * 3)
+    alone = rows(*made.runs(made.cell("tf"), [5.0] * 3))
+    assert (pytest.approx(4.0), 1) == ours(number(), rows(*one, *other))[:2]  # type: ignore[arg-type]
+    assert (pytest.approx(2.0), 1) == ours(number(to=None), alone)[:2]  # type: ignore[arg-type]
+    for without in (number(), number(to=None, task=("vgg16",))):                # the other's cells
+        assert (None, 0) == ours(without, alone)[:2]  # type: ignore[arg-type]
 
 
-def test_a_time_is_seconds_a_step() -> None:
-    measured = rows(*made.runs(made.cell("tf"), [5.0, 5.0, 5.0]))
-    assert (pytest.approx(2.0), 1) == ours(number(to=None), measured)[:2]  # type: ignore[arg-type]
-
-
-def test_without_the_other_s_cells_there_is_no_ratio() -> None:
-    measured = rows(*made.runs(made.cell("tf"), [5.0]))
-    assert (None, 0) == ours(number(), measured)[:2]  # type: ignore[arg-type]
-    assert (None, 0) == ours(number(to=None, task=("vgg16",)), measured)[:2]  # type: ignore[arg-type]
-
-
-def test_a_published_number_survives_the_store() -> None:
-    read = parse(STUDY, "s.toml").published[0]
-    assert read == published.from_record(read.record())
-
-
-def test_cases_and_rounds_by_scale_are_read() -> None:
+def test_a_published_number_survives_the_store_and_cases_and_rounds_by_scale_are_read() -> None:
     study = parse(STUDY, "s.toml")
+    assert study.published[0] == published.from_record(study.published[0].record())
     assert 3 == study.rounds and ({"task": "lenet5"}, {"task": "vgg16", "image": 64}) == study.experiments[0].cases
 
 

@@ -30,40 +30,34 @@ def epoch(train: float, validation: float | None = 1.0, accuracy: float | None =
 
 
 EPOCHS = [epoch(9.0, 3.0, 0.2), epoch(4.0, 1.0, 0.7), epoch(6.0, 2.0, 0.6)]
+NOTHING = {**made.GRAPH, "removed": {"expensive": 0, "cheap": 0, "noop": 0}}
 
 
-@pytest.mark.parametrize(("name", "expected"), [
-    ("epoch", 5.0), ("first_epoch", 9.0), ("first_epoch_extra", 4.0), ("validation", 1.5), ("accuracy", 0.7)])
-def test_of_epochs_the_first_is_kept_apart(name: str, expected: float) -> None:
-    assert expected == value(name, made.cell(measure="epochs"), *EPOCHS)
+@pytest.mark.parametrize(("measure", "lines", "expected"), [
+    # of epochs the first is kept apart, and one tells of no later ones
+    ("epochs", EPOCHS, {"epoch": 5.0, "first_epoch": 9.0, "first_epoch_extra": 4.0, "validation": 1.5,
+                        "accuracy": 0.7}),
+    ("epochs", [epoch(9.0, None, None)], {"epoch": None, "first_epoch": 9.0, "first_epoch_extra": None,
+                                          "validation": None, "accuracy": None}),
+    # of kernels, copies and gaps together; what the profiler does not say is absent
+    ("kernels", [made.KERNELS], {"kernel_share": 0.6, "copy_share": 0.1, "launch_share": 0.2, "kernels": 250.0}),
+    ("kernels", [{**made.KERNELS, "launch_seconds": None}], {"launch_share": None}),
+    # of the graph's nodes or of those removed
+    ("graph", [made.GRAPH], {"nodes_removed": 0.6, "removed_expensive": 0.01, "removed_cheap": 0.09,
+                             "removed_noop": 0.9, "pruning": 0.45, "constant_folding": -0.05, "arithmetic": 0.15,
+                             "dependency": 0.05}),
+    ("graph", [NOTHING], {"removed_noop": None}),
+    ("infer", [made.steps([0.4, 0.6])], {"inference": 0.5, "sample": 0.05})])
+def test_a_quantity_is_what_the_lines_of_a_run_come_to(
+        measure: str, lines: list[Any], expected: dict[str, float | None]) -> None:
+    found = {name: value(name, made.cell(measure=measure), *lines) for name in expected}
+    assert {name: each if each is None else pytest.approx(each) for name, each in expected.items()} == found
 
 
-@pytest.mark.parametrize(("name", "expected"), [
-    ("epoch", None), ("first_epoch", 9.0), ("first_epoch_extra", None), ("validation", None), ("accuracy", None)])
-def test_one_epoch_tells_of_no_later_ones(name: str, expected: float | None) -> None:
-    assert expected == value(name, made.cell(measure="epochs"), epoch(9.0, None, None))
-
-
-@pytest.mark.parametrize(("name", "expected"), [
-    ("kernel_share", 0.6), ("copy_share", 0.1), ("launch_share", 0.2), ("kernels", 250.0)])
-def test_shares_of_kernels_are_of_kernels_copies_and_gaps_together(name: str, expected: float) -> None:
-    assert expected == pytest.approx(value(name, made.cell(measure="kernels"), made.KERNELS))
-
-
-def test_what_the_profiler_does_not_say_is_absent() -> None:
-    assert None is value("launch_share", made.cell(measure="kernels"), {**made.KERNELS, "launch_seconds": None})
-
-
-@pytest.mark.parametrize(("name", "expected"), [
-    ("nodes_removed", 0.6), ("removed_expensive", 0.01), ("removed_cheap", 0.09), ("removed_noop", 0.9),
-    ("pruning", 0.45), ("constant_folding", -0.05), ("arithmetic", 0.15), ("dependency", 0.05)])
-def test_nodes_are_shares_of_the_graph_s_or_of_those_removed(name: str, expected: float) -> None:
-    assert expected == pytest.approx(value(name, made.cell(measure="graph"), made.GRAPH))
-
-
-def test_of_nothing_removed_nothing_has_a_share() -> None:
-    line = {**made.GRAPH, "removed": {"expensive": 0, "cheap": 0, "noop": 0}}
-    assert None is value("removed_noop", made.cell(measure="graph"), line)
+@pytest.mark.parametrize(("after", "expected"), [
+    ({"gpu_watts": 180.0}, 180.0), ({"gpu_watts": None}, None), ({}, None)])
+def test_power_that_was_not_measured_is_absent(after: Any, expected: float | None) -> None:
+    assert expected == value("power", made.cell(measure="infer"), made.steps([1.0]), after=after)
 
 
 @pytest.mark.parametrize(("line", "message"), [
@@ -77,18 +71,6 @@ def test_a_line_that_cannot_be_is_refused_in_one_line(line: Any, message: str) -
     with pytest.raises(InputError, match=message) as caught:
         row(made.cell(), line)
     assert "\n" not in str(caught.value)
-
-
-def test_inference_is_by_step_or_by_sample() -> None:
-    measured = made.cell(measure="infer", batch=10)
-    assert 0.5 == value("inference", measured, made.steps([0.4, 0.6]))
-    assert 0.05 == value("sample", measured, made.steps([0.4, 0.6]))
-
-
-@pytest.mark.parametrize(("after", "expected"), [
-    ({"gpu_watts": 180.0}, 180.0), ({"gpu_watts": None}, None), ({}, None)])
-def test_power_that_was_not_measured_is_absent(after: Any, expected: float | None) -> None:
-    assert expected == value("power", made.cell(measure="infer"), made.steps([1.0]), after=after)
 
 
 def test_a_phase_s_share_is_of_the_step_and_a_share_is_one_already() -> None:
@@ -117,23 +99,17 @@ def test_a_share_is_of_one_or_of_a_hundred(unit: str, expected: float) -> None:
     assert (pytest.approx(expected), 1) == ours(number(unit, "accuracy"), [measured_row])[:2]
 
 
-@pytest.mark.parametrize(("unit", "expected"), [("x", 2.5 ** 0.5), ("mpe", -0.1), ("%", -10.0)])
-def test_two_subjects_have_a_ratio_or_a_mean_of_errors(unit: str, expected: float) -> None:
-    """Of 5 and 1 s the error is 4 / 5, of 1 and 2 s it is -1."""
+@pytest.mark.parametrize(("unit", "statistic", "expected"), [
+    ("x", "", 2.5 ** 0.5), ("mpe", "", -0.1), ("%", "", -10.0), ("x", "mean", 2.5 ** 0.5), ("x", "total", 2.0),
+    ("x", "greatest", 5.0), ("x", "difference", 10.0 ** 0.5)])
+def test_two_subjects_have_a_ratio_by_the_paper_s_statistic_or_a_mean_of_errors(unit: str, statistic: str,
+                                                                               expected: float) -> None:
+    """Ratios 5 / 1 and 1 / 2: sums 6 and 3, five times and twice apart; errors 4 / 5 and -1."""
     seconds = {("tf", 1): 5.0, ("torch", 1): 1.0, ("tf", 2): 1.0, ("torch", 2): 2.0}
     rows = [row(made.cell(stack, batch=batch), made.steps([each])) for (stack, batch), each in seconds.items()]
 
-    assert (pytest.approx(expected), 2) == ours(number(unit, to=Subject("torch")), rows)[:2]
-
-
-@pytest.mark.parametrize(("statistic", "expected"), [("mean", 2.5 ** 0.5), ("total", 2.0), ("greatest", 5.0),
-                                                     ("difference", 10.0 ** 0.5)])
-def test_a_ratio_over_cells_is_the_paper_s_statistic(statistic: str, expected: float) -> None:
-    """Ratios 5 / 1 and 1 / 2: sums 6 and 3; five times and twice apart."""
-    seconds = {("tf", 1): 5.0, ("torch", 1): 1.0, ("tf", 2): 1.0, ("torch", 2): 2.0}
-    rows = [row(made.cell(stack, batch=batch), made.steps([each])) for (stack, batch), each in seconds.items()]
-
-    asked = number("x", to=Subject("torch")).model_copy(update={"statistic": statistic})
+    asked = number(unit, to=Subject("torch"))
+    asked = asked.model_copy(update={"statistic": statistic}) if statistic else asked
     assert (pytest.approx(expected), 2) == ours(asked, rows)[:2]
 
 

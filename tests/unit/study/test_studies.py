@@ -1,6 +1,7 @@
 """The studies of the repository: every figure and claim of the papers is there, every number of cells they have."""
 
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -31,20 +32,32 @@ def cells_of(study: Study) -> list[Cell]:
             for stack in experiment.stacks for own in experiment.variants_of(stack)]
 
 
+@cache
+def read(name: str, scale: str = "paper") -> Study:
+    """Once for all tests: a large one takes seconds."""
+    return file.read(name, STUDIES, scale)
+
+
+@pytest.mark.parametrize("name", file.available(STUDIES))
+def test_every_study_of_the_repository_is_read(name: str) -> None:
+    assert name == (read(name) if name in FIGURES else file.read(name, STUDIES)).id
+
+
 @pytest.mark.parametrize("name", FIGURES)
 def test_every_figure_and_table_is_an_experiment_and_every_claim_is_there(name: str) -> None:
     prefix, figures, claims = FIGURES[name]
-    study = file.read(name, STUDIES)
+    study = read(name)
 
     ids = {experiment.id for experiment in study.experiments if not experiment.title.startswith("Ours")}
     assert {f"{prefix}-{figure}" for figure in figures.split()} == ids
     assert {f"{prefix}-c{number}" for number in range(1, claims + 1)} == {paper_claim(each.id) for each in study.claims}
     assert all(each.cases for each in study.claims)
+    assert all(re.match(f"{prefix}-", each.id) for each in (*study.experiments, *study.published, *study.claims))
 
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_every_claim_holds_on_the_numbers_that_its_paper_prints_or_says_why_not(name: str) -> None:
-    judged = paper_check.check(file.read(name, STUDIES, "paper"))
+    judged = paper_check.check(read(name))
 
     assert [each for each in judged if not each.is_right] == []
     assert all(each.contradiction for each in judged if each.word == paper_check.CONTRADICTION)
@@ -52,7 +65,7 @@ def test_every_claim_holds_on_the_numbers_that_its_paper_prints_or_says_why_not(
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_every_published_number_is_of_cells_that_the_study_has(name: str) -> None:
-    study = file.read(name, STUDIES, "paper")
+    study = read(name)
     every = cells_of(study)
 
     for number in study.published:
@@ -62,28 +75,17 @@ def test_every_published_number_is_of_cells_that_the_study_has(name: str) -> Non
 
 
 @pytest.mark.parametrize("name", FIGURES)
-def test_a_quick_study_is_of_small_cells_for_a_cpu(name: str) -> None:
-    quick = {cell for cell in cells_of(file.read(name, STUDIES, "quick")) if cell.device == "cpu"}
+def test_a_quick_study_is_of_small_cells_also_where_its_gpu_cells_are_put_on_a_cpu(name: str) -> None:
+    every = cells_of(read(name, "quick"))
+    quick = {cell for cell in every if cell.device == "cpu"}
+    moved = [cell for cell in every if (cell.gpus, cell.conv) == (1, "default") and cell.measure != "kernels"]
 
     assert 0 < len(quick) <= 100
     assert all(cell.image <= 96 and cell.steps <= 100 and cell.epochs <= 3 for cell in quick)
+    assert all(cell.image <= 96 and cell.steps <= 100 and cell.preset == "small" for cell in moved)
 
 
 def test_there_are_sixty_eight_claims_of_the_papers_about_forty_two_figures_and_tables() -> None:
     figures = [{each.split("-")[0] for each in ids.split()} for _, ids, _ in FIGURES.values()]
 
     assert (68, 42) == (sum(claims for _, _, claims in FIGURES.values()), sum(map(len, figures)))
-
-
-def test_claims_and_figures_are_named_after_their_study() -> None:
-    for name, (prefix, _, _) in FIGURES.items():
-        study = file.read(name, STUDIES)
-        assert all(re.match(f"{prefix}-", each.id) for each in (*study.experiments, *study.published, *study.claims))
-
-
-@pytest.mark.parametrize("name", FIGURES)
-def test_a_quick_study_stays_small_where_its_gpu_cells_are_put_on_a_cpu(name: str) -> None:
-    moved = [cell for cell in cells_of(file.read(name, STUDIES, "quick"))
-             if (cell.gpus, cell.conv) == (1, "default") and cell.measure != "kernels"]
-
-    assert all(cell.image <= 96 and cell.steps <= 100 and cell.preset == "small" for cell in moved)

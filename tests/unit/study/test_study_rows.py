@@ -103,26 +103,18 @@ def cells(name: str, scale: str = "paper", *changes: tuple[str, str]) -> list[tu
             if cell.stack == "torch-1"]
 
 
-def test_a_model_s_name_is_its_cases_one_for_each_value_of_a_list() -> None:
-    assert [("lenet5", 64, 200, 32), ("vgg16", 32, 200, 224), ("vgg16", 64, 200, 224)] == cells("e")
-
-
-def test_at_a_scale_a_model_differs_by_what_it_says_and_by_what_the_scale_says_of_all() -> None:
-    assert [("lenet5", 2, 5, 16), ("vgg16", 2, 5, 224)] == cells("e", "quick")
-
-
-def test_a_scale_may_be_as_another() -> None:
-    assert cells("e", "quick") == cells("e", "small")
-    assert cells("same") == cells("same", "quick")
-
-
-def test_an_experiment_has_the_cells_of_another_but_for_what_it_says() -> None:
-    assert [("lenet5", 1, 300, 32), ("lenet5", 2, 300, 32), ("vgg16", 1, 300, 224), ("vgg16", 2, 300, 224)
-            ] == cells("same")
-
-
-def test_a_task_takes_the_place_of_cases_and_subjects_that_of_stacks() -> None:
-    assert [("lenet5", 42, 200, 32), ("lenet5", 42, 200, 32)] == cells("other")
+@pytest.mark.parametrize(("name", "scales", "expected"), [
+    ("e", ["paper"], [("lenet5", 64, 200, 32), ("vgg16", 32, 200, 224), ("vgg16", 64, 200, 224)]),
+    # a model differs by what it says and by what the scale says of all; a scale may be as another
+    ("e", ["quick", "small"], [("lenet5", 2, 5, 16), ("vgg16", 2, 5, 224)]),
+    # the cells of another experiment but for what it says itself
+    ("same", ["paper", "quick"], [("lenet5", 1, 300, 32), ("lenet5", 2, 300, 32), ("vgg16", 1, 300, 224),
+                                  ("vgg16", 2, 300, 224)]),
+    # a task takes the place of cases, and subjects that of stacks
+    ("other", ["paper"], [("lenet5", 42, 200, 32), ("lenet5", 42, 200, 32)])])
+def test_an_experiment_has_the_cells_of_its_models_at_each_scale(
+        name: str, scales: list[str], expected: list[tuple[str, int, int, int]]) -> None:
+    assert [expected] * len(scales) == [cells(name, scale) for scale in scales]
     assert ("torch-1",) == study().experiments[2].stacks
 
 
@@ -148,32 +140,20 @@ def test_a_printed_percentage_more_is_the_ratio_that_it_says() -> None:
     assert (Subject("tf-1"), Subject("torch-1")) == number.subjects
 
 
-def test_a_row_with_two_ids_is_a_claim_of_each_framework() -> None:
-    first, second = study().claims[:2]
+def test_a_row_is_a_claim_of_each_id_with_what_it_assumes_before_what_its_block_does() -> None:
+    first, second, third, last = study().claims
 
     assert ("c1a", "TensorFlow is the faster", "tf-1") == (first.id, first.text, first.subjects[0].stack)
     assert ("c1b", "PyTorch is the faster", "torch-1") == (second.id, second.text, second.subjects[0].stack)
+    assert ["each model", "each model", "LeNet-5; each model"] == [each.assumed for each in (first, second, third)]
+    assert ("batch",) == last.over and ((32,), (64,)) == last.cases
 
 
-def test_what_a_row_assumes_stands_before_what_its_block_does() -> None:
-    assert ["each model", "each model", "LeNet-5; each model"] == [each.assumed for each in study().claims[:3]]
-
-
-def test_a_claim_of_several_values_has_a_case_for_each() -> None:
-    claim = study().claims[3]
-
-    assert ("batch",) == claim.over and ((32,), (64,)) == claim.cases
-
-
-def test_a_claim_with_a_number_states_a_published_number() -> None:
-    number = study().published[-1]
+def test_a_claim_with_a_number_states_a_published_number_and_what_no_cell_can_test_is_told() -> None:
+    number, (told,) = study().published[-1], study().told
 
     assert ("p3", "4.2", "at most", 2.0, "x", "greatest") == (number.id, number.source, number.text, number.value,
                                                               number.unit, number.statistic)
-
-
-def test_a_statement_that_no_cell_can_test_is_told() -> None:
-    told, = study().told
     assert ("n1", "5", "no cell reads from a disk") == (told.id, told.source, told.why)
 
 
