@@ -37,15 +37,12 @@ def counts(of: Plan) -> dict[tuple[str, str], tuple[int, int]]:
     return {(each.cell.task, each.cell.measure): (each.cell.steps, each.cell.epochs) for each in of.cells}
 
 
-def test_a_plan_that_fits_stays_as_it_is() -> None:
-    """2 x (2 x 10 + 2 x 1,000 + 100) s."""
+def test_a_plan_that_fits_stays_and_else_no_run_takes_longer_than_the_others_may() -> None:
+    """2 x (2 x 10 + 2 x 1,000 + 100) s. A limit of 50 s: 2 x (2 x 10 + 2 x 50 + 50) s; LeNet-5 keeps its steps."""
     assert made() == fitted(4240.0)
-
-
-def test_no_run_takes_longer_than_the_others_may() -> None:
-    """A limit of 50 s: 2 x (2 x 10 + 2 x 50 + 50) s. LeNet-5 keeps its steps."""
     assert {("lenet5", "train"): (990, 1), ("alexnet", "train"): (40, 1), ("lenet5", "epochs"): (100, 5)} == counts(
         fitted(340.5))
+    assert (4, 1) == counts(fitted(120.0, steps=4))["alexnet", "train"]                # few steps stay
 
 
 def test_what_is_cut_is_told_and_cells_stay_in_their_experiments() -> None:
@@ -65,10 +62,6 @@ def test_the_comparisons_that_take_longest_are_left_out_whole() -> None:
     assert {("alexnet", "a"), ("alexnet", "b")} == {(each.cell.task, each.cell.stack) for each in cut.skipped}
     assert {"alexnet train is left out: the budget of 2 min has no room for 10 steps in each run"} == {
         each.reason for each in cut.skipped}
-
-
-def test_a_cell_of_few_steps_keeps_them() -> None:
-    assert (4, 1) == counts(fitted(120.0, steps=4))["alexnet", "train"]
 
 
 def test_a_budget_in_which_nothing_fits_is_refused_with_what_would() -> None:

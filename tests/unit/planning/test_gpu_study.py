@@ -33,20 +33,12 @@ def test_on_turing_every_cell_runs_whose_precision_it_has_and_on_volta_all_of_th
     plan = planned(scale, *(RTX[0]._replace(uuid=f"GPU-{index}") for index in range(4)))
     skipped = [each for each in plan.skipped if each.cell.conv != "fixed"]       # which four stacks have no switch for
     assert len(plan.cells) > 60 and {"tf32", "amp"} == {each.cell.precision for each in skipped}
-    assert {"torch-2.13-gpu", "jax-gpu"} == {each.cell.stack for each in planned(scale, *V100).skipped
+    volta = planned(scale, *V100)
+    assert {"torch-2.13-gpu", "jax-gpu"} == {each.cell.stack for each in volta.skipped
                                              if (each.cell.precision, each.cell.conv) == ("float32", "profiling")}
-
-
-@pytest.mark.parametrize("scale", ["quick", "paper"])
-def test_all_frameworks_choose_their_convolutions_alike(scale: str) -> None:
-    cells = planned(scale, *V100).cells
-    assert {"profiling"} == {each.cell.conv for each in cells if each.experiment != "conv"}
-    assert {"fixed", "heuristic"} <= {each.cell.conv for each in cells if each.experiment == "conv"}
-
-
-def test_on_volta_there_is_a_plan_of_gpu_cells_alone() -> None:
-    plan = planned("quick", *V100)
-    assert {"gpu"} == {each.cell.device for each in plan.cells}
+    assert {"profiling"} == {each.cell.conv for each in volta.cells if each.experiment != "conv"}
+    assert {"fixed", "heuristic"} <= {each.cell.conv for each in volta.cells if each.experiment == "conv"}
+    assert {"gpu"} == {each.cell.device for each in planned("quick", *V100).cells}
 
 
 def test_without_a_gpu_the_study_is_refused_in_one_line_that_says_how_to_see_the_plan(
@@ -127,17 +119,11 @@ grid = { conv = ["default", "profiling"] }
     return str(path)
 
 
-def test_where_nothing_runs_without_a_gpu_run_says_what_a_cpu_could(on_gpus: str) -> None:
+def test_where_nothing_runs_without_a_gpu_run_and_plan_say_what_a_cpu_could_unless_it_was_asked_for(
+        on_gpus: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(InputError, match=r"nothing can run here: .*; 1 cell of it can run on a CPU with --device cpu$"):
         measuring.run(on_gpus, launcher="venv")
-
-
-def test_where_nothing_runs_without_a_gpu_plan_says_what_a_cpu_could(on_gpus: str,
-                                                                    capsys: pytest.CaptureFixture[str]) -> None:
     measuring.plan(on_gpus, launcher="venv")
     assert "1 cell of it can run on a CPU with --device cpu" in capsys.readouterr().err
-
-
-def test_who_asked_for_a_cpu_is_told_no_more(on_gpus: str, capsys: pytest.CaptureFixture[str]) -> None:
     measuring.plan(on_gpus, launcher="venv", device="cpu")
     assert "--device cpu" not in capsys.readouterr().err

@@ -55,8 +55,13 @@ def planned_with(wishes: Wishes = Wishes(), **values: object) -> Plan:      # no
     return plan(found, stacks, MACHINE, wishes, lambda stack: None)
 
 
-def test_every_stack_is_each_of_the_device_that_builds_models() -> None:
-    assert ["a", "b"] == [each.cell.stack for each in planned_with(stacks=["every"]).cells]
+@pytest.mark.parametrize(("device", "own", "stacks"), [
+    (None, "cpu", {"a", "b"}), ("gpu", "cpu", {"d"}), ("cpu", "gpu", {"a", "b"})])
+def test_every_stack_is_each_of_the_device_that_the_study_or_the_user_says(
+        device: str | None, own: str, stacks: set[str]) -> None:
+    wishes = Wishes(settings={"device": device} if device else {})
+    found = planned_with(wishes, stacks=["every"], device=own)
+    assert stacks == {each.cell.stack for each in (*found.cells, *found.skipped)}
 
 
 def test_a_stack_that_only_infers_is_of_every_one_that_infers_and_skipped_with_the_reason_elsewhere() -> None:
@@ -68,13 +73,6 @@ def test_a_stack_that_only_infers_is_of_every_one_that_infers_and_skipped_with_t
 
     assert ["infer"] == [each.cell.measure for each in found.cells if each.cell.stack == "c"]
     assert [("both", "c only infers: it has no measure train")] == [(s.experiment, s.reason) for s in found.skipped]
-
-
-def test_every_stack_is_of_the_device_that_the_user_says() -> None:
-    on_gpus = planned_with(Wishes(settings={"device": "gpu"}), stacks=["every"])
-    assert {"d"} == {each.cell.stack for each in (*on_gpus.cells, *on_gpus.skipped)}
-    on_cpus = planned_with(Wishes(settings={"device": "cpu"}), stacks=["every"], device="gpu")
-    assert {"a", "b"} == {each.cell.stack for each in (*on_cpus.cells, *on_cpus.skipped)}
 
 
 @pytest.mark.parametrize(("node", "cpus", "memory_bytes"), [
@@ -92,20 +90,14 @@ def test_the_record_says_what_the_study_s_node_had() -> None:
     assert "node" not in planned_with().record()["experiments"][0]
 
 
-def test_figures_share_the_cells_that_are_equal() -> None:
-    shared = [(p.experiment, p.cell.stack) for p in made().cells if p.cell.task == "lenet5"]
-    assert [("e1", "a"), ("e1", "b")] == shared
-
-
-def test_a_stack_that_the_launcher_lacks_is_skipped_and_the_rest_run() -> None:
+def test_figures_share_the_cells_that_are_equal_and_a_stack_that_the_launcher_lacks_is_skipped() -> None:
+    cell = made().cells[0].cell
+    assert (2, 6 * 2**30, 10) == (cell.cpus, cell.memory_bytes, cell.classes)     # the machine's, and the task's
+    assert [("e1", "a"), ("e1", "b")] == [
+        (p.experiment, p.cell.stack) for p in made().cells if p.cell.task == "lenet5"]
     planned = made(missing={"a": "no Python 3.6 here"})
     assert {"b"} == {p.cell.stack for p in planned.cells}
     assert "no Python 3.6 here" in {s.reason for s in planned.skipped}
-
-
-def test_cells_take_their_resources_from_the_machine_and_sizes_from_the_task() -> None:
-    cell = made().cells[0].cell
-    assert (2, 6 * 2**30, 10) == (cell.cpus, cell.memory_bytes, cell.classes)
 
 
 def test_an_experiment_reads_the_data_that_it_says_where_that_is_given_and_else_that_of_all() -> None:
@@ -139,18 +131,11 @@ grid = { task = ["gnmt", "lenet5"] }
     assert {"gnmt": "cifar10", "lenet5": "cifar10"} == sets("cifar10")
 
 
-def test_the_baseline_falls_back_to_a_stack_that_runs() -> None:
+def test_the_baseline_falls_back_to_a_stack_that_runs_and_one_that_no_cell_has_is_refused() -> None:
     assert "b" == made().baseline
-    assert "a" == made(missing={"b": "gone"}).baseline
-
-
-def test_a_wished_baseline_that_no_cell_has_is_refused() -> None:
-    assert "a" == made(Wishes(baseline="b"), missing={"b": "gone"}).baseline
+    assert "a" == made(missing={"b": "gone"}).baseline == made(Wishes(baseline="b"), missing={"b": "gone"}).baseline
     with pytest.raises(InputError, match='--baseline: stack "b" is in no cell of study s; these are: a'):
         made(Wishes(stacks=("a",), baseline="b"))
-
-
-def test_an_unknown_stack_is_refused() -> None:
     with pytest.raises(InputError, match='--stack: stack "c" is unknown; known: a, b'):
         made(Wishes(stacks=("c",)))
 
@@ -166,12 +151,9 @@ def test_a_key_is_of_the_content_alone_and_a_new_field_s_default_would_not_chang
     assert "8d08a46f93ad265a" == key(cell)
 
 
-def test_a_label_names_the_switches_that_are_not_the_default() -> None:
-    cell = Cell(stack="a", task="lenet5", measure="train", precision="amp")
-    assert "lenet5 (62 k parameters) train, batch 42, 32 px, precision amp" == label(cell)
-
-
-def test_labels_of_different_comparisons_never_read_alike() -> None:
+def test_labels_name_the_switches_that_are_not_the_default_and_never_read_alike() -> None:
+    one = Cell(stack="a", task="lenet5", measure="train", precision="amp")
+    assert "lenet5 (62 k parameters) train, batch 42, 32 px, precision amp" == label(one)
     cell = Cell(stack="a", task="lenet5", measure="train", nodes=3, parallel="allreduce")
     cells = [cell, cell._replace(stack="b", parallel="horovod"), cell._replace(seed=2, cpus=4)]
     compared = list(comparisons(cells).values())
@@ -199,40 +181,26 @@ def estimated(*, gpus_here: gpus.Gpus = gpus.NONE, products: Mapping[Unit, Produ
     return guessed_seconds(cell, gpus_here, products)
 
 
-def test_an_epoch_of_images_is_guessed_by_the_data_set_and_not_by_the_steps() -> None:
-    step = estimated(steps=1, warmup=0)
-    assert pytest.approx(500 * step) == estimated(measure="epochs", data="cifar10", steps=1, warmup=0)
-    assert pytest.approx(2 * 100 * step) == estimated(measure="epochs", data="digits32", epochs=2)
-    assert pytest.approx(step) == estimated(measure="epochs", input="synthetic")
-
-
-def test_an_epoch_of_sequences_is_at_most_64_batches() -> None:
-    step = estimated(task="lstm", steps=1, warmup=0)
-    assert pytest.approx(3 * 7 * step) == estimated(task="lstm", measure="epochs", epochs=3, steps=5, warmup=2)
-    assert pytest.approx(64 * step) == estimated(task="lstm", measure="epochs", steps=100, warmup=10)
-
-
-def test_a_cell_that_lasts_some_seconds_is_guessed_by_them() -> None:
-    assert pytest.approx(0.5 + 2.0) == estimated(sync="end", steps=1, warmup=1, warm="steady", seconds=2.0)
-
-
-def test_a_cell_that_takes_turns_is_guessed_by_them() -> None:
-    """A warm-up of at least 0.25 s, ten leads of 30 ms, and ten slices that end on a whole step."""
-    step = estimated(steps=1, warmup=0)
-    slices = 10 * math.ceil(0.1 / step) * step
-    assert pytest.approx(0.25 + 0.3 + slices) == estimated(steps=1, warmup=1, warm="steady", seconds=0.5)
+def test_a_cell_is_guessed_by_its_data_set_its_seconds_or_its_turns() -> None:
+    step, sequence = (estimated(task=task, steps=1, warmup=0) for task in ("lenet5", "lstm"))
+    whole = math.ceil(2.0 / (64 * sequence)) * 64 * sequence           # with 64 batches two seconds are passes
+    # a warm-up of at least 0.25 s, ten leads of 30 ms, and ten slices that end on a whole step
+    turns = 0.25 + 0.3 + 10 * math.ceil(0.1 / step) * step
+    for expected, values in (
+            (500 * step, {"measure": "epochs", "data": "cifar10", "steps": 1, "warmup": 0}),
+            (2 * 100 * step, {"measure": "epochs", "data": "digits32", "epochs": 2}),
+            (step, {"measure": "epochs", "input": "synthetic"}),
+            (3 * 7 * sequence, {"task": "lstm", "measure": "epochs", "epochs": 3, "steps": 5, "warmup": 2}),
+            (64 * sequence, {"task": "lstm", "measure": "epochs", "steps": 100, "warmup": 10}),
+            (0.5 + 2.0, {"sync": "end", "steps": 1, "warmup": 1, "warm": "steady", "seconds": 2.0}),
+            (turns, {"steps": 1, "warmup": 1, "warm": "steady", "seconds": 0.5}),
+            (whole, {"task": "lstm", "steps": 1, "warmup": 0, "seconds": 2.0, "sync": "end"})):
+        assert pytest.approx(expected) == estimated(**values), values
 
 
 def test_workers_that_train_together_may_leave_the_number_of_their_steps_open() -> None:
     planned = made(wishes=Wishes(settings={"warm": "steady", "nodes": 3, "parallel": "sync"}))
     assert planned.cells and not any("steps" in each.reason for each in planned.skipped)
-
-
-def test_open_steps_over_sequences_are_guessed_as_whole_passes() -> None:
-    # with 64 batches of 1 ms and more two seconds are passes, the last of them begun
-    seconds = estimated(task="lstm", steps=1, warmup=0, seconds=2.0, sync="end")
-    step = estimated(task="lstm", steps=1, warmup=0)
-    assert pytest.approx(math.ceil(2.0 / (64 * step)) * 64 * step) == seconds
 
 
 def test_nodes_that_share_cpus_start_and_step_as_much_later() -> None:
@@ -278,20 +246,16 @@ def test_a_run_that_was_measured_is_not_guessed_and_one_of_a_gpu_starts_later_th
     assert pytest.approx(5 * (11.0 + guessed_seconds(cells[1]))) == estimate_seconds(gpu, {})
 
 
-def test_whether_to_upgrade_is_told_in_ten_minutes_on_two_cores() -> None:
-    own = {name: stack(name) for name in ("old", "new")}
-    planned = plan(read("upgrade", paths.STUDIES), own, MACHINE, Wishes(("old", "new")), lambda stack: None)
+@pytest.mark.parametrize(("study", "stacks", "cells", "rounds", "least", "most"), [
+    ("upgrade", ("old", "new"), 24, 5, 0, 600),
+    ("quick", ("torch-2.13-cpu", "tf-2.21", "jax-cpu", "mxnet-1.9"), 12, 8, 240, 330)])
+def test_an_upgrade_is_told_in_ten_minutes_and_today_s_stacks_are_compared_in_five_on_two_cores(
+        study: str, stacks: tuple[str, ...], cells: int, rounds: int, least: float, most: float) -> None:
+    own = {name: stack(name) for name in stacks}
+    planned = plan(read(study, paths.STUDIES), own, MACHINE, Wishes(stacks), lambda stack: None)
 
-    assert (24, 5, 2) == (len(planned.cells), planned.rounds, MACHINE.cpus)
-    assert estimate_seconds(planned, {}) <= 600
-
-
-def test_today_s_stacks_are_compared_in_five_minutes_on_two_cores() -> None:
-    own = {name: stack(name) for name in ("torch-2.13-cpu", "tf-2.21", "jax-cpu", "mxnet-1.9")}
-    planned = plan(read("quick", paths.STUDIES), own, MACHINE, Wishes(tuple(own)), lambda stack: None)
-
-    assert (12, 8, 2) == (len(planned.cells), planned.rounds, MACHINE.cpus)
-    assert 240 <= estimate_seconds(planned, {}) <= 330
+    assert (cells, rounds, 2) == (len(planned.cells), planned.rounds, MACHINE.cpus)
+    assert least <= estimate_seconds(planned, {}) <= most
 
 
 @pytest.mark.parametrize(("settings", "sync"), [
@@ -352,14 +316,11 @@ def planned_cell(**values: object) -> Planned:
     return Planned(key(cell), "e", cell)
 
 
-def test_a_round_has_a_seed_of_its_own_under_the_cell_s_one_key() -> None:
+def test_a_round_has_a_seed_of_its_own_under_one_key_but_for_measures_that_look_at_the_model() -> None:
     planned = planned_cell(seed=3)
     assert [3, 4, 5] == [planned.cell_of(index).seed for index in range(3)]
     assert planned.cell_of(0) == planned.cell
     assert 0 == planned_cell(seed=2**62 - 1).cell_of(1).seed
-
-
-def test_measures_that_look_at_the_model_keep_the_seed_in_every_round() -> None:
     assert {1} == {planned_cell(measure=name).cell_of(4).seed
                    for name in ("check", "operators", "kernels", "graph", "max_batch", "harness")}
 

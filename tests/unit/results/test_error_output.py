@@ -13,12 +13,14 @@ from tests.fake_session import bench, close_stores
 from tests.fakes import good_lines
 
 
-def test_all_of_it_is_kept_up_to_the_bound() -> None:
+def test_all_of_it_is_kept_up_to_the_bound_and_last_words_are_the_end_in_one_line(tmp_path: Path) -> None:
     output = ErrorOutput()
-    for _ in range(100):
-        output.add(b"abc")
+    output.add(b"one\ntwo  ")
+    output.add(b"three\n")
 
-    assert (b"abc" * 100, b"", 0) == output.written()
+    assert (b"one\ntwo  three\n", b"", 0) == output.written()
+    assert ("two three", "one two three") == (output.last_words(9), output.last_words(400))
+    assert [] == list(error_output.read(tmp_path))                        # a result without such a file has none
 
 
 def test_of_a_flood_the_beginning_and_the_end_are_kept() -> None:
@@ -30,13 +32,6 @@ def test_of_a_flood_the_beginning_and_the_end_are_kept() -> None:
     assert written.head.startswith(b"first") and HEAD_BYTES == len(written.head)
     assert written.tail.endswith(b"xlast") and TAIL_BYTES <= len(written.tail) < TAIL_BYTES + 2**13
     assert 10_000_009 == len(written.head) + len(written.tail) + written.dropped
-
-
-def test_last_words_are_the_end_in_one_line() -> None:
-    output = ErrorOutput()
-    output.add(b"one\ntwo  three\n")
-
-    assert ("two three", "one two three") == (output.last_words(9), output.last_words(400))
 
 
 def kept(folder: Path) -> Path:
@@ -93,7 +88,3 @@ def test_a_torn_or_strange_line_is_passed_over(tmp_path: Path) -> None:
     (tmp_path / error_output.NAME).write_text("\n".join(lines))
 
     assert [("a.0.1", "", "t", "", 0)] * 2 == list(error_output.read(tmp_path))
-
-
-def test_a_result_without_such_a_file_has_none(tmp_path: Path) -> None:
-    assert [] == list(error_output.read(tmp_path))

@@ -32,23 +32,12 @@ def test_what_is_compared_comes_from_its_newest_session() -> None:
     assert {key(cell) for cell in (TORCH, TF, OTHER)} == set(found.experiments[0].cells)
 
 
-def test_ratios_are_never_of_two_sessions() -> None:
+def test_ratios_are_never_of_two_sessions_and_what_the_newest_did_not_run_is_an_older_one_s() -> None:
     """The newest has one of two stacks, so both are an older one's."""
-    found = joined([session("new", {TORCH: 4.0}), session("old", {TORCH: 1.0, TF: 2.0})])
-
-    assert {TORCH: 1.0, TF: 2.0} == rates(found)
-
-
-def test_what_the_newest_planned_and_did_not_run_is_an_older_one_s() -> None:
+    assert {TORCH: 1.0, TF: 2.0} == rates(joined([session("new", {TORCH: 4.0}), session("old", {TORCH: 1.0, TF: 2.0})]))
     found = joined([session("new", {TORCH: 4.0}, OTHER), session("old", {OTHER: 5.0})])
 
-    assert {TORCH: 4.0, OTHER: 5.0} == rates(found)
-    assert 2 == len(found.rows)
-
-
-def test_claims_are_the_newest_s() -> None:
-    found = joined([session("new", {TORCH: 4.0}), session("old", {OTHER: 5.0})])
-
+    assert {TORCH: 4.0, OTHER: 5.0} == rates(found) and 2 == len(found.rows)
     assert ({"id": "c", "of": "new"},) == found.claims
 
 

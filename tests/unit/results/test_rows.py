@@ -29,31 +29,20 @@ def only_row(*records: Any) -> Row:
     return row
 
 
-def test_rate_times_seconds_is_samples() -> None:
-    row = only_row(*made.run(CELL, 0, made.steps([0.25, 0.75])))
-
-    assert {0: 20.0} == row.rates         # 10 a batch, 2 steps, 1 second
-
-
-def test_samples_of_several_blocks_are_one_window() -> None:
-    row = only_row(*made.run(CELL, 0, made.steps([0.5]), made.steps([1.5], first=1)))
-
-    assert {0: 10.0} == row.rates
+def epochs(*each: tuple[float, float]) -> list[made.Record]:
+    return [{"event": "epoch", "index": i, "steps": 6, "train_seconds": seconds, "validation_seconds": 9.0,
+             "loss": 1.0, "accuracy": accuracy} for i, (seconds, accuracy) in enumerate(each)]
 
 
-def test_one_sample_over_many_steps_counts_as_many() -> None:
-    row = only_row(*made.run(CELL, 0, made.steps([4.0], count=8)))
+@pytest.mark.parametrize(("lines", "rate"), [
+    ([made.steps([0.25, 0.75])], 20.0),                                 # 10 a batch, 2 steps, 1 second
+    ([made.steps([0.5]), made.steps([1.5], first=1)], 10.0),            # several blocks are one window
+    ([made.steps([4.0], count=8)], 20.0), (epochs((2.0, 0.25), (4.0, 0.5)), 20.0), ([], None)])
+def test_rate_times_seconds_is_samples(lines: list[made.Record], rate: float | None) -> None:
+    row = only_row(*made.run(CELL, 0, *lines))
 
-    assert {0: 20.0} == row.rates
-
-
-def test_an_epoch_s_rate_is_its_batches_over_its_training_seconds() -> None:
-    epochs = [{"event": "epoch", "index": i, "steps": 6, "train_seconds": seconds, "validation_seconds": 9.0,
-               "loss": 1.0, "accuracy": accuracy} for i, (seconds, accuracy) in enumerate([(2.0, 0.25), (4.0, 0.5)])]
-    row = only_row(*made.run(CELL, 0, *epochs))
-
-    assert {0: 20.0} == row.rates
-    assert 0.5 == row.runs[0].accuracy
+    assert ({} if rate is None else {0: rate}) == row.rates
+    assert row.runs[0].accuracy == (0.5 if len(lines) == 2 and "accuracy" in lines[0] else None)
 
 
 def test_what_a_framework_compiled_is_read_and_none_where_it_tells_nothing() -> None:
@@ -66,17 +55,19 @@ def test_what_a_framework_compiled_is_read_and_none_where_it_tells_nothing() -> 
     assert "programs" in (mistake({"event": "compiled", "programs": -1, "seconds": 1.0}) or "")
 
 
-def test_warm_up_is_kept_apart() -> None:
-    row = only_row(*made.run(CELL, 0, made.steps([1.0])))
+def test_warm_up_is_kept_apart_and_a_loss_that_was_not_finite_left_out() -> None:
+    run, = only_row(*made.run(CELL, 0, made.steps([1.0, 1.0], loss=[2.0, None]), ending="not_finite")).runs
 
-    assert [1.5, 0.1] == row.runs[0].first.warmup_seconds.tolist()
-    assert [1.0] == row.runs[0].step_seconds.tolist()
+    assert ([1.5, 0.1], [1.0, 1.0], [2.0]) == (run.first.warmup_seconds.tolist(), run.step_seconds.tolist(),
+                                               run.first.losses.tolist())
 
 
-def test_a_loss_that_was_not_finite_is_left_out() -> None:
-    row = only_row(*made.run(CELL, 0, made.steps([1.0, 1.0], loss=[2.0, None]), ending="not_finite"))
+def test_runs_are_in_the_order_of_their_rounds_and_one_without_an_ending_is_none() -> None:
+    row = only_row(*made.runs(CELL, [1.0], first_round=2), *made.runs(CELL, [2.0], first_round=0),
+                   *made.run(CELL, 3, made.steps([1.0]), ending=None))
 
-    assert [2.0] == row.runs[0].first.losses.tolist()
+    assert [0, 2] == [run.round for run in row.runs]
+    assert {} == only_row(*made.run(CELL, 0, ending="not_started", place=None)).runs[0].place
 
 
 def test_only_runs_that_ended_ok_have_a_rate() -> None:
@@ -84,10 +75,6 @@ def test_only_runs_that_ended_ok_have_a_rate() -> None:
 
     assert {1: 10.0} == row.rates
     assert ["died", "ok"] == [run.ending for run in row.runs]
-
-
-def test_an_ok_run_without_timed_steps_has_no_rate() -> None:
-    assert {} == only_row(*made.run(CELL, 0)).rates
 
 
 @pytest.mark.parametrize(("first", "second", "counts"), [
@@ -99,10 +86,6 @@ def test_of_several_attempts_the_last_result_counts(first: str, second: str, cou
     assert [counts] == [run.ending for run in row.runs]
 
 
-def test_a_run_without_an_ending_is_no_run() -> None:
-    assert () == only_row(*made.run(CELL, 0, made.steps([1.0]), ending=None)).runs
-
-
 def test_the_last_plan_counts() -> None:
     other = made.cell("tf")
     found = measurements([made.session(), made.plan(CELL, rounds=3), *made.runs(CELL, [1.0]),
@@ -112,23 +95,11 @@ def test_the_last_plan_counts() -> None:
     assert 4 == found.rounds
 
 
-def test_runs_are_in_the_order_of_their_rounds() -> None:
-    row = only_row(*made.runs(CELL, [1.0], first_round=2), *made.runs(CELL, [2.0], first_round=0))
-
-    assert [0, 2] == [run.round for run in row.runs]
-
-
 @pytest.mark.parametrize(("reason", "is_done"), [("done", True), ("interrupted", False)])
 def test_a_session_is_done_when_it_was_closed_so(reason: str, is_done: bool) -> None:
     found = measurements([made.session(), made.plan(CELL), {"event": "closed", "reason": reason}])
 
     assert is_done is found.is_done
-
-
-def test_a_run_that_never_started_has_no_place() -> None:
-    row = only_row(*made.run(CELL, 0, ending="not_started", place=None))
-
-    assert {} == row.runs[0].place
 
 
 def test_kinds_of_records_and_lines_that_are_unknown_are_passed_over() -> None:
@@ -222,39 +193,31 @@ def of_lines(*lines: made.Record) -> Run:
     return row.runs[0]
 
 
-def test_a_run_s_curve_is_a_point_a_step() -> None:
-    run = of_lines(made.steps([0.5, 0.25]), made.steps([0.125]))
-    assert [0.5, 0.25, 0.125] == run.step_seconds.tolist()
-    assert ((1, 1, 1), 3, 0.875) == (run.first.curve_steps, run.first.steps, run.first.timed_seconds)
+PARTS = {"counts": [2, 4], "seconds": [2.0, 1.0], "device_seconds": [2.0, 1.0]}
 
 
-def test_blocks_of_steps_are_points_of_seconds_a_step() -> None:
-    run = of_lines(made.steps([1.0, 0.5], counts=[4, 1], count=5))
-    assert [0.25, 0.5] == run.step_seconds.tolist()
-    assert ((4, 1), 5, 1.5) == (run.first.curve_steps, run.first.steps, run.first.timed_seconds)
-    assert pytest.approx(10 * 5 / 1.5) == rate_per_worker(10, run)
+@pytest.mark.parametrize(("lines", "curve", "curve_steps", "samples"), [
+    ([made.steps([0.5, 0.25]), made.steps([0.125])], [0.5, 0.25, 0.125], (1, 1, 1), [0.5, 0.25, 0.125]),
+    ([made.steps([1.0, 0.5], counts=[4, 1], count=5)], [0.25, 0.5], (4, 1), [1.0, 0.5]),
+    # the parts of one sample are its curve, and not its rate
+    ([made.steps([3.0], count=6, blocks=PARTS)], [1.0, 0.25], (2, 4), [3.0]),
+    ([made.steps([3.0], count=6)], [0.5], (6,), [3.0])])
+def test_a_run_s_curve_is_a_point_a_step_a_block_or_a_part(
+        lines: list[made.Record], curve: list[float], curve_steps: tuple[int, ...], samples: list[float]) -> None:
+    run = of_lines(*lines)
+    assert (curve, curve_steps, samples) == (run.step_seconds.tolist(), run.first.curve_steps,
+                                             run.first.sample_seconds.tolist())
+    assert (sum(curve_steps), sum(samples)) == (run.first.steps, run.first.timed_seconds)
+    assert pytest.approx(10 * sum(curve_steps) / sum(samples)) == rate_per_worker(10, run)
+    assert "blocks" not in lines[0] or [2.0, 1.0] == run.first.device_seconds.tolist()
 
 
-def test_the_parts_of_one_sample_are_its_curve_and_not_its_rate() -> None:
-    run = of_lines(made.steps([3.0], count=6, blocks={"counts": [2, 4], "seconds": [2.0, 1.0],
-                                                      "device_seconds": [2.0, 1.0]}))
-    assert [1.0, 0.25] == run.step_seconds.tolist()
-    assert (6, 3.0, [3.0]) == (run.first.steps, run.first.timed_seconds, run.first.sample_seconds.tolist())
-    assert [2.0, 1.0] == run.first.device_seconds.tolist()
-
-
-def test_one_sample_without_parts_is_a_curve_of_one_point() -> None:
-    assert [0.5] == of_lines(made.steps([3.0], count=6)).step_seconds.tolist()
-
-
-def test_a_warm_up_has_its_steps_seconds_and_why_it_ended() -> None:
-    run = of_lines({"event": "warm", "seconds": [0.4], "ended": "steady"})
-    assert (pytest.approx(2.0), "steady") == (run.warmup_seconds, run.warmup_ended)
-
-
-def test_of_a_warm_up_whose_last_line_is_missing_nobody_knows_why_it_ended() -> None:
-    run = of_lines(made.steps([1.0]))
-    assert (pytest.approx(1.6), "") == (run.warmup_seconds, run.warmup_ended)
+@pytest.mark.parametrize(("line", "seconds", "ended"), [
+    ({"event": "warm", "seconds": [0.4], "ended": "steady"}, 2.0, "steady"), (made.steps([1.0]), 1.6, "")])
+def test_a_warm_up_has_its_steps_seconds_and_why_it_ended_if_that_is_known(
+        line: made.Record, seconds: float, ended: str) -> None:
+    run = of_lines(line)
+    assert (pytest.approx(seconds), ended) == (run.warmup_seconds, run.warmup_ended)
 
 
 @pytest.mark.parametrize(("line", "message"), [
@@ -278,27 +241,19 @@ def of_tokens(tokens: list[int], *lines: made.Record) -> Run:
     return row.runs[0]
 
 
-def test_steps_of_unequal_batches_are_told_as_if_their_batches_were_alike() -> None:
+@pytest.mark.parametrize(("tokens", "line", "alike"), [
     # after two steps of warm-up the third batch comes first; a mean batch has 200 tokens, of 1 ms each
-    run = of_tokens([100, 200, 300], made.steps([0.3, 0.1, 0.2, 0.33, 0.1]))
-    assert pytest.approx([0.2, 0.2, 0.2, 0.22, 0.2]) == run.first.alike_seconds.tolist()
-    assert [0.3, 0.1, 0.2, 0.33, 0.1] == run.first.step_seconds.tolist()
-
-
-def test_blocks_of_unequal_batches_have_the_tokens_of_all_their_steps() -> None:
+    ([100, 200, 300], made.steps([0.3, 0.1, 0.2, 0.33, 0.1]), [0.2, 0.2, 0.2, 0.22, 0.2]),
     # 300; 100 and 200; 300, 100 and 200 tokens: a step of 300, of 150 and of 200, each token 1 ms
-    run = of_tokens([100, 200, 300], made.steps([0.3, 0.3, 0.6], counts=[1, 2, 3], count=6))
-    assert pytest.approx([0.2, 0.2, 0.2]) == run.first.alike_seconds.tolist()
-
-
-def test_where_tokens_are_not_what_the_time_goes_into_steps_stay_as_they_are() -> None:
-    seconds = [0.2, 0.21, 0.2, 0.21]
-    assert seconds == of_tokens([100, 200, 300], made.steps(seconds)).first.alike_seconds.tolist()
-
-
-@pytest.mark.parametrize("tokens", [[], [200], [200, 200]])
-def test_where_batches_are_alike_steps_stay_as_they_are(tokens: list[int]) -> None:
-    assert [0.3, 0.1] == of_tokens(tokens, made.steps([0.3, 0.1])).first.alike_seconds.tolist()
+    ([100, 200, 300], made.steps([0.3, 0.3, 0.6], counts=[1, 2, 3], count=6), [0.2, 0.2, 0.2]),
+    # tokens are not what the time goes into, or batches are alike
+    ([100, 200, 300], made.steps([0.2, 0.21, 0.2, 0.21]), [0.2, 0.21, 0.2, 0.21]),
+    *((tokens, made.steps([0.3, 0.1]), [0.3, 0.1]) for tokens in ([], [200], [200, 200]))])
+def test_steps_of_unequal_batches_are_told_as_if_their_batches_were_alike(
+        tokens: list[int], line: made.Record, alike: list[float]) -> None:
+    run = of_tokens(tokens, line)
+    assert pytest.approx(alike) == run.first.alike_seconds.tolist()
+    assert "counts" in line or line["seconds"] == run.first.step_seconds.tolist()
 
 
 def test_tokens_that_are_no_counts_are_a_broken_event() -> None:

@@ -69,11 +69,6 @@ def test_somebody_s_broken_result_does_not_hinder_a_new_session(tmp_path: Path) 
     assert kept and tmp_path / "r" == kept.folder
 
 
-def test_a_file_beside_the_events_is_replaced_whole(tmp_path: Path) -> None:
-    store.write_beside(tmp_path, "summary.json", "{}")
-    assert [tmp_path / "summary.json"] == list(tmp_path.iterdir())
-
-
 def test_half_a_surrogate_pair_that_a_broken_file_name_left_is_read(tmp_path: Path) -> None:
     made(tmp_path, {"event": "closed", "reason": "\udc80"})
     assert "\udc80" == list(store.read(tmp_path))[1]["reason"]
@@ -88,37 +83,23 @@ def finished(run: str, place: dict[str, bool], at: float, seconds: float,
     return begin, *lines, {"event": "ending", "run": run, "ending": "ok", "seconds": seconds, **ending}
 
 
-def test_the_time_in_a_queue_is_not_of_a_run_and_start_up_is(tmp_path: Path) -> None:
-    made(tmp_path / "r", *finished("a.0.1", {"queues": True}, 600.0, 630.0), *finished("b.0.1", {}, 4.0, 34.0))
+def test_a_cell_takes_as_long_as_its_runs_of_the_last_session_did_without_the_queue(tmp_path: Path) -> None:
+    made(tmp_path / "1", *finished("a.0.1", {}, 4.0, 90.0), *finished("b.0.1", {"queues": True}, 600.0, 630.0))
+    made(tmp_path / "2", *finished("a.0.1", {}, 4.0, 20.0), *finished("a.1.1", {}, 4.0, 34.0),
+         *finished("a.2.1", {}, 0.1, 5.0, rejoined=True))              # one that was taken over says nothing
 
-    assert {"a": 30.0, "b": 34.0} == earlier_sessions.known_seconds(tmp_path)
-
-
-def test_a_cell_takes_as_long_as_its_runs_of_the_last_session_did_on_average(tmp_path: Path) -> None:
-    made(tmp_path / "1", *finished("a.0.1", {}, 4.0, 90.0))
-    made(tmp_path / "2", *finished("a.0.1", {}, 4.0, 20.0), *finished("a.1.1", {}, 4.0, 34.0))
-
-    assert {"a": 27.0} == earlier_sessions.known_seconds(tmp_path)
-
-
-def test_a_run_that_was_taken_over_says_nothing_of_how_long_one_takes(tmp_path: Path) -> None:
-    made(tmp_path / "r", *finished("a.0.1", {}, 4.0, 34.0), *finished("a.1.1", {}, 0.1, 5.0, rejoined=True))
-
-    assert {"a": 34.0} == earlier_sessions.known_seconds(tmp_path)
+    assert {"a": 27.0, "b": 30.0} == earlier_sessions.known_seconds(tmp_path)
 
 
 def begun(run: str, **facts: object) -> dict[str, object]:
     return {"event": "begin", "run": run, "key": "k", "round": 0, "place": {"launcher": "slurm"}, **facts}
 
 
-def test_a_run_that_was_left_has_the_attempt_of_its_record(tmp_path: Path) -> None:
+def test_a_run_that_was_left_has_the_attempt_of_its_record_and_one_that_ended_is_not_left(tmp_path: Path) -> None:
     made(tmp_path / "r", begun("k.0.1", attempt=1), begun("k.0.2", attempt=2))
     kept = earlier_sessions.unfinished(tmp_path, "c")
     assert kept and (2, {("k", 0): 2}) == (kept.left["k", 0].attempt, kept.attempts)
-
-
-def test_a_run_that_was_begun_twice_by_one_name_and_ended_is_not_left(tmp_path: Path) -> None:
-    made(tmp_path / "r", begun("k.0.1", attempt=1), begun("k.0.1", attempt=1),
+    made(tmp_path / "s", begun("k.0.1", attempt=1), begun("k.0.1", attempt=1),
          {"event": "ending", "run": "k.0.1", "ending": "ok", "message": "", "seconds": 1.0})
     kept = earlier_sessions.unfinished(tmp_path, "c")
     assert kept and not kept.left and frozenset({("k", 0)}) == kept.finished

@@ -43,21 +43,14 @@ def test_kernels_copies_and_gaps_add_up_to_the_steps() -> None:
     assert (0.4, 0.15) == (pytest.approx(read.share(read.kernel_seconds)), pytest.approx(read.share(read.copy_seconds)))
 
 
-def test_a_copy_behind_kernels_takes_nothing_from_the_kernels_share() -> None:
+def test_a_copy_behind_kernels_takes_nothing_from_them_and_no_gap_is_negative() -> None:
     assert (100, 20, 20, 0) == nanoseconds(account(kernel(0, 100), copy(40, 60)))
+    assert (103, 0, 0, 0) == nanoseconds(account(kernel(0, 103)))          # a device's clock that runs faster
 
 
-def test_a_device_s_clock_that_runs_faster_than_the_host_s_leaves_no_negative_gap() -> None:
-    assert (103, 0, 0, 0) == nanoseconds(account(kernel(0, 103)))
-
-
-def test_kernels_are_counted_and_the_longest_names_come_first() -> None:
+def test_kernels_are_counted_and_the_longest_names_told() -> None:
     found = account(kernel(0, 1, "add"), kernel(1, 3, "add"), kernel(3, 9, "gemm"), copy(9, 20))
-    assert 3 == found["kernels"]
-    assert [["gemm", 1, 6e-9], ["add", 2, 3e-9]] == found["top"]
-
-
-def test_of_many_names_only_the_longest_are_told() -> None:
+    assert (3, [["gemm", 1, 6e-9], ["add", 2, 3e-9]]) == (found["kernels"], found["top"])
     assert traces.TOP == len(account(*(kernel(index, index + 1, str(index)) for index in range(50)))["top"])
 
 

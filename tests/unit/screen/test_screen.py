@@ -58,29 +58,27 @@ def test_a_detailed_line_has_the_rate_with_its_interval_its_notes_and_its_runs()
     assert re.fullmatch(r"  tf-2.21 +150 \(149–151\) +\[\d\] +5 of 6", line.rstrip())
 
 
-def test_the_winner_is_a_word_and_not_only_a_colour() -> None:
-    assert "FASTEST" in printed(summary_view(session(3)))
-    assert "\x1b" not in printed(summary_view(session(3)))
-
-
-def test_colours_can_be_turned_off(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_winners_and_no_difference_are_words_and_colours_can_be_turned_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = printed(summary_view(session(3)))
     coloured = printed(summary_view(session(3)), force_terminal=True, color_system="standard")
     plain = printed(summary_view(session(3)), force_terminal=True, color_system="standard", no_color=True)
     monkeypatch.setenv("TERM", "dumb")
 
+    assert "FASTEST" in shown and "no difference shown" in shown and "\x1b" not in shown
     assert "\x1b[1;32m" in coloured
     assert not re.search(r"\x1b\[[\d;]*3\d", plain)
     assert "\x1b" not in printed(summary_view(session(3)), force_terminal=True)
 
 
-def test_no_difference_is_said_in_words() -> None:
-    assert "no difference shown" in printed(summary_view(session(3)))
-
-
-def test_details_say_what_the_baseline_and_a_ratio_are() -> None:
-    shown = " ".join(printed(summary_view(session(3), is_detailed=True)).split())
+def test_details_say_what_a_ratio_is_what_failed_what_was_skipped_and_that_a_session_is_unfinished() -> None:
+    told = session(skipped={made.cell("tf-0"): "no image"})
+    shown = " ".join(printed(summary_view(told, is_detailed=True), width=160).split())
 
     assert "1.32x (1.28–1.37) is 1.32 times as fast as torch-2.13-cpu in the same rounds" in shown
+    assert f"torch-2.13-cpu {made.LENET5} train, batch 10, 32 px timeout 5 no step finished in" in shown
+    assert "tf-0 lenet5 (62 k parameters) train, batch 10, 32 px no image" in shown
+    assert "[1] It was not checked here that this stack builds the same model" in shown
+    assert "NOT COMPLETE" in printed(summary_view(session()))
 
 
 def test_what_a_stack_cannot_do_is_told_once_for_all_cells_and_other_failures_one_by_one() -> None:
@@ -92,19 +90,6 @@ def test_what_a_stack_cannot_do_is_told_once_for_all_cells_and_other_failures_on
         said = printed(summary_view(made_report.reported([made.session(), made.plan(*cells, rounds=1), *failed])),
                        width=120)
         assert lines == [re.split("  +", line.strip()) for line in said.splitlines() if "no such kernel" in line]
-
-
-def test_failures_skips_and_footnotes_are_told() -> None:
-    told = session(skipped={made.cell("tf-0"): "no image"})
-    shown = " ".join(printed(summary_view(told, is_detailed=True), width=160).split())
-
-    assert f"torch-2.13-cpu {made.LENET5} train, batch 10, 32 px timeout 5 no step finished in" in shown
-    assert "tf-0 lenet5 (62 k parameters) train, batch 10, 32 px no image" in shown
-    assert "[1] It was not checked here that this stack builds the same model" in shown
-
-
-def test_an_unfinished_session_says_so() -> None:
-    assert "NOT COMPLETE" in printed(summary_view(session()))
 
 
 @pytest.mark.parametrize("view", [
@@ -144,28 +129,17 @@ def test_results_go_to_standard_output_and_messages_to_standard_error(capsys: py
     assert err.startswith("a message [bold] long") and 1 == err.count("\n")
 
 
-def test_a_plan_shows_its_runs_its_time_and_what_is_skipped() -> None:
+def test_a_plan_shows_its_runs_its_time_and_what_is_skipped_or_that_nothing_runs() -> None:
     record = made.plan(made.cell("torch"), made.cell("tf"), rounds=5, skipped={made.cell("mxnet"): "no image"})
     shown = printed(parts_view(told.parts(record, 150.0)))
-
     assert "2 cells x 5 rounds = 10 runs, about 2 min; baseline torch" in shown
     assert re.search(r"e +lenet5 \(62 k parameters\) train, batch 10, 32 px +torch, tf", shown)
     assert "mxnet, lenet5 (62 k parameters) train, batch 10, 32 px: no image" in shown
 
-
-def test_a_plan_of_which_nothing_runs_says_so_instead_of_no_time() -> None:
     shown = printed(parts_view(told.parts(made.plan(skipped={made.cell("mxnet"): "no image"}), 0.0)))
-
     assert "Nothing of it can run here." in shown and "0 runs" not in shown and "no image" in shown
-
-
-def test_a_plan_tells_cells_apart_that_differ_by_what_labels_leave_out() -> None:
     shown = printed(parts_view(told.parts(made.plan(*(made.cell("torch", seed=seed) for seed in (1, 2))), 1.0)))
-
     assert re.search(r"32 px, seed 1 +torch *\n.*32 px, seed 2 +torch *\n", shown)
-
-
-def test_an_empty_list_says_so() -> None:
     assert "nothing yet\n" == printed(parts_view([[]]))
 
 
@@ -196,13 +170,8 @@ def test_in_a_pipe_progress_is_a_whole_line_a_run_with_its_key() -> None:
     assert "\x1b" not in lines[3]
 
 
-def test_a_dumb_terminal_gets_lines_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TERM", "dumb")
-
-    assert "\x1b" not in shown_progress(force_terminal=True)
-
-
-def test_a_terminal_shows_what_is_being_done_and_the_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_terminal_shows_what_is_being_done_and_the_time_left_and_a_dumb_one_lines(
+        monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm")
     shown = shown_progress(force_terminal=True)
 
@@ -210,6 +179,8 @@ def test_a_terminal_shows_what_is_being_done_and_the_time_left(monkeypatch: pyte
     assert "0/2  ................  20 s left  starting  lenet5 train, batch 42" in shown
     assert "1/2  ━━━━━━━━........  8.2 s left" in shown         # one run ahead, as long as the first
     assert "\x1b]0" not in shown
+    monkeypatch.setenv("TERM", "dumb")
+    assert "\x1b" not in shown_progress(force_terminal=True)
 
 
 @pytest.mark.parametrize("width", [30, 40, 80])
@@ -222,29 +193,21 @@ def test_count_bar_and_time_left_are_whole_on_any_terminal(width: int, monkeypat
     assert all(re.match(r"\d/2  [━.]{8,16}  (20|8.2) s left", line) for line in drawn)
 
 
-@pytest.mark.parametrize(("value", "interval", "expected"), [
-    (1520.4, None, "1,520"), (1520.4, Interval(low=1480.2, high=1560.0), "1,520 (1,480–1,560)"),
-    (12.345, Interval(low=9.876, high=13.0), "12.3 (9.9–13.0)"), (0.01234, None, "0.0123")])
-def test_rates_have_three_digits_or_more(value: float, interval: Interval | None, expected: str) -> None:
-    assert expected == formatting.rate(value, interval)
-
-
-@pytest.mark.parametrize(("value", "low", "high", "expected"), [
-    (1.32, 1.28, 1.37, "1.32x (1.28–1.37)"), (1.02, 1.001, 1.04, "1.020x (1.001–1.040)"),
-    (0.9999, 0.95, 1.05, "1.00x (0.95–1.05)"), (0.05, 0.04, 0.06, "0.0500x (0.0400–0.0600)")])
-def test_an_end_that_excludes_one_does_not_read_as_one(value: float, low: float, high: float, expected: str) -> None:
-    assert expected == formatting.ratio(value, Interval(low=low, high=high))
-
-
-@pytest.mark.parametrize(("seconds", "expected"), [
-    (0.0123, "12 ms"), (3.42, "3.4 s"), (25.4, "25 s"), (420.0, "7 min"), (9000.0, "2.5 h"), (8139600.0, "94 days")])
-def test_seconds_are_scaled(seconds: float, expected: str) -> None:
-    assert expected == formatting.seconds(seconds)
-
-
-def test_sizes_and_shares_are_scaled() -> None:
-    assert ["812 MB", "2.1 GB", "3.2 %", "10 %"] == [
-        formatting.size(812e6), formatting.size(2.1e9), formatting.share(0.032), formatting.share(0.0996)]
+@pytest.mark.parametrize(("form", "values", "expected"), [
+    (formatting.rate, (1520.4, None), "1,520"), (formatting.rate, (1520.4, (1480.2, 1560.0)), "1,520 (1,480–1,560)"),
+    (formatting.rate, (12.345, (9.876, 13.0)), "12.3 (9.9–13.0)"), (formatting.rate, (0.01234, None), "0.0123"),
+    # an end that excludes 1 does not read as 1
+    (formatting.ratio, (1.32, (1.28, 1.37)), "1.32x (1.28–1.37)"),
+    (formatting.ratio, (1.02, (1.001, 1.04)), "1.020x (1.001–1.040)"),
+    (formatting.ratio, (0.9999, (0.95, 1.05)), "1.00x (0.95–1.05)"),
+    (formatting.ratio, (0.05, (0.04, 0.06)), "0.0500x (0.0400–0.0600)"),
+    *((formatting.seconds, (seconds,), text) for seconds, text in (
+        (0.0123, "12 ms"), (3.42, "3.4 s"), (25.4, "25 s"), (420.0, "7 min"), (9000.0, "2.5 h"),
+        (8139600.0, "94 days"))),
+    (formatting.size, (812e6,), "812 MB"), (formatting.size, (2.1e9,), "2.1 GB"),
+    (formatting.share, (0.032,), "3.2 %"), (formatting.share, (0.0996,), "10 %")])
+def test_numbers_have_the_digits_that_people_read(form: Any, values: tuple[Any, ...], expected: str) -> None:
+    assert expected == form(*(Interval(*each) if isinstance(each, tuple) else each for each in values))
 
 
 def test_a_list_keeps_names_whole_and_lets_long_words_give_way() -> None:
@@ -257,17 +220,10 @@ def test_a_list_keeps_names_whole_and_lets_long_words_give_way() -> None:
     assert any(line.startswith("resnet18_cifar  torch-2.13-cpu  1e-12") for line in lines)
 
 
-def test_a_list_breaks_lines_between_words_where_it_can() -> None:
+def test_a_list_breaks_lines_between_words_where_it_can_and_loses_no_letter_elsewhere() -> None:
     rows = [{"data": "digits32", "title": "handwritten digits of scikit-learn at 32x32", "licence": "CC BY 4.0 (UCI)"}]
-    shown = printed(parts_view([rows]), width=44)
-
-    assert all(word in shown for word in ("handwritten", "scikit-learn", "digits32"))
-
-
-def test_a_list_that_has_no_room_for_names_loses_no_letter() -> None:
-    rows = [{f"key{index}": f"{index}" * 18 for index in range(6)}]
-    shown = printed(parts_view([rows]), width=40)
-
+    assert all(word in printed(parts_view([rows]), width=44) for word in ("handwritten", "scikit-learn", "digits32"))
+    shown = printed(parts_view([[{f"key{index}": f"{index}" * 18 for index in range(6)}]]), width=40)
     assert [18] * 6 == [sum(line.count(str(index)) for line in shown.splitlines()[2:]) for index in range(6)]
 
 
