@@ -2,7 +2,6 @@
 
 import math
 
-import numpy as np
 import pytest
 
 from runner.analysis.stats import (
@@ -50,38 +49,18 @@ def test_a_drift_that_both_stacks_share_cancels() -> None:
     assert ratio.interval and tuple(ratio.interval) == pytest.approx((2.0, 2.0))
 
 
-def test_only_rounds_that_both_have_are_paired() -> None:
+@pytest.mark.parametrize(("one", "other", "expected"), [
     # the geometric mean of 4 and 9; two pairs have no interval
-    (ratio,) = ratios([({0: 4.0, 1: 9.0, 5: 100.0}, {0: 1.0, 1: 1.0, 2: 7.0})])
-
-    assert Ratio(pytest.approx(6.0), None, 2) == ratio
-
-
-def test_without_a_common_round_there_is_no_ratio() -> None:
-    assert [Ratio(None, None, 0)] == ratios([({0: 1.0}, {1: 1.0})])
+    ({0: 4.0, 1: 9.0, 5: 100.0}, {0: 1.0, 1: 1.0, 2: 7.0}, Ratio(pytest.approx(6.0), None, 2)),
+    ({0: 1.0}, {1: 1.0}, Ratio(None, None, 0))])
+def test_only_rounds_that_both_have_are_paired(one: dict[int, float], other: dict[int, float],
+                                               expected: Ratio) -> None:
+    assert [expected] == ratios([(one, other)])
 
 
-def test_an_interval_scales_with_its_values() -> None:
-    values = np.array([1.0, 1.1, 1.3, 1.2])
-    one, ten = interval(values), interval(10 * values)
-
-    assert one and ten
-    assert tuple(ten) == pytest.approx((10 * one.low, 10 * one.high))
-
-
-def test_the_interval_of_a_ratio_turned_round_is_turned_round() -> None:
-    up = dict(enumerate([1.0, 1.1, 1.3, 1.2, 1.25]))
-    flat = dict.fromkeys(up, 1.0)
-    one, other = ratios([(up, flat), (flat, up)])
-
-    assert one.interval is not None and other.interval is not None
-    assert one.value == pytest.approx(1 / (other.value or 0))
-    assert one.interval.low == pytest.approx(1 / other.interval.high)
-    assert one.interval.high == pytest.approx(1 / other.interval.low)
-
-
-def test_fewer_than_three_values_have_no_interval() -> None:
-    assert interval([1.0, 2.0]) is None and interval([]) is None
+def test_medians_and_geometric_means_and_what_is_known_of_few_values() -> None:
+    assert 2.5 == median([4.0, 1.0, 2.0, 3.0]) and geometric_mean([1.0, 4.0]) == pytest.approx(2.0)
+    assert [None] * 5 == [median([]), geometric_mean([]), mean_of([1.0]), interval([1.0, 2.0]), interval([])]
 
 
 @pytest.mark.parametrize(("value", "ends", "rounds", "expected"), [
@@ -106,26 +85,13 @@ def test_a_value_that_follows_its_neighbour_is_correlated_with_it() -> None:
     assert lag_one([1.0, 1.0, 1.0]) is None and lag_one([1.0, 2.0]) is None
 
 
-def test_medians_and_geometric_means() -> None:
-    assert 2.5 == median([4.0, 1.0, 2.0, 3.0])
-    assert geometric_mean([1.0, 4.0]) == pytest.approx(2.0)
-    assert median([]) is None
-    assert geometric_mean([]) is None
-
-
-def test_a_value_far_from_the_others_is_an_outlier() -> None:
+@pytest.mark.parametrize(("values", "expected"), [
     # median 100, median distance 1: the score of 85 is 15 / 1.4826 = 10.1, of 86 it is 9.4
-    assert [4] == outliers([99, 100, 101, 101, 85])
-    assert [] == outliers([99, 100, 101, 101, 86])
-
-
-def test_where_most_values_are_equal_the_mean_distance_is_the_scale() -> None:
+    ([99, 100, 101, 101, 85], [4]), ([99, 100, 101, 101, 86], []), ([5.0] * 5, []),
     # 30 equal values and one 10 away: mean distance 10 / 31, score 10 / (1.2533 * 10 / 31) = 24.7
-    assert [30] == outliers([100.0] * 30 + [110.0])
-
-
-def test_equal_values_have_no_outlier() -> None:
-    assert [] == outliers([5.0] * 5)
+    ([100.0] * 30 + [110.0], [30])])
+def test_a_value_far_from_the_others_is_an_outlier(values: list[float], expected: list[int]) -> None:
+    assert expected == outliers(values)
 
 
 def test_a_ratio_has_the_same_interval_wherever_it_stands_and_the_other_way_round_its_inverse() -> None:
@@ -163,7 +129,3 @@ def test_a_ratio_of_two_sessions_allows_for_so_many_words_too() -> None:
     found = between(one, one, error_of(5))
 
     assert found.interval and math.log(found.interval.high) == pytest.approx(3.3554 * 0.63246, rel=1e-4)
-
-
-def test_of_one_value_nothing_is_known() -> None:
-    assert mean_of([1.0]) is None

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from runner.analysis.between.comparing import Alone, Comparison, Difference, Moved, compare, lines
+from runner.analysis.between.comparing import Alone, Difference, Moved, compare, lines
 from runner.results.rows import Measurements, measurements
 from tests import made_rows as made
 from workloads.spec.cell import Cell
@@ -20,10 +20,6 @@ def measured(rates: dict[Cell, list[float]], machine: dict[str, Any] | None = No
                          *records])
 
 
-def beside(a: Measurements, b: Measurements) -> Comparison:
-    return compare(a, b)
-
-
 def two(tf: float, drift: float = 1.0, name: str = "a", rates: list[float] = STEADY) -> Measurements:
     """A session of torch, the baseline, and tf, so many times as fast; all of it by a drift."""
     return measured({made.cell("torch"): [drift * rate for rate in rates],
@@ -32,22 +28,23 @@ def two(tf: float, drift: float = 1.0, name: str = "a", rates: list[float] = STE
 
 
 def test_a_ratio_that_moved_is_said_to_have_and_rates_get_no_word() -> None:
-    torch, tf = beside(two(1.0), two(1.5, name="b")).rows
+    torch, tf = compare(two(1.0), two(1.5, name="b")).rows
 
     assert (Moved.HIGHER, "torch") == (tf.verdict, tf.baseline)
     assert tf.change.value == pytest.approx(1.5) and tf.change.interval and tf.change.interval.low > 1.4
     assert (Moved.NONE, "", 5, 5) == (torch.verdict, torch.baseline, torch.runs_a, torch.runs_b)
 
 
-def test_a_drift_between_the_sessions_moves_no_ratio() -> None:
-    found = beside(two(1.2), two(1.2, drift=0.9, name="b"))
+@pytest.mark.parametrize(("a", "b", "word"), [
+    (two(1.2), two(1.2, drift=0.9, name="b"), Moved.NO_DIFFERENCE),         # a drift moves no ratio
+    (two(1.5), two(1.0, name="b"), Moved.LOWER), (two(1.1), two(1.1), Moved.NO_DIFFERENCE),
+    (two(1.2, rates=STEADY[:4]), two(1.2, rates=STEADY[:4]), Moved.TOO_FEW)])
+def test_a_word_is_of_the_ratio_and_of_its_rounds(a: Measurements, b: Measurements, word: Moved) -> None:
+    found = compare(a, b)
 
-    assert [Moved.NONE, Moved.NO_DIFFERENCE] == [row.verdict for row in found.rows]
-    assert [0.9, 0.9] == pytest.approx([row.rate_b / row.rate_a for row in found.rows])
-
-
-def test_a_ratio_that_fell_is_lower() -> None:
-    assert Moved.LOWER is beside(two(1.5), two(1.0, name="b")).rows[1].verdict
+    assert [Moved.NONE, word] == [row.verdict for row in found.rows] and () == found.differences == found.alone
+    _, row = json.loads(json.dumps(found.record(), allow_nan=False))["rows"]
+    assert word == row["verdict"]
 
 
 def test_a_session_that_was_not_steady_moves_nothing() -> None:
@@ -57,21 +54,8 @@ def test_a_session_that_was_not_steady_moves_nothing() -> None:
                 for record in made.run(cell, index, made.steps([0.1 * by**step for step in range(20)]))]
         return measurements([made.session(id=name), made.plan(*cells), *runs])
 
-    assert Moved.NOT_STEADY is beside(shaken("a", 1.0), shaken("b", 1.02)).rows[1].verdict
-    assert Moved.NO_DIFFERENCE is beside(shaken("a", 1.0), shaken("b", 1.0)).rows[1].verdict
-
-
-def test_equal_sessions_differ_in_nothing_and_no_difference_is_shown() -> None:
-    found = beside(two(1.1), two(1.1))
-
-    assert () == found.differences and () == found.alone
-    assert [Moved.NONE, Moved.NO_DIFFERENCE] == [row.verdict for row in found.rows]
-
-
-def test_a_cell_without_another_stack_beside_it_has_rates_alone() -> None:
-    (row,) = beside(measured({made.cell(): STEADY}), measured({made.cell(): STEADY}, name="b")).rows
-
-    assert (Moved.NONE, None) == (row.verdict, row.change.value)
+    assert Moved.NOT_STEADY is compare(shaken("a", 1.0), shaken("b", 1.02)).rows[1].verdict
+    assert Moved.NO_DIFFERENCE is compare(shaken("a", 1.0), shaken("b", 1.0)).rows[1].verdict
 
 
 def test_what_differed_around_the_runs_is_told_by_name() -> None:
@@ -82,32 +66,37 @@ def test_what_differed_around_the_runs_is_told_by_name() -> None:
 
     assert {("machine: kernel", "6.1", "6.2"),
             ("threads of all stacks", "2", "1"), ("base of all stacks", "ubuntu:18.04", "own"),
-            ("flagged threads differ", "-", "1 of 1 cells")} == set(beside(a, b).differences)
+            ("flagged threads differ", "-", "1 of 1 cells")} == set(compare(a, b).differences)
 
 
 def test_a_fact_that_only_one_told_is_a_difference() -> None:
     a, b = (measured({made.cell(): STEADY}, facts={**made.FACTS, **more}) for more in ({}, {"cudnn": "9.1"}))
 
-    assert (Difference("cudnn of all stacks", "-", "9.1"),) == beside(a, b).differences
+    assert (Difference("cudnn of all stacks", "-", "9.1"),) == compare(a, b).differences
 
 
-def test_cells_of_one_session_are_listed_and_not_compared() -> None:
-    a, b = measured({made.cell(): STEADY, made.cell(batch=20): STEADY}), measured({made.cell(): STEADY}, name="b")
+def test_a_cell_of_one_session_or_that_ended_badly_is_listed_and_a_lone_stack_has_rates_alone() -> None:
+    a = measured({made.cell(): STEADY, made.cell(batch=20): STEADY})
+    b, failed = (measured({made.cell(): STEADY}, name="b", **told) for told in ({}, {"ending": "oom"}))
 
-    assert (Alone("torch", "lenet5 (62 k parameters) train, batch 20, 32 px", "only in a"),) == beside(a, b).alone
+    (row,) = compare(a, b).rows
+    assert (Moved.NONE, None) == (row.verdict, row.change.value)
+    assert (Alone("torch", "lenet5 (62 k parameters) train, batch 20, 32 px", "only in a"),) == compare(a, b).alone
+    assert (Alone("torch", "lenet5 (62 k parameters) train, batch 10, 32 px", "ended oom in b"),) == compare(
+        b, failed).alone
 
 
 def test_a_cell_whose_label_the_other_session_has_too_says_by_what_it_differs() -> None:
     a, b = (measured({made.cell(steps=steps): STEADY}, name=name) for steps, name in ((50, "a"), (24, "b")))
 
-    assert ["only in a with steps 50", "only in b with steps 24"] == [each.reason for each in beside(a, b).alone]
+    assert ["only in a with steps 50", "only in b with steps 24"] == [each.reason for each in compare(a, b).alone]
 
 
 def test_a_folder_that_is_another_one_in_each_run_is_no_difference() -> None:
     a, b = (measured({made.cell(): STEADY}, facts={**made.FACTS, "environment": {"TORCHINDUCTOR_CACHE_DIR": folder}})
             for folder in ("/tmp/1", "/tmp/2"))
 
-    assert () == beside(a, b).differences
+    assert () == compare(a, b).differences
 
 
 @pytest.mark.parametrize(("more", "told"), [
@@ -115,22 +104,15 @@ def test_a_folder_that_is_another_one_in_each_run_is_no_difference() -> None:
     (4, ["  torch, 4 cells: only in a"])])
 def test_many_cells_of_one_session_are_counted(more: int, told: list[str]) -> None:
     a = measured({made.cell(): STEADY, **{made.cell(batch=20 + index): STEADY for index in range(more)}})
-    found = lines(beside(a, measured({made.cell(): STEADY}, name="b")))
+    found = lines(compare(a, measured({made.cell(): STEADY}, name="b")))
 
     start = found.index("Not compared:") + 1
     assert [*told, ""] == found[start:start + len(told) + 1]
 
 
-def test_a_cell_that_ended_badly_in_one_is_listed_with_its_ending() -> None:
-    a = measured({made.cell(): STEADY})
-    b = measured({made.cell(): STEADY}, name="b", ending="oom")
-
-    assert (Alone("torch", "lenet5 (62 k parameters) train, batch 10, 32 px", "ended oom in b"),) == beside(a, b).alone
-
-
 def test_cells_that_differ_by_what_the_machine_gave_are_compared_and_marked() -> None:
     a, b = measured({made.cell(cpus=2): STEADY}), measured({made.cell(cpus=8): STEADY}, name="b")
-    found = beside(a, b)
+    found = compare(a, b)
 
     assert [True] == [row.other_resources for row in found.rows]
     assert Difference("cpus of a node of all stacks", "2", "8") in found.differences
@@ -139,21 +121,15 @@ def test_cells_that_differ_by_what_the_machine_gave_are_compared_and_marked() ->
 def test_cells_that_vary_the_cpus_themselves_are_only_compared_with_their_equals() -> None:
     a = measured({made.cell(cpus=1): STEADY, made.cell(cpus=2): STEADY})
     b = measured({made.cell(cpus=2): STEADY, made.cell(cpus=4): STEADY}, name="b")
-    found = beside(a, b)
+    found = compare(a, b)
 
     assert 1 == sum(not row.other_resources for row in found.rows)
-
-
-def test_four_rounds_a_side_are_too_few_for_a_word() -> None:
-    one = two(1.2, rates=STEADY[:4])
-
-    assert Moved.TOO_FEW is beside(one, one).rows[1].verdict
 
 
 def test_the_ratios_stand_first_and_details_add_rates_and_differences() -> None:
     cells = made.cell("torch"), made.cell("tf")
     a, b = measured(dict.fromkeys(cells, STEADY)), measured(dict.fromkeys(cells, STEADY), {"cpus": 4}, "b")
-    told = lines(beside(a, b), is_detailed=True)
+    told = lines(compare(a, b), is_detailed=True)
     ratios, rates = (next(iter(part.values())) for part in told if isinstance(part, dict))
     (differences,) = [part for part in told if isinstance(part, list)]
 
@@ -162,12 +138,4 @@ def test_the_ratios_stand_first_and_details_add_rates_and_differences() -> None:
     assert ("tf", "no difference shown") == (line[""], line["ratio is"]) and ["", "in A", "in B", "ratio is"] == [*line]
     assert {"": "torch", "A": "100.0 (5)", "B": "100.0 (5)"} == base and "tf" == other[""]
     assert [{"": "machine: cpus", "A": "2", "B": "4"}] == differences
-    assert "1 fact around them differed: --details lists them, and rates." == lines(beside(a, b))[-1]
-
-
-def test_a_comparison_is_plain_data_for_programs() -> None:
-    one = two(1.1)
-    record = json.loads(json.dumps(beside(one, one).record(), allow_nan=False))
-
-    _, row = record["rows"]
-    assert "no difference shown" == row["verdict"] and {"low", "high"} == set(row["change"]["interval"])
+    assert "1 fact around them differed: --details lists them, and rates." == lines(compare(a, b))[-1]

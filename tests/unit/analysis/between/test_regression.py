@@ -72,15 +72,17 @@ def test_equal_sides_are_called_slower_in_less_than_one_session_of_twenty() -> N
     def side() -> list[float]:
         return [100 * draw.lognormvariate(0, 0.03) for _ in range(6)]
 
-    answers = [judged(side(), side(), cells=2).answer for _ in range(200)]
+    answers = [judged(side(), side(), cells=2).answer for _ in range(80)]
 
-    assert answers.count(Answer.SLOWER) <= 10
+    assert answers.count(Answer.SLOWER) <= 4
 
 
-def test_four_rounds_tell_nothing() -> None:
+def test_four_rounds_tell_nothing_and_sides_that_share_no_cell_are_refused() -> None:
     outcome = judged(times(0.5)[:4], BASE[:4])
 
     assert Answer.UNCLEAR is outcome.answer and "4 rounds in which both ended ok" in outcome.compared[0].reason
+    with pytest.raises(InputError, match="no cell that both base and head have"):
+        judged([], BASE, cells=0)
 
 
 def test_a_side_that_was_not_steady_tells_nothing() -> None:
@@ -93,13 +95,6 @@ def test_a_side_that_was_not_steady_tells_nothing() -> None:
 
     assert Answer.UNCLEAR is outcome.answer
     assert "head: not steady (getting faster in 6 of 6 runs)" == outcome.compared[0].reason
-
-
-def test_sides_that_share_no_cell_are_refused_in_one_line() -> None:
-    cell = made.cell("base")
-    measured = measurements([made.session(), made.plan(cell, baseline="base"), *made.runs(cell, BASE)])
-    with pytest.raises(InputError, match="no cell that both base and head have"):
-        regression.judge(measured, "base", "head", 0.03)
 
 
 def test_markdown_has_the_conclusion_and_a_row_a_comparison() -> None:
