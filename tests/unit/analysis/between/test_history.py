@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.analysis.between.history import History, over_time
+from runner.analysis.between.history import over_time
 from runner.cli import app
 from runner.datasets.choice import Data
 from runner.measuring import job, session
@@ -73,20 +73,13 @@ def test_the_command_says_so_and_writes_the_page(results: Path, capsys: pytest.C
     assert "6.9" in text and "day3" in text
 
 
-def test_the_spread_between_sessions_is_what_was_planted(tmp_path: Path) -> None:
-    for index, slower in enumerate((1.0, 1.05, 1.0, 1.05)):
+@pytest.mark.parametrize(("factors", "spread"), [
+    ((1.0, 1.05, 1.0, 1.05), math.log(1.05) / math.sqrt(3)), ((1.0, 1.0, 1.0), 0.0)])
+def test_the_spread_between_sessions_is_what_was_planted_and_only_steps_are_marked(
+        tmp_path: Path, factors: tuple[float, ...], spread: float) -> None:
+    for index, slower in enumerate(factors):
         measured(tmp_path / str(index), "6.1", slower)
-    history = _history(tmp_path)
+    history = over_time([measurements(store.read(tmp_path / str(index))) for index in range(len(factors))])
 
-    assert history.spread == pytest.approx(math.log(1.05) / math.sqrt(3), rel=0.02) and 3 == history.spread_degrees
-
-
-def _history(results: Path) -> History:
-    return over_time([measurements(store.read(each)) for each in sorted(results.iterdir())])
-
-
-def test_without_a_step_nothing_is_marked(tmp_path: Path) -> None:
-    for name in ("day1", "day2", "day3"):
-        measured(tmp_path / name, "6.1", 1.0)
-
-    assert [()] == [course.steps for course in _history(tmp_path).courses]
+    assert history.spread == pytest.approx(spread, rel=0.02, abs=1e-9) and len(factors) - 1 == history.spread_degrees
+    assert [3 if spread else 0] == [len(course.steps) for course in history.courses]
