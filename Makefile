@@ -29,7 +29,7 @@ prove-gpu:                 ## prove the GPU path with PYTHON, or with each of ST
 images:        .venv/done  ## build the images of all stacks and the runner's, or of STACKS="torch-1.7 runner"
 	$(EVENBENCH) images $(STACKS)
 
-check:         setup       ## ruff, and mypy in strict mode on runner/
+check:         setup       ## ruff, and mypy: strict on runner/, by the adapters' contract on workloads/
 	.venv/bin/ruff check . && .venv/bin/mypy
 
 test-unit:     setup       ## the tests that need no engine, under a minute

@@ -14,7 +14,7 @@ from workloads.places import cluster
 from workloads.process import emit, environment, gpu_libraries, waiting
 from workloads.process.errors import DataError, NotFinite, Unsupported, explained
 from workloads.spec import frameworks, library, turns
-from workloads.spec.cell import CellError, loads, switched
+from workloads.spec.cell import Cell, CellError, loads, switched
 from workloads.spec.measures import FORWARD
 
 USAGE = "usage: python -m workloads '<cell JSON>' [--data FOLDER]"
@@ -48,7 +48,7 @@ def main(arguments):
     return code                # other places wait for what frameworks tell each other at the end
 
 
-def _imported(name, cell):
+def _imported(name: str, cell: Cell):
     """The adapter; its framework is imported whole.
 
     What an import makes stays, so Python looks for garbage once, after it: an eighth to a sixth less CPU for TensorFlow
@@ -64,7 +64,7 @@ def _imported(name, cell):
     return adapter
 
 
-def _joined(cell, adapter, text, folder):
+def _joined(cell: Cell, adapter, text: str, folder: str):
     """The Cluster of a parallel cell, its variables set and the helpers of this place started."""
     joined = cluster.read(cell, adapter)
     os.environ.update(cluster.variables(joined, joined.place.main))
@@ -108,7 +108,7 @@ def _explained(error):
     return explained(" ".join(str(error).split())[:500], getattr(sys.modules.get("numpy"), "__version__", ""))
 
 
-def _measured(cell, adapter, folder, send, joined, runner):
+def _measured(cell: Cell, adapter, folder: str, send, joined, runner):
     from workloads.measuring import measures  # imports numpy, whose threads the environment sets
     from workloads.measuring.watch import Compiling
     try:
@@ -128,7 +128,7 @@ def _measured(cell, adapter, folder, send, joined, runner):
     return _end(send, "ok", "", of_gpu=_of_gpu(cell, adapter))
 
 
-def _of_gpu(cell, adapter):
+def _of_gpu(cell: Cell, adapter):
     """What an ending says of a GPU's run: its allocator's peak, where one is told, and the libraries that it loaded.
 
     At the end, since frameworks load some of them with the first operation that needs them.
@@ -138,7 +138,7 @@ def _of_gpu(cell, adapter):
     return dict({"allocator_peak": peak} if peak else {}, **{"gpu_libraries": libraries} if libraries else {})
 
 
-def _end(send, status, message, code=None, of_gpu=None):
+def _end(send, status, message: str, code=None, of_gpu=None):
     """The exit code; of most endings it follows from the status."""
     send("end", status=status, message=message, **dict(environment.used(), **of_gpu or {}))
     if message:
@@ -146,7 +146,7 @@ def _end(send, status, message, code=None, of_gpu=None):
     return int(status != "ok") if code is None else code
 
 
-def _leave(code):
+def _leave(code) -> None:
     """End this process at once: what frameworks do at the end takes up to a second of a run, and nobody needs it."""
     sys.stdout.flush()
     sys.stderr.flush()

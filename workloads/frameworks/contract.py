@@ -24,173 +24,217 @@ A run asks an adapter in this order:
     compiled()
     is_oom(error); device_peak_bytes(cell)         how the run ended
 
-tests/unit/workloads/frameworks/test_contract.py compares every adapter with this file, without importing a framework.
-Python 3.6 and later, no framework.
+mypy holds every adapter against it: tests/unit/workloads/frameworks/test_contract.py. Python 3.6 and later.
 """
-from typing import NamedTuple
+import abc
+from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Optional, Sequence, Tuple
+
+import numpy as np
 
 from workloads.process.errors import Unsupported
+from workloads.profiles.traces import Trace
 from workloads.spec import refusals
+from workloads.spec.cell import Cell
+
+OF_HEIRS = None      # type: Any     # what who inherits a class sets
+Arrays = Dict[str, np.ndarray]       # by canonical name
+
+if TYPE_CHECKING:                # typing.Protocol came with Python 3.8
+    from typing import Protocol
+
+    class Adapter(Protocol):
+        """An adapter's folder."""
+
+        NAME: str
+
+        def Workload(self, table: Any, cell: Cell) -> "Images":
+            """That of a table of layers. Raises Unsupported."""
+
+        def facts(self, cell: Cell) -> Dict[str, Any]:
+            """Of the event start: framework, version, device, threads, inter_op_threads, onednn, build; GPUs'."""
+
+        def is_oom(self, error: BaseException) -> bool:
+            """Whether an exception says that the host's or the device's memory ran out."""
+
+        def unbiased_variance(self, cell: Cell) -> bool:
+            """Whether a running variance is n / (n - 1) times the batch's."""
+
+        def device_peak_bytes(self, cell: Cell) -> Dict[str, int]:
+            """{allocated, reserved}: the most bytes of its allocator on a GPU; {} on a CPU, or where it is not told."""
+
+    class Settings(Protocol):
+        """settings.py"""
+
+        def apply(self, cell: Cell) -> None:
+            """Set the whole process as the cell's switches say. Raises Unsupported."""
+
+        def tuned(self, cell: Cell, features: Any) -> Cell:
+            """The cell of loop=tuned with what else an expert would set; features: the processor's instructions."""
+
+    class SequencesModule(Protocol):
+        """sequences.py"""
+
+        def Workload(self, cell: Cell) -> "Sequences":
+            """That of the cell's task. Raises Unsupported."""
+
+    class Server(Protocol):
+        """A module that serves a role of a parallel run, which reports nothing."""
+
+        def serve(self, role: str, cell: Cell, cluster: Any) -> None:
+            """Return once it was stopped."""
+
+    class Parallel(Server, Protocol):
+        """parallel.py: of one of many workers; without a cluster, of many GPUs of one process."""
+
+        def Workload(self, table: Any, cell: Cell, cluster: Any) -> "Images":
+            """That of a table of layers. Raises Unsupported."""
+
+        def Sequences(self, cell: Cell, cluster: Any) -> "Sequences":
+            """That of the cell's task. Raises Unsupported."""
+
+    class Product(Protocol):
+        """product.py"""
+
+        def made(self, cell: Cell, size: int, numbers: str) -> Tuple[Any, Any]:
+            """(step, sync): step() issues a product of two (size, size) matrices, sync() waits for all of them."""
+
+    class Bare(Protocol):
+        """bare.py"""
+
+        def loop(self, cell: Cell, folder: str = "") -> Tuple[Any, Any]:
+            """(step, sync) as one writes them by hand, one random batch in memory: sync(step()) waits for a step."""
+
+    class Model(Protocol):
+        """models/TASK.py, one for each task of spec.sequence_tasks."""
+
+        def arrange(self, batch: Dict[str, np.ndarray]) -> Dict[str, np.ndarray]:
+            """The batch's arrays as the framework wants them: once, before the clock starts."""
+
+        def forward(self, weights: Any, batch: Any, sizes: Any, mode: Any) -> Any:
+            """The logits, or a tuple of which the first stands for them; mode.keep names what a check compares."""
+
+        def loss(self, said: Any, batch: Any, sizes: Any) -> Any:
+            """The loss of what forward gave; inference leaves it out."""
+
+    class Surroundings(Protocol):
+        """frameworks/surroundings/NAME.py, which is asked before the framework is imported."""
+
+        SEEN: tuple
+        SEEN_FAMILIES: tuple
+        SERVERS: dict
+
+        def variables(self, cell: Cell) -> Dict[str, str]:
+            """The variables that the framework reads at its import; every worker has those of all frameworks."""
+
+        def place_variables(self, cluster: Any, role: str) -> Dict[str, str]:
+            """Those of a process with that role in a parallel run."""
+
+        def gpu_code(self, framework: Any) -> Tuple[str, List[Any]]:
+            """(version of CUDA or "", architectures) of the imported framework."""
 
 
-class Function(NamedTuple):
-    """A function, or a class that is called like one, of a module."""
+class Watch:
+    """What hears of a workload's steps, and by itself does nothing."""
 
-    name: str
-    parameters: tuple            # the first ones; a module may have further ones with defaults
-    returns: str
+    def loading(self) -> None:
+        """A batch is asked for."""
 
+    def loaded(self) -> None:
+        """The batch is there."""
 
-class Module(NamedTuple):
-    """A file of an adapter's folder, or a folder of that name in it."""
+    def resumed(self) -> None:
+        """What was done since the last step belongs to none."""
 
-    name: str                    # "": the folder's own __init__.py
-    functions: tuple
-    constants: tuple = ()
-
-
-MODULES = (
-    Module("settings", (
-        Function("apply", ("cell",), "None, with the whole process set as the cell's switches say. Raises Unsupported"),
-        Function("tuned", ("cell", "features"), "the cell of loop=tuned with the other switches that an expert would "
-                 "set here; features: the processor's vector instructions"),
-    )),
-    Module("", (
-        Function("Workload", ("table", "cell"), "the Images of a table of layers"),
-        Function("facts", ("cell",), "what the framework says of itself, for the event start: FACTS, of a GPU more; "
-                 "once the Workload is built"),
-        Function("is_oom", ("error",), "whether an exception says that the host's or the device's memory ran out"),
-        Function("unbiased_variance", ("cell",), "whether a running variance is n / (n - 1) times the batch's"),
-        Function("device_peak_bytes", ("cell",), "{allocated, reserved}: the most bytes that the framework's allocator "
-                 "held on a GPU; {} on a CPU, and where it does not tell"),
-    ), ("NAME",)),
-    Module("sequences", (
-        Function("Workload", ("cell",), "the Sequences of the cell's task"),
-    )),
-    Module("parallel", (
-        Function("serve", ("role", "cell", "cluster"), "None, once a role that reports nothing was stopped"),
-        Function("Workload", ("table", "cell", "cluster"), "the Images of one of many workers; without a cluster, of "
-                 "many GPUs of one process"),
-        Function("Sequences", ("cell", "cluster"), "the same of a sequence model"),
-    )),
-    Module("product", (
-        Function("made", ("cell", "size", "numbers"), "(step, sync): step() issues a product of two (size, size) "
-                 "matrices of these numbers, sync() waits for all of them"),
-    )),
-    Module("bare", (
-        Function("loop", ("cell", "folder"), "(step, sync) of the same steps as one writes them by hand, one random "
-                 "batch in memory: step() takes one, sync(what it returned) waits for it"),
-    )),
-)
-FACTS = ("framework", "version", "device", "threads", "inter_op_threads", "onednn", "build")
-# of a file models/TASK.py, one for each task of spec.sequence_tasks
-MODEL = (
-    Function("arrange", ("batch",), "the batch's arrays as the framework wants them: once, before the clock starts"),
-    Function("forward", ("weights", "batch", "sizes", "mode"), "the logits, or a tuple of which the first stands for "
-             "them; mode.keep names what a check compares"),
-    Function("loss", ("said", "batch", "sizes"), "the loss of what forward gave; inference leaves it out"),
-)
-# of frameworks/surroundings/NAME.py, which is asked before the framework is imported
-SURROUNDINGS = Module("", (
-    Function("variables", ("cell",), "the variables of the environment that the framework reads at its import, {} of "
-             "none; every worker has those of all frameworks"),
-    Function("place_variables", ("cluster", "role"), "those of a process with that role in a parallel run"),
-    Function("gpu_code", ("framework",), "(version of CUDA or \"\", architectures) of the imported framework"),
-), ("SEEN", "SEEN_FAMILIES", "SERVERS"))
-# of the Workload of numpy/, the readable reference that tests compare adapters with: forward only, in float64
-REFERENCE = (
-    Function("parameters", (), "how many numbers an optimizer would update"),
-    Function("load", ("weights",), "None, with the arrays taken by canonical name"),
-    Function("weights", (), "the arrays by canonical name"),
-    Function("logits", ("images", "is_training"), "(n, classes)"),
-    Function("activations", ("images", "is_training"), "every place's output by its path"),
-    Function("loss", ("images", "labels"), "the cross-entropy in training mode"),
-)
-ATTRIBUTES = ("cell", "loop", "layout", "precision")          # of a workload, once it is built
+    def stepped(self, handle: Any, phases: Optional[Dict[str, float]] = None) -> None:
+        """A step is issued; the handle is its loss or logits, for sync and value; phases are seconds by name."""
 
 
 class Workload:
     """A task as an adapter builds it: what images and sequences have in common. Building it raises Unsupported.
 
-    loop, layout and precision are what the cell's switches became. Batches are iterators without end, whose items
-    only the workload itself reads. A watch hears loading() before a batch is asked for, loaded() when it is there, and
-    stepped(handle) when a step is issued: a handle is whatever sync and value take, the step's loss or logits.
+    Batches are iterators without end, whose items only the workload itself reads.
     """
 
-    loader = None                # what loads where input = loader
-    loading = None               # how batches are loaded, where not as inputs/loading.py says
-    mode = None                  # of a parallel run, where it is more than spec.cluster's title
-    communication = None         # of a parallel run: "exposed" or "full" (docs/cluster.md)
+    cell: Cell
+    loop = layout = precision = ""                       # what the cell's switches became
+    loader = None        # type: Optional[str]           # what loads where input = loader
+    loading = None       # type: Optional[str]           # how batches are loaded, where not as inputs/loading.py says
+    mode = None          # type: Optional[str]           # of a parallel run, where it is more than spec.cluster's title
+    communication = None         # type: Optional[str]   # of a parallel run: "exposed" or "full" (docs/cluster.md)
     attention = "plain"          # what computes it in transformers, where the cell's switch became something else
     generates = False            # whether it keeps keys and values, and so has prefill, decode and cached
     is_coordinator = False       # whether its watch hears told(worker, seconds, loss, phases) of others' steps
 
-    def load(self, weights):
+    @abc.abstractmethod
+    def load(self, weights: Arrays) -> None:
         """Take the arrays of every parameter and running statistic by canonical name."""
-        raise NotImplementedError
 
-    def weights(self):
+    @abc.abstractmethod
+    def weights(self) -> Arrays:
         """Copies of these arrays, in canonical layouts."""
-        raise NotImplementedError
 
-    def parameters(self):
+    @abc.abstractmethod
+    def parameters(self) -> int:
         """How many numbers the optimizer updates."""
-        raise NotImplementedError
 
-    def train(self, batches, count, watch):
+    @abc.abstractmethod
+    def train(self, batches: Iterator[Any], count: int, watch: Watch) -> None:
         """Take count steps of training; the watch gets each one's loss, which stays on the device."""
-        raise NotImplementedError
 
-    def train_phases(self, batches, count, watch):
+    def train_phases(self, batches: Iterator[Any], count: int, watch: Watch) -> None:
         """As train; the watch gets each step's seconds by phase, too. Raises Unsupported."""
-        raise NotImplementedError
+        raise Unsupported("no phases of a step are stamped here")
 
-    def infer(self, batches, count, watch):
+    @abc.abstractmethod
+    def infer(self, batches: Iterator[Any], count: int, watch: Watch) -> None:
         """Take count forward passes in evaluation mode; the watch gets each one's logits."""
-        raise NotImplementedError
 
-    def follow(self, batches, count, steps, course):
+    def follow(self, batches: Iterator[Any], count: int, steps: int, course: Any) -> None:
         """Train count epochs of so many steps; the course, a watch, hears when each one begins and has ended."""
         for _ in range(count):
             course.begun()
             self.train(batches, steps, course)
             course.ended()
 
-    def profile(self, batches, warmup, steps):
+    def profile(self, batches: Iterator[Any], warmup: int, steps: int) -> Dict[str, Tuple[int, float]]:
         """{operator: (calls, seconds)} over so many training steps, after the warm-up. Raises Unsupported."""
-        raise NotImplementedError
+        raise Unsupported("no profiler of its operators is read here")
 
-    def recorder(self):
+    def recorder(self) -> Any:
         """A recorder of the steps that follow, to be asked for before the first one. Raises Unsupported.
 
         start() begins; stop() gives the profiles.walls.Operators that ran since then.
         """
         raise Unsupported("no profiler of its operators is read here")
 
-    def trace(self, batches, warmup, steps):
+    def trace(self, batches: Iterator[Any], warmup: int, steps: int) -> Trace:
         """The spec.traces.Trace of so many training steps on a GPU, after the warm-up. Raises Unsupported."""
-        raise NotImplementedError
+        raise Unsupported("no profiler of its operators is read here")
 
-    def graph(self, batches):
+    def graph(self, batches: Iterator[Any]) -> Dict[str, Any]:
         """What the framework's optimisers remove from the graph of a training step. Raises Unsupported."""
         raise Unsupported(refusals.NO_GRAPH)
 
-    def sync(self, handle):
+    @abc.abstractmethod
+    def sync(self, handle: Any) -> None:
         """Return when all work is done that was issued so far, not the handle's alone."""
-        raise NotImplementedError
 
-    def value(self, handle):
+    @abc.abstractmethod
+    def value(self, handle: Any) -> Any:
         """The float of a loss, the array of logits."""
-        raise NotImplementedError
 
-    def device_clock(self):
+    def kernels(self) -> Dict[str, str]:
+        """{"lstm": what an LSTM layer of the model really runs}, for the event start; {} where it has none."""
+        return {}
+
+    def device_clock(self) -> Any:
         """A clock on the device with mark() and seconds(); None where there is none."""
 
-    def compiled(self):
+    def compiled(self) -> Dict[str, Any]:
         """{programs, seconds, tracing_seconds} that were compiled so far in this process; {} where nobody says it."""
         return {}
 
-    def programs(self):
+    def programs(self) -> int:
         """How many programs or graphs were made so far in this process; 0 where nobody counts them."""
         return self.compiled().get("programs", 0)
 
@@ -198,63 +242,59 @@ class Workload:
 class Images(Workload):
     """The workload of a table of layers. Images are uint8, (n, 3, side, side); labels whole numbers."""
 
-    def batches(self, images, labels):
+    @abc.abstractmethod
+    def batches(self, images: np.ndarray, labels: np.ndarray) -> Iterator[Any]:
         """Normalised batches on the device, over and over, in the cell's order; a rest is dropped."""
-        raise NotImplementedError
 
-    def passes(self, images, labels, ahead):
+    @abc.abstractmethod
+    def passes(self, images: np.ndarray, labels: np.ndarray, ahead: Any) -> Iterator[Any]:
         """The same pass by pass, as inputs.passes' Passes say; the only iterator that ends."""
-        raise NotImplementedError
 
-    def loaded(self, records):
+    def loaded(self, records: Any) -> Iterator[Any]:
         """Batches that the framework's own loader reads from records.Records, over and over. Raises Unsupported."""
         raise Unsupported(refusals.NO_LOADER)
 
-    def synthetic(self, images, labels):
+    @abc.abstractmethod
+    def synthetic(self, images: np.ndarray, labels: np.ndarray) -> Iterator[Any]:
         """One batch that lies on the device, over and over."""
-        raise NotImplementedError
 
-    def predict(self, images):
+    @abc.abstractmethod
+    def predict(self, images: np.ndarray) -> np.ndarray:
         """The logits (n, classes) in evaluation mode, a batch at a time. Raises Unsupported."""
-        raise NotImplementedError
 
-    def check(self, images, labels):
+    @abc.abstractmethod
+    def check(self, images: np.ndarray, labels: np.ndarray) -> Dict[str, Any]:
         """One update in training mode without dropout. Raises Unsupported.
 
         {"activation": every place's output by path, "logits": array, "loss": float, "gradient": by name, "weight":
         every array by name, after the update}, all of them canonical. What only infers has a loss of None, no gradient
         and no weight.
         """
-        raise NotImplementedError
 
 
 class Sequences(Workload):
     """The workload of a sequence model. A batch is a dict of arrays, as inputs/models/ makes them."""
 
-    def kernels(self):
-        """{"lstm": what an LSTM layer of the model really runs}, for the event start; {} where it has none."""
-        raise NotImplementedError
-
-    def batches(self, batches):
+    @abc.abstractmethod
+    def batches(self, batches: Sequence[Arrays]) -> Iterator[Any]:
         """The batches on the device, in the order given, over and over."""
-        raise NotImplementedError
 
-    def synthetic(self, batches):
+    @abc.abstractmethod
+    def synthetic(self, batches: Sequence[Arrays]) -> Iterator[Any]:
         """The first batch, which lies on the device, over and over."""
-        raise NotImplementedError
 
-    def prefill(self, batches, count, watch):
+    def prefill(self, batches: Iterator[Any], count: int, watch: Watch) -> None:
         """Read count prompts; the watch gets the token after each one. Raises Unsupported."""
         raise Unsupported("it keeps no keys and values here: it trains the model and infers whole sequences")
 
-    def decode(self, batches, count, watch):
+    def decode(self, batches: Iterator[Any], count: int, watch: Watch) -> None:
         """Give one token more for each sequence, count times; the watch gets each. Raises Unsupported."""
         raise Unsupported("it keeps no keys and values here: it trains the model and infers whole sequences")
 
-    def cached(self, batch):
+    def cached(self, batch: Arrays) -> Tuple[np.ndarray, np.ndarray]:
         """(logits by the cache, logits of a pass over the whole sequences). Raises Unsupported."""
         raise Unsupported("it keeps no keys and values here: it trains the model and infers whole sequences")
 
-    def check(self, batch):
+    @abc.abstractmethod
+    def check(self, batch: Arrays) -> Dict[str, Any]:
         """As Images' check; the activations are what the model keeps. Raises Unsupported."""
-        raise NotImplementedError

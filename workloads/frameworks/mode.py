@@ -4,7 +4,7 @@
 class Mode:
     """By which LSTM, training or not, with dropout or not; and what the pass keeps for a check."""
 
-    def __init__(self, lstm, is_training, has_dropout=None, kept=None, attention="plain"):
+    def __init__(self, lstm, is_training: bool, has_dropout=None, kept=None, attention="plain"):
         """kept: a dict that gets what a model keeps, in order of computation; None keeps nothing.
 
         attention: "plain", or what else computes it.
@@ -13,7 +13,7 @@ class Mode:
         self.attention, self.is_fused = attention, attention != "plain"
         self.has_dropout = is_training if has_dropout is None else has_dropout
 
-    def keep(self, name, tensor):
+    def keep(self, name: str, tensor):
         """The tensor, kept under that name where somebody asked."""
         if self.kept is not None:
             self.kept[name] = tensor

@@ -10,9 +10,10 @@ import numpy as np
 
 from workloads.process.errors import Unsupported
 from workloads.spec import sequence_tasks
+from workloads.spec.cell import Cell
 
 
-def library(cell, folder, name):
+def library(cell: Cell, folder: str, name: str):
     """The module of that name, from the stack's peers or its own. Raises Unsupported where there is none.
 
     Peers lie beside the data: in a stack they would be a part of what is measured.
@@ -25,7 +26,7 @@ def library(cell, folder, name):
         raise Unsupported("%s: no %s that can be imported: %s" % (path, name, error)) from error
 
 
-def of_keras_hub(cell, folder, backend):
+def of_keras_hub(cell: Cell, folder: str, backend):
     """(net, inputs, labels): KerasHub's net in the cell's sizes, without dropout as ours, and a random batch.
 
     backend: what Keras computes with. inputs are what net takes, arrays of numpy. Raises Unsupported where KerasHub is
@@ -35,7 +36,7 @@ def of_keras_hub(cell, folder, backend):
     return _OF_KERAS_HUB[cell.task](cell, library(cell, folder, "keras_hub").models)
 
 
-def _gpt2(cell, models):
+def _gpt2(cell: Cell, models):
     """GPT2CausalLM; its logits are (batch, time, tokens known)."""
     sizes, random = sequence_tasks.sizes(cell), np.random.RandomState(0)
     net = models.GPT2CausalLM(models.GPT2Backbone(
@@ -45,7 +46,7 @@ def _gpt2(cell, models):
     return net, {"token_ids": ids, "padding_mask": np.ones_like(ids)}, labels
 
 
-def _vit(cell, models):
+def _vit(cell: Cell, models):
     """ViTImageClassifier of ViT-B/16; its logits are (batch, classes)."""
     random, shape = np.random.RandomState(0), (cell.image, cell.image, 3)
     net = models.ViTImageClassifier(models.ViTBackbone(
@@ -55,13 +56,13 @@ def _vit(cell, models):
     return net, images, random.randint(0, cell.classes, cell.batch).astype(np.int32)
 
 
-def keras_hub_cache(cell):
+def keras_hub_cache(cell: Cell):
     """The shape of the cache that GPT2CausalLM's call_with_cache takes."""
     sizes = sequence_tasks.sizes(cell)
     return cell.batch, sizes.layers, 2, sizes.length, sizes.heads, sizes.width // sizes.heads
 
 
-def generating(cell, answer, ids, empty, number):
+def generating(cell: Cell, answer, ids, empty, number):
     """step() of measure prefill or decode, which gives the greedy token.
 
     answer(ids, cache, position) gives the token (batch,) after the ids that begin at the position, and the cache that

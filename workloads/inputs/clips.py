@@ -5,7 +5,7 @@ from workloads.inputs import ragged
 from workloads.process.errors import DataError
 
 
-def taken(folder, name, sizes, count, random):
+def taken(folder: str, name: str, sizes, count: int, random):
     """So many (frames (time, bins), character ids from 1 on) in a random order, again from the first on where few fit.
 
     Clips that are too long for the sizes are left out. Raises DataError for data that is not whole or does not fit.

@@ -10,6 +10,7 @@ import numpy as np
 
 from workloads.inputs import pickled
 from workloads.process.errors import DataError
+from workloads.spec.cell import Cell
 from workloads.spec.data import prepared
 from workloads.spec.data.datasets import DATA_SETS, SIDE, record_bytes, size_problem
 from workloads.spec.duration import is_open
@@ -35,18 +36,18 @@ class Images(NamedTuple):
         """What a workload's batches and synthetic take."""
         return self.images, self.labels
 
-    def first(self, count):
+    def first(self, count: int):
         """What a workload's check takes: a batch of so many."""
         return self.images[:count], self.labels[:count]
 
-    def part(self, rank, count):
+    def part(self, rank: int, count: int):
         """Every count-th of them, from rank on: one worker's shard."""
         labels = self.labels[rank::count]
         facts = dict(self.facts, images=len(labels), shard="%d of %d" % (rank, count))
         return Images(np.ascontiguousarray(self.images[rank::count]), labels, facts)
 
 
-def synthetic(cell):
+def synthetic(cell: Cell):
     """Seeded noise of the cell's size, one batch of it."""
     random = np.random.RandomState(cell.seed)
     images = random.randint(0, 256, (cell.batch, 3, cell.image, cell.image), dtype=np.uint8)
@@ -54,7 +55,7 @@ def synthetic(cell):
     return Images(images, labels, {"name": "synthetic", "images": cell.batch})
 
 
-def read(folder, cell, part="train"):
+def read(folder: str, cell: Cell, part="train"):
     """The images of a part ("train" or "test") in the cell's seeded order, scaled to its size, as many as it can use.
 
     Raises DataError where the folder has no such data set, a file is cut short or a label is out of range.
@@ -77,14 +78,14 @@ def read(folder, cell, part="train"):
     return Images(scaled(images[order], cell.image), labels[order].astype(np.int64), facts)
 
 
-def _used(cell):
+def _used(cell: Cell):
     """The images that a run takes; where it takes open-ended steps, as many as fit in MOST_BYTES, over and over."""
     if is_open(cell):
         return MOST_BYTES // (4 * 3 * cell.image ** 2)
     return (cell.warmup + cell.steps) * cell.batch
 
 
-def paths(folder, name, part):
+def paths(folder: str, name: str, part):
     """The (stem, path) of each file of a part."""
     if name not in DATA_SETS:
         raise DataError('data set "%s" is unknown; known: %s' % (name, ", ".join(sorted(DATA_SETS))))
@@ -93,7 +94,7 @@ def paths(folder, name, part):
     return [(stem, _path(folder, name, stem)) for stem in getattr(DATA_SETS[name], part)]
 
 
-def _path(folder, name, stem):
+def _path(folder: str, name: str, stem):
     for candidate in (stem + ".bin", stem):
         path = os.path.join(folder, candidate)
         if os.path.isfile(path):
@@ -101,7 +102,7 @@ def _path(folder, name, stem):
     raise DataError("%s: found no %s.bin and no %s, expected the files of %s" % (folder, stem, stem, name))
 
 
-def side(folder, name):
+def side(folder: str, name: str):
     """The pixels of a side of the stored images."""
     if not DATA_SETS[name].is_prepared:
         return SIDE
@@ -111,11 +112,11 @@ def side(folder, name):
         raise DataError(str(error)) from error
 
 
-def _file(path, name, stem, side):
+def _file(path: str, name: str, stem, side):
     return _binary(path, name, stem, side) if path.endswith(".bin") else _pickled(path, name)
 
 
-def _binary(path, name, stem, side):
+def _binary(path: str, name: str, stem, side):
     problem = size_problem(name, stem, os.path.getsize(path), side)
     if problem:
         raise DataError("%s: %s" % (path, problem))
@@ -127,7 +128,7 @@ def _binary(path, name, stem, side):
     return images, records[:, head - 1]
 
 
-def _pickled(path, name):
+def _pickled(path: str, name: str):
     images, labels = pickled.batch(path, b"fine_labels" if name == "cifar100" else b"labels")
     if images.shape != (len(labels), 3 * SIDE * SIDE):
         raise DataError("%s: found %s images and %d labels" % (path, images.shape, len(labels)))

@@ -11,11 +11,12 @@ import threading
 import numpy as np
 
 from workloads.spec import tasks
+from workloads.spec.cell import Cell
 
 _AHEAD = 1            # batches that wait for the device
 
 
-def told(cell, workload):
+def told(cell: Cell, workload):
     """How the cell's workload loads its batches, as a fact."""
     if cell.input == "synthetic":
         return "one batch, which lies on the device"
@@ -29,7 +30,7 @@ def told(cell, workload):
 _GATHERED = "each batch gathered at once by numpy, data normalised before"
 
 
-def orders(cell, count, shuffled):
+def orders(cell: Cell, count: int, shuffled):
     """The order of each pass over so many samples, without end; shuffled() is the framework's own of a pass."""
     if cell.order == "framework":
         return (shuffled() for _ in itertools.count())
@@ -52,7 +53,7 @@ def taken(array, some, empty=np.empty):
     return array.take(some, 0, batch, "clip")         # "raise", the default, would fill another array first
 
 
-def for_device(cell, batches):
+def for_device(cell: Cell, batches):
     """The batches of a cell as they are; for a GPU one thread prepares the next one."""
     return ahead(batches) if cell.device == "gpu" else batches
 
@@ -71,7 +72,7 @@ def ahead(batches):
         yield batch
 
 
-def _prepare(batches, waiting):
+def _prepare(batches, waiting) -> None:
     try:
         for batch in batches:
             waiting.put((batch, None))

@@ -4,7 +4,7 @@ import numpy as np
 _BUCKETS = 4          # lengths that batches have: few, as compilers make a program for each, and not all of them long
 
 
-def bucketed(length, most):
+def bucketed(length: int, most):
     """The length rounded up to a multiple of a quarter of most, or to most itself."""
     width = -(-most // _BUCKETS)
     rounded = -(-length // width) * width

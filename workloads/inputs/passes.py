@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from workloads.inputs import loading
+from workloads.spec.cell import Cell
 
 _MOVES = 1               # tells the stream of the moves from that of the order
 
@@ -20,12 +21,12 @@ class Passes(NamedTuple):
     columns from the corner of the padded image and whether it is mirrored, or None where images stay as they are.
     """
 
-    count: int
+    count: int                # type: ignore[assignment]      # not tuple's method
     samples: int
     orders: Any
     moves: Any
 
-    def batches(self, images, labels, cell, shuffled, empty=np.empty):
+    def batches(self, images, labels, cell: Cell, shuffled, empty=np.empty):
         """(images, labels) of each batch, pass by pass.
 
         images are normalised, and have their padding where they are moved; shuffled() is the framework's own order of
@@ -42,7 +43,7 @@ class Passes(NamedTuple):
                 yield batch, loading.taken(labels, some, empty)
 
 
-def drawn(cell, available):
+def drawn(cell: Cell, available):
     """The Passes of a cell over so many samples; each pass leaves out what fills no batch, another rest each time."""
     samples = available // cell.batch * cell.batch
     orders = moves = None
@@ -53,14 +54,14 @@ def drawn(cell, available):
     return Passes(cell.epochs, samples, orders, moves)
 
 
-def _order(cell, index, available):
+def _order(cell: Cell, index: int, available):
     """The first pass takes the samples as data.read has permuted them; RandomState's streams are frozen."""
     if index == 0:
         return np.arange(available, dtype=np.int32)
     return np.random.RandomState([cell.seed, index]).permutation(available).astype(np.int32)
 
 
-def _moves(cell, index, samples):
+def _moves(cell: Cell, index: int, samples):
     random = np.random.RandomState([cell.seed, index, _MOVES])
     ends = 2 * margin(cell.image) + 1, 2 * margin(cell.image) + 1, 2 if cell.augment == "flip_crop" else 1
     return np.stack([random.randint(0, end, samples) for end in ends], axis=1).astype(np.uint8)

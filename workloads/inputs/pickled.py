@@ -23,7 +23,7 @@ class _Array:
     def __init__(self, *_):
         self.array = np.zeros(0, np.uint8)
 
-    def __setstate__(self, state):
+    def __setstate__(self, state) -> None:
         _, shape, kind, is_fortran, content = state
         if not isinstance(kind, _Kind) or not isinstance(content, bytes):
             raise ValueError("found an array of no plain numbers")
@@ -34,22 +34,22 @@ class _Array:
 class _Kind:
     """Stands for numpy.dtype."""
 
-    def __init__(self, name, *_):
+    def __init__(self, name: str, *_):
         self.name = _text(name)
         if self.name not in _KINDS:
             raise ValueError("found numbers of kind %.20s, expected one of %s" % (self.name, ", ".join(_KINDS)))
 
-    def __setstate__(self, state):
+    def __setstate__(self, state) -> None:
         if _text(state[1]) not in ("<", "|"):
             raise ValueError("found another order of bytes than the lowest first")
 
 
-def _text(word):
+def _text(word: str):
     """Python 2 wrote words as bytes."""
     return word.decode("latin1") if isinstance(word, bytes) else word
 
 
-def _encoded(text, coding):
+def _encoded(text: str, coding):
     """Stands for _codecs.encode: how Python 3 writes bytes for Python 2."""
     if coding != "latin1":
         raise ValueError("found a coding other than latin1")
@@ -67,14 +67,14 @@ class _Plain(pickle._Unpickler):
     # without bytearrays, which are reserved before they are read; nothing that was published has one
     dispatch = {code: load for code, load in pickle._Unpickler.dispatch.items() if code != 0x96}
 
-    def find_class(self, module, name):
+    def find_class(self, module, name: str):
         try:
             return _STAND_INS[module.split(".")[0], name]
         except KeyError:
             raise DataError("found %.60s.%.60s in a pickle, expected numpy arrays only" % (module, name)) from None
 
 
-def batch(path, labels):
+def batch(path: str, labels):
     """(images uint8 (n, 3072), labels int64 (n,)) of a batch; labels is the name of its list. Raises DataError."""
     size = os.path.getsize(path)
     if size > MOST_BYTES:

@@ -15,13 +15,13 @@ from workloads.spec.data import prepared
 class Ragged:
     """n arrays behind one another; the values stay on the disk until they are asked for."""
 
-    def __init__(self, values, offsets):
+    def __init__(self, values: dict, offsets):
         self._values, self._offsets = values, offsets
 
     def __len__(self):
         return len(self._offsets) - 1
 
-    def __getitem__(self, index):
+    def __getitem__(self, index: int):
         """A copy of one array: (length,) or (length, columns)."""
         if not -len(self) <= index < len(self):
             raise IndexError("sequence %d of %d" % (index, len(self)))
@@ -34,7 +34,7 @@ class Ragged:
         return np.diff(self._offsets)
 
 
-def facts(folder, name):
+def facts(folder: str, name: str):
     """The facts.json of the data set of that name in a folder, whose files are whole. Raises DataError."""
     try:
         return prepared.facts(folder, name)
@@ -42,7 +42,7 @@ def facts(folder, name):
         raise DataError(str(error)) from error
 
 
-def ragged(folder, name):
+def ragged(folder: str, name: str):
     """The Ragged of an array, such as ragged("/data", "frames"). Raises DataError naming the file that is not whole."""
     values_path = os.path.join(folder, name + ".npy")
     offsets_path = os.path.join(folder, name + ".offsets.npy")
@@ -60,7 +60,7 @@ def ragged(folder, name):
     return Ragged(values, offsets)
 
 
-def _array(path):
+def _array(path: str):
     """On the disk, whatever size its header says."""
     try:
         with warnings.catch_warnings():

@@ -12,6 +12,7 @@ import numpy as np
 
 from workloads.inputs import images as data
 from workloads.process.errors import DataError
+from workloads.spec.cell import Cell
 from workloads.spec.data.datasets import DATA_SETS, record_bytes
 
 PROCESSES = 2                # of a DataLoader: as in PyTorch's tutorial of CIFAR-10; krisilias does not say
@@ -37,14 +38,14 @@ class Records(NamedTuple):
         """What a workload's loaded takes."""
         return (self,)
 
-    def part(self, rank, count):
+    def part(self, rank: int, count: int):
         """One worker's shard."""
         images = len(range(rank, sum(self.counts), count))
         return self._replace(rank=rank, step=count,
                              facts=dict(self.facts, images=images, shard="%d of %d" % (rank, count)))
 
 
-def found(folder, cell):
+def found(folder: str, cell: Cell):
     """The Records of the cell's data set in a folder. Raises DataError where its files are not of the binary layout."""
     side = data.side(folder, cell.data)
     paths = tuple(path for _, path in data.paths(folder, cell.data, "train"))
@@ -72,7 +73,7 @@ class Samples:
     def __len__(self):
         return len(range(self._records.rank, int(self._firsts[-1]), self._records.step))
 
-    def __getitem__(self, index):
+    def __getitem__(self, index: int):
         number = self._records.rank + int(index) * self._records.step
         file = int(np.searchsorted(self._firsts, number, "right")) - 1
         records = self._records

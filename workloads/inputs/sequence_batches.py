@@ -3,6 +3,7 @@ import importlib
 from typing import NamedTuple
 
 from workloads.spec import sequence_tasks
+from workloads.spec.cell import Cell
 
 CHECKED = 16                 # batches of which a check takes the one with the most padding
 
@@ -23,7 +24,7 @@ class Sequences(NamedTuple):
         """Of one pass."""
         return len(self.batches)
 
-    def part(self, rank, count):
+    def part(self, rank: int, count: int):
         """Every count-th of the batches, from rank on, as often as all have one; of fewer than count, one each."""
         kept = [(rank + turn * count) % len(self.batches) for turn in range(max(1, len(self.batches) // count))]
         return Sequences(tuple(self.batches[index] for index in kept), dict(
@@ -39,12 +40,12 @@ class Sequences(NamedTuple):
         tokens = self.facts.get("pass_tokens")
         return {"pass_tokens": [tokens[index] for index in kept]} if tokens else {}
 
-    def first(self, count):
+    def first(self, count: int):
         """What a workload's check takes: a batch."""
         return (self.batches[0],)
 
 
-def read(folder, cell):
+def read(folder: str, cell: Cell):
     """The batches of a cell, as many as spec.sequence_tasks says.
 
     A check's is the one with the most padding of CHECKED, so that masks count also where few sequences are short.

@@ -9,7 +9,7 @@ _STATISTICS = (".mean", ".variance")         # how names of running statistics e
 _AT_ONCE = 2                 # arrays in the making take eight bytes a number, which a run's peak of memory would show
 
 
-def seeded(parameters, seed, dtype="float32"):
+def seeded(parameters, seed: int, dtype="float32"):
     """The arrays of a table's parameters by name: weights normal with variance 2 / fan-in (He et al. 2015, eq. 10).
 
     The numbers come from the name and the seed alone, so that a layer's weights do not depend on its neighbours;
@@ -21,18 +21,18 @@ def seeded(parameters, seed, dtype="float32"):
         return {parameter.name: array for parameter, array in zip(parameters, arrays)}
 
 
-def with_statistics(arrays, seed):
+def with_statistics(arrays, seed: int):
     """The arrays, by name, with running means and variances drawn, too: the seeded ones would normalise nothing."""
     return {name: _statistic(name, array, seed) if name.endswith(_STATISTICS) else array
             for name, array in arrays.items()}
 
 
-def _statistic(name, array, seed):
+def _statistic(name: str, array, seed: int):
     drawn = _random(name, seed).uniform(-0.5, 0.5, array.shape)
     return (drawn + name.endswith(_STATISTICS[1])).astype(array.dtype)         # variances lie around 1
 
 
-def _array(parameter, seed):
+def _array(parameter, seed: int):
     if parameter.kind in _CONSTANT:
         return np.full(parameter.shape, _CONSTANT[parameter.kind])
     fan_in = np.prod(parameter.shape[1:])
@@ -41,7 +41,7 @@ def _array(parameter, seed):
     return draws
 
 
-def _random(name, seed):
+def _random(name: str, seed: int):
     return np.random.RandomState([seed, zlib.crc32(name.encode())])
 
 
@@ -49,7 +49,7 @@ _AROUND_ONE = ("weight", "gamma", "scale", "variance", "var", "running_var", "mo
 _SPREAD = 0.1
 
 
-def of_own_model(arrays, seed):
+def of_own_model(arrays, seed: int):
     """Weights of a user's own model by name: seeded, from names and shapes alone, in the arrays' types.
 
     A matrix or kernel is normal with variance 2 / (inputs + outputs) (Glorot and Bengio 2010, eq. 12). A vector is
@@ -59,7 +59,7 @@ def of_own_model(arrays, seed):
     return {name: _of_own(name, array.shape, seed).astype(array.dtype) for name, array in arrays.items()}
 
 
-def _of_own(name, shape, seed):
+def _of_own(name: str, shape, seed: int):
     draws = _random(name, seed).standard_normal(shape)
     if len(shape) > 1:
         first, last = shape[0] * shape[1], shape[-2] * shape[-1]         # channels: PyTorch's kernels', or the others'

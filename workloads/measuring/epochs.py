@@ -9,40 +9,36 @@ import time
 
 import numpy as np
 
+from workloads.frameworks import contract
 from workloads.process.errors import NotFinite
+from workloads.spec.cell import Cell
 
 
-def follow(course, batches):
+def follow(course, batches) -> None:
     """Train all epochs; the workload tells the course as it goes."""
     course.workload.follow(batches, course.cell.epochs, course.steps, course)
 
 
-class Course:
+class Course(contract.Watch):
     """The watch of whole epochs: an "epoch" event for each, training and validation timed apart."""
 
-    def __init__(self, cell, workload, held_out, steps, emit, clock=time.perf_counter):
+    def __init__(self, cell: Cell, workload, held_out, steps, emit, clock=time.perf_counter):
         """steps: of an epoch; held_out is None where there is nothing to classify."""
         self.cell, self.workload, self.steps = cell, workload, steps
         self._held_out, self._emit, self._clock = held_out, emit, clock
         self._index = 0
         self._handles = []
 
-    def begun(self):
+    def begun(self) -> None:
         """An epoch begins."""
         self._handles = []
         self._began = self._clock()
 
-    def loading(self):
-        """Not timed: loading is part of the epoch."""
-
-    def loaded(self):
-        """Not timed."""
-
-    def stepped(self, handle, phases=None):
+    def stepped(self, handle, phases=None) -> None:
         """A step is issued; handle is its loss."""
         self._handles.append(handle)
 
-    def ended(self):
+    def ended(self) -> None:
         """An epoch's last step is issued: wait for it, validate, tell. Raises NotFinite."""
         self.workload.sync(self._handles[-1])
         trained = self._clock()

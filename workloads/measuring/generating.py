@@ -8,16 +8,18 @@ from typing import NamedTuple
 
 import numpy as np
 
+from workloads.frameworks import contract
 from workloads.measuring.sketch import encoded, sketch
 from workloads.process.errors import Unsupported
 from workloads.spec import sequence_tasks
+from workloads.spec.cell import Cell
 from workloads.spec.measures import GENERATING
 
 # the greatest relative difference between logits by the cache and by a pass over the whole sequence
 LIMITS = {"float64": 1e-10, "float32": 1e-3, "tf32": 1e-1, "amp": 1e-1}
 
 
-def of_steps(cell, series):
+def of_steps(cell: Cell, series):
     """The Sequences with facts that say what a step of prefill or decode takes; of other measures as they are."""
     if cell.measure not in GENERATING:
         return series
@@ -32,21 +34,21 @@ class Pass(NamedTuple):
     pass_steps: int
 
 
-def of_pass(cell, series):
+def of_pass(cell: Cell, series):
     """The Pass of a cell's steps: a token's work grows with those before it, up to the last position."""
     if cell.measure == "decode":
         return Pass(sequence_tasks.sizes(cell).length - sequence_tasks.prompt(cell))
     return Pass(0)
 
 
-def demand(cell, adapter, workload):
+def demand(cell: Cell, adapter, workload: contract.Workload) -> None:
     """Raise Unsupported for a workload that does not generate."""
     if not workload.generates:
         raise Unsupported("%s keeps no keys and values here: it trains the model and infers whole sequences"
                           % adapter.NAME)
 
 
-def check(cell, workload, batches, emit):
+def check(cell: Cell, workload: contract.Sequences, batches, emit) -> None:
     """Of a model that generates, send the logits of the batch's tokens by the cache.
 
     Raises ArithmeticError where they are not those of a pass over the whole sequence.

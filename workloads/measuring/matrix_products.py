@@ -7,6 +7,7 @@ import time
 
 from workloads.process import environment
 from workloads.process.errors import Unsupported, refuse_missing_tf32
+from workloads.spec.cell import Cell
 
 SIZES = (512, 1024, 2048, 4096, 8192)
 _BLOCK_SECONDS = 0.01        # at least: many times what a clock and a call cost, and short enough to be left alone once
@@ -17,7 +18,7 @@ _GROWTH = 8                  # how much longer a product of the next size takes 
 _NUMBERS = {"float32": ("float32",), "float64": ("float64",), "tf32": ("float32",), "amp": ("bfloat16", "float32")}
 
 
-def measure(cell, adapter, emit, clock=time.perf_counter):
+def measure(cell: Cell, adapter, emit, clock=time.perf_counter) -> None:
     """Send "start", then a "product" event for each size. Raises Unsupported."""
     made = importlib.import_module(adapter.__name__ + ".product").made
     importlib.import_module(adapter.__name__ + ".settings").apply(cell)
@@ -35,13 +36,13 @@ def measure(cell, adapter, emit, clock=time.perf_counter):
         raise refusals[0]
 
 
-def _capability(facts):
+def _capability(facts: dict):
     """The (major, minor) of the GPU, None where the framework does not tell."""
     told = facts.get("compute_capability")
     return tuple(map(int, told.split("."))) if told else None
 
 
-def sizes(cell, made, numbers, emit, clock):
+def sizes(cell: Cell, made, numbers, emit, clock) -> None:
     """Send a "product" event for each size, up to the one whose next would take too long, or too much memory."""
     for size in SIZES:
         if not _fits(cell, size):
@@ -67,12 +68,12 @@ def _blocks(step, sync, clock):
     return count, blocks
 
 
-def _fits(cell, size):
+def _fits(cell: Cell, size):
     """Whether three matrices take no more than an eighth of what the cell may have."""
     return not cell.memory_bytes or 3 * 8 * size * size <= cell.memory_bytes // 8
 
 
-def _seconds(step, sync, count, clock):
+def _seconds(step, sync, count: int, clock):
     began = clock()
     for _ in range(count):
         step()

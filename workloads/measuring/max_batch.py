@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from workloads.process.errors import says_out_of_memory
 from workloads.process.lifetime import end_with_parent
+from workloads.spec.cell import Cell
 
 MOST = 2 ** 16                   # samples a step: where memory has no limit, the search has
 _FINENESS = 32                   # the search ends when the limit is known to one part in so many
@@ -51,7 +52,7 @@ def search(first, trains):
     return low, high
 
 
-def trial(cell, folder, emit, is_first, worker=_WORKER):
+def trial(cell: Cell, folder: str, emit, is_first: bool, worker: tuple = _WORKER):
     """The Tried of a training cell; what its worker tells is passed on as beats, the first one's start as it is."""
     began = time.perf_counter()
     end = {}
@@ -84,7 +85,7 @@ def _word(code, output):
     return "oom" if is_full else "error"
 
 
-def measure(cell, folder, emit, attempt=trial):
+def measure(cell: Cell, folder: str, emit, attempt=trial):
     """Search, send the "max_batch" event, and give the run's ending as (word, message)."""
     if cell.device == "cpu" and not cell.memory_bytes:
         return "unsupported", "max_batch on a CPU needs a limit: say memory_bytes"

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from workloads.frameworks import contract
 from workloads.inputs import images as data
 from workloads.inputs import loading, passes, records, sequence_batches, weights
 from workloads.measuring import epochs as course
@@ -21,10 +22,11 @@ from workloads.process import environment, processor
 from workloads.process.errors import DataError, Unsupported
 from workloads.profiles import traces, walls
 from workloads.spec import duration, layers, placement, refusals, sequence_tasks, switches, tasks
+from workloads.spec.cell import Cell
 from workloads.spec.measures import GENERATING, HARNESSES, PARTS_OF
 
 
-def run(cell, adapter, folder, emit, cluster=None, gate=None):
+def run(cell: Cell, adapter, folder: str, emit, cluster=None, gate=None) -> None:
     """Measure the cell in this stack and send its events, from "start" to what comes before "end".
 
     gate: of a worker that takes turns, which it waits for there.
@@ -64,7 +66,7 @@ def run(cell, adapter, folder, emit, cluster=None, gate=None):
     del held                                   # not before: arrays would take its place
 
 
-def _refuse(cell):
+def _refuse(cell: Cell) -> None:
     """Raise Unsupported for what only transformers or images have, where the task is none."""
     problem = sequence_tasks.generating_problem(cell) or refusals.loaders(cell)
     if cell.attention != "default" and not tasks.is_transformer(cell):
@@ -73,14 +75,14 @@ def _refuse(cell):
         raise Unsupported(problem)
 
 
-def _kind(cell):
+def _kind(cell: Cell):
     """The measures of tasks of the cell's kind."""
     if cell.source:
         return OWN_MEASURES
     return SEQUENCE_MEASURES if tasks.is_sequence(cell.task) else MEASURES
 
 
-def _tuned(cell, adapter):
+def _tuned(cell: Cell, adapter):
     """The cell with what its loop=tuned sets besides the loop; another cell as it is. Raises Unsupported."""
     if cell.loop != "tuned":
         return cell
@@ -90,12 +92,12 @@ def _tuned(cell, adapter):
     return settings.tuned(cell, processor.features())
 
 
-def of_process(cell, cluster):
+def of_process(cell: Cell, cluster):
     """The cell with the batch of this process: cell.batch for each GPU that it drives."""
     return cell._replace(batch=cell.batch * cell.gpus // (cluster.processes if cluster else 1))
 
 
-def _workload(cell, adapter, cluster=None, folder=""):
+def _workload(cell: Cell, adapter, cluster=None, folder: str = ""):
     """The cell's Workload with the weights that it starts from."""
     workload = _unweighted(cell, adapter, cluster, folder)
     if cell.init == "seeded" and not cell.source:              # a model of the user's own draws them by its own names
@@ -104,7 +106,7 @@ def _workload(cell, adapter, cluster=None, folder=""):
     return workload
 
 
-def _unweighted(cell, adapter, cluster, folder):
+def _unweighted(cell: Cell, adapter, cluster, folder: str):
     if tasks.is_sequence(cell.task):
         if cluster or cell.gpus > 1:
             return parallel(adapter).Sequences(cell, cluster)
@@ -119,7 +121,7 @@ def parallel(adapter):
     return importlib.import_module(adapter.__name__ + ".parallel")
 
 
-def _images(cell, folder, cluster):
+def _images(cell: Cell, folder: str, cluster):
     """What this worker reads: enough for all of them, of which it takes its own part where the mode shards."""
     if cell.source:
         return _OWN_BATCH
@@ -134,12 +136,11 @@ def _images(cell, folder, cluster):
     return images.part(cluster.worker, cluster.workers) if cluster and cluster.mode.is_sharded else images
 
 
-def _start(cell, adapter, workload, images, emit, cluster=None):
+def _start(cell: Cell, adapter, workload: contract.Workload, images, emit, cluster=None) -> None:
     facts = environment.facts()
     facts.update(adapter.facts(cell), numpy=np.__version__, loop=workload.loop, layout=workload.layout,
-                 precision=workload.precision, data=images.facts, loading=loading.told(cell, workload))
-    if tasks.is_sequence(cell.task):
-        facts.update(workload.kernels())
+                 precision=workload.precision, data=images.facts, loading=loading.told(cell, workload),
+                 **workload.kernels())
     if cluster:
         facts.update(mode=cluster.mode.title, communication=workload.communication)
     if tasks.is_transformer(cell):
@@ -151,7 +152,7 @@ def _start(cell, adapter, workload, images, emit, cluster=None):
          **_flops(cell, images))
 
 
-def _flops(cell, series):
+def _flops(cell: Cell, series):
     """flops: what a step computes, the padding of sequences too; needed_flops: what its samples alone need.
 
     At the mean length of the batches, so that attention, which is quadratic in it, is counted a little too low.
@@ -164,17 +165,17 @@ def _flops(cell, series):
             "needed_flops": tasks.step_flops(cell, series.facts["tokens"])}
 
 
-def train(cell, adapter, workload, images, folder, emit, cluster=None, watching=Watch):
+def train(cell: Cell, adapter, workload, images, folder: str, emit, cluster=None, watching=Watch) -> None:
     """Warm-up and timed training steps, each with its loss."""
     _train(cell, workload, images, emit, workload.train, cluster, watching)
 
 
-def phases(cell, adapter, workload, images, folder, emit, cluster=None, watching=Watch):
+def phases(cell: Cell, adapter, workload, images, folder: str, emit, cluster=None, watching=Watch) -> None:
     """The same, each step with the seconds of its phases; stamping costs time, so the steps are told apart."""
     _train(cell, workload, images, emit, workload.train_phases, cluster, watching)
 
 
-def _train(cell, workload, images, emit, steps, cluster, watching):
+def _train(cell: Cell, workload: contract.Workload, images, emit, steps, cluster, watching) -> None:
     """Parallel runs send a digest of the weights too: after synchronous steps it is the same in all workers."""
     is_coordinator = workload.is_coordinator
     watch = WorkersWatch(cell, emit) if is_coordinator else _watch(
@@ -186,7 +187,7 @@ def _train(cell, workload, images, emit, steps, cluster, watching):
         emit("weights", sha256=_digest(workload.weights()))
 
 
-def _watch(watching, cell, workload, images, value, emit):
+def _watch(watching, cell: Cell, workload: contract.Workload, images, value, emit):
     """A Watch of that kind, with the device's own clock where the framework has a door to it.
 
     Images are normalised before the clock, so all passes cost the same; the first pass over sequences meets each shape
@@ -197,7 +198,7 @@ def _watch(watching, cell, workload, images, value, emit):
                     programs=workload.programs)
 
 
-def _take(cell, steps, batches, watch, cluster=None):
+def _take(cell: Cell, steps, batches, watch, cluster=None) -> None:
     """Take the cell's steps by a workload's method, until the watch says that they are enough where they are open."""
     if duration.is_open(cell) and cell.parallel != "none":
         _take_together(cell, steps, batches, watch, agreement.open_for(cluster))
@@ -208,7 +209,7 @@ def _take(cell, steps, batches, watch, cluster=None):
         pass
 
 
-def _take_together(cell, steps, batches, watch, agreed):
+def _take_together(cell: Cell, steps, batches, watch, agreed) -> None:
     """The same of workers that train together and must take as many steps: the first one's watch says how many.
 
     It is asked between parts of the warm-up, after each of which all wait for each other anyway, and once for the timed
@@ -233,19 +234,19 @@ def _digest(arrays):
     return digest.hexdigest()
 
 
-def _is_running(name):
+def _is_running(name: str) -> bool:
     """Whether an array is one of normalisation's running statistics, by its canonical name."""
     return name.endswith((".mean", ".variance"))
 
 
-def operators(cell, adapter, workload, images, folder, emit):
+def operators(cell: Cell, adapter, workload: contract.Workload, images, folder: str, emit) -> None:
     """What the framework's profiler says of cell.steps training steps: calls and seconds by its own names."""
     with Beats(emit):                          # reading a profile can take longer than any step
         profile = workload.profile(_batches(cell, workload, images), cell.warmup, cell.steps)
     emit("operators", steps=cell.steps, operators={name: list(used) for name, used in profile.items()})
 
 
-def kernels(cell, adapter, workload, images, folder, emit):
+def kernels(cell: Cell, adapter, workload: contract.Workload, images, folder: str, emit) -> None:
     """Where a GPU's time goes in cell.steps training steps: kernels, copies and gaps. Raises Unsupported.
 
     Of a CPU there is nothing to tell: what runs an operator there is the thread that issues it, so nothing is launched,
@@ -260,7 +261,7 @@ def kernels(cell, adapter, workload, images, folder, emit):
     emit("kernels", steps=cell.steps, **traces.account(trace))
 
 
-def parts(cell, adapter, workload, images, folder, emit):
+def parts(cell: Cell, adapter, workload: contract.Workload, images, folder: str, emit) -> None:
     """Where the time of cell.steps steps goes: input, and the operators by the wall. Raises Unsupported."""
     if cell.measure in GENERATING:
         generating.demand(cell, adapter, workload)
@@ -273,25 +274,25 @@ def parts(cell, adapter, workload, images, folder, emit):
                  operators=walls.walls(watch.operators))
 
 
-def graph(cell, adapter, workload, images, folder, emit):
+def graph(cell: Cell, adapter, workload: contract.Workload, images, folder: str, emit) -> None:
     """What the framework's graph optimisers remove from a training step's graph. Raises Unsupported."""
     emit("graph", **workload.graph(_batches(cell, workload, images)))
 
 
-def infer(cell, adapter, workload, images, folder, emit, watching=Watch):
+def infer(cell: Cell, adapter, workload: contract.Workload, images, folder: str, emit, watching=Watch) -> None:
     """Warm-up and timed forward passes in evaluation mode."""
     watch = _watch(watching, cell, workload, images, None, emit)
     _take(cell, workload.infer, _batches(cell, workload, images), watch)
 
 
-def generate(cell, adapter, workload, series, folder, emit, watching=Watch):
+def generate(cell: Cell, adapter, workload: contract.Sequences, series, folder: str, emit, watching=Watch) -> None:
     """Warm-up and timed prompts, or tokens after one."""
     generating.demand(cell, adapter, workload)
     watch = _watch(watching, cell, workload, generating.of_pass(cell, series), None, emit)
     _take(cell, getattr(workload, cell.measure), _batches(cell, workload, series), watch)
 
 
-def _batches(cell, workload, images):
+def _batches(cell: Cell, workload: contract.Workload, images):
     return getattr(workload, _FEEDS[cell.input])(*images.inputs)
 
 
@@ -306,7 +307,7 @@ _OWN_BATCH = _OwnBatch()
 _FEEDS = {"pipeline": "batches", "synthetic": "synthetic", "loader": "loaded"}
 
 
-def epochs(cell, adapter, workload, images, folder, emit):
+def epochs(cell: Cell, adapter, workload: contract.Images, images, folder: str, emit) -> None:
     """Whole epochs: training and validation timed apart, accuracy from the confusion matrix."""
     if cell.input == "synthetic":
         held_out, steps = data.synthetic(cell), 1
@@ -319,13 +320,13 @@ def epochs(cell, adapter, workload, images, folder, emit):
         course.follow(course.Course(cell, workload, held_out, steps, emit), batches)
 
 
-def sequence_epochs(cell, adapter, workload, series, folder, emit):
+def sequence_epochs(cell: Cell, adapter, workload: contract.Workload, series, folder: str, emit) -> None:
     """Whole passes over the batches; there is nothing to classify, so no validation."""
     with Beats(emit):
         course.follow(course.Course(cell, workload, None, series.steps, emit), _batches(cell, workload, series))
 
 
-def check(cell, adapter, workload, images, folder, emit):
+def check(cell: Cell, adapter, workload: contract.Images, images, folder: str, emit) -> None:
     """Send sketches of every activation, logits, loss, every gradient and every array after one update.
 
     Running variances are sent as the biased estimate, so that stacks that keep n / (n - 1) times it can be compared.
@@ -339,7 +340,7 @@ def check(cell, adapter, workload, images, folder, emit):
     _send_update(update, emit)
 
 
-def sequence_check(cell, adapter, workload, series, folder, emit):
+def sequence_check(cell: Cell, adapter, workload: contract.Sequences, series, folder: str, emit) -> None:
     """The same; the models of sequences keep biased running variances themselves."""
     batch, = series.first(cell.batch)
     generating.check(cell, workload, (batch,), emit)
@@ -347,13 +348,13 @@ def sequence_check(cell, adapter, workload, series, folder, emit):
     _send_update(workload.check(batch), emit)
 
 
-def own_check(cell, adapter, workload, images, folder, emit):
+def own_check(cell: Cell, adapter, workload, images, folder: str, emit) -> None:
     """The same of a user's own model, whose workload says all kinds of arrays itself."""
     for kind, arrays in workload.check().items():
         _send(emit, kind, arrays)
 
 
-def _send_inferred(cell, workload, logits, emit):
+def _send_inferred(cell: Cell, workload: contract.Workload, logits, emit) -> None:
     """Send the logits() of a pass as measure infer takes it, with running statistics drawn like weights."""
     if cell.parallel != "none" or cell.gpus > 1:
         return                                    # one device's: what workers say apart from gradients is their own
@@ -363,7 +364,7 @@ def _send_inferred(cell, workload, logits, emit):
     workload.load(own)
 
 
-def _answer(workload, batch):
+def _answer(workload: contract.Sequences, batch):
     """What a sequence model infers for a batch."""
     last = _Last()
     workload.infer(workload.synthetic([batch]), 1, last)
@@ -371,21 +372,15 @@ def _answer(workload, batch):
     return workload.value(last.handle)
 
 
-class _Last:
+class _Last(contract.Watch):
     """A watch that keeps the last step's handle."""
 
-    def loading(self):
-        """Nothing."""
-
-    def loaded(self):
-        """Nothing."""
-
-    def stepped(self, handle):
+    def stepped(self, handle, phases=None) -> None:
         """Keep it."""
         self.handle = handle
 
 
-def _send_update(update, emit):
+def _send_update(update, emit) -> None:
     for kind in ("activation", "gradient"):
         _send(emit, kind, update[kind])
     running = {name: array for name, array in update["weight"].items() if _is_running(name)}
@@ -395,7 +390,7 @@ def _send_update(update, emit):
     _send(emit, "loss", {} if update["loss"] is None else {"loss": update["loss"]})
 
 
-def _unbias(cell, arrays):
+def _unbias(cell: Cell, arrays) -> None:
     """Turn new = decay * old + (1 - decay) * n / (n - 1) * variance into what it is without n / (n - 1), in place."""
     table = tasks.model(cell)
     for leaf in layers.leaves(table, tasks.input_shape(cell.image)):
@@ -406,7 +401,7 @@ def _unbias(cell, arrays):
             arrays[name] = kept + (arrays[name] - kept) * (count - 1) / count
 
 
-def _send(emit, kind, arrays):
+def _send(emit, kind: str, arrays) -> None:
     """One event an array: an event of them all would be megabytes long."""
     for name, array in arrays.items():
         array = np.asarray(array, dtype=np.float64)
@@ -418,7 +413,7 @@ def _finite(number):
     return float(number) if np.isfinite(number) else None
 
 
-def harness(cell, adapter, images, folder, emit):
+def harness(cell: Cell, adapter, images, folder: str, emit) -> None:
     """Our loop and a hand-written one by turns, cell.steps blocks of cell.warmup steps each; seconds a block.
 
     Ours is timed twice: by the samples that it reports, and by the wall around it, which also reads the losses.
@@ -443,7 +438,7 @@ def _ours(block, adapter, images):
     return workload, _batches(block, workload, images)
 
 
-def _scattered(seed, *builders):
+def _scattered(seed: int, *builders):
     """What each builder returns, and what must be held as long as that is used: blocks of memory of drawn sizes.
 
     Where arrays happen to lie moves a step's time (spec.placement): one process of torch-1.7 said 0.86 to 1.16 for our
@@ -459,7 +454,7 @@ def _scattered(seed, *builders):
     return [built[index] for index in range(len(builders))] + [held]
 
 
-def _our_block(block, workload, batches):
+def _our_block(block, workload: contract.Workload, batches):
     """Seconds of a block by its samples and by the wall."""
     samples = []
     steps, value = getattr(workload, block.measure), workload.value if block.measure == "train" else None

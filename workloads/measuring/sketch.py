@@ -13,7 +13,7 @@ import numpy as np
 WIDTH = 1024
 
 
-def sketch(name, array):
+def sketch(name: str, array):
     """The buckets of an array, float64 (min(WIDTH, size),); the signs come from the name, equal in every stack."""
     flat = np.asarray(array, dtype=np.float64).ravel()
     if flat.size <= WIDTH:

@@ -12,6 +12,7 @@ machine whose speed wanders, and what follows is no faster.
 import math
 from statistics import median
 
+from workloads.spec.cell import Cell
 from workloads.spec.duration import WARM_UP_SECONDS, WARM_UP_STEPS
 
 _LEAST_STEPS, _MOST_STEPS = WARM_UP_STEPS
@@ -27,7 +28,7 @@ class Fixed:
     def __init__(self, steps):
         self._left = steps
 
-    def over(self, seconds):
+    def over(self, seconds: float):
         """Why it ends after this step, or None while it goes on."""
         self._left -= 1
         return None if self._left > 0 else "fixed"
@@ -44,14 +45,14 @@ class Steady:
     seconds: that it lasts at least, and at most.
     """
 
-    def __init__(self, steps, pass_steps=0, seconds=WARM_UP_SECONDS):
+    def __init__(self, steps, pass_steps: int = 0, seconds: tuple = WARM_UP_SECONDS):
         self._least_seconds, self._most_seconds = seconds
         self._own_least, self._least, self._pass_steps = steps, max(_LEAST_STEPS, steps), pass_steps
         self._times, self._total = [], 0.0
         self._look = 0                   # the steps at which it is looked at again, 0 before the first look
         self._was_flat = False           # at the last look
 
-    def over(self, seconds):
+    def over(self, seconds: float):
         """Why it ends after this step, "steady" or "limit", or None while it goes on."""
         self._times.append(seconds)
         count = len(self._times)
@@ -67,12 +68,12 @@ class Steady:
         was_flat, self._was_flat = self._was_flat, before - last <= tolerance * last
         return "steady" if was_flat and self._was_flat else None
 
-    def _is_long(self, count, share):
+    def _is_long(self, count: int, share) -> bool:
         """Whether this share of the least steps and seconds, and of the pass, is over."""
         return (count >= share * self._least and self._total >= share * self._least_seconds
                 and not self._is_in_pass(count, share))
 
-    def _is_in_pass(self, count, share=1.0):
+    def _is_in_pass(self, count: int, share=1.0) -> bool:
         return count <= share * self._pass_steps and self._pass_steps * self._total < _LONGEST_PASS * count
 
     def left(self):
@@ -89,7 +90,7 @@ class Steady:
         return max(1, min(steady, limit, _MOST_STEPS))
 
 
-def warm_up(cell, pass_steps=0, seconds=WARM_UP_SECONDS):
+def warm_up(cell: Cell, pass_steps: int = 0, seconds: tuple = WARM_UP_SECONDS):
     """What ends the cell's warm-up; None where it has none. seconds: that a steady one lasts at least, and at most."""
     if cell.warm == "steady":
         return Steady(cell.warmup, pass_steps, seconds)

@@ -17,7 +17,7 @@ _NO_LEAD = 0.01          # of a step: a lead so short would change it less
 class Turn:
     """A turn while it lasts."""
 
-    def __init__(self, index, lead_seconds, seconds, steps):
+    def __init__(self, index: int, lead_seconds, seconds: float, steps):
         self.index, self.lead_seconds, self.seconds, self.steps = index, lead_seconds, seconds, steps
         self.lead_steps = 0
 
@@ -37,7 +37,7 @@ class TurnWatch(Watch):
     def _short_warm_up(self):
         return warm_up(self._cell, self._pass_steps, turns.WARM_UP_SECONDS) or Fixed(1)
 
-    def stepped(self, handle, phases=None):
+    def stepped(self, handle, phases=None) -> None:
         """As Watch.stepped."""
         self._taken += 1
         if not self._is_leading:
@@ -53,12 +53,12 @@ class TurnWatch(Watch):
             self._sync(handle)
             self._begin_slice()
 
-    def _end_warm_up(self, ended, now):
+    def _end_warm_up(self, ended: str, now) -> None:
         self._step = typical(self._seconds)
         Watch._end_warm_up(self, ended, now)
         self._next()
 
-    def _next(self):
+    def _next(self) -> None:
         """Wait for the runner's word, and do it. Raises Over at the end."""
         word = self._gate.next()
         if word[0] == "end":
@@ -76,14 +76,14 @@ class TurnWatch(Watch):
         else:
             self._begin_slice()
 
-    def _pause_is_over(self):
+    def _pause_is_over(self) -> None:
         if self._device:
             self._device.seconds()
         self._sent = self._clock()
         self._mark()
         self._began = self._clock()
 
-    def _begin_slice(self):
+    def _begin_slice(self) -> None:
         """The next step is timed."""
         self._is_leading = False
         self._before, self._total_before = self._taken, self._total
@@ -92,7 +92,7 @@ class TurnWatch(Watch):
         self._slice_began = self._read()
         self._resume(self._clock())
 
-    def _is_last(self, running):
+    def _is_last(self, running) -> bool:
         """Whether the turn's last step is over."""
         steps = self._timed - self._first
         seconds = self._total - self._total_before + self._open_seconds + running
@@ -100,7 +100,7 @@ class TurnWatch(Watch):
             return False
         return not self._pass_steps or steps % self._pass_steps == 0
 
-    def _finish(self, handle, is_marked):
+    def _finish(self, handle, is_marked: bool) -> None:
         """Wait for the device and end the block; where the turn is over, send it and wait for the next."""
         now = self._awaited(handle, is_marked)
         if not self._is_last(0.0):

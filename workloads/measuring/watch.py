@@ -8,10 +8,12 @@ import threading
 import time
 from statistics import median
 
+from workloads.frameworks import contract
 from workloads.measuring.steadiness import Fixed, warm_up
 from workloads.process import family
 from workloads.process.errors import NotFinite
 from workloads.spec import duration
+from workloads.spec.cell import Cell
 from workloads.spec.duration import is_open
 
 BEAT_SECONDS = 5.0       # between two words to a watchdog while no samples are sent
@@ -32,7 +34,7 @@ class Over(Exception):
     """
 
 
-class Watch:
+class Watch(contract.Watch):
     """What a workload calls as it goes; sends "warm", then "steps" in blocks, and a "beat" where those take long.
 
     sync=each takes a sample a step. sync=end takes one time over all timed steps, sent as a "steps" event whose
@@ -72,46 +74,46 @@ class Watch:
         self._mark()
         self._began = self._sent = clock()
 
-    def _forget(self):
+    def _forget(self) -> None:
         """Begin a new "warm" or "steps" event."""
         self._seconds, self._counts, self._handles = [], [], []
         self._phases, self._device_seconds = {}, []
         self._open_count, self._open_seconds = 0, 0.0          # of the block or part that is not over
 
-    def _mark(self):
+    def _mark(self) -> None:
         if self._device:
             self._device.mark()
 
-    def loading(self):
+    def loading(self) -> None:
         """The next batch is asked for."""
         self._load_began = self._clock()
 
-    def loaded(self):
+    def loaded(self) -> None:
         """The batch is there."""
         self._keep_phases({"load": self._clock() - self._load_began})
 
-    def resumed(self):
+    def resumed(self) -> None:
         """What was done since the last step belongs to none."""
         if self._device:
             self._device_seconds += self._device.seconds()
         self._mark()
         self._began = self._clock()
 
-    def probed(self):
+    def probed(self) -> None:
         """A pass that belongs to no step is over."""
         self._beat(self._clock())
 
-    def _beat(self, now):
+    def _beat(self, now) -> None:
         """Tell a watchdog that the run goes on: in warm-up and with sync=end no samples do."""
         if now - self._sent > BEAT_SECONDS:
             self._emit("beat")
             self._sent = now
 
-    def _keep_phases(self, phases):
+    def _keep_phases(self, phases) -> None:
         for name, seconds in phases.items():
             self._phases.setdefault(name, []).append(seconds)
 
-    def stepped(self, handle, phases=None):
+    def stepped(self, handle, phases=None) -> None:
         """A step is issued; handle is its loss, or its logits; phases are seconds by name, where they were stamped.
 
         Raises NotFinite; Over after the last step of an open-ended cell.
@@ -125,7 +127,7 @@ class Watch:
         else:
             self._measured(handle)
 
-    def _warmed(self, handle):
+    def _warmed(self, handle) -> None:
         """A step of the warm-up, waited for unless no step but the last one is."""
         self._mark()
         if self._waits_in_warm_up or len(self._seconds) + 1 == self._cell.warmup:
@@ -149,12 +151,12 @@ class Watch:
         """How many timed steps this worker would take."""
         return duration.agreed(self._cell, typical(self._seconds), self._pass_steps)
 
-    def begin(self, ended, count):
+    def begin(self, ended: str, count: int) -> None:
         """The warm-up is over for that reason, and so many timed steps follow, as all workers have agreed."""
         self._agreed = count
         self._end_warm_up(ended, self._clock())
 
-    def _end_warm_up(self, ended, now):
+    def _end_warm_up(self, ended: str, now) -> None:
         self._warm_up, warm = None, self._seconds
         last = max(0, len(warm) - 1) // MOST_VALUES * MOST_VALUES
         for first in range(0, last, MOST_VALUES):
@@ -175,7 +177,7 @@ class Watch:
             return max(1, int(steps) // PARTS)
         return 1
 
-    def _measured(self, handle):
+    def _measured(self, handle) -> None:
         """A timed step; at the end of a block, or of all, the device is waited for."""
         self._open_count += 1
         self._timed += 1
@@ -192,14 +194,14 @@ class Watch:
             self._close_block()
         self._beat(now)
 
-    def _is_last(self, running):
+    def _is_last(self, running) -> bool:
         """Whether no step follows; running: seconds of the step that is just over."""
         if self._agreed is not None:
             return self._timed >= self._agreed
         return duration.are_enough(self._cell, self._timed, self._total + self._open_seconds + running,
                                    self._pass_steps)
 
-    def _finish(self, handle, is_marked):
+    def _finish(self, handle, is_marked: bool) -> None:
         """Wait for the device, end the block, and tell where it is time or the last step."""
         now = self._awaited(handle, is_marked)
         is_over = self._is_last(0.0)
@@ -211,7 +213,7 @@ class Watch:
         else:
             self._beat(now)
 
-    def _awaited(self, handle, is_marked):
+    def _awaited(self, handle, is_marked: bool):
         """Wait for the device and end the block; when it was over."""
         if not is_marked:
             self._mark()
@@ -222,7 +224,7 @@ class Watch:
         self._close_block()
         return now
 
-    def _close_block(self):
+    def _close_block(self) -> None:
         self._counts.append(self._open_count)
         self._seconds.append(self._open_seconds)
         self._total += self._open_seconds
@@ -231,7 +233,7 @@ class Watch:
             self._span = max(self._span, math.ceil(self._span * BLOCK_SECONDS / self._open_seconds))
         self._open_count, self._open_seconds = 0, 0.0
 
-    def _resume(self, sent):
+    def _resume(self, sent) -> None:
         """Begin the next event; what was done for the one before belongs to no step."""
         self._forget()
         self._compiled = self._programs()
@@ -239,7 +241,7 @@ class Watch:
         self._mark()
         self._began = self._clock()
 
-    def _send(self, is_over):
+    def _send(self, is_over: bool) -> None:
         compiled = self._programs() - self._compiled
         if self._device:
             self._device_seconds += self._device.seconds()
@@ -256,7 +258,7 @@ class Watch:
         if not all(map(math.isfinite, losses)):
             raise NotFinite("the loss became %s before timed step %d" % (losses[-1], self._timed))
 
-    def _emit_values(self, block):
+    def _emit_values(self, block) -> None:
         """Send losses and phases ahead in "values" events, and take them out, where they would make a line too long."""
         lists = dict(block.get("phases", {}), **{"loss": block["loss"]} if "loss" in block else {})
         count = max(map(len, lists.values())) if lists else 0
@@ -303,7 +305,7 @@ def typical(warm):
     return median(warm[-max(1, len(warm) // 4):]) if warm else 0.0
 
 
-class WorkersWatch:
+class WorkersWatch(contract.Watch):
     """What a coordinator calls, which hears of each worker's steps only after them: "warm" and "steps" by worker.
 
     A worker's first cell.warmup steps are its warm-up, however many it then takes. In an open cell the warm-up of all
@@ -319,7 +321,7 @@ class WorkersWatch:
         self._warm = {} if is_open(cell) else None       # of each worker: the steps of an open warm-up
         self._sent = clock()
 
-    def told(self, worker, seconds, loss, phases=None):
+    def told(self, worker: int, seconds: float, loss, phases=None) -> None:
         """A step of a worker took so long; phases are seconds by name, where they were stamped."""
         if not math.isfinite(loss):
             raise NotFinite("the loss became %s in a step of worker %d" % (loss, worker))
@@ -338,13 +340,13 @@ class WorkersWatch:
             self._emit("beat")               # all of them are still in their warm-up
             self._sent = self._clock()
 
-    def _show(self, worker, seconds):
+    def _show(self, worker: int, seconds: float) -> None:
         """A step of the open warm-up."""
         self._shown_by = worker if self._shown_by is None else self._shown_by
         if worker == self._shown_by:
             self._ended = self._ended or self._warm_up.over(seconds) or ""
 
-    def resumed(self):
+    def resumed(self) -> None:
         """As Watch.resumed: a worker's first step after a pause begins when the worker begins it."""
 
     def left(self):
@@ -356,7 +358,7 @@ class WorkersWatch:
         block = self._blocks.get(self._shown_by)
         return duration.agreed(self._cell, typical(block["seconds"] if block else []))
 
-    def begin(self, ended, count):
+    def begin(self, ended: str, count: int) -> None:
         """As Watch.begin."""
         self._warm_up, self._warm = None, dict(self._done)
         for worker in sorted(self._blocks):
@@ -374,17 +376,17 @@ class WorkersWatch:
             self._sent = self._clock()
         return bool(due)
 
-    def _warm_steps(self, worker):
+    def _warm_steps(self, worker: int):
         """How many of a worker's steps are its warm-up."""
         if self._warm_up:
             return self._done[worker]
         return self._cell.warmup if self._warm is None else self._warm.get(worker, 0)
 
 
-class Recorded:
+class Recorded(contract.Watch):
     """A watch that waits for each step, and records the operators of cell.steps steps after the warm-up. Then Over."""
 
-    def __init__(self, cell, recorder, sync, clock=time.perf_counter):
+    def __init__(self, cell: Cell, recorder, sync, clock=time.perf_counter):
         """recorder: contract.Workload's; sync(handle) waits for a step's work."""
         self._left, self._steps, self._recorder, self._sync, self._clock = (
             max(1, cell.warmup), cell.steps, recorder, sync, clock)
@@ -392,20 +394,20 @@ class Recorded:
         self.seconds = self.input_seconds = 0.0
         self._is_recording, self._began = False, clock()
 
-    def loading(self):
+    def loading(self) -> None:
         """The next batch is asked for."""
         self._load_began = self._clock()
 
-    def loaded(self):
+    def loaded(self) -> None:
         """The batch is there."""
         if self._is_recording:
             self.input_seconds += self._clock() - self._load_began
 
-    def resumed(self):
+    def resumed(self) -> None:
         """What was done since the last step belongs to none."""
         self._began = self._clock()
 
-    def stepped(self, handle, phases=None):
+    def stepped(self, handle, phases=None) -> None:
         """A step is issued. Raises Over after the last one."""
         self._sync(handle)
         if self._is_recording:
@@ -433,14 +435,14 @@ class Beats:
         self._is_over = threading.Event()
         self._thread = threading.Thread(target=self._beat, daemon=True)
 
-    def __enter__(self):
+    def __enter__(self) -> None:
         self._thread.start()
 
-    def __exit__(self, *failure):
+    def __exit__(self, *failure) -> None:
         self._is_over.set()
         self._thread.join()
 
-    def _beat(self):
+    def _beat(self) -> None:
         before, began = self._clock(), self._wall()
         while not self._is_over.wait(self._every) and self._wall() - began < self._longest:
             now = self._clock()
@@ -456,7 +458,7 @@ class Compiling:
     has minutes. Compilers that are programs of their own count: PyTorch's worker waits for a pool of them.
     """
 
-    def __init__(self, cell, emit, every=BEAT_SECONDS, clock=family.cpu_seconds):
+    def __init__(self, cell: Cell, emit, every=BEAT_SECONDS, clock=family.cpu_seconds):
         self._send = emit
         compiles = cell.device == "gpu" or cell.loop in COMPILED_LOOPS or cell.source
         self._beats = Beats(emit, every, clock, COMPILING_SECONDS) if compiles else None
@@ -466,12 +468,12 @@ class Compiling:
             self._beats.__enter__()
         return self._emit
 
-    def __exit__(self, *failure):
+    def __exit__(self, *failure) -> None:
         if self._beats:
             beats, self._beats = self._beats, None
             beats.__exit__()
 
-    def _emit(self, event, **values):
+    def _emit(self, event, **values) -> None:
         if event in ("warm", "steps"):        # from here on nothing but steps is to run
             self.__exit__()
         self._send(event, **values)

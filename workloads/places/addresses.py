@@ -5,7 +5,7 @@ import time
 _RESOLVE_SECONDS = 30.0          # containers start one after the other
 
 
-def resolved(host, clock=time.monotonic, wait=time.sleep):
+def resolved(host: str, clock=time.monotonic, wait=time.sleep):
     """The IPv4 address of a host that may not be up yet. Raises OSError."""
     deadline = clock() + _RESOLVE_SECONDS
     while True:

@@ -23,18 +23,18 @@ def open_for(cluster):
 class Alone:
     """Of one worker."""
 
-    def say(self, number):
+    def say(self, number: int):
         """The number."""
         return number
 
-    def close(self):
+    def close(self) -> None:
         """Nothing is open."""
 
 
 class Leader:
     """The worker whose numbers hold. It listens from the beginning, so that nobody comes too early."""
 
-    def __init__(self, host, port, others):
+    def __init__(self, host: str, port: int, others):
         self._others, self._heard_by = others, []
         self._door = socket.socket()
         self._door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -42,7 +42,7 @@ class Leader:
         self._door.listen(others)
         self._door.settimeout(_SECONDS)
 
-    def say(self, number):
+    def say(self, number: int):
         """The number, once it is on its way to all. Raises OSError."""
         while len(self._heard_by) < self._others:
             self._heard_by.append(self._door.accept()[0])
@@ -50,7 +50,7 @@ class Leader:
             other.sendall(b"%d\n" % number)
         return number
 
-    def close(self):
+    def close(self) -> None:
         """Nothing more will be said."""
         for each in self._heard_by + [self._door]:
             each.close()
@@ -63,7 +63,7 @@ class Follower:
         self._address, self._clock, self._wait = (host, port), clock, wait
         self._lines = self._connection = None
 
-    def say(self, number):
+    def say(self, number: int):
         """The leader's number in place of this one. Raises OSError."""
         if self._lines is None:
             self._connection = self._connected()
@@ -83,7 +83,7 @@ class Follower:
                     raise
                 self._wait(0.1)
 
-    def close(self):
+    def close(self) -> None:
         """Nothing more will be asked."""
         if self._lines is not None:
             self._lines.close()

@@ -29,7 +29,7 @@ def main(arguments):
     return exit_code(worker.wait(), control_groups.kills(control_groups.memory_group(root=arguments[0])))
 
 
-def _pass_on(worker):
+def _pass_on(worker: subprocess.Popen) -> None:
     """Pass the runner's words on to the worker, which ends with the pipe."""
     words = os.read(0, 4096)
     while words:

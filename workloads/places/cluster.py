@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from workloads.frameworks import surroundings
 from workloads.process.lifetime import end_with_parent
-from workloads.spec.cell import CellError
+from workloads.spec.cell import Cell, CellError
 from workloads.spec.cluster import MODES, own_mode, places
 
 PORT = 22220                     # of a place that has its address to itself; others name theirs: 127.0.0.1:23000
@@ -45,13 +45,13 @@ class Cluster(NamedTuple):
         """Which of them this one is."""
         return self.rank * self.processes + self.process
 
-    def address(self, role, rank):
+    def address(self, role: str, rank: int):
         """"host:port" of a role in the place of that rank."""
         host, port = self.addresses[rank]
         return "%s:%d" % (host, port + _OFFSETS[role])
 
 
-def read(cell, framework, environment=os.environ):
+def read(cell: Cell, framework: str, environment=os.environ):
     """The Cluster that the environment tells of. Raises CellError where it does not fit the cell."""
     names = [name for name in environment.get("EVENBENCH_NODES", "").split(",") if name]
     try:
@@ -77,17 +77,17 @@ def _free_port():
         return tried.getsockname()[1] - _OFFSETS["worker"]
 
 
-def _address(name):
+def _address(name: str):
     host, _, port = name.partition(":")
     return host, int(port or PORT)
 
 
-def variables(cluster, role):
+def variables(cluster, role: str):
     """What the framework must find in the environment of a process with that role, before its import."""
     return surroundings.of(cluster.framework).place_variables(cluster, role)
 
 
-def start_helpers(cluster, text, folder):
+def start_helpers(cluster, text: str, folder: str):
     """The other processes of this place: its helper roles, and its further workers, which report nothing.
 
     They read the same cell and write to standard error alone.

@@ -40,7 +40,7 @@ def main(arguments):
     return 0
 
 
-def connected(host, port, clock=time.monotonic, wait=time.sleep):
+def connected(host: str, port: int, clock=time.monotonic, wait=time.sleep):
     """A connection to a runner that may not be up yet. Raises OSError."""
     deadline = clock() + PATIENCE_SECONDS
     while True:
@@ -56,7 +56,7 @@ def connected(host, port, clock=time.monotonic, wait=time.sleep):
             return connection
 
 
-def _notice_silence(connection):
+def _notice_silence(connection) -> None:
     """The same as runner.launchers.compose does at the other end."""
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for option, value in (("TCP_KEEPIDLE", 10), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 3),
@@ -65,7 +65,7 @@ def _notice_silence(connection):
             connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
 
 
-def serve(connection):
+def serve(connection) -> None:
     """Say what this node is, then do what is asked until the connection is closed; leaves no worker behind."""
     send = _Sender(connection)
     run = None
@@ -94,7 +94,7 @@ class _Sender:
     def __init__(self, connection):
         self._connection, self._lock = connection, threading.Lock()
 
-    def __call__(self, message):
+    def __call__(self, message: dict) -> None:
         with self._lock:
             self._connection.sendall(json.dumps(message).encode() + b"\n")
 
@@ -116,7 +116,7 @@ class _Run(threading.Thread):
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=self._errors, env=environment,
             start_new_session=True, preexec_fn=lambda: os.sched_setaffinity(0, order["cpus"]))
 
-    def run(self):
+    def run(self) -> None:
         """Pass on every line, then how it went."""
         try:
             for line in iter(lambda: self._process.stdout.readline(_LONGEST_LINE), b""):
@@ -133,7 +133,7 @@ class _Run(threading.Thread):
             self._errors.close()
             shutil.rmtree(self._scratch, ignore_errors=True)
 
-    def kill(self):
+    def kill(self) -> None:
         """End the group. Safe to repeat."""
         try:
             os.killpg(self._process.pid, signal.SIGKILL)
@@ -156,7 +156,7 @@ def about():
             "memory_bytes": control_groups.limit_bytes()}
 
 
-def digest(folder):
+def digest(folder: str):
     """The SHA-256 of a folder's sources, the same as runner.stacks.definition.workloads_digest."""
     paths = []
     for parent, folders, names in os.walk(folder):

@@ -11,7 +11,7 @@ from workloads.__main__ import find_adapter
 from workloads.frameworks import surroundings
 from workloads.places import cluster
 from workloads.process import environment
-from workloads.spec.cell import loads
+from workloads.spec.cell import Cell, loads
 
 
 def main(arguments):
@@ -31,7 +31,7 @@ def main(arguments):
     return 0
 
 
-def train(cell, adapter, folder, joined):
+def train(cell: Cell, adapter, folder: str, joined) -> None:
     """Do as the place's first worker does, and say nothing."""
     from workloads.measuring import measures  # imports numpy, whose threads the environment sets
     measures.run(cell, adapter, folder, lambda event, **values: None, joined)

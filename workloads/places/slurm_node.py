@@ -55,17 +55,17 @@ def main(arguments, environment=os.environ):
     return int(any(codes))
 
 
-def own_places(count, nodes, node):
+def own_places(count: int, nodes, node):
     """The ranks of the places of a node: its own; those after the nodes, such as a coordinator, are on the first."""
     return [rank for rank in range(count) if rank == node or (node == 0 and rank >= nodes)]
 
 
-def addresses(count, nodes, hosts, port):
+def addresses(count: int, nodes, hosts, port: int):
     """Where each place is, in order of rank. Those after the nodes share the first one's: roles have ports apart."""
     return ",".join("%s:%d" % (hosts[rank if rank < nodes else 0], port) for rank in range(count))
 
 
-def watch(places, reporters, folder, clock=time.monotonic, wait=time.sleep):
+def watch(places, reporters, folder: str, clock=time.monotonic, wait=time.sleep) -> None:
     """Return once these places have gone, or are to: nobody needs them any more, or nobody can."""
     failed, sign, followed = None, None, clock()
     while any(place.is_running() for place in places):
@@ -91,7 +91,7 @@ def watch(places, reporters, folder, clock=time.monotonic, wait=time.sleep):
             return
 
 
-def _exit(folder, name):
+def _exit(folder: str, name: str):
     """What a place left when it went; None while it runs."""
     try:
         with open(os.path.join(folder, name + ".exit")) as file:
@@ -115,7 +115,7 @@ class _Place(object):
         self._tail = []
         self._readers = []
 
-    def start(self):
+    def start(self) -> None:
         order, group = self._order, memory_group()
         self._kills, limit = kills(group), limit_bytes({"memory": around(group, _GROUPS) if group else []})
         by_group = limit is not None and limit <= 1.1 * order["memory_bytes"]
@@ -137,7 +137,7 @@ class _Place(object):
             self._readers.append(threading.Thread(target=target, daemon=True))
             self._readers[-1].start()
 
-    def _pass_on(self):
+    def _pass_on(self) -> None:
         """The worker's lines to the file. It is flushed now and then, not by the worker: a step waits for no server."""
         written, flushed = 0, time.monotonic()
         try:
@@ -156,11 +156,11 @@ class _Place(object):
         except (OSError, ValueError):
             self._kill()                             # the folder is gone or full: nobody will hear the rest
 
-    def _keep_tail(self):
+    def _keep_tail(self) -> None:
         for chunk in iter(lambda: os.read(self._process.stderr.fileno(), 4 * _LAST_WORDS), b""):
             self._tail = self._tail[-8:] + [chunk]
 
-    def beat(self, now):
+    def beat(self, now) -> None:
         """Show that this node still runs: Slurm notices a lost one after minutes."""
         try:
             with open(os.path.join(self._folder, self.name + ".beat"), "w") as file:
@@ -168,10 +168,10 @@ class _Place(object):
         except OSError:
             pass                                     # the folder is gone or full
 
-    def is_running(self):
+    def is_running(self) -> bool:
         return self._process.poll() is None
 
-    def is_silent(self, now):
+    def is_silent(self, now) -> bool:
         return now - self._heard > _SILENCE_SECONDS
 
     def end(self):
@@ -196,14 +196,14 @@ class _Place(object):
         self._code = code if ended_by_itself else 0
         return self._code
 
-    def _kill(self):
+    def _kill(self) -> None:
         try:
             os.killpg(self._process.pid, signal.SIGKILL)
         except (ProcessLookupError, PermissionError):
             pass
 
 
-def _enter(cpus, memory_bytes):
+def _enter(cpus, memory_bytes) -> None:
     """Limit the child to its CPUs and, where no control group does it, its memory; it ends with this process."""
     os.sched_setaffinity(0, cpus)
     if memory_bytes:
@@ -211,7 +211,7 @@ def _enter(cpus, memory_bytes):
     end_with_parent()
 
 
-def write(folder, name, content):
+def write(folder: str, name: str, content) -> None:
     """A JSON file, whole or not at all."""
     path = os.path.join(folder, name)
     with open(path + ".unfinished", "w") as file:
@@ -221,7 +221,7 @@ def write(folder, name, content):
     os.rename(path + ".unfinished", path)
 
 
-def _read(path):
+def _read(path: str):
     try:
         with open(path) as file:
             return file.read()

@@ -19,7 +19,7 @@ _EXCHANGES = 20                  # the quickest of them says most about the cloc
 _BULK = 2 ** 16                  # bytes: many packets of full size, which a wrong MTU would swallow
 
 
-def main(arguments):
+def main(arguments) -> None:
     """Write the line, then stay until stopped."""
     asked = json.loads(arguments[0])
     threading.Thread(target=serve, args=(listening(("", PORT)),), daemon=True).start()
@@ -39,7 +39,7 @@ def listening(address):
     return server
 
 
-def serve(server):
+def serve(server) -> None:
     """Answer every line with the time and the line's length, to all who come, until the server is closed."""
     while True:
         try:
@@ -49,7 +49,7 @@ def serve(server):
         threading.Thread(target=_answer, args=(connection,), daemon=True).start()
 
 
-def _answer(connection, clock=time.time):
+def _answer(connection, clock=time.time) -> None:
     with connection, connection.makefile("rb") as stream:
         try:
             for line in iter(lambda: stream.readline(2 * _BULK), b""):
@@ -58,7 +58,7 @@ def _answer(connection, clock=time.time):
             pass                                 # who asked is gone
 
 
-def reached(name, deadline, port=PORT, clock=time.time, wait=time.sleep):
+def reached(name: str, deadline, port: int = PORT, clock=time.time, wait=time.sleep):
     """Of a peer its clock's seconds ahead of ours, with their uncertainty; or how it could not be reached."""
     while True:
         try:
@@ -79,7 +79,7 @@ def _asked(connection, clock):
     return {"ahead_seconds": ahead, "uncertainty_seconds": uncertainty}
 
 
-def _exchanged(connection, stream, line, clock):
+def _exchanged(connection, stream, line: bytes, clock):
     """Our clock before, the peer's, ours after. Raises OSError, ValueError."""
     before = clock()
     connection.sendall(line)
@@ -122,7 +122,7 @@ def _mtu():
     return min(sizes) if sizes else None
 
 
-def _named(path, name):
+def _named(path: str, name: str):
     """The first value of that name in a file of `name: value` lines; None for none."""
     with open(path) as file:
         for line in file:
@@ -132,7 +132,7 @@ def _named(path, name):
     return None
 
 
-def listing(folder):
+def listing(folder: str):
     """The SHA-256 of a folder's file names and sizes: what tells another data set, or half of one, at once."""
     sources = []
     for parent, _, names in os.walk(folder):
@@ -142,4 +142,4 @@ def listing(folder):
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    main(sys.argv[1:])

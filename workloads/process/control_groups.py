@@ -36,7 +36,7 @@ def _own(groups, mounts, controller):
     return None
 
 
-def around(folder, mount):
+def around(folder: str, mount):
     """The folder and those above it, to the mount."""
     folders = [folder]
     while folders[-1].startswith(mount + "/"):
@@ -58,7 +58,7 @@ def _mounted(mounts):
             yield before[3], before[4], after[0], after[2].split(",")
 
 
-def _below(mount, root, path):
+def _below(mount, root, path: str):
     """The folder of a group, whose path and the mount's root are both as a namespace shows them."""
     hidden = root.split("/").count("..")
     if hidden:
@@ -140,7 +140,7 @@ def _of(controller, groups):
     return (around_this_process() if groups is None else groups)[controller]
 
 
-def _quota(folder):
+def _quota(folder: str):
     """How many CPUs' time the quota of one group is; None without one."""
     quota, period = (_number(folder, "cpu.cfs_" + name) for name in ("quota_us", "period_us"))
     if quota is None:
@@ -149,7 +149,7 @@ def _quota(folder):
     return quota / period if quota and quota > 0 else None
 
 
-def _number(folder, *names):
+def _number(folder: str, *names):
     """The whole number in the first of these files that has one, else None."""
     for name in names:
         text = (_read(folder + "/" + name) or "").strip()
@@ -158,13 +158,13 @@ def _number(folder, *names):
     return None
 
 
-def _counts(folder, name):
+def _counts(folder: str, name: str):
     """The whole numbers of a file with lines of a name and a number."""
     pairs = (line.split() for line in (_read(folder + "/" + name) or "").splitlines())
     return {pair[0]: int(pair[1]) for pair in pairs if len(pair) == 2 and pair[1].isdigit()}
 
 
-def _read(path):
+def _read(path: str):
     try:
         with open(path) as file:
             return file.read()

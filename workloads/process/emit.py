@@ -9,7 +9,7 @@ class Lines:
     def __init__(self, descriptor):
         self._descriptor = descriptor
 
-    def __call__(self, event, **values):
+    def __call__(self, event, **values) -> None:
         """Write the event. Raises ValueError for NaN and infinity, which JSON has not."""
         line = json.dumps(dict({"event": event}, **values), allow_nan=False) + "\n"
         rest = memoryview(line.encode())

@@ -10,7 +10,7 @@ import sys
 from workloads.frameworks import surroundings
 from workloads.process import caches, control_groups, family, inventory, lifetime, processor
 from workloads.spec import frameworks, placement, switches
-from workloads.spec.cell import CellError
+from workloads.spec.cell import Cell, CellError
 
 _SEEN = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MALLOC_ARENA_MAX", "LD_PRELOAD", "KMP_AFFINITY",
          "DNNL_MAX_CPU_ISA", "ONEDNN_MAX_CPU_ISA", "CUBLAS_WORKSPACE_CONFIG", "CUDA_LAUNCH_BLOCKING",
@@ -23,7 +23,7 @@ _NO_TF32 = {"NVIDIA_TF32_OVERRIDE": "0"}
 _NCCL = {"NCCL_CUMEM_HOST_ENABLE": "0"}
 
 
-def variables(cell):
+def variables(cell: Cell):
     """What must be in the environment before the framework is imported, equal for all of them."""
     threads = str(cell.cpus)
     needed = {"OMP_NUM_THREADS": threads, "MKL_NUM_THREADS": threads, "OPENBLAS_NUM_THREADS": threads}
@@ -34,7 +34,7 @@ def variables(cell):
     return needed
 
 
-def _of_gpus(cell):
+def _of_gpus(cell: Cell):
     """What a cell on GPUs adds: no TF32 where it says float32 or float64, kernels that are kept, NCCL in containers."""
     added = dict(_NO_TF32) if cell.precision in ("float32", "float64") else {}
     if cell.gpus > 1 or cell.nodes > 1:
@@ -43,7 +43,7 @@ def _of_gpus(cell):
     return added
 
 
-def enter(cell):
+def enter(cell: Cell) -> None:
     """Set the cell's variables in this process, which adopts what its children leave.
 
     TF32 stays the framework's to set where the cell allows it.
@@ -62,7 +62,7 @@ def _passed():
     return os.environ.get(placement.PASSED, "").split()
 
 
-def _check_recorded():
+def _check_recorded() -> None:
     """Raise CellError where this process is not what the session's record says of a user's own environment."""
     found, recorded = sys.executable, os.environ.get("EVENBENCH_EXECUTABLE")
     if recorded and found != recorded:

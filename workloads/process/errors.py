@@ -1,6 +1,7 @@
 """What ends a run early inside a worker, each with the word it ends with. Python 3.6 and later."""
 
 from workloads.spec import refusals
+from workloads.spec.cell import Cell
 
 # in lower case: what allocators of hosts and GPUs, C++ and the frameworks say where memory ran out
 _OUT_OF_MEMORY = ("out of memory", "memoryerror", "bad_alloc", "alloc_failed", "cannot allocate", "can't allocate",
@@ -15,14 +16,14 @@ class Unsupported(Exception):
     """The stack cannot do what the cell asks; the message says which capability is missing."""
 
 
-def refuse_convolutions(cell, has_fixed):
+def refuse_convolutions(cell: Cell, has_fixed: bool) -> None:
     """Raise Unsupported for a choice of convolution algorithms that a CPU, or a framework, does not have."""
     reason = refusals.convolutions(cell, has_fixed)
     if reason:
         raise Unsupported(reason)
 
 
-def refuse_emulated_bfloat16(capability):
+def refuse_emulated_bfloat16(capability) -> None:
     """Raise Unsupported for a GPU that only emulates bfloat16; capability: (major, minor), None where it is not told.
 
     PyTorch's own is_bf16_supported() counts that as having it: a Tesla T4 was 5.6 times slower than with float16.
@@ -30,12 +31,12 @@ def refuse_emulated_bfloat16(capability):
     _refuse_before_ampere("bfloat16", capability)
 
 
-def refuse_missing_tf32(capability):
+def refuse_missing_tf32(capability) -> None:
     """Raise Unsupported for a GPU without TF32, which frameworks switch on everywhere; capability as above."""
     _refuse_before_ampere("TF32", capability)
 
 
-def _refuse_before_ampere(numbers, capability):
+def _refuse_before_ampere(numbers, capability) -> None:
     if capability and tuple(capability) < (8, 0):
         raise Unsupported("this GPU has no %s: it needs compute capability 8.0, not %d.%d"
                           % ((numbers,) + tuple(capability)))
@@ -49,7 +50,7 @@ class NotFinite(Exception):
     """The loss became NaN or infinite: a failed run, not a throughput."""
 
 
-def explained(text, numpy):
+def explained(text: str, numpy):
     """The text of an error, and where it is of numpy which one there is; numpy: its version, "" where there is none.
 
     A framework that was compiled for NumPy 1 says why on standard error alone, in a text of many lines.
@@ -60,13 +61,13 @@ def explained(text, numpy):
     return "%s (numpy %s is installed%s)" % (text, numpy, older)
 
 
-def says_out_of_memory(text):
+def says_out_of_memory(text: str):
     """Whether a message, or what a process last wrote, says that memory ran out."""
     lower = text.lower()
     return any(saying in lower for saying in _OUT_OF_MEMORY)
 
 
-def is_out_of_memory(error, of_framework):
+def is_out_of_memory(error, of_framework) -> bool:
     """Whether an exception says that memory, the host's or the device's, ran out.
 
     of_framework: the classes of exceptions, one or a tuple, whose messages are the framework's and are read.

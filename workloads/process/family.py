@@ -16,7 +16,7 @@ def cpu_seconds(own=None, proc="/proc"):
     return sum(each for process, each in seconds.items() if _descends(process, own, parents))
 
 
-def _stat(path):
+def _stat(path: str):
     """What a process's stat says behind its name, which may have spaces; () where it has gone."""
     try:
         with open(path) as file:

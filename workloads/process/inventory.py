@@ -73,18 +73,18 @@ def _packages(folders):
     return [folders_by_name[name] for name in sorted(folders_by_name)]
 
 
-def _header(path):
+def _header(path: str):
     with open(path, encoding="utf-8", errors="replace") as file:
         return file.read().partition("\n\n")[0]
 
 
-def _field(header, name):
+def _field(header, name: str):
     """The first value of a field of METADATA, "" where it has none."""
     return next((line.partition(":")[2].strip() for line in header.splitlines()
                  if line.lower().startswith(name.lower() + ":")), "")
 
 
-def _digest(folder):
+def _digest(folder: str):
     """[what tells this build of a package from another of the same version], or []."""
     try:
         with open(os.path.join(folder, "direct_url.json"), encoding="utf-8") as file:
@@ -104,7 +104,7 @@ def _digest(folder):
     return ["record-sha256:" + hashlib.sha256(b"\n".join(lines)).hexdigest()]
 
 
-def _has_file(folder, path):
+def _has_file(folder: str, path: str) -> bool:
     try:
         with open(os.path.join(folder, "RECORD"), encoding="utf-8", errors="replace") as file:
             return any(line.startswith(path + ",") for line in file)
@@ -112,7 +112,7 @@ def _has_file(folder, path):
         return False
 
 
-def system(path=_STATUS):
+def system(path: str = _STATUS):
     """[name, version] of each installed package of Debian's; none where that is not the system."""
     if not os.path.isfile(path):
         return []

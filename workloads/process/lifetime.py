@@ -5,12 +5,12 @@ import signal
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36           # linux/prctl.h
 
 
-def end_with_parent():
+def end_with_parent() -> None:
     """In a child, before its program: the kernel kills it when its parent is gone, however that went (prctl(2))."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
-def adopt_orphans():
+def adopt_orphans() -> None:
     """What a child of this process leaves becomes its child, not init's, so that its CPU time is still this family's.
 
     Nobody waits for such a child: ended, it is a zombie, which tells its time, until this process ends (prctl(2)).

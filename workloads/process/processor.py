@@ -25,7 +25,7 @@ def openmp():
         return {line.split()[-1] for line in file if "/libgomp" in line or "/libomp" in line or "/libiomp" in line}
 
 
-def unused_seconds(cpus, stat="/proc/stat", folder="/sys/devices/system/cpu"):
+def unused_seconds(cpus, stat="/proc/stat", folder: str = "/sys/devices/system/cpu"):
     """(idle by the clock's ticks, idle by the CPUs' own count, stolen) seconds of these CPUs since boot.
 
     Both are of CPUs with nothing to do; between two readings the larger difference is the nearer. Ticks are cut to a
@@ -43,7 +43,7 @@ def unused_seconds(cpus, stat="/proc/stat", folder="/sys/devices/system/cpu"):
     return idle / _TICKS, slept / 1e6, stolen / _TICKS
 
 
-def _microseconds(path):
+def _microseconds(path: str):
     with open(path) as file:
         return int(file.read())
 

@@ -19,7 +19,7 @@ class Gate:
         self._emit("waiting", at=at)
         return self.next()
 
-    def close(self):
+    def close(self) -> None:
         """Hear no more words: from here on the kernel ends this process as soon as the runner is gone."""
         _end_with(self._descriptor)
 
@@ -34,13 +34,13 @@ class Gate:
         return line.decode().split()
 
 
-def end_with_runner():
+def end_with_runner() -> None:
     """Let the kernel end this process as soon as standard input closes, where the runner holds it and says nothing."""
     if os.environ.pop(turns.ENDS, ""):
         _end_with(0)
 
 
-def _end_with(descriptor):
+def _end_with(descriptor) -> None:
     """Have SIGIO, which ends a process, sent when something happens to a pipe; no thread waits for it (fcntl(2))."""
     fcntl.fcntl(descriptor, fcntl.F_SETOWN, os.getpid())
     fcntl.fcntl(descriptor, fcntl.F_SETFL, fcntl.fcntl(descriptor, fcntl.F_GETFL) | os.O_ASYNC)

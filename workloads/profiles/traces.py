@@ -158,12 +158,12 @@ def calls_of_mxnet(events, devices):
     return calls
 
 
-def _is_copy(name):
+def _is_copy(name: str) -> bool:
     """Whether a name is a copy's: MemcpyHtoD, [CUDA memcpy HtoD], CopyCPU2GPU, but no kernel that copies."""
     lowered = name.lower().lstrip("[")
     return lowered.startswith(("memcpy", "memset", "cuda memcpy", "cuda memset", "copycpu2gpu", "copygpu2cpu"))
 
 
-def _is_launch(name):
+def _is_launch(name: str) -> bool:
     """Whether a call of CUDA launches kernels: cudaLaunchKernel, cuLaunchKernelEx, cudaGraphLaunch."""
     return name.startswith("cu") and "Launch" in name

@@ -48,7 +48,7 @@ def innermost(operators):
         if operator and open_ones and began > reached:
             pieces.append(open_ones[-1]._replace(began=max(reached, open_ones[-1].began), ended=began))
         if operator:
-            reached = max(reached, began)
+            reached = max(reached, began)  # type: ignore[assignment]
             open_ones.append(operator)
     return [piece for piece in pieces if piece.ended > piece.began]
 

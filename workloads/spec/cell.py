@@ -120,7 +120,7 @@ def parse(values):
     return Cell(**{key: checked(key, value) for key, value in values.items()})
 
 
-def checked(key, value):
+def checked(key: str, value):
     """The value of a cell's key in its own type. Raises CellError saying found and expected."""
     kind = FIELDS[key]
     if kind is float and isinstance(value, int) and not isinstance(value, bool):
@@ -150,7 +150,7 @@ def pairs(switches):
     return [each.partition("=")[::2] for each in switches.split()]
 
 
-def _check_switches(text):
+def _check_switches(text: str) -> None:
     for name, value in pairs(text):
         if name in SWITCHED:
             checked(name, int(value) if FIELDS[name] is int and value.isdigit() else value)
@@ -159,22 +159,22 @@ def _check_switches(text):
                             % (name, value, ", ".join(SWITCHED + VARIABLES)))
 
 
-def switched(cell):
+def switched(cell: Cell):
     """The cell with the fields that its switches set; variables are its process's."""
     return cell._replace(**{name: FIELDS[name](value) for name, value in pairs(cell.switches) if name in SWITCHED})
 
 
-def switched_variables(cell):
+def switched_variables(cell: Cell):
     """The variables of the environment that its switches set, (name, value) of each."""
     return tuple((name, value) for name, value in pairs(cell.switches) if name not in SWITCHED)
 
 
-def content(cell):
+def content(cell: Cell):
     """What differs from the defaults, as a dict: what a key is made of."""
     return {key: value for key, value in cell._asdict().items() if key not in DEFAULTS or value != DEFAULTS[key]}
 
 
-def loads(text):
+def loads(text: str):
     """The Cell of JSON text. Raises CellError."""
     try:
         values = json.loads(text)

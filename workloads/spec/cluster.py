@@ -57,7 +57,7 @@ class Place(NamedTuple):
     reports: bool
 
 
-def places(framework, parallel, nodes):
+def places(framework: str, parallel, nodes):
     """The places of a run in order of rank. Raises KeyError where the framework has no such mode."""
     if parallel == "none":
         return (Place("node0", "worker", (), True),)
@@ -67,7 +67,7 @@ def places(framework, parallel, nodes):
     return workers + tuple(Place(role, role, (), role in mode.reports) for role in mode.own)
 
 
-def own_mode(framework, parallel):
+def own_mode(framework: str, parallel):
     """The framework's own mode that "sync" or "async" becomes; another name as it is. Raises KeyError."""
     if parallel not in ("sync", "async"):
         return parallel
@@ -82,7 +82,7 @@ def kind(parallel):
     return _KINDS.get(parallel, parallel)
 
 
-def impossible(framework, parallel, nodes):
+def impossible(framework: str, parallel, nodes):
     """Why the framework cannot run so, or None."""
     if parallel == "none":
         return None if nodes == 1 else "parallel none is one node: say how %d nodes train together" % nodes

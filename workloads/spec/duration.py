@@ -8,6 +8,7 @@ other. Where a pass begins does not matter to that.
 import math
 
 from workloads.spec import measures
+from workloads.spec.cell import Cell
 
 # of a warm-up that ends when steps are steady
 WARM_UP_STEPS = (10, 10000)
@@ -18,12 +19,12 @@ MOST_SECONDS = 60.0
 LEAST_STEPS = 12
 
 
-def is_open(cell):
+def is_open(cell: Cell) -> bool:
     """Whether the steps themselves say how many there are: by being steady, or by how long they take."""
     return cell.measure in measures.OPEN and (cell.warm == "steady" or cell.seconds > 0)
 
 
-def are_enough(cell, steps, seconds, pass_steps=0):
+def are_enough(cell: Cell, steps, seconds: float, pass_steps: int = 0):
     """Whether so many timed steps, which took so long, are all that the cell wants.
 
     pass_steps: of a pass over batches that are not alike; 0 where all are.
@@ -37,7 +38,7 @@ def are_enough(cell, steps, seconds, pass_steps=0):
     return steps >= LEAST_STEPS and seconds >= _most(cell)
 
 
-def _are_whole(cell, steps, seconds, pass_steps):
+def _are_whole(cell: Cell, steps, seconds: float, pass_steps: int):
     """The same of whole passes: none is begun that would end too late, and the first one alone is cut."""
     is_wanted = steps >= cell.steps and seconds >= cell.seconds
     if steps < pass_steps:
@@ -48,16 +49,16 @@ def _are_whole(cell, steps, seconds, pass_steps):
     return is_wanted or bool(is_last)
 
 
-def is_part_of_pass(cell, steps, pass_steps):
+def is_part_of_pass(cell: Cell, steps, pass_steps: int) -> bool:
     """Whether so many timed steps of an open cell are no whole passes, since one would have taken too long."""
     return bool(pass_steps and is_open(cell) and steps % pass_steps)
 
 
-def _most(cell):
+def _most(cell: Cell):
     return max(MOST_SECONDS, cell.seconds)
 
 
-def agreed(cell, step, pass_steps=0):
+def agreed(cell: Cell, step, pass_steps: int = 0):
     """How many timed steps workers that train together take, where each is taken to last so many seconds.
 
     The least number of them that are_enough.
@@ -76,7 +77,7 @@ def agreed(cell, step, pass_steps=0):
     return passes * pass_steps
 
 
-def guess(cell, step, pass_steps=0):
+def guess(cell: Cell, step, pass_steps: int = 0):
     """About how many seconds warm-up and timed steps of an open cell take, of which one takes so long."""
     warm_up = cell.warmup * step
     if cell.warm == "steady":

@@ -36,12 +36,12 @@ def adapter(package):
     return dict(PACKAGES)[package]
 
 
-def package(name):
+def package(name: str):
     """The package of an adapter. Raises KeyError."""
     return _BY_NAME[name].package
 
 
-def oldest(name):
+def oldest(name: str):
     """The oldest version that an adapter takes, "" where that is not known. Raises KeyError."""
     return _BY_NAME[name].oldest
 
@@ -57,17 +57,17 @@ def title_of_stack(stack):
     return next((framework.title for framework in FRAMEWORKS if framework.prefix == prefix), stack)
 
 
-def is_known(name):
+def is_known(name) -> bool:
     """Whether there is an adapter of that name."""
     return name in _BY_NAME
 
 
-def rounds_float64(name):
+def rounds_float64(name: str):
     """Whether some of a stack's float64 paths compute in float32."""
     return name in _BY_NAME and _BY_NAME[name].rounds_float64
 
 
-def only_infers(name):
+def only_infers(name: str):
     """Whether a stack trains nothing."""
     return name in _BY_NAME and _BY_NAME[name].only_infers
 
@@ -81,7 +81,7 @@ def meant(packages, stack=""):
     return named or [each for each in packages if not only_infers(adapter(each))] or list(packages)
 
 
-def later(name, has_optimizer):
+def later(name: str, has_optimizer: bool):
     """The modules that a framework imports by itself when a cell asks for them; an older one may lack them.
 
     PyTorch 2 imports its compiler with the first optimizer, whatever the loop: as long as all of PyTorch.

@@ -127,12 +127,12 @@ class Parameter(NamedTuple):
     shape: Shape
 
     @property
-    def is_trainable(self):
+    def is_trainable(self) -> bool:
         """Whether the optimizer updates it."""
         return self.kind not in ("mean", "variance")
 
 
-def leaves(table, shape, path=""):
+def leaves(table, shape, path: str = ""):
     """The tuple of Placed leaves of a table in order of computation, for an input of shape, without the batch."""
     placed = []
     for index, layer in enumerate(table):
@@ -144,12 +144,12 @@ def leaves(table, shape, path=""):
     return tuple(placed)
 
 
-def join(path, step):
+def join(path: str, step):
     """The path of what lies at step (an index or a word) below path."""
     return "%s.%s" % (path, step) if path else str(step)
 
 
-def _inside(layer, shape, path):
+def _inside(layer, shape, path: str):
     if isinstance(layer, Residual):
         return leaves(layer.body, shape, join(path, "body")) + leaves(layer.shortcut, shape, join(path, "shortcut"))
     if isinstance(layer, Branch):

@@ -5,7 +5,7 @@ import os
 NAMES = ("onednn", "cudnn")
 
 
-def path(name, prefix):
+def path(name: str, prefix):
     """Where the library lies in the environment at prefix."""
     return os.path.join(prefix, "lib", "liblstm-%s.so" % name)
 

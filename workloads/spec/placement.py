@@ -12,7 +12,7 @@ MOST = 4096                          # characters of it; a page
 _BLOCKS = 20
 
 
-def variables(length, passed=()):
+def variables(length: int, passed=()):
     """The environment's part that is so long, none for 0, and what the user passes on: (name, value) of each."""
     own = dict(passed, **{PASSED: " ".join(name for name, _ in passed)}) if passed else {}
     return dict({VARIABLE: "x" * length} if length else {}, **own)
@@ -23,6 +23,6 @@ def blocks(random):
     return [bytearray(random.randrange(MOST)) for _ in range(_BLOCKS)]
 
 
-def blocks_of(environment, seed):
+def blocks_of(environment, seed: int):
     """The blocks of a run, which follow from its environment's padding and its cell's seed."""
     return blocks(Random("%d:%d" % (len(environment.get(VARIABLE, "")), seed)))

@@ -6,6 +6,7 @@ of its version, so that no cell is planned that its worker refuses for one of th
 from typing import NamedTuple
 
 from workloads.spec import measures, tasks
+from workloads.spec.cell import Cell
 from workloads.spec.models import lstm_kernels
 
 NO_LOADER = "input = loader reads by PyTorch's and gluon's DataLoader and TensorFlow 2's tf.data alone"
@@ -24,7 +25,7 @@ class Able(NamedTuple):
     is_session: bool             # TensorFlow 1: a graph in a session, whose nodes can be counted
 
 
-def of_version(framework, version):
+def of_version(framework: str, version: str):
     """What a version of a framework is known to have.
 
     TensorFlow 2's determinism only narrows the choice of algorithms, and so does PyTorch's from 1.13 on, which came
@@ -35,13 +36,13 @@ def of_version(framework, version):
     return Able(framework, version, is_session or (framework == "pytorch" and (0,) < number < (1, 13)), is_session)
 
 
-def refused(able, cell):
+def refused(able, cell: Cell):
     """Why the framework cannot run the cell, or None. cell.parallel is its own mode."""
     return (convolutions(cell, able.has_fixed) or graphs(able, cell) or _lstm(able, cell) or many(able, cell)
             or loaders(cell) or _no_loader(able, cell))
 
 
-def convolutions(cell, has_fixed):
+def convolutions(cell: Cell, has_fixed: bool):
     """Why a CPU, or a framework, does not have the cell's choice of convolution algorithms, or None."""
     if cell.conv != "default" and cell.device == "cpu":
         return "conv is the choice of a GPU's convolution algorithms: a CPU has none"
@@ -50,7 +51,7 @@ def convolutions(cell, has_fixed):
     return None
 
 
-def loaders(cell):
+def loaders(cell: Cell):
     """Why the cell's batches cannot come from a framework's own loader, or None."""
     if cell.input != "loader":
         return None
@@ -59,13 +60,13 @@ def loaders(cell):
     return None
 
 
-def _no_loader(able, cell):
+def _no_loader(able, cell: Cell):
     if cell.input == "loader" and (able.is_session or able.framework not in ("pytorch", "tensorflow", "mxnet")):
         return NO_LOADER
     return None
 
 
-def graphs(able, cell):
+def graphs(able, cell: Cell):
     """Why there is no graph to count or to optimise, or None."""
     if cell.measure == "graph" and not able.is_session:
         return NO_GRAPH
@@ -74,13 +75,13 @@ def graphs(able, cell):
     return None
 
 
-def _lstm(able, cell):
+def _lstm(able, cell: Cell):
     if not tasks.is_sequence(cell.task) or (able.framework, cell.device) not in lstm_kernels.IMPLEMENTATIONS:
         return None
     return lstm_kernels.missing(able.framework, cell.device, cell.lstm)
 
 
-def many(able, cell):
+def many(able, cell: Cell):
     """Why the framework does not train the cell in many places or on many GPUs, or None; one of each it can."""
     if cell.parallel == "none" and cell.gpus == 1:
         return None

@@ -14,6 +14,7 @@ What goes in is made by inputs/models/<model>.py. Python 3.6 and later, standard
 from typing import Any, NamedTuple
 
 from workloads.spec import measures
+from workloads.spec.cell import Cell
 from workloads.spec.duration import is_open
 from workloads.spec.models import bert, deepspeech2, gnmt, gpt2, lstm, tacotron2
 
@@ -38,7 +39,7 @@ SEQUENCES = {
 }
 
 
-def sizes(cell):
+def sizes(cell: Cell):
     """The Sizes of a cell: its preset's, with what the cell itself says."""
     preset = SEQUENCES[cell.task].model.PRESETS[cell.preset]
     said = {"length": cell.length, "hidden": cell.hidden}
@@ -50,29 +51,29 @@ def logits(said):
     return said[0] if isinstance(said, tuple) else said
 
 
-def pass_batches(cell):
+def pass_batches(cell: Cell):
     """The batches of one pass: as many as the steps need, up to MOST_BATCHES; one that is kept, or read once."""
     if cell.input == "synthetic" or cell.measure == "decode":
         return 1
     return MOST_BATCHES if is_open(cell) else min(MOST_BATCHES, cell.warmup + cell.steps)
 
 
-def parameters(cell):
+def parameters(cell: Cell):
     """The layers.Parameters of a cell's model."""
     return SEQUENCES[cell.task].model.parameters(sizes(cell))
 
 
-def prompt(cell):
+def prompt(cell: Cell):
     """Tokens before the first generated one: what the cell says, or half of the greatest length."""
     return cell.prompt or max(1, sizes(cell).length // 2)
 
 
-def generates(task):
+def generates(task: str):
     """Whether the task is a model that generates token after token."""
     return task in SEQUENCES and hasattr(SEQUENCES[task].model, "decode_flops")
 
 
-def generating_problem(cell):
+def generating_problem(cell: Cell):
     """Why a cell cannot generate, where that is what it measures; else None."""
     if cell.measure not in measures.GENERATING:
         return None
@@ -84,7 +85,7 @@ def generating_problem(cell):
     return None
 
 
-def forward_flops(cell, tokens=None):
+def forward_flops(cell: Cell, tokens=None):
     """FLOPs of one sample forward: of full length, or of the mean length where a batch has so many tokens.
 
     Of measure prefill a sample is a prompt, of decode a token.

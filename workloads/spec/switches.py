@@ -8,7 +8,7 @@ graphs, whose losses lie where the next step writes. Python 3.6 and later, stand
 from typing import NamedTuple
 
 from workloads.spec import tasks
-from workloads.spec.cell import DEFAULTS, SWITCHED, pairs
+from workloads.spec.cell import DEFAULTS, SWITCHED, Cell, pairs
 
 _MXNET = "https://mxnet.apache.org/versions/1.9.1/api/faq/env_var"
 _PYTORCH = "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html"
@@ -108,12 +108,12 @@ SWITCHES = (
 _NO_FUSED = ("bert",)            # whose attention has dropout, which jax.nn's one function has not
 
 
-def _version(text):
+def _version(text: str):
     """The first two numbers of a version, () where there are none."""
     return tuple(int(part) for part in str(text).split(".")[:2] if part.isdigit())
 
 
-def has_bfloat16(cell, facts):
+def has_bfloat16(cell: Cell, facts) -> bool:
     """Whether bfloat16 is a gain: where a GPU's products, or a processor's of matrices (AMX), have it.
 
     With vectors of it alone (avx512_bf16) casting costs more than multiplying gains: a token of PyTorch's small GPT-2
@@ -158,20 +158,20 @@ CONDITIONS = {
 }
 
 
-def of(framework, cell, facts):
+def of(framework: str, cell: Cell, facts):
     """The switches that apply to a cell, by what its worker said; those that it has set itself do not."""
     return [switch for switch in SWITCHES if _is_for(switch, framework) and _hold(switch.when, cell, facts)]
 
 
-def _is_for(switch, framework):
+def _is_for(switch, framework: str) -> bool:
     return not switch.frameworks or framework in switch.frameworks
 
 
-def _hold(words, cell, facts):
+def _hold(words, cell: Cell, facts):
     return all(CONDITIONS[word](cell, facts) for word in words)
 
 
-def tuned(framework, cell, facts, lacks=()):
+def tuned(framework: str, cell: Cell, facts, lacks=()):
     """The cell with the fields that its loop=tuned sets, where it leaves them at their defaults.
 
     facts: of the processor or the GPU, as the event start will have them. lacks: fields that this version, or this
@@ -187,7 +187,7 @@ def tuned(framework, cell, facts, lacks=()):
     return cell
 
 
-def tuned_variables(cell):
+def tuned_variables(cell: Cell):
     """The variables of the environment that loop=tuned sets, before a framework is there to be asked; else {}.
 
     They are all frameworks', and each reads its own.
@@ -198,7 +198,7 @@ def tuned_variables(cell):
             for name, value in pairs(switch.sets) if name not in SWITCHED}
 
 
-def left_off(framework, cell, facts):
+def left_off(framework: str, cell: Cell, facts):
     """What a framework left off here by itself, for a note: "oneDNN (TF_ENABLE_ONEDNN_OPTS=1)"."""
     return ["%s (%s)" % (switch.title, switch.sets) if switch.sets else switch.title
             for switch in of(framework, cell, facts) if switch.tells]

@@ -3,6 +3,7 @@
 Sequence tasks stand in spec.sequence_tasks; NAMES has both kinds.
 """
 from workloads.spec import layers, measures, sequence_tasks
+from workloads.spec.cell import Cell
 from workloads.spec.image_task import Task, input_shape
 from workloads.spec.models import image_models as models
 
@@ -27,47 +28,47 @@ NAMES = tuple(TASKS) + tuple(sequence_tasks.SEQUENCES)
 TRANSFORMERS = ("bert", "gpt2", "vit_b16", "vit_cifar")      # whose attention a framework may have one function for
 
 
-def is_sequence(name):
+def is_sequence(name: str) -> bool:
     """Whether a task's samples are sequences."""
     return name in sequence_tasks.SEQUENCES
 
 
-def title(name):
+def title(name: str):
     """A task's name for people."""
     return (sequence_tasks.SEQUENCES if is_sequence(name) else TASKS)[name].title
 
 
-def defaults(name):
+def defaults(name: str):
     """The cell fields that a task decides where nobody says them."""
     return {} if is_sequence(name) else {"image": TASKS[name].image, "classes": TASKS[name].classes}
 
 
-def is_known(cell):
+def is_known(cell: Cell) -> bool:
     """Whether the cell's task is one of ours."""
     return cell.task in NAMES
 
 
-def of(cell):
+def of(cell: Cell):
     """The Task of an image cell."""
     return TASKS[cell.task]
 
 
-def table(name, classes):
+def table(name: str, classes):
     """The layers of a task of ours with so many classes."""
     return TASKS[name].table[:-1] + (layers.Dense(classes),)
 
 
-def model(cell):
+def model(cell: Cell):
     """The layers of an image cell's model."""
     return table(cell.task, cell.classes)
 
 
-def is_transformer(cell):
+def is_transformer(cell: Cell) -> bool:
     """Whether the cell's model has attention, which a framework may have one function for."""
     return cell.task in TRANSFORMERS
 
 
-def step_flops(cell, tokens=None):
+def step_flops(cell: Cell, tokens=None):
     """FLOPs of one step of the cell: a batch forward, and three times that where it trains; 0 of a user's own model.
 
     tokens: of a batch of sequences, padded or real; without it all are of full length.
@@ -78,13 +79,13 @@ def step_flops(cell, tokens=None):
     return passes * cell.batch * _forward_flops(cell, tokens)
 
 
-def _forward_flops(cell, tokens):
+def _forward_flops(cell: Cell, tokens: int):
     if is_sequence(cell.task):
         return sequence_tasks.forward_flops(cell, tokens)
     return layers.forward_flops(model(cell), input_shape(cell.image))
 
 
-def parameters(cell):
+def parameters(cell: Cell):
     """The layers.Parameters of a cell's model, running statistics included, in order of computation."""
     if is_sequence(cell.task):
         return sequence_tasks.parameters(cell)

@@ -17,6 +17,7 @@ which nothing more is said, at once.
 import math
 
 from workloads.spec import duration
+from workloads.spec.cell import Cell
 
 VARIABLE = "EVENBENCH_TURNS"         # whether a worker takes turns
 ENDS = "EVENBENCH_ENDS"              # whether a worker that is told nothing ends with its standard input
@@ -28,7 +29,7 @@ MOST_SECONDS = 60.0                  # of timed steps in a round, beyond which t
 LEAST_TURNS = 3
 
 
-def may_take(cell):
+def may_take(cell: Cell):
     """Whether a cell's worker takes turns: it is alone, on CPUs, and times steps until there are enough of them.
 
     A framework's own loader works ahead while others have their turn.
@@ -36,22 +37,22 @@ def may_take(cell):
     return duration.is_open(cell) and may_wait(cell) and cell.sync != "end" and cell.input != "loader"
 
 
-def may_wait(cell):
+def may_wait(cell: Cell):
     """Whether a cell's worker can wait until it is told to go on: it is alone, on CPUs, and imports by itself."""
     return cell.device == "cpu" and cell.nodes == 1 and cell.parallel == "none" and cell.measure != "max_batch"
 
 
-def least_steps(cell):
+def least_steps(cell: Cell):
     """The steps that a turn has at least, so that TURNS of them have as many as the cell asks for."""
     return -(-cell.steps // TURNS)
 
 
-def slice_seconds(cell):
+def slice_seconds(cell: Cell):
     """The seconds that a turn's timed steps last at least."""
     return max(SLICE_SECONDS, cell.seconds / TURNS)
 
 
-def guess(cell, step, pass_steps=0):
+def guess(cell: Cell, step, pass_steps: int = 0):
     """About how many seconds the warm-up and the turns of a round take, of which a step takes so long."""
     low, high = WARM_UP_SECONDS
     warm_up = max(cell.warmup * step, min(high, max(low, duration.WARM_UP_STEPS[0] * step)))

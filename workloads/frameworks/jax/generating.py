@@ -7,18 +7,20 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from workloads.frameworks import contract
 from workloads.frameworks.jax import settings
 from workloads.frameworks.jax.models.blocks import Mode
 from workloads.frameworks.jax.models.transformer import Cache, cleared
-from workloads.frameworks.jax.steps import array
+from workloads.frameworks.jax.steps import Steps, array
 from workloads.spec import sequence_tasks
 
 
-class Generation:
+class Generation(Steps, contract.Sequences):
     """The next token is that of the greatest logit. A program has one shape for all positions, and reads the whole
     cache, whose memory it is given and writes to (donated)."""
 
     generates = True
+    _sizes = _model = _products = _arranged = _placed = contract.OF_HEIRS
 
     def prefill(self, batches, count, watch):
         """Read a prompt count times; the watch gets the token after each one."""

@@ -5,12 +5,11 @@ import itertools
 import jax
 import numpy as np
 
-from workloads.frameworks import contract
 from workloads.frameworks.jax import settings
 from workloads.frameworks.jax.generating import Generation
 from workloads.frameworks.jax.models import recurrent
 from workloads.frameworks.jax.models.blocks import Mode
-from workloads.frameworks.jax.steps import Steps, array
+from workloads.frameworks.jax.steps import array
 from workloads.inputs import loading
 from workloads.process.errors import Unsupported
 from workloads.spec import sequence_tasks
@@ -22,7 +21,7 @@ def _turned(name, values):
     return np.ascontiguousarray(values.T) if name.endswith((recurrent.INPUT, recurrent.RECURRENT)) else values
 
 
-class Workload(Generation, Steps, contract.Sequences):
+class Workload(Generation):
     """A sequence model with its loss and optimizer, as a cell says. Raises errors.Unsupported.
 
     jax/models/<task>.py has what contract.MODEL says.

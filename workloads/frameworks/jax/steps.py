@@ -39,6 +39,8 @@ class Steps(contract.Workload):
     _answering(weights, running, *batch), the logits in evaluation.
     """
 
+    _device = _training_loss = _answering = contract.OF_HEIRS
+
     _is_recorded = False         # whether programs are read once they are made
 
     def _begin(self, arrays, trainable):

@@ -3,7 +3,6 @@
 The library lies in the stack's environment, compiled there; the lstm task is all it has. A call through ctypes costs a
 few microseconds. Python 3.6 and later.
 """
-from workloads.frameworks import contract
 from workloads.frameworks.library import interface
 from workloads.process import errors
 from workloads.process.errors import Unsupported
@@ -11,11 +10,9 @@ from workloads.process.errors import Unsupported
 NAME = interface.NAME                  # "onednn" or "cudnn"
 
 
-class Workload(contract.Images):
+def Workload(table, cell):
     """Not there: images are not for bare libraries."""
-
-    def __init__(self, table, cell):
-        raise Unsupported("%s stands bare here, for the lstm task alone" % NAME)
+    raise Unsupported("%s stands bare here, for the lstm task alone" % NAME)
 
 
 def facts(cell):

@@ -6,7 +6,6 @@ import numpy as np
 
 from workloads.frameworks import contract
 from workloads.frameworks.library import interface, settings
-from workloads.process.errors import Unsupported
 from workloads.spec import sequence_tasks
 
 _KINDS = ("lstm.input.weight", "lstm.recurrent.weight", "lstm.bias")
@@ -82,14 +81,6 @@ class Workload(contract.Sequences):
             self._layer.wait()
             watch.stepped(loss, phases={"forward": forward - began, "backward": backward - forward,
                                         "update": time.perf_counter() - backward})
-
-    def profile(self, batches, warmup, steps):
-        """Raises Unsupported."""
-        raise Unsupported("a bare library has no profiler of operators")
-
-    def trace(self, batches, warmup, steps):
-        """Raises Unsupported."""
-        raise Unsupported("a bare library has no profiler")
 
     def infer(self, batches, count, watch):
         """Take count forward passes; the watch gets nothing: h stays in the library."""

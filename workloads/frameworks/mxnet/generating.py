@@ -5,17 +5,20 @@ decode(weights, tokens, position, cache, sizes, mode), which give logits. MXNet 
 """
 import mxnet as mx
 
+from workloads.frameworks import contract
 from workloads.frameworks.mode import Mode
 from workloads.frameworks.mxnet.models.transformer import Cache, GivenCache
+from workloads.frameworks.mxnet.steps import Steps
 from workloads.spec import sequence_tasks
 from workloads.spec.measures import GENERATING
 
 
-class Generation:
+class Generation(Steps, contract.Sequences):
     """The next token is that of the greatest logit. Eagerly the cache is read as far as it is written; a graph has one
     shape for all positions, and reads all of it."""
 
     generates = True
+    _sizes = _model = _numbers = _device = _arrays = _arranged = _placed = _call = _readers = contract.OF_HEIRS
 
     def prefill(self, batches, count, watch):
         """Read a prompt count times; the watch gets the token after each one."""
@@ -73,8 +76,8 @@ class Generation:
         if self.loop == "eager":
             cache = Cache(sizes.layers, shape, self._numbers, self._device)
             return _Eagerly(self._read, self._told, self._arrays(), cache, positions)
-        cache = [mx.nd.zeros(shape, self._device, self._numbers) for _ in range(2 * sizes.layers)]
-        return _ByGraphs(self._read, self._told, self._call, cache,
+        arrays = [mx.nd.zeros(shape, self._device, self._numbers) for _ in range(2 * sizes.layers)]
+        return _ByGraphs(self._read, self._told, self._call, arrays,
                          [mx.nd.array([each], self._device, self._numbers) for each in positions])
 
     def _read(self, weights, ids, cache):

@@ -12,12 +12,10 @@ import mxnet as mx
 import numpy as np
 from mxnet import autograd, gluon
 
-from workloads.frameworks import contract
 from workloads.frameworks.mode import Mode
 from workloads.frameworks.mxnet import optimizers, settings
 from workloads.frameworks.mxnet.generating import Generation
 from workloads.frameworks.mxnet.graphs import Graphs
-from workloads.frameworks.mxnet.steps import Steps
 from workloads.inputs import loading, lstm_vector
 from workloads.process.errors import Unsupported
 from workloads.spec import sequence_tasks, tasks
@@ -26,7 +24,7 @@ from workloads.spec.models import lstm_kernels
 _OF_ONE_SHAPE = ("gpt2",)            # all batches of a cell, so that one graph serves them
 
 
-class Workload(Generation, Steps, contract.Sequences):
+class Workload(Generation):
     """A sequence model with its loss and optimizer, as a cell says. Raises errors.Unsupported."""
 
     def __init__(self, cell):

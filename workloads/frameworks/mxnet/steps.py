@@ -13,6 +13,8 @@ class Steps(contract.Workload):
     backward pass begins with, _answer(*batch) in evaluation; and how its graphs are made, _hybridize(**bulks).
     """
 
+    _trainer = _losses = _answer = contract.OF_HEIRS
+
     _update = "update"                # the phase in which the trainer takes its step
 
     def train(self, batches, count, watch):

@@ -178,8 +178,8 @@ def cross_entropy(logits, labels):
     return float(np.mean(np.log(np.exp(shifted).sum(axis=1)) - shifted[np.arange(len(labels)), labels]))
 
 
-_ACTS = {"relu": lambda x: np.maximum(x, 0.0), "relu6": lambda x: np.clip(x, 0.0, 6.0), "tanh": np.tanh,
-         "swish": lambda x: x * sigmoid(x), "sigmoid": sigmoid}
+_ACTS: dict = {"relu": lambda x: np.maximum(x, 0.0), "relu6": lambda x: np.clip(x, 0.0, 6.0), "tanh": np.tanh,
+               "swish": lambda x: x * sigmoid(x), "sigmoid": sigmoid}
 _GELUS = {"erf": lambda x: 0.5 * x * (1.0 + np.vectorize(math.erf)(x / math.sqrt(2.0))),
           "tanh": lambda x: 0.5 * x * (1.0 + np.tanh(math.sqrt(2.0 / math.pi) * (x + 0.044715 * x ** 3)))}
 _LAYERS = {layers.Conv: conv, layers.Norm: norm, layers.Act: act, layers.Pool: pool, layers.GlobalPool: global_pool,

@@ -51,6 +51,8 @@ class Inferring(contract.Workload):
     outputs, in order, for inputs by name.
     """
 
+    _settings = _parameters = _written = contract.OF_HEIRS
+
     loop, layout, precision = "graph", "nchw", "float32"
 
     def load(self, weights):
@@ -68,18 +70,6 @@ class Inferring(contract.Workload):
         return sum(int(np.prod(parameter.shape)) for parameter in self._parameters if parameter.is_trainable)
 
     def train(self, batches, count, watch):
-        """Raises Unsupported."""
-        raise Unsupported(ONLY_INFERS)
-
-    def train_phases(self, batches, count, watch):
-        """Raises Unsupported."""
-        raise Unsupported(ONLY_INFERS)
-
-    def profile(self, batches, warmup, steps):
-        """Raises Unsupported."""
-        raise Unsupported(ONLY_INFERS)
-
-    def trace(self, batches, warmup, steps):
         """Raises Unsupported."""
         raise Unsupported(ONLY_INFERS)
 
@@ -157,10 +147,6 @@ class Sequences(Inferring, contract.Sequences):
         whole, real = np.empty((0, 0), np.int64), np.empty((0, 0), np.float32)
         inputs = {name: graph.input(name, real if name == "mask" else whole) for name in bert.INPUTS}
         return bert.forward(graph, inputs, self._sizes)
-
-    def kernels(self):
-        """{}: there is no LSTM."""
-        return {}
 
     def batches(self, batches):
         """The batches, in the order given, over and over."""

@@ -119,8 +119,8 @@ def encoder(layer, graph, path, x):
     """Attention of every token over all, then the feed-forward part; each is added to what it was normalised from."""
     width = len(graph.weights[path + ".norm.gamma"])
     normed = blocks.layer_norm(graph, path + ".attention.norm", x, layer.epsilon)
-    parts = (blocks.dense(graph, path + ".attention." + part, normed) for part in PARTS)
-    mixed = blocks.attention(graph, *parts, layer.heads, width)
+    query, key, value = (blocks.dense(graph, path + ".attention." + part, normed) for part in PARTS)
+    mixed = blocks.attention(graph, query, key, value, layer.heads, width)
     x = graph.add("Add", x, blocks.dense(graph, path + ".attention.output", mixed))
     inner = blocks.dense(graph, path + ".inner", blocks.layer_norm(graph, path + ".norm", x, layer.epsilon))
     return graph.add("Add", x, blocks.dense(graph, path + ".outer", blocks.gelu(graph, inner, layer.gelu)))

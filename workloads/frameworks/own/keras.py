@@ -64,7 +64,7 @@ class Workload(contract.Workload):
         if backend == "jax":
             compiling = importlib.import_module("workloads.frameworks.jax.profiling.compiling")
             compiling.listen()
-            self.compiled = compiling.so_far
+            self.compiled = compiling.so_far  # type: ignore[method-assign]
 
     def _compile(self, optimizer):
         self._model.compile(optimizer=optimizer, loss=self._loss())

@@ -67,7 +67,7 @@ class OnJax(Steps):
     def __init__(self, model):
         super().__init__(model)
         import jax
-        self.wait = jax.block_until_ready
+        self.wait = jax.block_until_ready  # type: ignore[method-assign]
         self._gradients = jax.value_and_grad(model.compute_loss_and_updates, has_aux=True)
         self._step, self._answer = jax.jit(self._stepped, donate_argnums=0), jax.jit(self._answered)
         self._state = [[variable.value + 0 for variable in each] for each in self._variables()]

@@ -9,7 +9,7 @@ from torch import nn
 
 from workloads.frameworks.own.user_file import CHECKED, UserFile, demand_repeatable, flat, mapped
 from workloads.frameworks.pytorch import settings
-from workloads.frameworks.pytorch.steps import Steps, array, inductor, no_gradients
+from workloads.frameworks.pytorch.steps import Steps, array, no_gradients
 from workloads.process.errors import DataError
 from workloads.spec.measures import FORWARD
 
@@ -40,7 +40,6 @@ class Workload(Steps):
         self._own_loss = self.file.function("loss")
         self._forward = self._net
         if settings.is_compiled(cell):
-            self.compiled = inductor
             self._forward = settings.compiled(self._net, cell)
         self.load(self.file.weights(self.weights()))
 
@@ -116,7 +115,7 @@ class Workload(Steps):
         _switch_dropout_off(self._net)
         activations, biased = self._layers(inputs)
         seen, forward = [], self._forward
-        self._forward = lambda *words, **named: seen.append(forward(*words, **named)) or seen[-1]
+        self._forward = lambda *words, **named: seen.append(forward(*words, **named)) or seen[-1]  # type: ignore
         loss = self._step(inputs, targets)
         gradients = {name: np.zeros(tuple(tensor.shape)) if tensor.grad is None else array(tensor.grad)
                      for name, tensor in self._net.named_parameters()}

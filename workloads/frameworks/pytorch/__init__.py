@@ -7,7 +7,7 @@ from torch import nn
 
 from workloads.frameworks import contract
 from workloads.frameworks.pytorch import model, settings
-from workloads.frameworks.pytorch.steps import Steps, array, inductor, no_gradients
+from workloads.frameworks.pytorch.steps import Steps, array, no_gradients
 from workloads.inputs import images as data
 from workloads.inputs import loading, passes
 from workloads.inputs.records import PROCESSES, Samples, without_end
@@ -92,7 +92,6 @@ class Workload(Steps, contract.Images):
         """What a batch is given to: the net, compiled where the loop says so."""
         if not settings.is_compiled(self.cell):
             return self._net
-        self.compiled = inductor                 # no other loop has something to tell
         return settings.compiled(self._net, self.cell)
 
     def load(self, weights):

@@ -5,17 +5,20 @@ decode(weights, tokens, position, cache, sizes, mode), which give logits. PyTorc
 """
 import torch
 
+from workloads.frameworks import contract
 from workloads.frameworks.pytorch import settings
 from workloads.frameworks.pytorch.models.transformer import Cache
-from workloads.frameworks.pytorch.steps import array, no_gradients
+from workloads.frameworks.pytorch.steps import Steps, array, no_gradients
 from workloads.spec import sequence_tasks
 
 
-class Generation:
+class Generation(Steps, contract.Sequences):
     """The next token is that of the greatest logit. Eagerly the cache is read as far as it is written; a compiled
     program has one shape for all positions, and reads all of it."""
 
     generates = True
+    _sizes = _model = _numbers = _evaluating = _arranged = _placed = _forward = contract.OF_HEIRS
+    _in_precision = _prepared = contract.OF_HEIRS
 
     def prefill(self, batches, count, watch):
         """Read a prompt count times; the watch gets the token after each one."""

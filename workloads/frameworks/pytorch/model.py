@@ -177,8 +177,8 @@ class Encoder(nn.Module):
     def forward(self, x):
         """(n, tokens, numbers), as x."""
         normed = self.attention["norm"](x)
-        parts = (blocks.by_head(self.attention[part](normed), self.heads) for part in PARTS)
-        mixed = transformer.attention(*parts, is_fused=self.is_fused).transpose(1, 2).flatten(2)
+        query, key, value = (blocks.by_head(self.attention[part](normed), self.heads) for part in PARTS)
+        mixed = transformer.attention(query, key, value, is_fused=self.is_fused).transpose(1, 2).flatten(2)
         x = x + self.attention["output"](mixed)
         return x + self.outer(transformer.gelu(self.inner(self.norm(x)), self.gelu))
 

@@ -12,6 +12,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from workloads.frameworks import pytorch
 from workloads.frameworks.pytorch import sequences, settings
+from workloads.frameworks.pytorch.steps import Steps
 from workloads.inputs import images
 from workloads.process.errors import Unsupported
 from workloads.spec import refusals
@@ -54,7 +55,7 @@ class Replicated(pytorch.Workload):
         return torch.nn.DataParallel(self._net, list(range(self.cell.gpus)))
 
 
-class _Worker:
+class _Worker(Steps):
     """One of the workers, each with its own batches; their gradients' mean is what every one of them steps along.
 
     Running statistics are each worker's own. communication is "exposed" with DistributedDataParallel, which exchanges
@@ -160,7 +161,7 @@ class _Worker:
 
         No activations and no logits: each worker has those of its own part.
         """
-        checked = super().check(*batch)
+        checked = super().check(*batch)  # type: ignore[misc]
         loss = torch.tensor(checked["loss"], dtype=torch.float64, device=self._device)
         self._mean(loss)
         torch.distributed.barrier()

@@ -6,12 +6,11 @@ from collections import OrderedDict
 import torch
 from torch import nn
 
-from workloads.frameworks import contract
 from workloads.frameworks.mode import Mode
 from workloads.frameworks.pytorch import settings
 from workloads.frameworks.pytorch.generating import Generation
 from workloads.frameworks.pytorch.models import recurrent
-from workloads.frameworks.pytorch.steps import Steps, array, inductor
+from workloads.frameworks.pytorch.steps import array
 from workloads.inputs import loading
 from workloads.process.errors import Unsupported
 from workloads.spec import sequence_tasks
@@ -21,7 +20,7 @@ from workloads.spec.models import lstm_kernels
 _RECURRENT = ".recurrent.weight"
 
 
-class Workload(Generation, Steps, contract.Sequences):
+class Workload(Generation):
     """A sequence model with its loss and optimizer, as a cell says. Raises errors.Unsupported.
 
     pytorch/models/<task>.py has what contract.MODEL says. Arrays that an operation reads on the host are named
@@ -66,7 +65,6 @@ class Workload(Generation, Steps, contract.Sequences):
     def _prepared(self, function):
         """The function as the cell's switches want it run."""
         if settings.is_compiled(self.cell):
-            self.compiled = inductor             # no other loop has something to tell
             function = settings.compiled(function, self.cell)
         return self._in_precision(function)
 

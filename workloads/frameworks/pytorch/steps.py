@@ -6,6 +6,7 @@ import numpy as np
 import torch
 
 from workloads.frameworks import contract
+from workloads.frameworks.pytorch import settings
 from workloads.frameworks.pytorch.profiling import operators, trace
 from workloads.frameworks.pytorch.profiling.device_clock import DeviceClock
 from workloads.process.errors import Unsupported
@@ -20,6 +21,8 @@ class Steps(contract.Workload):
     Who inherits it has _net, _device, calls _optimize, and says what a batch, a tuple, is made to: _loss(*batch) in
     training, _answer(*batch) in evaluation.
     """
+
+    _net = _device = _loss = _answer = _sample = contract.OF_HEIRS
 
     def _optimize(self, optimizer):
         """Update the net's parameters by this torch.optim.Optimizer."""
@@ -124,6 +127,10 @@ class Steps(contract.Workload):
                 batch = next(batches)
                 watch.loaded()
                 watch.stepped(self._answer(*batch))
+
+    def compiled(self):
+        """See contract.Workload."""
+        return inductor() if settings.is_compiled(self.cell) else {}
 
     def device_clock(self):
         """The GPU's own clock, None on a CPU."""

@@ -8,9 +8,10 @@ import sys
 import traceback
 
 from workloads.frameworks.surroundings import mxnet as surroundings
+from workloads.spec.cell import Cell
 
 
-def serve(role, cell, cluster):
+def serve(role: str, cell: Cell, cluster) -> None:
     """Serve as DMLC_ROLE says until the workers have ended.
 
     MXNet does so inside its import where the variable is set by then. That is enough for a scheduler; a server would
@@ -33,7 +34,7 @@ def serve(role, cell, cluster):
                 head, body, _)
 
     os.environ["DMLC_ROLE"] = own
-    sys.excepthook, sys.unraisablehook = _die, lambda failure: _die(*failure[:3])     # before Python 3.8 and since
+    sys.excepthook, sys.unraisablehook = _die, lambda failure: _die(*failure[:3])  # type: ignore  # from 3.8 on
     Server(mxnet.kv.create("dist")).run()
     sys.excepthook, sys.unraisablehook = sys.__excepthook__, getattr(sys, "__unraisablehook__", None)
 
@@ -45,7 +46,7 @@ class _Profile:
         self._profiler, self._wait = profiler, wait
         self._path = surroundings.profile_path(os.getppid())
 
-    def hear(self, command):
+    def hear(self, command) -> None:
         """Start, or stop and write it down for the worker of this place: {name: (calls, seconds)}."""
         if command == surroundings.START_PROFILE:
             # MXNet writes its own file when the process ends, over whatever is there: in no folder it writes none
@@ -60,6 +61,6 @@ class _Profile:
             json.dump({name: (used["Count"], used["Total"] / 1e3) for name, used in times.items()}, file)
 
 
-def _die(kind, error, trace):
+def _die(kind, error, trace) -> None:
     traceback.print_exception(kind, error, trace)
     os._exit(1)

@@ -8,7 +8,7 @@ import importlib
 from workloads.spec import frameworks
 
 
-def of(name):
+def of(name: str):
     """The surroundings of an adapter."""
     return importlib.import_module("%s.%s" % (__name__, name))
 

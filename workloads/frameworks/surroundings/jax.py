@@ -3,18 +3,19 @@ import importlib.util
 import os
 
 from workloads.places.addresses import resolved
+from workloads.spec.cell import Cell
 
 SEEN = ("NPROC",)                # the size of XLA's pool of threads, which its adapter sets
 SEEN_FAMILIES = ("JAX_", "XLA_PYTHON_CLIENT_")         # the second is of its memory on a GPU
 SERVERS = {}
 
 
-def variables(cell):
+def variables(cell: Cell):
     """None: its switches are set once it is imported."""
     return {}
 
 
-def place_variables(cluster, role):
+def place_variables(cluster, role: str):
     """Where the first place's service of keys and barriers is; alone, a process needs none."""
     if len(cluster.places) == 1:
         return {}
@@ -36,7 +37,7 @@ def gpu_code(jax):
     return ("%d.%d" % divmod(int(digits[0]) // 10, 100) if digits else "0.0") if devices else "", []
 
 
-def _has_plugin():
+def _has_plugin() -> bool:
     """Whether JAX here has one for CUDA."""
     plugins = importlib.util.find_spec("jax_plugins")
     folders = list(plugins.submodule_search_locations or ()) if plugins else []

@@ -3,6 +3,7 @@ import os
 import tempfile
 
 from workloads.places.addresses import resolved
+from workloads.spec.cell import Cell
 
 SEEN = ("MXNET_MKLDNN_ENABLED", "MXNET_CUDNN_AUTOTUNE_DEFAULT", "MXNET_ENFORCE_DETERMINISM")
 SEEN_FAMILIES = ()
@@ -17,12 +18,12 @@ _CONVOLUTIONS = {"profiling": {"MXNET_CUDNN_AUTOTUNE_DEFAULT": "1"}, "heuristic"
 START_PROFILE, STOP_PROFILE = "evenbench: start the profile", "evenbench: stop the profile"
 
 
-def profile_path(worker):
+def profile_path(worker: int):
     """Where the server of a place writes its profile, by the process id of the worker, which started it."""
     return os.path.join(tempfile.gettempdir(), "evenbench-server-%d.json" % worker)
 
 
-def variables(cell):
+def variables(cell: Cell):
     """oneDNN, which it calls MKLDNN, and the choice of convolutions."""
     own = dict(_CONVOLUTIONS.get(cell.conv, {}))
     if cell.onednn != "default":
@@ -31,7 +32,7 @@ def variables(cell):
     return own
 
 
-def place_variables(cluster, role):
+def place_variables(cluster, role: str):
     """Where the scheduler is, as an address: ps-lite binds to an address, not to a name."""
     host, port = cluster.address("scheduler", 0).split(":")
     return {"DMLC_ROLE": role, "DMLC_PS_ROOT_URI": resolved(host), "DMLC_PS_ROOT_PORT": port,

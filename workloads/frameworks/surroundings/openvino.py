@@ -1,16 +1,17 @@
 """What OpenVINO needs around it."""
+from workloads.spec.cell import Cell
 
 SEEN = ()
 SEEN_FAMILIES = ()
 SERVERS = {}
 
 
-def variables(cell):
+def variables(cell: Cell):
     """None: a session has its own options."""
     return {}
 
 
-def place_variables(cluster, role):
+def place_variables(cluster, role: str):
     """None: it runs in one place."""
     return {}
 

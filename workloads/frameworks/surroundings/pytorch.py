@@ -1,17 +1,18 @@
 """What PyTorch needs around it. PyTorch 1.4 and later, Python 3.6."""
 from workloads.places.addresses import resolved
+from workloads.spec.cell import Cell
 
 SEEN = ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF", "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE")
 SEEN_FAMILIES = ("TORCHINDUCTOR_", "TRITON_")
 SERVERS = {}
 
 
-def variables(cell):
+def variables(cell: Cell):
     """None: its switches are set once it is imported."""
     return {}
 
 
-def place_variables(cluster, role):
+def place_variables(cluster, role: str):
     """Where the first worker is, as an address: PyTorch 1.4 and 1.7 give up at once on a name that is not known yet."""
     host, port = cluster.address("worker", 0).split(":")
     own = {"MASTER_ADDR": resolved(host), "MASTER_PORT": port, "RANK": str(cluster.worker),

@@ -6,6 +6,7 @@ import os
 import sys
 
 from workloads.places.addresses import resolved
+from workloads.spec.cell import Cell
 
 SEEN = ("TF_ENABLE_ONEDNN_OPTS", "XLA_FLAGS", "TF_XLA_FLAGS", "TF_CUDNN_USE_AUTOTUNE", "TF_CUDNN_DETERMINISTIC",
         "TF_DETERMINISTIC_OPS", "TF_CUDNN_USE_FRONTEND", "TF_CUDNN_RNN_USE_AUTOTUNE", "TF_CUDNN_WORKSPACE_LIMIT_IN_MB",
@@ -21,7 +22,7 @@ _MEETING_SECONDS = 60            # Horovod's workers wait for each other
 _NAMES = {"worker": "worker", "server": "ps", "coordinator": "chief"}       # of roles, in TF_CONFIG
 
 
-def variables(cell):
+def variables(cell: Cell):
     """Its log, oneDNN and the choice of convolutions; of a GPU cuDNN's search for the fastest LSTM, its default."""
     own = dict({"TF_CPP_MIN_LOG_LEVEL": "2"}, **_CONVOLUTIONS.get(cell.conv, {}))
     if cell.onednn != "default":
@@ -31,7 +32,7 @@ def variables(cell):
     return own
 
 
-def place_variables(cluster, role):
+def place_variables(cluster, role: str):
     """TF_CONFIG, in which server and coordinator are ps and chief; or what Horovod reads."""
     if cluster.parallel == "horovod":
         return _horovod(cluster)
@@ -56,7 +57,7 @@ def _horovod(cluster):
     return {name: str(value) for name, value in own.items()}
 
 
-def load_cuda():
+def load_cuda() -> None:
     """Load CUDA 11 from its wheels, where they are there: TensorFlow looks for it in the system alone up to 2.13.
 
     It asks for each library by its name, which is then the loaded one's.

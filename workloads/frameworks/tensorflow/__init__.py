@@ -17,9 +17,9 @@ from workloads.frameworks.tensorflow import settings  # noqa: E402
 if tf.executing_eagerly():
     from workloads.frameworks.tensorflow.images_v2 import Workload
 else:
-    from workloads.frameworks.tensorflow.images_v1 import Workload
+    from workloads.frameworks.tensorflow.images_v1 import Workload  # type: ignore[assignment]
 
-__all__ = ("NAME", "Workload", "facts", "is_oom", "unbiased_variance")
+__all__ = ("NAME", "Workload", "device_peak_bytes", "facts", "is_oom", "unbiased_variance")
 NAME = "tensorflow"
 
 

@@ -97,7 +97,7 @@ class PassFeed:
     def _moving(self, numbers, moves):
         """The tensor of a batch of moved images in the layout's order."""
         side = self._cell.image
-        images = tf.numpy_function(lambda *moving: drawn.moved_batch(self._images, *moving, size=side),
+        images = tf.numpy_function(lambda some, by: drawn.moved_batch(self._images, some, by, size=side),
                                    (numbers, moves), self._dtype)
         images.set_shape((self._cell.batch,) + self._net.native_shape((3, side, side)))
         return images

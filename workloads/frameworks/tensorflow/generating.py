@@ -8,17 +8,19 @@ from functools import partial
 import numpy as np
 import tensorflow as tf
 
-from workloads.frameworks.tensorflow import settings
+from workloads.frameworks import contract
+from workloads.frameworks.tensorflow import settings, steps_v2
 from workloads.frameworks.tensorflow.models.blocks import Mode
 from workloads.frameworks.tensorflow.models.transformer import Cache
 from workloads.spec import sequence_tasks
 
 
-class Generation:
+class Generation(steps_v2.Steps, contract.Sequences):
     """The next token is that of the greatest logit. A function has one shape for all positions, as XLA needs it, and
     reads the whole cache."""
 
     generates = True
+    _sizes = _model = _numbers = _arrays = _arranged = _placed = _specify = contract.OF_HEIRS
     _generators = None             # what _of_one_cache() gave
 
     def prefill(self, batches, count, watch):

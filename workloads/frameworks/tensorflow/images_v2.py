@@ -39,7 +39,7 @@ class Workload(steps_v2.Steps, contract.Images):
             self._try_a_step()
 
     @property
-    def loading(self):
+    def loading(self):  # type: ignore[override]
         """How batches are loaded, where not as everywhere, as a fact."""
         how = "one batch ahead" if self.cell.device == "gpu" else "nothing ahead"
         return feed.LOADING % how if self.loop == "fit" else None
@@ -186,7 +186,7 @@ class RunningLoss(NamedTuple):
     So the loss that is told is the mean of the last 1 + index // 1000 batches: it is off by 0.1 % there.
     """
 
-    index: int
+    index: int                # type: ignore[assignment]      # not tuple's method
     mean: Any
     before: Any
     span: int = 1
@@ -199,7 +199,7 @@ class RunningLoss(NamedTuple):
         return mean + (self.index + 1 - self.span) * (mean - float(np.asarray(self.before, np.float64))) / self.span
 
 
-class _Stepped(keras.callbacks.Callback):
+class _Stepped(keras.callbacks.Callback):  # type: ignore[name-defined]
     """Tells the watch of every batch; the logs stay tensors."""
 
     _supports_tf_logs = True

@@ -147,7 +147,7 @@ def conv(layer, x, net, path):
     return x
 
 
-class _Grouped(keras.layers.Layer):
+class _Grouped(keras.layers.Layer):  # type: ignore[name-defined]
     """A convolution of each group of channels by itself: on a CPU no version here has gradients of grouped kernels."""
 
     def __init__(self, layer, padding, net, **arguments):
@@ -298,7 +298,7 @@ def _storage(dtype):
 
 
 _ACTS = {"relu": tf.nn.relu, "relu6": tf.nn.relu6, "tanh": tf.tanh, "swish": tf.nn.swish, "sigmoid": tf.sigmoid}
-class _Weighted(keras.layers.Layer):
+class _Weighted(keras.layers.Layer):  # type: ignore[name-defined]
     """A layer of ours with arrays by their names, which call finds in self.named."""
 
     def __init__(self, shapes, **arguments):

@@ -51,7 +51,7 @@ def _exactly(dtype):
 def _decaying(kind):
     """The optimizer class with an L2 term in the gradient of every parameter; Keras 3's own weight_decay is AdamW's."""
 
-    class Decaying(kind):
+    class Decaying(kind):  # type: ignore[misc, valid-type]
         """See _decaying."""
 
         decayed = 0.0
@@ -75,7 +75,7 @@ def _adam(kind):
     """Adam with the paper's epsilon: Keras adds it to sqrt(v) before the bias correction, where it stands for
     epsilon * sqrt(1 - beta_2^t); so that is what Keras is given, and its own update stays."""
 
-    class Adam(_decaying(kind)):
+    class Adam(_decaying(kind)):  # type: ignore[misc]
         """See _adam."""
 
         def _prepare_local(self, device, dtype, apply_state):
@@ -97,7 +97,7 @@ def _adam(kind):
 def _decoupled(kind):
     """The optimizer class, before whose update each variable loses a share; legacy Keras has no AdamW of its own."""
 
-    class Decoupled(kind):
+    class Decoupled(kind):  # type: ignore[misc, valid-type]
         """See _decoupled."""
 
         shrunk = 0.0

@@ -10,7 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from workloads.frameworks import contract
-from workloads.frameworks.tensorflow import optimizers, settings, steps_v1, steps_v2
+from workloads.frameworks.tensorflow import optimizers, settings, steps_v1
 from workloads.frameworks.tensorflow.generating import Generation
 from workloads.frameworks.tensorflow.models import recurrent
 from workloads.frameworks.tensorflow.models.blocks import Mode
@@ -71,8 +71,10 @@ def _same(array):
     return array
 
 
-class _Common:
+class _Common(contract.Sequences):
     """What both kinds of execution share."""
+
+    _ran = contract.OF_HEIRS
 
     def _build(self, cell):
         """The model, its variables and the optimizer. Raises Unsupported."""
@@ -133,7 +135,7 @@ class _Common:
                 "weight": self.weights()}
 
 
-class _Functions(_Common, Generation, steps_v2.Steps, contract.Sequences):
+class _Functions(_Common, Generation):
     """TensorFlow 2."""
 
     def __init__(self, cell):

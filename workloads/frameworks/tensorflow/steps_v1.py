@@ -38,6 +38,8 @@ class Steps(contract.Workload):
     optimizer updates: _trained().
     """
 
+    _session = optimizer = _differentiable = _evaluated = _trained = contract.OF_HEIRS
+
     def train(self, batches, count, watch):
         """Take count steps of training, loading included; the watch gets each one's loss."""
         fetches = self._fetches(batches, "train", self._one_update)

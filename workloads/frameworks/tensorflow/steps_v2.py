@@ -15,6 +15,8 @@ class Steps(contract.Workload):
     _loss(*batch) in training, _evaluated(first of the batch) in evaluation; and what the optimizer updates: _trained().
     """
 
+    optimizer = _loss = _evaluated = _trained = contract.OF_HEIRS
+
     def _prepare(self):
         """Make the functions that steps call, after the variables that they may not make themselves with XLA."""
         if optimizers.IS_KERAS_3:

@@ -36,7 +36,7 @@ class Marks(NamedTuple):
 MADE = Marks(PAD, 100, 101, 102, 103)         # those of the authors' vocabularies
 
 
-def samples(sizes, count, seed, folder):
+def samples(sizes, count: int, seed: int, folder: str):
     """As inputs says: ids, the positions of the masked tokens among them, and labels, the tokens they were.
 
     Raises DataError for a length beyond the model's positions, and for data that is not whole.
@@ -54,7 +54,7 @@ def samples(sizes, count, seed, folder):
     return [_masked(np.concatenate([[marks.begin], text, [marks.end]]), marks, sizes, random) for text in texts]
 
 
-def marks_of(folder):
+def marks_of(folder: str):
     """The Marks of the prepared data set. Raises DataError."""
     content = ragged.facts(folder, bert.DATA)
     try:
@@ -67,7 +67,7 @@ def marks_of(folder):
     return marks
 
 
-def read(count, random, folder):
+def read(count: int, random, folder: str):
     """So many tokens: articles behind one another in a random order, again from the first on where they are few."""
     articles = ragged.ragged(folder, "tokens")
     order = random.permutation(len(articles))
@@ -78,7 +78,7 @@ def read(count, random, folder):
     return np.resize(np.concatenate([articles[int(index)] for index in taken]), count)
 
 
-def _masked(text, marks, sizes, random):
+def _masked(text: np.ndarray, marks, sizes, random):
     """A sample: 15 % of the text's tokens, its marks apart, masked as spec.bert says."""
     count = min(bert.predictions(sizes.length), max(1, round(0.15 * len(text))))
     positions = np.sort(1 + random.permutation(len(text) - _ENDS)[:count])
@@ -89,7 +89,7 @@ def _masked(text, marks, sizes, random):
     return {"ids": ids, "positions": positions.astype(np.int64), "labels": labels}
 
 
-def collate(sizes, samples, numbers, has_buckets=False):
+def collate(sizes, samples, numbers, has_buckets: bool = False):
     """ids, types, mask (batch, time), 1 where a token is real; positions, labels, weights (batch, masked).
 
     Positions count through the whole batch, row after row. Where a sample has fewer masked tokens than the most,

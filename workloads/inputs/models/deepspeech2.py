@@ -10,7 +10,7 @@ from workloads.spec.models import deepspeech2 as spec
 _FRAMES_A_SECOND = LIBRISPEECH.rate / LIBRISPEECH.hop
 
 
-def samples(sizes, count, seed, folder):
+def samples(sizes, count: int, seed: int, folder: str):
     """As inputs says: frames (time, bins) and text (characters,), ids from 0 on: the blank is the last label.
 
     Raises DataError for data that is not whole or does not fit.
@@ -30,7 +30,7 @@ def _drawn(sizes, frames, characters, random):
     return {"frames": random.standard_normal((frames, sizes.bins)), "text": np.cumsum(steps) % (sizes.labels - 1)}
 
 
-def collate(sizes, samples, numbers, has_buckets=False):
+def collate(sizes, samples, numbers, has_buckets: bool = False):
     """frames (batch, time, bins), steps (batch,): real ones after the convolutions; text (batch, longest), characters.
 
     In padding, text is 0, which counts nowhere, as characters (batch,) says where it ends.

@@ -9,7 +9,7 @@ from workloads.spec.models import gnmt
 from workloads.spec.models.gnmt import BEGIN, END, FIRST_WORD, UNKNOWN
 
 
-def samples(sizes, count, seed, folder):
+def samples(sizes, count: int, seed: int, folder: str):
     """As inputs says: source and target, each with its end mark. Raises DataError for data that is not whole."""
     random = np.random.RandomState(seed)
     if folder:
@@ -18,11 +18,11 @@ def samples(sizes, count, seed, folder):
             for source, target in lengths(gnmt.DATA, count, seed, float(sizes.length) / WMT16_LONGEST)]
 
 
-def _sentence(sizes, length, random):
+def _sentence(sizes, length: int, random):
     return np.append(random.randint(FIRST_WORD, sizes.vocabulary, length - 1), END)
 
 
-def _read(sizes, count, random, folder):
+def _read(sizes, count: int, random, folder: str):
     """Pairs that are not too long, in a random order, again from the first on where they are few."""
     ragged.facts(folder, gnmt.DATA)
     source, target = ragged.ragged(folder, "source"), ragged.ragged(folder, "target")
@@ -43,7 +43,7 @@ def _known(sentence, sizes):
     return np.where(sentence < sizes.vocabulary, sentence, UNKNOWN).astype(np.int64)
 
 
-def collate(sizes, samples, numbers, has_buckets=False):
+def collate(sizes, samples, numbers, has_buckets: bool = False):
     """source (batch, time) with source_lengths (batch,) and source_mask; inputs, labels, weights (batch, target time).
 
     inputs are the target moved by one, from BEGIN on; mask and weights are 1 where a token is real.

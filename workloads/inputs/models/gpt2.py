@@ -9,7 +9,7 @@ from workloads.inputs.models import bert
 from workloads.process.errors import DataError
 
 
-def samples(sizes, count, seed, folder):
+def samples(sizes, count: int, seed: int, folder: str):
     """As inputs says: ids, and labels, the tokens that follow them.
 
     Raises DataError for a length beyond the model's positions, and for data that is not whole.
@@ -26,7 +26,7 @@ def samples(sizes, count, seed, folder):
     return [{"ids": text[:-1], "labels": text[1:]} for text in tokens.astype(np.int64).reshape(count, each)]
 
 
-def collate(sizes, samples, numbers, has_buckets=False):
+def collate(sizes, samples, numbers, has_buckets: bool = False):
     """ids, labels (batch, time): all of one length, so nothing is padded."""
     return {name: np.stack([sample[name] for sample in samples]) for name in ("ids", "labels")}
 

@@ -2,13 +2,13 @@
 import numpy as np
 
 
-def samples(sizes, count, seed, folder):
+def samples(sizes, count: int, seed: int, folder: str):
     """As inputs says."""
     random = np.random.RandomState(seed)
     return [{"x": random.standard_normal((sizes.length, sizes.hidden))} for _ in range(count)]
 
 
-def collate(sizes, samples, numbers, has_buckets=False):
+def collate(sizes, samples, numbers, has_buckets: bool = False):
     """x (batch, length, hidden)."""
     return {"x": np.stack([sample["x"] for sample in samples]).astype(numbers)}
 

@@ -9,7 +9,7 @@ from workloads.spec.models import tacotron2 as spec
 _LONGEST_FRAMES = spec.PRESETS["study"].length
 
 
-def samples(sizes, count, seed, folder):
+def samples(sizes, count: int, seed: int, folder: str):
     """As inputs says: text (characters,) and frames (time, bins).
 
     Raises DataError for data that is not whole or does not fit.
@@ -24,7 +24,7 @@ def samples(sizes, count, seed, folder):
             for frames, characters in lengths(spec.DATA, count, seed, scale)]
 
 
-def collate(sizes, samples, numbers, has_buckets=False):
+def collate(sizes, samples, numbers, has_buckets: bool = False):
     """text (batch, characters), characters (batch,); frames, what comes before them, and stops (batch, time), weights.
 
     Padding is 0 in text and frames; weights are 1 where a frame is real, stops from a sample's last frame on.

@@ -9,6 +9,6 @@ LIBRISPEECH_LETTERS = "'ABCDEFGHIJKLMNOPQRSTUVWXYZ "
 LJSPEECH_LETTERS = " !\"'(),-.:;?abcdefghijklmnopqrstuvwxyz"
 
 
-def ids(text, letters):
+def ids(text: str, letters):
     """The ids of a text's characters, from 1; characters that are none of the letters are left out."""
     return [index + 1 for index in map(letters.find, text) if index >= 0]

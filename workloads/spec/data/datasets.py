@@ -31,7 +31,7 @@ DATA_SETS = {
 }
 
 
-def train_images(name):
+def train_images(name: str):
     """How many images a pass over the training part takes, as published or usual; 0 where it has no images."""
     if name not in DATA_SETS:
         return 0
@@ -39,12 +39,12 @@ def train_images(name):
     return len(known.train) * known.records[0] if known.records else known.usual
 
 
-def record_bytes(name, side=SIDE):
+def record_bytes(name: str, side=SIDE):
     """The bytes of one labelled image in a binary file of the data set: the label, then three planes of side x side."""
     return DATA_SETS[name].label_bytes + 3 * side * side
 
 
-def size_problem(name, stem, size, side=SIDE):
+def size_problem(name: str, stem, size, side=SIDE):
     """What is wrong with a binary file of so many bytes, as "found ..., expected ..."; None where nothing is."""
     known = DATA_SETS[name]
     record = record_bytes(name, side)

@@ -103,7 +103,7 @@ LENGTHS = {
 }
 
 
-def lengths(name, count, seed, scale=1.0):
+def lengths(name: str, count: int, seed: int, scale=1.0):
     """So many tuples of ints, the lengths of a data set's sequences, equal for equal arguments on every machine.
 
     What a tuple holds is LENGTHS[name].counts. scale shrinks (or stretches) all of them, for small presets.

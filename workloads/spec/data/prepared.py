@@ -29,7 +29,7 @@ class FactsError(ValueError):
     """A folder is not one that was prepared, or not whole; the message names the file, found and expected."""
 
 
-def facts(folder, name):
+def facts(folder: str, name: str):
     """The content of the folder's facts.json, once every file that it lists is there in its size. Raises FactsError.
 
     It holds format, name, title, licence, sources, counts, made (with which settings) and files (bytes by name).
@@ -49,7 +49,7 @@ def facts(folder, name):
     return content
 
 
-def _checked(path, content, name):
+def _checked(path: str, content, name: str) -> None:
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise FactsError("%s: found format %.80s, expected %d; prepare %s again"
                          % (path, content.get("format") if isinstance(content, dict) else "none", FORMAT, name))
@@ -65,7 +65,7 @@ def _checked(path, content, name):
         raise FactsError('%s: key "files": expected names without folders' % path)
 
 
-def _whole(path, expected):
+def _whole(path: str, expected) -> None:
     try:
         size = os.path.getsize(path)
     except (OSError, ValueError) as error:             # ValueError: a name that no file can have

@@ -32,7 +32,7 @@ Sizes = transformer.Sizes
 PRESETS = {"small": Sizes(2, 64, 4, 256, 1000, 64, 48), "study": Sizes(12, 768, 12, 3072, 30522, 512, 128)}
 
 
-def predictions(length):
+def predictions(length: int):
     """Most masked tokens of a sequence, 15 %: 20 of 128, as the authors' code is run."""
     return max(1, -(-15 * length // 100))
 
@@ -48,7 +48,7 @@ def parameters(sizes):
             + (Parameter("head.bias", "bias", (sizes.vocabulary,)),))
 
 
-def _layer(name, sizes):
+def _layer(name: str, sizes):
     width = sizes.width
     attention = tuple(parameter for part in ("query", "key", "value", "output")
                       for parameter in _dense("%s.attention.%s" % (name, part), width, width))
@@ -56,11 +56,11 @@ def _layer(name, sizes):
             + _dense(name + ".outer", sizes.inner, width) + _norm(name + ".norm", width))
 
 
-def _dense(name, inputs, outputs):
+def _dense(name: str, inputs, outputs):
     return (Parameter(name + ".weight", "weight", (outputs, inputs)), Parameter(name + ".bias", "bias", (outputs,)))
 
 
-def _norm(name, width):
+def _norm(name: str, width: int):
     return Parameter(name + ".gamma", "gamma", (width,)), Parameter(name + ".beta", "beta", (width,))
 
 
@@ -69,7 +69,7 @@ def forward_flops(sizes):
     return flops_at(sizes, sizes.length)
 
 
-def flops_at(sizes, length):
+def flops_at(sizes, length: int):
     """The same where a batch is no longer than that; the head has as many positions in all batches."""
     width = sizes.width
     layer = 4 * length * width * width + 2 * length * length * width + 2 * length * width * sizes.inner

@@ -79,7 +79,7 @@ def parameters(sizes):
                                                 Parameter("head.bias", "bias", (sizes.labels,)))
 
 
-def norm(name, count):
+def norm(name: str, count: int):
     """The Parameters of a batch normalisation."""
     return tuple(Parameter(name + "." + kind, kind, (count,)) for kind in ("gamma", "beta", "mean", "variance"))
 

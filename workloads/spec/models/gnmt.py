@@ -59,7 +59,7 @@ def parameters(sizes):
                 Parameter("classifier.bias", "bias", (sizes.vocabulary,))))
 
 
-def _attention(name, units):
+def _attention(name: str, units):
     return (Parameter(name + ".query.weight", "weight", (units, units)),
             Parameter(name + ".key.weight", "weight", (units, units)),
             Parameter(name + ".bias", "bias", (units,)),

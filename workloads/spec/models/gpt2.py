@@ -49,12 +49,12 @@ def forward_flops(sizes):
     return _flops(sizes, sizes.length, _pairs(0, sizes.length), sizes.length)
 
 
-def prefill_flops(sizes, prompt):
+def prefill_flops(sizes, prompt: int):
     """Of a prompt of so many tokens: the head at its last position alone."""
     return _flops(sizes, prompt, _pairs(0, prompt), 1)
 
 
-def decode_flops(sizes, prompt):
+def decode_flops(sizes, prompt: int):
     """Of one token after a prompt of so many, the mean over the tokens up to the greatest length."""
     tokens = sizes.length - prompt
     return _flops(sizes, tokens, _pairs(prompt, sizes.length), tokens) // tokens
@@ -65,6 +65,6 @@ def _pairs(first, end):
     return (end * (end + 1) - first * (first + 1)) // 2
 
 
-def _flops(sizes, tokens, pairs, heads):
+def _flops(sizes, tokens: int, pairs, heads: int):
     layer = transformer.multiply_adds(sizes.width, sizes.inner, tokens, pairs)
     return 2 * (sizes.layers * layer + heads * sizes.width * sizes.vocabulary)

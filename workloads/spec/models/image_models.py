@@ -75,20 +75,20 @@ _CIFAR_STEM = conv_norm(64, 3)
 _HEAD = (GlobalPool(), Flatten(), Dense(1000))
 
 
-def _basic(width, stride, is_first):
+def _basic(width: int, stride, is_first: bool):
     body = (*conv_norm(width, 3, stride), *conv_norm(width, 3, act=None))
     shortcut = conv_norm(width, 1, stride, act=None) if stride > 1 else ()
     return Residual(body, shortcut), Act()
 
 
-def _bottleneck(width, stride, is_first, v1=False):
+def _bottleneck(width: int, stride, is_first: bool, v1=False):
     first, second = (stride, 1) if v1 else (1, stride)
     body = (*conv_norm(width, 1, first), *conv_norm(width, 3, second), *conv_norm(4 * width, 1, act=None))
     shortcut = conv_norm(4 * width, 1, stride, act=None) if is_first else ()
     return Residual(body, shortcut), Act()
 
 
-def _bottleneck_v1(width, stride, is_first):
+def _bottleneck_v1(width: int, stride, is_first: bool):
     return _bottleneck(width, stride, is_first, v1=True)
 
 
@@ -128,7 +128,7 @@ _INCEPTION_B = Branch((_valid(384, 3, 2), (*conv_norm(64, 1), *conv_norm(96, 3),
                        (Pool("max", 3, 2),)))
 
 
-def _inception_c(width):
+def _inception_c(width: int):
     row, column = (1, 7), (7, 1)
     return Branch((conv_norm(192, 1),
                    (*conv_norm(width, 1), *conv_norm(width, row), *conv_norm(192, column)),
@@ -188,7 +188,7 @@ EFFICIENTNET_B4 = (
 )
 
 
-def _vision_transformer(patch, width, depth, heads):
+def _vision_transformer(patch, width: int, depth, heads: int):
     """Patches by a convolution, pre-norm layers four times as wide inside, and the first token's numbers classified.
 
     Without dropout, and with epsilon 1e-6, as the public implementations have it (torchvision, timm). Queries, keys and

@@ -24,7 +24,7 @@ class Sizes(NamedTuple):
 PRESETS = {"small": Sizes(64, 25), "study": Sizes(1024, 25)}
 
 
-def gates(name, inputs, hidden):
+def gates(name: str, inputs, hidden: int):
     """The Parameters of an LSTM layer called name; one bias, since a second one adds nothing."""
     return (Parameter(name + ".input.weight", "weight", (4 * hidden, inputs)),
             Parameter(name + ".recurrent.weight", "weight", (4 * hidden, hidden)),

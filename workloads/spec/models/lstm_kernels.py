@@ -34,7 +34,7 @@ IMPLEMENTATIONS = {
 }
 
 
-def missing(framework, device, kind):
+def missing(framework: str, device, kind: str):
     """Why a framework has no such LSTM on the device, or None."""
     known = IMPLEMENTATIONS.get((framework, device), {})
     if kind in known:

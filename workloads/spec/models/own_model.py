@@ -58,7 +58,7 @@ def dumps(model):
     return text
 
 
-def loads(text):
+def loads(text: str):
     """The Model of text. Raises ModelError."""
     try:
         model = Model(**json.loads(text))
@@ -71,6 +71,6 @@ def loads(text):
     return model
 
 
-def common(text):
+def common(text: str):
     """What all lanes of a model share, of a model's text or of that."""
     return json.dumps(dict(json.loads(text), file="", lane=""), sort_keys=True)

@@ -76,12 +76,12 @@ def parameters(sizes):
     return encoder + decoder + attention + heads + post
 
 
-def post_channels(sizes, index):
+def post_channels(sizes, index: int):
     """(in, out) of a convolution of the postnet."""
     return (sizes.bins if index == 0 else sizes.post, sizes.bins if index == POST_CONVOLUTIONS - 1 else sizes.post)
 
 
-def _convolution(name, channels, filters):
+def _convolution(name: str, channels, filters):
     return (Parameter(name + ".weight", "weight", (filters, channels, TAPS)),
             Parameter(name + ".bias", "bias", (filters,))) + norm(name + ".norm", filters)
 

@@ -33,7 +33,7 @@ class Form(NamedTuple):
     is_packed: bool = False      # one product for query, key and value
 
 
-def arrays(width, inner, is_packed=False):
+def arrays(width: int, inner: int, is_packed: bool = False):
     """(name within the layer, shape) of each array in order of computation; a name ends in its Parameter's kind."""
     three = sum((dense("attention." + part, width, width) for part in PARTS), ())
     return (norm("attention.norm", width) + (dense("attention.qkv", width, 3 * width) if is_packed else three)
@@ -41,21 +41,21 @@ def arrays(width, inner, is_packed=False):
             + dense("inner", width, inner) + dense("outer", inner, width))
 
 
-def dense(name, inputs, outputs):
+def dense(name: str, inputs, outputs):
     """(name, shape) of a dense layer's arrays."""
     return ((name + ".weight", (outputs, inputs)), (name + ".bias", (outputs,)))
 
 
-def norm(name, width):
+def norm(name: str, width: int):
     """(name, shape) of a layer normalisation's arrays."""
     return ((name + ".gamma", (width,)), (name + ".beta", (width,)))
 
 
-def kind(name):
+def kind(name: str):
     """The Parameter's kind of an array of that name."""
     return name.rsplit(".", 1)[-1]
 
 
-def multiply_adds(width, inner, tokens, pairs):
+def multiply_adds(width: int, inner: int, tokens: int, pairs):
     """Of a layer's products for so many tokens, and so many pairs of a query and a key that it may see."""
     return tokens * (4 * width * width + 2 * width * inner) + 2 * pairs * width

@@ -64,7 +64,7 @@ def gelu(x, formula):
 def attention(query, key, value, mode, seen=None, is_causal=False):
     """Values mixed by each query's shares of the keys that it sees: all, those before it, or where seen is true."""
     if mode.attention != "plain":
-        return _fused(*mode.cast(query, key, value), mode.attention, seen, is_causal)
+        return _fused(mode.cast(query, key, value), mode.attention, seen, is_causal)
     if is_causal:
         seen = jnp.tril(jnp.ones((query.shape[2],) * 2, bool))
     scores = matmul(query / math.sqrt(query.shape[-1]), key.transpose(0, 1, 3, 2), mode)
@@ -74,10 +74,10 @@ def attention(query, key, value, mode, seen=None, is_causal=False):
     return matmul(jax.nn.softmax(scores, -1), value, mode)
 
 
-def _fused(query, key, value, implementation, seen, is_causal):
-    """By JAX's one function, which takes (batch, time, heads, numbers of a head)."""
+def _fused(parts, implementation, seen, is_causal):
+    """By JAX's one function, which takes query, key and value as (batch, time, heads, numbers of a head)."""
     mask = None if seen is None else seen[None, None, None]
-    mixed = jax.nn.dot_product_attention(*(each.transpose(0, 2, 1, 3) for each in (query, key, value)), mask=mask,
+    mixed = jax.nn.dot_product_attention(*(each.transpose(0, 2, 1, 3) for each in parts), mask=mask,
                                          is_causal=is_causal, implementation=implementation)
     return mixed.transpose(0, 2, 1, 3)
 

@@ -106,7 +106,7 @@ class GivenCache:
     def __init__(self, layers):
         """layers: [keys of the first, its values, keys of the second, ...]"""
         self.layers = list(layers)
-        self._places = ()              # what every layer's token needs to know of the position
+        self._places: tuple = ()              # what every layer's token needs to know of the position
 
     def prompt(self, index, mix):
         """The mix of a layer's first tokens, which are kept."""
@@ -125,7 +125,7 @@ class GivenCache:
         def mix(query, key, value):
             for place, new in enumerate((key, value), 2 * index):
                 self.layers[place] = self.layers[place] * elsewhere + new * here
-            return attention(query, *self.layers[2 * index:2 * index + 2], bias=later)
+            return attention(query, self.layers[2 * index], self.layers[2 * index + 1], bias=later)
         return mix
 
     def _placed(self, position):

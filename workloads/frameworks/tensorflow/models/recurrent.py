@@ -145,7 +145,8 @@ def _try_gradients(built, cell):
 class _Layer:
     """What both kinds of layers share."""
 
-    called = None                # the operation that it calls, where the profiler may see another name
+    called = None  # type: Any   # the operation that it calls, where the profiler may see another name
+    inputs = numbers = whole = None          # type: Any
 
     def run_once(self):
         """h of two steps of zeros: what shows which kernel runs."""

@@ -100,7 +100,7 @@ class Cache:
                 self._keep(each, position, new)
             seen = tf.range(kept[0].shape[2]) <= position
             bias = _left_out(seen, tf.ones(seen.shape, query.dtype))
-            return attention(query, *(self._read(each) for each in kept), bias)
+            return attention(query, self._read(kept[0]), self._read(kept[1]), bias)
         return mix
 
 

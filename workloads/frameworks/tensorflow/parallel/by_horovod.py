@@ -5,14 +5,14 @@ import time
 
 import tensorflow as tf
 
-from workloads.frameworks.tensorflow import images_v1, sequences, settings
+from workloads.frameworks.tensorflow import images_v1, sequences, settings, steps_v1
 from workloads.frameworks.tensorflow.parallel import meeting
 from workloads.process.errors import Unsupported
 
 _STORE_SECONDS = 30.0        # until the first node's store of keys answers; Horovod itself would try for 2 s
 
 
-class _Exchanging(meeting.Meeting):
+class _Exchanging(meeting.Meeting, steps_v1.Steps):
     """One of the workers, which take every step together; among the bases it stands before that of one alone."""
 
     def _join(self, cell, cluster):
@@ -32,7 +32,7 @@ class _Exchanging(meeting.Meeting):
 
     def check(self, *batch):
         """One update of the global batch, of which this is the worker's part; activations are the part's own."""
-        checked = super().check(*batch)
+        checked = super().check(*batch)  # type: ignore[misc]
         self._meet()
         return checked
 
@@ -59,7 +59,7 @@ class Workload(_Exchanging, images_v1.Workload):
         self._prepare_meeting()
 
 
-class Sequences(_Exchanging, sequences.Workload):
+class Sequences(_Exchanging, sequences.Workload):  # type: ignore[misc, valid-type]
     """A sequence model on one of the workers."""
 
     def __init__(self, cell, cluster):

@@ -12,7 +12,7 @@ from workloads.process.errors import Unsupported
 _HOST = "/device:CPU:0"
 
 
-class Sequences(sequences.Workload):
+class Sequences(sequences.Workload):  # type: ignore[misc, valid-type]
     """A model whose batch is cut into a part a device."""
 
     mode = "parameter server: weights on the host"

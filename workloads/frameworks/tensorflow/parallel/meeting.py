@@ -1,9 +1,11 @@
 """What synchronous workers have in common, however they exchange gradients. TensorFlow 1.15 and 2.x."""
+from workloads.frameworks import contract
 
 
-class Meeting:
+class Meeting(contract.Workload):
     """Leaves no work before the others; among the bases it stands before that of one worker alone. Needs _meet()."""
 
+    _meet = contract.OF_HEIRS
     communication = "full"      # the stamps let no exchange begin before the backward pass is over
 
     def train(self, batches, count, watch):
