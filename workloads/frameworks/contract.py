@@ -149,6 +149,15 @@ class Watch:
         """A step is issued; the handle is its loss or logits, for sync and value; phases are seconds by name."""
 
 
+def watched(batches: Iterator[Any], count: int, watch: Watch) -> Iterator[Any]:
+    """The batch of each of count steps; the watch hears before it is asked for and when it is there."""
+    for _ in range(count):
+        watch.loading()
+        batch = next(batches)
+        watch.loaded()
+        yield batch
+
+
 class Workload:
     """A task as an adapter builds it: what images and sequences have in common. Building it raises Unsupported.
 

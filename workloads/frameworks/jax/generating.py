@@ -25,11 +25,8 @@ class Generation(Steps, contract.Sequences):
     def prefill(self, batches, count, watch):
         """Read a prompt count times; the watch gets the token after each one."""
         first, cache = self._program(self._first, donated=(1,)), self._cache(self.cell.batch)
-        for _ in range(count):
-            watch.loading()
-            ids = next(batches)[0]["ids"]
-            watch.loaded()
-            token, cache = first(self._state.weights, cache, ids)
+        for batch in contract.watched(batches, count, watch):
+            token, cache = first(self._state.weights, cache, batch[0]["ids"])
             watch.stepped(token)
 
     def decode(self, batches, count, watch):

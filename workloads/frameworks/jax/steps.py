@@ -87,10 +87,7 @@ class Steps(contract.Workload):
     def train(self, batches, count, watch):
         """Take count steps of training; the watch gets each one's loss, which stays on the device."""
         step = self._program(self._step, donated=(0,))
-        for _ in range(count):
-            watch.loading()
-            batch = next(batches)
-            watch.loaded()
+        for batch in contract.watched(batches, count, watch):
             self._state, loss = step(self._state, *batch)
             watch.stepped(loss)
 
@@ -121,10 +118,7 @@ class Steps(contract.Workload):
         """
         forward, backward = self._program(self._forward_phase), self._program(self._backward_phase)
         update = self._program(self._update, donated=(0,))
-        for _ in range(count):
-            watch.loading()
-            batch = next(batches)
-            watch.loaded()
+        for batch in contract.watched(batches, count, watch):
             stamps = _Stamps()
             loss, running, pull = stamps.after("forward", forward(self._state, *batch))
             gradients = self._exchange_phase(stamps.after("backward", backward(pull, loss)), stamps)
@@ -150,10 +144,7 @@ class Steps(contract.Workload):
         """Take count forward passes in evaluation mode; the watch gets each one's logits."""
         answer = self._program(self._answering)
         weights, running = self._state.weights, self._state.running
-        for _ in range(count):
-            watch.loading()
-            batch = next(batches)
-            watch.loaded()
+        for batch in contract.watched(batches, count, watch):
             watch.stepped(answer(weights, running, *batch))
 
     def profile(self, batches, warmup, steps):

@@ -51,10 +51,7 @@ class Workload(contract.Sequences):
 
     def train(self, batches, count, watch):
         """Take count steps of training; the watch gets the number of each one's loss, which stays in the library."""
-        for _ in range(count):
-            watch.loading()
-            x = next(batches)
-            watch.loaded()
+        for x in contract.watched(batches, count, watch):
             self._layer.place(x)
             self._layer.forward()
             loss = self._layer.loss()
@@ -64,10 +61,7 @@ class Workload(contract.Sequences):
 
     def train_phases(self, batches, count, watch):
         """The same with a wait behind each phase; the watch gets each step's seconds by phase, too."""
-        for _ in range(count):
-            watch.loading()
-            x = next(batches)
-            watch.loaded()
+        for x in contract.watched(batches, count, watch):
             began = time.perf_counter()
             self._layer.place(x)
             self._layer.forward()
@@ -84,10 +78,7 @@ class Workload(contract.Sequences):
 
     def infer(self, batches, count, watch):
         """Take count forward passes; the watch gets nothing: h stays in the library."""
-        for _ in range(count):
-            watch.loading()
-            x = next(batches)
-            watch.loaded()
+        for x in contract.watched(batches, count, watch):
             self._layer.place(x)
             self._layer.forward()
             watch.stepped(None)

@@ -23,11 +23,8 @@ class Generation(Steps, contract.Sequences):
     def prefill(self, batches, count, watch):
         """Read a prompt count times; the watch gets the token after each one."""
         reader = self._reader(self.cell.batch)
-        for _ in range(count):
-            watch.loading()
-            ids = next(batches)[0]["ids"]
-            watch.loaded()
-            watch.stepped(reader.first(self._prompt(ids)))
+        for batch in contract.watched(batches, count, watch):
+            watch.stepped(reader.first(self._prompt(batch[0]["ids"])))
 
     def decode(self, batches, count, watch):
         """Generate count tokens, up to the greatest length and from the prompt on again; the watch gets each.

@@ -20,10 +20,7 @@ class Steps(contract.Workload):
     def train(self, batches, count, watch):
         """Take count steps of training; the watch gets the losses of each one's samples."""
         head = self._head()
-        for _ in range(count):
-            watch.loading()
-            batch = next(batches)
-            watch.loaded()
+        for batch in contract.watched(batches, count, watch):
             with autograd.record():
                 losses = self._losses(*batch)
             losses.backward(head)
@@ -33,10 +30,7 @@ class Steps(contract.Workload):
     def train_phases(self, batches, count, watch):
         """The same with a wait after every phase; the watch gets their seconds too."""
         head = self._head()
-        for _ in range(count):
-            watch.loading()
-            batch = next(batches)
-            watch.loaded()
+        for batch in contract.watched(batches, count, watch):
             stamps = phases.Stamps()
             with autograd.record():
                 losses = self._losses(*batch)
@@ -54,9 +48,9 @@ class Steps(contract.Workload):
         """(calls, seconds) of every operator by MXNet's name over so many steps after the warm-up; none in bulk."""
         self._hybridize(**operators.ALONE)
         if warmup:
-            self.train(batches, warmup, operators.Unwatched())
+            self.train(batches, warmup, contract.Watch())
         with self._profiled() as used:
-            self.train(batches, steps, operators.Unwatched())
+            self.train(batches, steps, contract.Watch())
         self._hybridize()
         return used
 
@@ -83,15 +77,12 @@ class Steps(contract.Workload):
 
     def _run(self, batches, count):
         if count:
-            self.train(batches, count, operators.Unwatched())
+            self.train(batches, count, contract.Watch())
         mx.nd.waitall()
 
     def infer(self, batches, count, watch):
         """Take count forward passes in evaluation mode; the watch gets each one's logits."""
-        for _ in range(count):
-            watch.loading()
-            batch = next(batches)
-            watch.loaded()
+        for batch in contract.watched(batches, count, watch):
             watch.stepped(self._answer(*batch))
 
     def sync(self, handle):

@@ -75,10 +75,7 @@ class Inferring(contract.Workload):
 
     def infer(self, batches, count, watch):
         """Take count forward passes; the watch gets each one's logits."""
-        for _ in range(count):
-            watch.loading()
-            batch = next(batches)
-            watch.loaded()
+        for batch in contract.watched(batches, count, watch):
             watch.stepped(self._answer(batch)[0])
 
     def sync(self, handle):

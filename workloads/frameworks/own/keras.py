@@ -98,18 +98,12 @@ class Workload(contract.Workload):
 
     def train(self, batches, count, watch):
         """Take count steps; the watch gets each one's loss."""
-        for _ in range(count):
-            watch.loading()
-            batch = next(batches)
-            watch.loaded()
+        for batch in contract.watched(batches, count, watch):
             watch.stepped(self._steps.train(*batch))
 
     def infer(self, batches, count, watch):
         """Take count passes; the watch gets each one's outputs."""
-        for _ in range(count):
-            watch.loading()
-            inputs, _ = next(batches)
-            watch.loaded()
+        for inputs, _ in contract.watched(batches, count, watch):
             watch.stepped(self._steps.infer(inputs))
 
     def sync(self, handle):

@@ -25,11 +25,8 @@ class Generation(Steps, contract.Sequences):
         self._net.eval()
         cache, first = self._cache(self.cell.batch), self._prepared(self._first)
         with no_gradients():
-            for _ in range(count):
-                watch.loading()
-                ids = next(batches)[0]["ids"]
-                watch.loaded()
-                watch.stepped(first(ids, cache))
+            for batch in contract.watched(batches, count, watch):
+                watch.stepped(first(batch[0]["ids"], cache))
 
     def decode(self, batches, count, watch):
         """Generate count tokens, up to the greatest length and from the prompt on again; the watch gets each.

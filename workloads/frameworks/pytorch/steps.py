@@ -37,10 +37,7 @@ class Steps(contract.Workload):
     def train(self, batches, count, watch):
         """Take count steps of training; the watch gets each one's loss, which stays on the device."""
         self._net.train()
-        for _ in range(count):
-            watch.loading()
-            batch = next(batches)
-            watch.loaded()
+        for batch in contract.watched(batches, count, watch):
             watch.stepped(self._step(*batch))
 
     def _step(self, *batch):
@@ -57,10 +54,7 @@ class Steps(contract.Workload):
     def train_phases(self, batches, count, watch):
         """As train; the watch gets each step's seconds by phase, too. Clearing the gradients is part of the update."""
         self._net.train()
-        for _ in range(count):
-            watch.loading()
-            batch = next(batches)
-            watch.loaded()
+        for batch in contract.watched(batches, count, watch):
             loss, seconds = self._stamped(*batch)
             watch.stepped(loss, phases=self._phases(*seconds))
 
@@ -122,10 +116,7 @@ class Steps(contract.Workload):
         """Take count forward passes in evaluation mode; the watch gets each one's logits."""
         self._net.eval()
         with no_gradients():
-            for _ in range(count):
-                watch.loading()
-                batch = next(batches)
-                watch.loaded()
+            for batch in contract.watched(batches, count, watch):
                 watch.stepped(self._answer(*batch))
 
     def compiled(self):

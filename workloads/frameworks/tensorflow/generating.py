@@ -26,11 +26,8 @@ class Generation(steps_v2.Steps, contract.Sequences):
     def prefill(self, batches, count, watch):
         """Read a prompt count times; the watch gets the token after each one."""
         first, _ = self._of_one_cache()
-        for _ in range(count):
-            watch.loading()
-            ids = next(batches)[0]["ids"]
-            watch.loaded()
-            watch.stepped(first(ids))
+        for batch in contract.watched(batches, count, watch):
+            watch.stepped(first(batch[0]["ids"]))
 
     def decode(self, batches, count, watch):
         """Generate count tokens, up to the greatest length and from the prompt on again; the watch gets each.

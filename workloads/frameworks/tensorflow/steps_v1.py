@@ -23,7 +23,7 @@ class Feed:
         self.fetches = {}          # mode -> what a step runs, built when it is first asked for
         self._slots, self._batches = tf.nest.flatten(parts), fed.get("batches")
 
-    def values(self):
+    def __next__(self):
         """What the next step feeds; None where it feeds nothing."""
         if self._batches is None:
             return None
@@ -43,10 +43,7 @@ class Steps(contract.Workload):
     def train(self, batches, count, watch):
         """Take count steps of training, loading included; the watch gets each one's loss."""
         fetches = self._fetches(batches, "train", self._one_update)
-        for _ in range(count):
-            watch.loading()
-            values = batches.values()
-            watch.loaded()
+        for values in contract.watched(batches, count, watch):
             _, loss = self._session.run(fetches, values)
             watch.stepped(loss)
 
@@ -56,7 +53,7 @@ class Steps(contract.Workload):
         fetches = self._fetches(batches, "phases", self._stamped_update)
         for _ in range(count):
             began = time.time()
-            loss, times = self._session.run(fetches, batches.values())
+            loss, times = self._session.run(fetches, next(batches))
             watch.stepped(loss, dict(phases.seconds(times), load=float(times[0]) - began))
 
     def profile(self, batches, warmup, steps):
@@ -64,19 +61,19 @@ class Steps(contract.Workload):
         settings.demand_cpu(self.cell, "operators")
         fetches = self._fetches(batches, "train", self._one_update)
         for _ in range(warmup):
-            self._session.run(fetches, batches.values())
+            self._session.run(fetches, next(batches))
         return operators.of_session(self._session, fetches, steps, batches.values)
 
     def trace(self, batches, warmup, steps):
         """The Trace of so many training steps on a GPU, after the warm-up."""
         fetches = self._fetches(batches, "train", self._one_update)
         for _ in range(warmup):
-            self._session.run(fetches, batches.values())
+            self._session.run(fetches, next(batches))
         return trace.of_session(self._session, fetches, steps, batches.values)
 
     def graph(self, batches):
         """What Grappler removes from the graph of a training step."""
-        return grappler.removed(self._session, self._fetches(batches, "train", self._one_update), batches.values())
+        return grappler.removed(self._session, self._fetches(batches, "train", self._one_update), next(batches))
 
     def infer(self, batches, count, watch):
         """Take count forward passes in evaluation mode; the watch gets each one's logits.
@@ -87,10 +84,7 @@ class Steps(contract.Workload):
         """
         logits = self._fetches(batches, "infer", lambda *parts: self._evaluated(parts[0]))
         fetched = logits.op if self.cell.device == "gpu" else logits
-        for _ in range(count):
-            watch.loading()
-            values = batches.values()
-            watch.loaded()
+        for values in contract.watched(batches, count, watch):
             output = self._session.run(fetched, values)
             self._inferred = values
             watch.stepped(logits if fetched is logits.op else output)

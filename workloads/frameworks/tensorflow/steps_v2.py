@@ -33,19 +33,13 @@ class Steps(contract.Workload):
 
     def train(self, batches, count, watch):
         """Take count steps of training; the watch gets each one's loss, which stays on the device."""
-        for _ in range(count):
-            watch.loading()
-            batch = next(batches)
-            watch.loaded()
+        for batch in contract.watched(batches, count, watch):
             watch.stepped(self._update(*batch))
 
     def train_phases(self, batches, count, watch):
         """The same with the seconds of each phase, which are stamped inside the step. Raises Unsupported."""
         self._demand_function("phases")
-        for _ in range(count):
-            watch.loading()
-            batch = next(batches)
-            watch.loaded()
+        for batch in contract.watched(batches, count, watch):
             loss, times = self._stamped(*batch)
             watch.stepped(loss, phases.seconds(times))
 
@@ -85,10 +79,8 @@ class Steps(contract.Workload):
 
     def infer(self, batches, count, watch):
         """Take count forward passes in evaluation mode; the watch gets each one's logits."""
-        for _ in range(count):
-            watch.loading()
-            first = next(batches)[0]
-            watch.loaded()
+        for batch in contract.watched(batches, count, watch):
+            first = batch[0]
             watch.stepped(self._answer(first))
 
     def sync(self, handle):

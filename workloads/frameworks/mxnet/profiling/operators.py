@@ -11,19 +11,6 @@ ALONE = {"forward_bulk_size": 0, "backward_bulk_size": 0}    # else operators ru
 _ENGINE = ("WaitForVar", "DeleteVariable")                   # bookkeeping; the one is the time of who waits
 
 
-class Unwatched:
-    """A watch for steps that nobody times."""
-
-    def loading(self):
-        """Not timed."""
-
-    def loaded(self):
-        """Not timed."""
-
-    def stepped(self, handle, phases=None):
-        """Not timed."""
-
-
 @contextlib.contextmanager
 def profiled():
     """A dict that holds (calls, seconds) by operator's name once the block is over."""
