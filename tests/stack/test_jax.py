@@ -133,6 +133,12 @@ class Programs(unittest.TestCase):
         workload.train(batches, 3, Watch())
         self.assertEqual(before, workload.compiled()["programs"])
 
+    def test_a_cpu_s_program_takes_numpy_s_batches_of_sequences(self):
+        from workloads.frameworks.jax.sequences import Workload
+        cell = cell_of(task="gnmt", length=8, hidden=8)
+        batches = Workload(cell).batches(*sequence_batches.read(None, cell).inputs)
+        self.assertEqual({np.ndarray}, {type(array) for array in next(batches)[0].values()})
+
     def test_sequences_that_are_padded_to_buckets_are_compiled_once_for_each_of_few_shapes(self):
         from workloads.frameworks.jax.sequences import Workload
         cell = cell_of(task="gnmt", steps=12, warmup=0, length=8, hidden=8, padding="buckets")
