@@ -45,6 +45,7 @@ if TYPE_CHECKING:                # typing.Protocol came with Python 3.8
     class Adapter(Protocol):
         """An adapter's folder."""
 
+        __name__: str
         NAME: str
 
         def Workload(self, table: Any, cell: Cell) -> "Images":

@@ -41,7 +41,7 @@ def of_pass(cell: Cell, series):
     return Pass(0)
 
 
-def demand(cell: Cell, adapter, workload: contract.Workload) -> None:
+def demand(cell: Cell, adapter: "contract.Adapter", workload: contract.Workload) -> None:
     """Raise Unsupported for a workload that does not generate."""
     if not workload.generates:
         raise Unsupported("%s keeps no keys and values here: it trains the model and infers whole sequences"

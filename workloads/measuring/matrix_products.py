@@ -5,6 +5,7 @@ Blocks of products of square matrices of growing sizes, about a second in all; t
 import importlib
 import time
 
+from workloads.frameworks import contract
 from workloads.process import environment
 from workloads.process.errors import Unsupported, refuse_missing_tf32
 from workloads.spec.cell import Cell
@@ -18,7 +19,7 @@ _GROWTH = 8                  # how much longer a product of the next size takes 
 _NUMBERS = {"float32": ("float32",), "float64": ("float64",), "tf32": ("float32",), "amp": ("bfloat16", "float32")}
 
 
-def measure(cell: Cell, adapter, emit, clock=time.perf_counter) -> None:
+def measure(cell: Cell, adapter: "contract.Adapter", emit, clock=time.perf_counter) -> None:
     """Send "start", then a "product" event for each size. Raises Unsupported."""
     made = importlib.import_module(adapter.__name__ + ".product").made
     importlib.import_module(adapter.__name__ + ".settings").apply(cell)

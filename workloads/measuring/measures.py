@@ -26,7 +26,7 @@ from workloads.spec.cell import Cell
 from workloads.spec.measures import GENERATING, HARNESSES, PARTS_OF
 
 
-def run(cell: Cell, adapter, folder: str, emit, cluster=None, gate=None) -> None:
+def run(cell: Cell, adapter: "contract.Adapter", folder: str, emit, cluster=None, gate=None) -> None:
     """Measure the cell in this stack and send its events, from "start" to what comes before "end".
 
     gate: of a worker that takes turns, which it waits for there.
@@ -82,7 +82,7 @@ def _kind(cell: Cell):
     return SEQUENCE_MEASURES if tasks.is_sequence(cell.task) else MEASURES
 
 
-def _tuned(cell: Cell, adapter):
+def _tuned(cell: Cell, adapter: "contract.Adapter"):
     """The cell with what its loop=tuned sets besides the loop; another cell as it is. Raises Unsupported."""
     if cell.loop != "tuned":
         return cell
@@ -97,7 +97,7 @@ def of_process(cell: Cell, cluster):
     return cell._replace(batch=cell.batch * cell.gpus // (cluster.processes if cluster else 1))
 
 
-def _workload(cell: Cell, adapter, cluster=None, folder: str = ""):
+def _workload(cell: Cell, adapter: "contract.Adapter", cluster=None, folder: str = ""):
     """The cell's Workload with the weights that it starts from."""
     workload = _unweighted(cell, adapter, cluster, folder)
     if cell.init == "seeded" and not cell.source:              # a model of the user's own draws them by its own names
@@ -106,7 +106,7 @@ def _workload(cell: Cell, adapter, cluster=None, folder: str = ""):
     return workload
 
 
-def _unweighted(cell: Cell, adapter, cluster, folder: str):
+def _unweighted(cell: Cell, adapter: "contract.Adapter", cluster, folder: str):
     if tasks.is_sequence(cell.task):
         if cluster or cell.gpus > 1:
             return parallel(adapter).Sequences(cell, cluster)
@@ -116,7 +116,7 @@ def _unweighted(cell: Cell, adapter, cluster, folder: str):
     return adapter.Workload(table, cell) if is_alone else parallel(adapter).Workload(table, cell, cluster)
 
 
-def parallel(adapter):
+def parallel(adapter: "contract.Adapter"):
     """The adapter's module for runs in many places, or on many GPUs."""
     return importlib.import_module(adapter.__name__ + ".parallel")
 
@@ -136,7 +136,7 @@ def _images(cell: Cell, folder: str, cluster):
     return images.part(cluster.worker, cluster.workers) if cluster and cluster.mode.is_sharded else images
 
 
-def _start(cell: Cell, adapter, workload: contract.Workload, images, emit, cluster=None) -> None:
+def _start(cell: Cell, adapter: "contract.Adapter", workload: contract.Workload, images, emit, cluster=None) -> None:
     facts = environment.facts()
     facts.update(adapter.facts(cell), numpy=np.__version__, loop=workload.loop, layout=workload.layout,
                  precision=workload.precision, data=images.facts, loading=loading.told(cell, workload),
@@ -239,14 +239,14 @@ def _is_running(name: str) -> bool:
     return name.endswith((".mean", ".variance"))
 
 
-def operators(cell: Cell, adapter, workload: contract.Workload, images, folder: str, emit) -> None:
+def operators(cell: Cell, adapter: "contract.Adapter", workload: contract.Workload, images, folder: str, emit) -> None:
     """What the framework's profiler says of cell.steps training steps: calls and seconds by its own names."""
     with Beats(emit):                          # reading a profile can take longer than any step
         profile = workload.profile(_batches(cell, workload, images), cell.warmup, cell.steps)
     emit("operators", steps=cell.steps, operators={name: list(used) for name, used in profile.items()})
 
 
-def kernels(cell: Cell, adapter, workload: contract.Workload, images, folder: str, emit) -> None:
+def kernels(cell: Cell, adapter: "contract.Adapter", workload: contract.Workload, images, folder: str, emit) -> None:
     """Where a GPU's time goes in cell.steps training steps: kernels, copies and gaps. Raises Unsupported.
 
     Of a CPU there is nothing to tell: what runs an operator there is the thread that issues it, so nothing is launched,
@@ -261,7 +261,7 @@ def kernels(cell: Cell, adapter, workload: contract.Workload, images, folder: st
     emit("kernels", steps=cell.steps, **traces.account(trace))
 
 
-def parts(cell: Cell, adapter, workload: contract.Workload, images, folder: str, emit) -> None:
+def parts(cell: Cell, adapter: "contract.Adapter", workload: contract.Workload, images, folder: str, emit) -> None:
     """Where the time of cell.steps steps goes: input, and the operators by the wall. Raises Unsupported."""
     if cell.measure in GENERATING:
         generating.demand(cell, adapter, workload)
@@ -274,7 +274,7 @@ def parts(cell: Cell, adapter, workload: contract.Workload, images, folder: str,
                  operators=walls.walls(watch.operators))
 
 
-def graph(cell: Cell, adapter, workload: contract.Workload, images, folder: str, emit) -> None:
+def graph(cell: Cell, adapter: "contract.Adapter", workload: contract.Workload, images, folder: str, emit) -> None:
     """What the framework's graph optimisers remove from a training step's graph. Raises Unsupported."""
     emit("graph", **workload.graph(_batches(cell, workload, images)))
 
@@ -307,7 +307,7 @@ _OWN_BATCH = _OwnBatch()
 _FEEDS = {"pipeline": "batches", "synthetic": "synthetic", "loader": "loaded"}
 
 
-def epochs(cell: Cell, adapter, workload: contract.Images, images, folder: str, emit) -> None:
+def epochs(cell: Cell, adapter: "contract.Adapter", workload: contract.Images, images, folder: str, emit) -> None:
     """Whole epochs: training and validation timed apart, accuracy from the confusion matrix."""
     if cell.input == "synthetic":
         held_out, steps = data.synthetic(cell), 1
@@ -326,7 +326,7 @@ def sequence_epochs(cell: Cell, adapter, workload: contract.Workload, series, fo
         course.follow(course.Course(cell, workload, None, series.steps, emit), _batches(cell, workload, series))
 
 
-def check(cell: Cell, adapter, workload: contract.Images, images, folder: str, emit) -> None:
+def check(cell: Cell, adapter: "contract.Adapter", workload: contract.Images, images, folder: str, emit) -> None:
     """Send sketches of every activation, logits, loss, every gradient and every array after one update.
 
     Running variances are sent as the biased estimate, so that stacks that keep n / (n - 1) times it can be compared.
@@ -348,7 +348,7 @@ def sequence_check(cell: Cell, adapter, workload: contract.Sequences, series, fo
     _send_update(workload.check(batch), emit)
 
 
-def own_check(cell: Cell, adapter, workload, images, folder: str, emit) -> None:
+def own_check(cell: Cell, adapter: "contract.Adapter", workload, images, folder: str, emit) -> None:
     """The same of a user's own model, whose workload says all kinds of arrays itself."""
     for kind, arrays in workload.check().items():
         _send(emit, kind, arrays)
@@ -413,7 +413,7 @@ def _finite(number):
     return float(number) if np.isfinite(number) else None
 
 
-def harness(cell: Cell, adapter, images, folder: str, emit) -> None:
+def harness(cell: Cell, adapter: "contract.Adapter", images, folder: str, emit) -> None:
     """Our loop and a hand-written one by turns, cell.steps blocks of cell.warmup steps each; seconds a block.
 
     Ours is timed twice: by the samples that it reports, and by the wall around it, which also reads the losses.
@@ -432,7 +432,7 @@ def harness(cell: Cell, adapter, images, folder: str, emit) -> None:
             emit("harness", reported=ours[0], wall=ours[1], bare=theirs, steps=block.steps)
 
 
-def _ours(block, adapter, images):
+def _ours(block, adapter: "contract.Adapter", images):
     """Our workload and its batches."""
     workload = _workload(block, adapter)
     return workload, _batches(block, workload, images)
