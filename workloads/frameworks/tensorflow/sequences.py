@@ -254,7 +254,8 @@ class _Session(_Common, steps_v1.Steps, contract.Sequences):
     def _ran(self, layer):
         """The names of the operations of one call of a layer; this process is timed afterwards, so without CUPTI."""
         with self._entered():
-            return tuple(operators.of_session(self._session, layer.run_once(), 1, level=v1.RunOptions.SOFTWARE_TRACE))
+            return tuple(operators.of_session(self._session, layer.run_once(), 1, itertools.repeat(None),
+                                              v1.RunOptions.SOFTWARE_TRACE))
 
     def batches(self, batches):
         """The Feed of the batches, in the order given, over and over."""

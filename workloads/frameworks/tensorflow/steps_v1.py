@@ -62,14 +62,14 @@ class Steps(contract.Workload):
         fetches = self._fetches(batches, "train", self._one_update)
         for _ in range(warmup):
             self._session.run(fetches, next(batches))
-        return operators.of_session(self._session, fetches, steps, batches.values)
+        return operators.of_session(self._session, fetches, steps, batches)
 
     def trace(self, batches, warmup, steps):
         """The Trace of so many training steps on a GPU, after the warm-up."""
         fetches = self._fetches(batches, "train", self._one_update)
         for _ in range(warmup):
             self._session.run(fetches, next(batches))
-        return trace.of_session(self._session, fetches, steps, batches.values)
+        return trace.of_session(self._session, fetches, steps, batches)
 
     def graph(self, batches):
         """What Grappler removes from the graph of a training step."""

@@ -136,7 +136,7 @@ class Steps(contract.Workload):
 
     def _variables(self):
         """What the optimizer updates, as tf.Variable: Keras 3 wraps them."""
-        return [getattr(weight, "value", weight) if optimizers.IS_KERAS_3 else weight for weight in self._trained()]
+        return [weight if isinstance(weight, tf.Variable) else weight.value for weight in self._trained()]
 
     def _before_update(self, gradients):
         """All of them: while the backward pass holds a weight, an update must first copy it (VGG16: 150 ms, not 42)."""

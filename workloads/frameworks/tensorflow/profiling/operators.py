@@ -135,8 +135,8 @@ def _prefix(parts):
     return ("gradient/" if set(_BACKWARD) & set(parts) else "") + ("batch_norm/" if set(_NORM) & set(parts) else "")
 
 
-def of_session(session, fetches, steps, values=lambda: None, level=tf.compat.v1.RunOptions.FULL_TRACE):
-    """The same over some runs of a session, TensorFlow 1; values() is what each run feeds.
+def of_session(session, fetches, steps, batches, level=tf.compat.v1.RunOptions.FULL_TRACE):
+    """The same over some runs of a session, TensorFlow 1; of batches the next is what a run feeds.
 
     level: below HARDWARE_TRACE the executor alone tells, and CUPTI is not started, which would stay in the process.
     """
@@ -144,7 +144,7 @@ def of_session(session, fetches, steps, values=lambda: None, level=tf.compat.v1.
     events = []
     for _ in range(steps):
         seen = tf.compat.v1.RunMetadata()
-        session.run(fetches, values(), options=options, run_metadata=seen)
+        session.run(fetches, next(batches), options=options, run_metadata=seen)
         events.extend(_traced(seen.step_stats))
     return _sums(events)
 

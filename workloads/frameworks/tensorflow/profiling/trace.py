@@ -25,8 +25,8 @@ def traced(work):
     return traces.Trace(spans, launches, seconds[0], _PLANES)
 
 
-def of_session(session, fetches, steps, values=lambda: None):
-    """The same of some runs of a session, TensorFlow 1; values() is what each run feeds.
+def of_session(session, fetches, steps, batches):
+    """The same of some runs of a session, TensorFlow 1; of batches the next is what a run feeds.
 
     Starting and reading the tracer, which each run does, takes longer than many a step: so a step lasts here from the
     first to the last thing that the GPU did in it.
@@ -35,7 +35,7 @@ def of_session(session, fetches, steps, values=lambda: None):
     spans, nanoseconds = [], 0
     for _ in range(steps):
         seen = tf.compat.v1.RunMetadata()
-        session.run(fetches, values(), options=options, run_metadata=seen)
+        session.run(fetches, next(batches), options=options, run_metadata=seen)
         own = traces.of_step_stats(seen.step_stats)
         spans += own
         nanoseconds += max([span.ended for span in own], default=0) - min([span.began for span in own], default=0)
