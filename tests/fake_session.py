@@ -1,14 +1,17 @@
 """A session of two stacks and three rounds that tests script."""
 
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from runner.measuring.bench import Bench
+from runner.measuring import session
+from runner.measuring.bench import Bench, Event
 from runner.planning.plan import Wishes, plan
 from runner.results import store
+from runner.results.earlier_sessions import Kept
 from runner.study.file import parse
 from tests.clock import FakeClock
-from tests.fakes import MACHINE, READING, FakeLauncher, QuietProgress, good_lines, stack
+from tests.fakes import MACHINE, READING, FakeLauncher, good_lines, stack
 
 STUDY = b"""
 [study]
@@ -32,8 +35,23 @@ def bench(folder: Path, script: Any = lambda cell, run: good_lines(), seed: int 
         earlier.close()
     OPENED.append(store.Store(folder))
     OPENED[-1].append({"event": "session", "schema": store.SCHEMA, "command": "c"})
-    return Bench(planned, STACKS, FakeLauncher(clock, script), folder, OPENED[-1], QuietProgress(), clock=clock,
-                 readings=lambda: READING)
+    return Bench(planned, STACKS, FakeLauncher(clock, script), folder, folder, clock=clock, readings=lambda: READING)
+
+
+def run(made: Bench, kept: Kept | None = None, heard: Callable[[Event], object] = lambda event: None) -> bool:
+    """Run the bench's session, its events stored and heard; whether all went well."""
+    opened = next(each for each in reversed(OPENED) if each.folder == made.folder)
+    return stored(session.run(made, kept), opened, heard)
+
+
+def stored(events: Iterator[Event], opened: store.Store, heard: Callable[[Event], object] = lambda event: None) -> bool:
+    """Store what comes; whether all runs of it went well."""
+    endings = session.Endings()
+    for event in events:
+        opened.append(event)
+        endings.heard(event)
+        heard(event)
+    return endings.are_well
 
 
 def close_stores() -> None:

@@ -141,28 +141,5 @@ def no_engine() -> EngineUnreachable:
     return EngineUnreachable("the engine went away")
 
 
-class QuietProgress:
-    def begin(self, total: int, seconds_estimate: float | None) -> None:
-        self.total = total
-
-    def left(self, seconds: float) -> None:
-        self.seconds_left = seconds
-
-    def run_started(self, label: str) -> None:
-        pass
-
-    def now(self, doing: str) -> None:
-        self.doing = doing
-
-    def delayed(self, why: str) -> None:
-        self.doing = why
-
-    def run_ended(self, key: str, label: str, ending: str, rate: str, seconds: float, message: str) -> None:
-        pass
-
-    def close(self) -> None:
-        pass
-
-
 def quiet(line: str) -> None:
     pass

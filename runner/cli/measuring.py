@@ -5,7 +5,7 @@ import json
 import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from types import FrameType, MappingProxyType
 from typing import Annotated, Any
@@ -37,7 +37,17 @@ from runner.cli.request import Form, Going, Own, Settled
 from runner.cli.results import measured_in, show_result, show_with_page
 from runner.errors import InputError, Stopped
 from runner.machine import host
-from runner.measuring import adaptive, all_studies, equality, own_models, own_stacks, rerun, self_comparison, why
+from runner.measuring import (
+    adaptive,
+    all_studies,
+    equality,
+    own_models,
+    own_stacks,
+    rerun,
+    self_comparison,
+    session,
+    why,
+)
 from runner.measuring import job as jobs
 from runner.measuring.bench import Bench
 from runner.measuring.stopping_rule import CAP
@@ -148,19 +158,23 @@ def _ran(job: jobs.Job, show: Callable[[Path], None] = show_result) -> bool:
 
 def _measured(job: jobs.Job, folder: Path, kept: Kept | None, show: Callable[[Path], None]) -> bool:
     """Run the session, then show what there is, also after an interruption."""
-    with store.Store(folder) as opened, progress() as shown, _signals(job.launcher.outlives) as is_stopping:
-        bench = Bench(job.plan, job.stacks, job.launcher, job.data.folder, opened, shown, job.request.stall,
+    endings = session.Endings()
+    with store.Store(folder) as opened, progress(job.plan) as shown, _signals(job.launcher.outlives) as is_stopping:
+        bench = Bench(job.plan, job.stacks, job.launcher, job.data.folder, folder, job.request.stall,
                       is_stopping=is_stopping, watches=lambda planned: jobs.gpu_watch(job, planned),
                       side_by_side=jobs.side_by_side(job) if job.request.is_side_by_side else None, folders=job.folders,
                       meters=lambda: jobs.cpu_meter(job))
         try:
-            is_ok = adaptive.run(job, bench, kept, progress, screen.say)
+            with closing(adaptive.run(job, bench, kept)) as events:
+                for event in events:
+                    for listener in (opened.append, shown.heard, endings.heard):
+                        listener(event)
         except Stopped:
             show(folder)
             screen.say("interrupted; the same command goes on from here")
             sys.exit(130)
     show(folder)
-    return is_ok
+    return endings.are_well
 
 
 def _reasons(job: jobs.Job) -> str:

@@ -4,23 +4,19 @@ Each stage writes a session and a plan record of its own, as a resumed session d
 runs of all stages count.
 """
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Generator
 
 from runner.analysis import summary
 from runner.cells import comparison_key
 from runner.errors import InputError
 from runner.measuring import job, matrix_products, session, stopping_rule
-from runner.measuring.bench import Bench, Progress
+from runner.measuring.bench import Bench, Event
 from runner.measuring.stopping_rule import Until, Width
 from runner.planning.plan import Plan, estimate_seconds
 from runner.results import earlier_sessions, store
 from runner.results.earlier_sessions import Kept
 from runner.results.store import Record
 from workloads.spec.measures import TIMED
-
-Shown = Callable[[], AbstractContextManager[Progress]]
-Say = Callable[[str], None]
 
 
 def check(plan: Plan) -> None:
@@ -34,35 +30,29 @@ def check(plan: Plan) -> None:
                          f"{plan.study.id}` shows the cells")
 
 
-def run(measurement: job.Job, bench: Bench, kept: Kept | None, shown: Shown, say: Say) -> bool:
-    """Run the plan, and more rounds of it as long as --until asks for them; whether every run ended well.
-
-    Raises Stopped, DiskFull.
-    """
+def run(measurement: job.Job, bench: Bench, kept: Kept | None) -> Generator[Event, None, None]:
+    """Make the plan's runs, and more rounds of them as long as --until asks for them. Raises Stopped."""
     wished = measurement.request.until
-    known = earlier_sessions.known_seconds(bench.store.folder.parent)
+    known = earlier_sessions.known_seconds(bench.folder.parent)
     looks: list[list[Width]] = []
-    is_ok, is_resumed = True, kept is not None
+    is_resumed = kept is not None
     for rounds in _stages(measurement.plan, kept, wished):
         plan = measurement.plan._replace(rounds=rounds)
-        bench.store.append(job.session_record(measurement, bench.store.folder, is_resumed))
-        bench.store.append(plan.record())
+        yield job.session_record(measurement, bench.folder, is_resumed)
+        yield plan.record()
         if measurement.request.with_products:
-            matrix_products.measure(bench._replace(plan=plan), say)
-        with shown() as progress:
-            stage = bench._replace(plan=plan, progress=progress, seconds_estimate=estimate_seconds(
-                plan, known, gpus=measurement.gpus, products=matrix_products.reached(bench.store.folder),
-                cpus=measurement.cpus))
-            is_ok = session.run(stage, kept) and is_ok
+            yield from matrix_products.measure(bench._replace(plan=plan))
+        yield from session.run(bench._replace(plan=plan, seconds_estimate=estimate_seconds(
+            plan, known, gpus=measurement.gpus, products=matrix_products.reached(bench.folder),
+            cpus=measurement.cpus)), kept)
         kept, is_resumed = _finished(plan, bench, kept), True
         if wished:
-            looks.append(stopping_rule.widths(summary.summarise(store.read(bench.store.folder))))
+            looks.append(stopping_rule.widths(summary.summarise(store.read(bench.folder))))
             if outcome := stopping_rule.outcome(looks, rounds, wished):
-                bench.store.append(_record(outcome))
-                say(stopping_rule.lines(outcome, wished))
+                yield _record(outcome)
+                yield {"event": "now", "said": stopping_rule.lines(outcome, wished)}
                 break
     session.abandon(bench.launcher, kept.left.values() if kept else ())
-    return is_ok
 
 
 def begin_anew(measurement: job.Job) -> None:
@@ -83,7 +73,7 @@ def _finished(plan: Plan, bench: Bench, kept: Kept | None) -> Kept:
     """What the next stage need not run again, and what an earlier runner began of it."""
     ran = frozenset((planned.key, index) for planned in plan.cells for index in range(plan.rounds))
     if kept is None:
-        return Kept(bench.store.folder, ran, {})
+        return Kept(bench.folder, ran, {})
     return kept._replace(finished=ran, left={run: left for run, left in kept.left.items() if run[1] >= plan.rounds})
 
 

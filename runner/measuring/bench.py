@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from runner.launchers.protocol import Launcher
 from runner.machine import gpus, telemetry
@@ -12,34 +12,11 @@ from runner.machine import host as machine
 from runner.machine.cpu_energy import Meter
 from runner.planning.plan import Plan, Planned
 from runner.results.earlier_sessions import Left
-from runner.results.store import Store
+from runner.results.store import Record
 from runner.stacks.definition import Stack
 from workloads.spec.cell import Cell
 
-
-class Progress(Protocol):
-    """Who shows how far a session is."""
-
-    def begin(self, total: int, seconds_estimate: float | None) -> None:
-        """So many runs are ahead."""
-
-    def left(self, seconds: float) -> None:
-        """So long the runs that are ahead will take, from what each cell took so far."""
-
-    def run_started(self, label: str) -> None:
-        """A run begins, or several of a comparison at once; label: of what, in a few words."""
-
-    def now(self, doing: str) -> None:
-        """What is being done: "warming up", "turn 3 of 12"."""
-
-    def delayed(self, why: str) -> None:
-        """What the session waits for before it goes on."""
-
-    def run_ended(self, key: str, label: str, ending: str, rate: str, seconds: float, message: str) -> None:
-        """A run is over."""
-
-    def close(self) -> None:
-        """No more runs."""
+Event = Record                   # of a session; a record of its store, or "now", which nobody keeps
 
 
 class RunOnGpus(NamedTuple):
@@ -63,8 +40,7 @@ class Bench(NamedTuple):
     stacks: dict[str, Stack]
     launcher: Launcher
     data: Path
-    store: Store
-    progress: Progress
+    folder: Path                                  # of the session
     stall: float | None = None                    # seconds without a step that end a run; launch.limits has a default
     seconds_estimate: float | None = None         # of the whole plan
     is_stopping: Callable[[], bool] = lambda: False     # whether the user asked for the end
@@ -83,8 +59,8 @@ class PendingRun(NamedTuple):
     planned: Planned
     round: int
     attempt: int                                  # 1, or more where an earlier session was interrupted
-    label: str                                    # of its comparison
     left: Left | None = None                      # the same run, which an earlier runner began and did not end
+    is_again: bool = False                        # a first try was lost from outside
 
     @property
     def cell(self) -> Cell:
@@ -95,13 +71,3 @@ class PendingRun(NamedTuple):
     def name(self) -> str:
         """The run's name in the record."""
         return f"{self.planned.key}.{self.round}.{self.attempt}"
-
-    @property
-    def short(self) -> str:
-        """The run's comparison in a few words."""
-        return f"{self.cell.task} {self.cell.measure}, batch {self.cell.batch}"
-
-    @property
-    def shown(self) -> str:
-        """The run for people."""
-        return f"{self.planned.experiment}: {self.planned.cell.stack}: {self.label}"

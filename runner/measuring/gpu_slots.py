@@ -5,60 +5,56 @@ next begins, and its cells start in its own order: one that lacks free GPUs is w
 CPU runs alone.
 """
 
-import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from queue import SimpleQueue
+from threading import Event as Flag
 from typing import TypeVar
 
-from runner.machine import gpus
+from runner.machine.gpus import Gpu, Gpus, assigned
+from runner.measuring.bench import Event
 from runner.planning.plan import Planned
 from runner.stacks.definition import Stack
 
 T = TypeVar("T")
 
 
-class Slots:
-    """The GPUs that no run has at the moment."""
-
-    def __init__(self, all_gpus: gpus.Gpus) -> None:
-        self._all, self._free = all_gpus, list(all_gpus.gpus)
-        self._change = threading.Condition()
-
-    def take(self, planned: Planned, stack: Stack) -> gpus.Gpus:
-        """The GPUs of a cell, once they are free; all of them for a cell on the CPU."""
-        with self._change:
-            while not (own := self._next_free(planned, stack)):
-                self._change.wait()
-            self._free = [gpu for gpu in self._free if gpu not in own]
-            return self._all._replace(gpus=own)
-
-    def _next_free(self, planned: Planned, stack: Stack) -> tuple[gpus.Gpu, ...]:
-        if planned.cell.device != "gpu":
-            return self._all.gpus if len(self._free) == len(self._all.gpus) else ()
-        return gpus.assigned(planned.cell, stack, self._all._replace(gpus=tuple(self._free)))
-
-    def give(self, own: gpus.Gpus) -> None:
-        """A run is over."""
-        with self._change:
-            self._free = [gpu for gpu in self._all.gpus if gpu in self._free or gpu in own.gpus]
-            self._change.notify_all()
+def free_for(planned: Planned, stack: Stack, found: Gpus, taken: Sequence[Gpu]) -> tuple[Gpu, ...]:
+    """The GPUs that a cell would get beside those that are taken; all for a cell on the CPU; () where it waits."""
+    free = tuple(gpu for gpu in found.gpus if gpu not in taken)
+    if planned.cell.device != "gpu":
+        return free if free == found.gpus else ()
+    return assigned(planned.cell, stack, found._replace(gpus=free))
 
 
-def each(turns: Sequence[T], slots: Slots, needs: Callable[[T], tuple[Planned, Stack]],
-            run: Callable[[T, gpus.Gpus], str], is_stopping: Callable[[], bool]) -> list[str]:
-    """What run says of every turn of a round, each with GPUs of its own; none begins once the user asked to stop."""
-    def ran(turn: T, own: gpus.Gpus) -> str:
-        try:
-            return run(turn, own)
-        finally:
-            slots.give(own)
+def each(turns: Sequence[T], found: Gpus, needs: Callable[[T], tuple[Planned, Stack]],
+         run: Callable[[T, Gpus], Iterator[Event]], is_stopping: Callable[[], bool]) -> Iterator[Event]:
+    """The events of every turn of a round, each with GPUs of its own; none begins once the user asked to stop."""
+    said: SimpleQueue[Event | Future[None]] = SimpleQueue()
+    is_over, waiting = Flag(), list(turns)
+    alive: dict[Future[None], tuple[Gpu, ...]] = {}
+
+    def ran(turn: T, own: Gpus) -> None:
+        for event in run(turn, own):
+            if is_over.is_set():                 # nobody asks for events any more: a full disk
+                return
+            said.put(event)
 
     with ThreadPoolExecutor(thread_name_prefix="side-by-side") as pool:
-        begun: list[Future[str]] = []
-        for turn in turns:
-            own = slots.take(*needs(turn))
-            if is_stopping() or any(one.done() and one.exception() for one in begun):     # a full disk
-                slots.give(own)
-                break
-            begun.append(pool.submit(ran, turn, own))
-        return [future.result() for future in begun]
+        try:
+            while True:
+                waiting = [] if is_stopping() else waiting
+                while waiting and (own := free_for(*needs(waiting[0]), found, sum(alive.values(), ()))):
+                    future = pool.submit(ran, waiting.pop(0), found._replace(gpus=own))
+                    alive[future] = own
+                    future.add_done_callback(said.put)
+                if not alive:
+                    return
+                heard = said.get()
+                if isinstance(heard, Future):
+                    del alive[heard]
+                    heard.result()
+                else:
+                    yield heard
+        finally:
+            is_over.set()

@@ -3,7 +3,7 @@
 A cell's rate is then told as a share of the best of them. Asked is every stack, since none is the best everywhere.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 from runner.errors import BenchError
 from runner.launchers.protocol import Running
 from runner.launchers.watchdog import Ending, follow, limits
-from runner.measuring.bench import Bench
+from runner.measuring.bench import Bench, Event
 from runner.planning.plan import Plan
 from runner.results import earlier_sessions
 from runner.results.lines import Block
@@ -48,11 +48,12 @@ def reached(folder: Path) -> Mapping[Unit, Product]:
     return best(map(Product.read, earlier_sessions.Told().read(folder).products))
 
 
-def measure(bench: Bench, say: Callable[[str], None]) -> None:
-    """Measure and store what is missing; one that fails is stored with the reason. Raises DiskFull."""
-    missing_cells = missing(bench.plan, bench.store.folder)
+def measure(bench: Bench) -> Iterator[Event]:
+    """Measure what is missing; the record of one that fails has the reason."""
+    missing_cells = missing(bench.plan, bench.folder)
     if missing_cells:
-        say(f"measuring the machine's best matrix product first: {len(missing_cells)} of about 3 s each")
+        yield {"event": "now", "said": "measuring the machine's best matrix product first: "
+               f"{len(missing_cells)} of about 3 s each"}
     listens = bench.launcher.tells
     many = _AT_ONCE if listens else 1
     for first in range(0, len(missing_cells), many):
@@ -64,7 +65,7 @@ def measure(bench: Bench, say: Callable[[str], None]) -> None:
                     return
                 product = _measured(cell, worker, listens)
                 if product["ending"] != "killed":            # else the same command measures it
-                    bench.store.append(product)
+                    yield product
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 NAME = "stderr.jsonl"
+EVENT = "stderr"                # of a session, by which a run's go there
 _LONGEST_LINE = 2**23
 HEAD_BYTES, TAIL_BYTES = 2**15, 7 * 2**15        # 256 KiB in all, which holds a hundred tracebacks
 _CHUNK = 2**12

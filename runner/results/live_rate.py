@@ -22,5 +22,10 @@ class RateSoFar:
         worker = f"{event.get('place', '')} {event.get('worker', '')}"
         steps, seconds = self._timed.get(worker, (0, 0.0))
         self._timed[worker] = (steps + event.get("count", len(event["seconds"])), seconds + sum(event["seconds"]))
+        return self.rate
+
+    @property
+    def rate(self) -> float | None:
+        """The same, at any time."""
         rates = [self._batch * steps / seconds for steps, seconds in self._timed.values() if seconds > 0]
         return sum(rates) / len(rates) if rates else None

@@ -11,7 +11,6 @@ import errno
 import fcntl
 import json
 import os
-import threading
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -21,7 +20,7 @@ from pydantic_core import from_json
 
 from runner import paths
 from runner.errors import DiskFull, InputError
-from runner.results import manifest
+from runner.results import error_output, manifest
 from runner.results.records import RECORDS
 
 SCHEMA = 3
@@ -36,7 +35,6 @@ class Store:
         """Make or open the folder. Raises InputError where it cannot be written, DiskFull where there is no space."""
         self.folder = folder
         self.path = folder / EVENTS
-        self._writing = threading.Lock()       # runs on different GPUs may end at once
         try:
             folder.mkdir(parents=True, exist_ok=True)
             _check_unchanged(folder)
@@ -48,20 +46,27 @@ class Store:
             raise _refusal(self.path, error) from error
 
     def append(self, record: Record) -> None:
-        """Write one record. Raises DiskFull, and what was before stays readable; InputError where the folder went."""
+        """Write one record of a session's events; what is of the moment ("now") is left out.
+
+        Raises DiskFull, and what was before stays readable; InputError where the folder went.
+        """
+        if record["event"] == "now":
+            return
+        if record["event"] == error_output.EVENT:
+            self._append_beside(error_output.NAME, {name: of for name, of in record.items() if name != "event"})
+            return
         if record["event"] == "begin":
             self._check_there()
         line = json.dumps(record, allow_nan=False).encode() + b"\n"
-        with self._writing:
-            end = self._file.seek(0, os.SEEK_END)
-            try:
-                while line:
-                    line = line[self._file.write(line) :]
-                if record["event"] in ("ending", "closed"):
-                    os.fsync(self._file.fileno())
-            except OSError as error:
-                os.truncate(self.path, end)
-                raise _refusal(self.path, error) from error
+        end = self._file.seek(0, os.SEEK_END)
+        try:
+            while line:
+                line = line[self._file.write(line) :]
+            if record["event"] in ("ending", "closed"):
+                os.fsync(self._file.fileno())
+        except OSError as error:
+            os.truncate(self.path, end)
+            raise _refusal(self.path, error) from error
 
     def _check_there(self) -> None:
         """Raise InputError where the folder was removed or renamed: nobody would find what is appended."""
@@ -73,16 +78,15 @@ class Store:
             raise InputError(f"{self.path}: removed or renamed while the session ran: put it back, and the same "
                              "command goes on")
 
-    def append_beside(self, name: str, record: Record) -> None:
+    def _append_beside(self, name: str, record: Record) -> None:
         """Add an object to another file of the folder, a line each. Raises DiskFull, InputError."""
         path = self.folder / name
-        with self._writing:
-            try:
-                _drop_torn_line(path)
-                with path.open("ab") as file:
-                    file.write(json.dumps(record, allow_nan=False).encode() + b"\n")
-            except OSError as error:
-                raise _refusal(path, error) from error
+        try:
+            _drop_torn_line(path)
+            with path.open("ab") as file:
+                file.write(json.dumps(record, allow_nan=False).encode() + b"\n")
+        except OSError as error:
+            raise _refusal(path, error) from error
 
     def close(self) -> None:
         """No append after this; the manifest is written. Raises DiskFull; InputError where the folder is gone."""

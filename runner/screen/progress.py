@@ -12,7 +12,10 @@ from rich.progress import Progress as RichProgress
 from rich.text import Text
 
 from runner import formatting
-from runner.measuring.bench import Progress
+from runner.cells import comparisons
+from runner.planning.plan import Plan
+from runner.results.live_rate import RateSoFar
+from runner.results.store import Record
 from runner.screen.page import people
 
 _AGAIN_SECONDS = 60.0         # after which a log is told again that the machine is busy
@@ -21,52 +24,93 @@ _NARROW_BAR = 8
 _NARROW = 60                   # columns
 
 
-class LineProgress:
-    """A line a run, with its cell's key, for logs and pipes."""
+class RunProgress:
+    """Listens to a session: a line a run, with its cell's key; on a terminal above count, bar, time left and doings.
 
-    def __init__(self, console: Console, clock: Callable[[], float] = time.monotonic) -> None:
+    Drawn when something happened, about once a second, and by no thread: a busy screen would be measured too.
+    """
+
+    def __init__(self, plan: Plan, console: Console, clock: Callable[[], float] = time.monotonic) -> None:
         self._console, self._clock = console, clock
-        self._total, self._done = 0, 0
-        self._is_left_said = False
-        self._delay_said = -_AGAIN_SECONDS
+        self._cells = {planned.key: planned.cell for planned in plan.cells}
+        labels = comparisons([*self._cells.values(), *(skip.cell for skip in plan.skipped)])
+        self._names = {each.key: f"{each.experiment}: {each.cell.stack}: {labels[each.cell].label}"
+                       for each in plan.cells}
+        is_live = console.is_terminal and not console.is_dumb_terminal
+        self._live = Live(console=console, auto_refresh=False, transient=True) if is_live else None
+        self._rates: dict[str, RateSoFar] = {}           # of runs that have begun
+        self._total, self._done, self._began = 0, 0, clock()
+        self._until: float | None = None       # by the clock, when all is thought to be done
+        self._is_left_told = False             # by what a round took
+        self._label = self._doing = ""
+        self._wait_said = -_AGAIN_SECONDS
 
-    def begin(self, total: int, seconds_estimate: float | None) -> None:
-        """Say how many runs will be made, and about how long they take."""
-        self._total = total
-        about = f", about {formatting.seconds(seconds_estimate)}" if seconds_estimate else ""
-        if total:                          # of a session that goes on with nothing but runs to make again
-            self.line(formatting.count(total, "run") + about)
+    def heard(self, event: Record) -> None:
+        """Show what an event of the session tells."""
+        match event:
+            case {"event": "now", "ahead": total, "seconds": seconds}:
+                self._total, self._done, self._is_left_told, self._began = total, 0, False, self._clock()
+                self._until = self._began + seconds if seconds else None
+                if total:                      # of a session that goes on with nothing but runs to make again
+                    about = f", about {formatting.seconds(seconds)}" if seconds else ""
+                    self._line(formatting.count(total, "run") + about)
+                if self._live:
+                    self._live.start()
+            case {"event": "now", "left": seconds}:
+                if not (self._live or self._is_left_told):
+                    self._line(f"about {formatting.seconds(seconds)} left, by what the first round took")
+                self._is_left_told, self._until = True, self._clock() + seconds
+                self._draw(self._doing)
+            case {"event": "now", "doing": doing}:
+                self._draw(doing)
+            case {"event": "now", "waits": why}:
+                self._waits(why)
+            case {"event": "now", "said": line}:
+                self._line(line)
+            case {"event": "now", "starts": run} | {"event": "line" | "ending", "run": run}:
+                self._of_run(run, run.partition(".")[0], event)
+            case {"event": "closed"}:
+                self.close()
 
-    def left(self, seconds: float) -> None:
-        """Say how long the remaining runs will take. Said once, after the first round."""
-        if not self._is_left_said:
-            self._is_left_said = True
-            self.line(f"about {formatting.seconds(seconds)} left, by what the first round took")
+    def _of_run(self, run: str, key: str, event: Record) -> None:
+        cell = self._cells[key]
+        if run not in self._rates:
+            self._rates[run], self._label = RateSoFar(cell.batch), f"{cell.task} {cell.measure}, batch {cell.batch}"
+            self._draw("starting")
+        # in generation a step gives each sample a token
+        unit = "tokens/s" if cell.measure == "decode" else "samples/s"
+        match event:
+            case {"line": {"event": "start"}}:
+                self._draw("warming up")
+            case {"line": {"event": "steps"} as line} if (rate := self._rates[run].hear(line)) and "turn" not in line:
+                self._draw(f"{formatting.number(rate)} {unit}")
+            case {"again": True, "message": message}:
+                self._waits(f"{message}: {self._names[key]} is measured again")
+            case {"ending": ending, "message": message, "seconds": seconds}:
+                self._done += 1
+                rate = self._rates.pop(run).rate
+                measured = f", {formatting.number(rate)} {unit}" if rate else ""
+                why = f": {message}" if message else ""
+                self._line(f"[{self._done}/{self._total}] {key} {self._names[key]}: {ending}{measured}, "
+                           f"{formatting.seconds(seconds)}{why}")
+                if not self._is_left_told:     # the others are thought to take as long
+                    each = (self._clock() - self._began) / self._done
+                    self._until = self._clock() + each * (self._total - self._done)
+                self._draw("")
 
-    def run_started(self, label: str) -> None:
-        """Nothing, too."""
-
-    def now(self, doing: str) -> None:
-        """Nothing: a line a run is enough for a log."""
-
-    def delayed(self, why: str) -> None:
-        """Say what the session waits for, now and then."""
-        if self._clock() - self._delay_said >= _AGAIN_SECONDS:
-            self._delay_said = self._clock()
-            self.line(why)
-
-    def run_ended(self, key: str, label: str, ending: str, rate: str, seconds: float, message: str) -> None:
-        """A run is over."""
-        self._done += 1
-        measured = f", {rate}" if rate else ""
-        why = f": {message}" if message else ""
-        end = f"{ending}{measured}, {formatting.seconds(seconds)}{why}"
-        self.line(f"[{self._done}/{self._total}] {key} {label}: {end}")
+    def _waits(self, why: str) -> None:
+        """Say what the session waits for, in a log now and then."""
+        if not self._live and self._clock() - self._wait_said >= _AGAIN_SECONDS:
+            self._wait_said = self._clock()
+            self._line(why)
+        self._draw(why)
 
     def close(self) -> None:
-        """No more runs."""
+        """No more runs; safe to repeat."""
+        if self._live:
+            self._live.stop()
 
-    def line(self, text: str) -> None:
+    def _line(self, text: str) -> None:
         """Print it whole: a broken line cannot be grepped."""
         self._console.print(self._harmless(text), soft_wrap=True)
 
@@ -74,73 +118,24 @@ class LineProgress:
         cleaned = formatting.clean(text)
         return cleaned if self._console.encoding.lower().startswith("utf") else formatting.in_ascii(cleaned)
 
-
-class LiveProgress(LineProgress):
-    """The same lines above a line with count, bar and time left, which stay whole, and what is done now.
-
-    Drawn when something happened, about once a second, and by no thread: a busy screen would be measured too.
-    """
-
-    def __init__(self, console: Console, clock: Callable[[], float] = time.monotonic) -> None:
-        super().__init__(console, clock)
-        self._live = Live(console=console, auto_refresh=False, transient=True)
-        self._began = clock()
-        self._until: float | None = None       # by the clock, when all is thought to be done
-        self._label = self._doing = ""
-
-    def begin(self, total: int, seconds_estimate: float | None) -> None:
-        """Say how many runs will be made, and about how long they take."""
-        super().begin(total, seconds_estimate)
-        self._began = self._clock()
-        self._until = self._began + seconds_estimate if seconds_estimate else None
-        self._live.start()
-
-    def left(self, seconds: float) -> None:
-        """Show how long the remaining runs will take."""
-        self._is_left_said, self._until = True, self._clock() + seconds
-        self._draw()
-
-    def run_started(self, label: str) -> None:
-        """A run begins."""
-        self._label = label
-        self.now("starting")
-
-    def now(self, doing: str) -> None:
-        """Show what is being done."""
+    def _draw(self, doing: str) -> None:
+        """Draw the line below the others, where there is a terminal; doing: what is done now."""
+        if self._live is None:
+            return
         self._doing = doing
-        self._draw()
-
-    def delayed(self, why: str) -> None:
-        """Show what the session waits for."""
-        self.now(why)
-
-    def run_ended(self, key: str, label: str, ending: str, rate: str, seconds: float, message: str) -> None:
-        """A run is over. As long as not every cell has been measured, the others are thought to take as long."""
-        super().run_ended(key, label, ending, rate, seconds, message)
-        if not self._is_left_said:
-            each = (self._clock() - self._began) / self._done
-            self._until = self._clock() + each * (self._total - self._done)
-        self.now("")
-
-    def close(self) -> None:
-        """No more runs; safe to repeat."""
-        self._live.stop()
-
-    def _draw(self) -> None:
         width = _BAR if self._console.width >= _NARROW else _NARROW_BAR
         full = round(width * self._done / self._total) if self._total else width
         left = [f"{formatting.seconds(max(0.0, self._until - self._clock()))} left"] if self._until is not None else []
-        parts = [f"{self._done}/{self._total}", "━" * full + "." * (width - full), *left, self._doing, self._label]
+        parts = [f"{self._done}/{self._total}", "━" * full + "." * (width - full), *left, doing, self._label]
         self._live.update(Text(self._harmless("  ".join(filter(None, parts))), no_wrap=True, overflow="ellipsis"),
                           refresh=True)
 
 
 @contextmanager
-def progress(console: Console | None = None, clock: Callable[[], float] = time.monotonic) -> Iterator[Progress]:
-    """A Progress that shows a session's runs: a bar on a terminal, else a line a run."""
-    console = console or people()
-    is_live = console.is_terminal and not console.is_dumb_terminal
-    shown = LiveProgress(console, clock) if is_live else LineProgress(console, clock)
+def progress(plan: Plan, console: Console | None = None, clock: Callable[[], float] = time.monotonic
+             ) -> Iterator[RunProgress]:
+    """Who shows a session's runs."""
+    shown = RunProgress(plan, console or people(), clock)
     try:
         yield shown
     finally:

@@ -18,6 +18,7 @@ from runner.results.rows import measurements
 from runner.study.file import Study
 from tests import fakes
 from tests.clock import FakeClock
+from tests.fake_session import stored
 from tests.fuzz.mutations import bytes_of, document_of
 from workloads.spec.cell import Cell
 
@@ -56,8 +57,8 @@ def ran(broken: list[bytes]) -> None:
         with store.Store(Path(name)) as opened:
             opened.append({"event": "session", "schema": store.SCHEMA})
             opened.append(PLAN.record())
-            session.run(session.Bench(PLAN, {"torch-x": fakes.stack()}, launcher, Path(), opened, fakes.QuietProgress(),
-                                      clock=clock, readings=lambda: fakes.READING))
+            stored(session.run(session.Bench(PLAN, {"torch-x": fakes.stack()}, launcher, Path(), Path(name),
+                                             clock=clock, readings=lambda: fakes.READING)), opened)
         found = measurements(store.read(Path(name)))
         first, second = found.rows[0].runs
         assert first.ending in contract.ENDINGS and "ok" == second.ending

@@ -1,74 +1,94 @@
-"""A session: for every round, for every comparison in the round's order, its runs; everything they say is stored."""
+"""A session as a stream of events: for every round, for every comparison in the round's order, what its runs say.
+
+Who asks for an event stores it before the next, and shows it; "now" tells of the moment and is not kept: runs that are
+"ahead" and the "seconds" they may take, which one "starts", seconds "left", what it is "doing", why it "waits", what is
+"said" to people.
+"""
 
 import time
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from itertools import groupby
-from typing import NamedTuple
+from types import MappingProxyType
+from typing import TypeVar
 
-from runner.cells import comparisons, lanes_key
+from runner.cells import lanes_key
 from runner.errors import Stopped
 from runner.launchers.protocol import Launcher
-from runner.machine import gpus
 from runner.measuring import gpu_slots
-from runner.measuring.bench import Bench, PendingRun, SideBySide
+from runner.measuring.bench import Bench, Event, PendingRun, SideBySide
 from runner.measuring.session import turn_taking
 from runner.measuring.session.live_run import LiveRun, head
 from runner.measuring.session.turn_taking import Patience, Room
 from runner.planning.plan import Plan
-from runner.results import earlier_sessions
+from runner.results import store
 from runner.results.contract import FINAL, WELL
 from runner.results.earlier_sessions import Kept, Left
 from workloads.spec import turns
 from workloads.spec.cell import Cell
 
+T = TypeVar("T")
 _AT_ONCE = 4             # workers that import side by side and then run one after the other
 
 
-def run(bench: Bench, kept: Kept | None = None) -> bool:
-    """Run what is not finished yet; whether every run ended well. Raises Stopped, DiskFull.
+def run(bench: Bench, kept: Kept | None = None) -> Iterator[Event]:
+    """Make the runs that are not finished yet. Raises Stopped.
 
     What an earlier runner left of rounds beyond the plan's is left alone: a later stage takes it.
     """
-    pending_runs = _turns(bench.plan, kept)
+    pending_runs = _pending(bench.plan, kept)
     taken = {pending.left.run for pending in pending_runs if pending.left}
     abandon(bench.launcher, [left for (_, index), left in kept.left.items() if index < bench.plan.rounds
                     and left.run not in taken] if kept else [])
-    memory = Memory.of(bench)
+    memory, endings = Memory.of(bench), Endings()
     share = len(pending_runs) / max(1, bench.plan.rounds * len(bench.plan.cells))
-    bench.progress.begin(len(pending_runs), bench.seconds_estimate and bench.seconds_estimate * share)
-    endings: set[str] = set()
+    yield {"event": "now", "ahead": len(pending_runs), "seconds": (bench.seconds_estimate or 0.0) * share}
     try:
         for index, alike in groupby(pending_runs, lambda pending: pending.round):
             of_round, began = list(alike), bench.clock()
-            endings.update(_round(bench, of_round, memory))
+            for event in _round(bench, of_round, memory):
+                memory.heard(event)
+                endings.heard(event)
+                yield event
+            if bench.is_stopping():
+                raise Stopped
             if ahead := [pending.planned.key for pending in pending_runs if pending.round > index]:
-                share = _share_of_sum(bench.clock() - began, [each.planned.key for each in of_round], memory)
-                bench.progress.left(share * sum(memory.seconds.get(key, 0.0) for key in ahead))
-        bench.store.append({"event": "closed", "reason": "done" if endings <= FINAL else "incomplete"})
+                # a round's seconds over the sum of its runs': less than 1 of runs side by side on GPUs
+                together = memory.seconds_of(pending.planned.key for pending in of_round)
+                share = (bench.clock() - began) / together if together else 1.0
+                yield {"event": "now", "left": share * memory.seconds_of(ahead)}
+        yield {"event": "closed", "reason": "done" if endings.are_final else "incomplete"}
     except (Stopped, KeyboardInterrupt) as stop:
-        bench.store.append({"event": "closed", "reason": "interrupted"})
+        yield {"event": "closed", "reason": "interrupted"}
         raise Stopped from stop
-    finally:
-        bench.progress.close()
-    return endings <= WELL and (not endings or "ok" in endings)
 
 
-def _share_of_sum(seconds: float, keys: list[str], memory: "Memory") -> float:
-    """A round's seconds over the sum of its runs': what lies between them, less than 1 of runs side by side on GPUs."""
-    together = sum(memory.seconds.get(key, 0.0) for key in keys)
-    return seconds / together if together else 1.0
+class Endings:
+    """A listener: how the runs of a session ended, but for those that are made again."""
+
+    def __init__(self) -> None:
+        self._words: set[str] = set()
+
+    def heard(self, event: Event) -> None:
+        """An event of the session."""
+        if event["event"] == "ending" and "again" not in event:
+            self._words.add(event["ending"])
+
+    @property
+    def are_final(self) -> bool:
+        """Whether no run need be made again."""
+        return self._words <= FINAL
+
+    @property
+    def are_well(self) -> bool:
+        """Whether every run went well, one at least where there were any."""
+        return self._words <= WELL and (not self._words or "ok" in self._words)
 
 
-def _turns(plan: Plan, kept: Kept | None) -> list[PendingRun]:
+def _pending(plan: Plan, kept: Kept | None) -> list[PendingRun]:
     """What is not finished yet, in order."""
-    waiting = [(planned, index) for index in range(plan.rounds) for planned in plan.order(index)
-               if not kept or (planned.key, index) not in kept.finished]
-    attempts = kept.attempts if kept else {}
-    labels, left = _labels(plan), kept.left if kept else {}
-    return [PendingRun(planned, index, attempts.get((planned.key, index), 0) + 1, labels[planned.cell],
-                       left=left.get((planned.key, index)))
-            for planned, index in waiting]
+    finished, attempts, left = (kept.finished, kept.attempts, kept.left) if kept else ((), {}, {})
+    return [PendingRun(planned, index, attempts.get(run, 0) + 1, left.get(run)) for index in range(plan.rounds)
+            for planned in plan.order(index) if (run := (planned.key, index)) not in finished]
 
 
 def abandon(launcher: Launcher, left: Iterable[Left]) -> None:
@@ -78,30 +98,19 @@ def abandon(launcher: Launcher, left: Iterable[Left]) -> None:
             running.stop()
 
 
-def _labels(plan: Plan) -> dict[Cell, str]:
-    """Of each cell's comparison, as reports will have it."""
-    by_cell = comparisons([*(planned.cell for planned in plan.cells), *(skip.cell for skip in plan.skipped)])
-    return {cell: comparison.label for cell, comparison in by_cell.items()}
-
-
-def _round(bench: Bench, pending_runs: list[PendingRun], memory: "Memory") -> Iterator[str]:
-    """The words of a round's runs: by turns, one after the other, or side by side on GPUs. Raises Stopped."""
+def _round(bench: Bench, pending_runs: list[PendingRun], memory: "Memory") -> Iterator[Event]:
+    """A round's runs: by turns, one after the other, or side by side on GPUs. Raises Stopped."""
     if bench.side_by_side is not None:
         yield from _on_gpus(bench, bench.side_by_side, pending_runs, memory)
     else:
         for group in _groups(bench, pending_runs):
             yield from _group(bench, group, memory)
-    if bench.is_stopping():
-        raise Stopped
 
 
-def _on_gpus(bench: Bench, many: SideBySide, pending_runs: list[PendingRun], memory: "Memory"
-             ) -> Iterator[str]:
-    def on(pending: PendingRun, own: gpus.Gpus) -> str:
-        return next(_group(bench._replace(**many.on(own)._asdict()), [pending], memory))
-
-    yield from gpu_slots.each(pending_runs, gpu_slots.Slots(many.all_gpus), lambda pending: (
-        pending.planned, bench.stacks[pending.planned.cell.stack]), on, bench.is_stopping)
+def _on_gpus(bench: Bench, many: SideBySide, pending_runs: list[PendingRun], memory: "Memory") -> Iterator[Event]:
+    yield from gpu_slots.each(
+        pending_runs, many.all_gpus, lambda pending: (pending.planned, bench.stacks[pending.cell.stack]),
+        lambda pending, own: _group(bench._replace(**many.on(own)._asdict()), [pending], memory), bench.is_stopping)
 
 
 def _groups(bench: Bench, pending_runs: list[PendingRun]) -> Iterator[list[PendingRun]]:
@@ -123,111 +132,112 @@ def _listens(bench: Bench, pending: PendingRun) -> bool:
     return launcher.tells and turns.may_wait(pending.cell) and pending.left is None and not bench.side_by_side
 
 
-def _group(bench: Bench, pending_runs: list[PendingRun], memory: "Memory") -> Iterator[str]:
-    """The words of runs that may be alive at once; those that were lost from outside are made anew."""
-    lost: list[PendingRun] = []
-    for went in _made(bench, pending_runs, memory):
-        if went.again:
-            lost.append(went.again)
-        else:
-            yield went.word
-    if lost:
-        yield from (went.word for went in _made(bench, lost, memory))
+def _group(bench: Bench, pending_runs: list[PendingRun], memory: "Memory") -> Iterator[Event]:
+    """Runs that may be alive at once; those that were lost from outside are made anew, once."""
+    made = yield from _made(bench, pending_runs, memory)
+    if lost := [run.again for run in made if run.again]:
+        yield from _made(bench, lost, memory)
 
 
-class _Went(NamedTuple):
-    """How a run went."""
-
-    word: str
-    again: PendingRun | None = None          # as it is made anew, where it was lost
-
-
-def _made(bench: Bench, pending_runs: list[PendingRun], memory: "Memory") -> Iterator[_Went]:
-    """Runs that may be alive at once, made or inferred."""
+def _made(bench: Bench, pending_runs: list[PendingRun], memory: "Memory") -> Generator[Event, None, list[LiveRun]]:
+    """Make runs that may be alive at once, or infer how they would end; those that were made."""
     comparison = _by_turns(bench, pending_runs[0])
     if not comparison:
-        yield from _one_after_the_other(bench, pending_runs, memory)
-        return
+        runs = [LiveRun(bench, pending) for pending in pending_runs]
+        yield from _ended(runs, _one_after_the_other(bench, runs, memory))
+        return runs
     for pending in pending_runs:
-        if known := memory.known(pending.planned.cell):
-            yield _Went(_inferred(bench, pending, *known))
-    made = [pending for pending in pending_runs if not memory.known(pending.planned.cell)]
-    while made:
+        yield from _inferred(bench, pending, memory)
+    waiting = [pending for pending in pending_runs if not memory.known(pending.planned.cell)]
+    made: list[LiveRun] = []
+    while waiting:
         if bench.is_stopping():
             raise Stopped
-        some = made[:1] if comparison in memory.apart else made
-        with ExitStack() as alive:
-            runs = [alive.enter_context(LiveRun(bench, pending, 1 / len(some))) for pending in some]
-            left = turn_taking.take(bench, runs, comparison, memory.room, memory.patience)
+        some = waiting[:1] if comparison in memory.apart else waiting
+        runs = [LiveRun(bench, pending, 1 / len(some)) for pending in some]
+        left = yield from _ended(runs, turn_taking.take(bench, runs, comparison, memory.room, memory.patience))
         if left or any(run.is_crowded for run in runs):
-            memory.apart.add(comparison)
-            bench.store.append({"event": "apart", "comparison": comparison, "why": f"{len(runs)} workers did not fit "
-                                "into memory together: one after the other"})
-        yield from (memory.ended(run) for run in runs if run not in left)
-        made = [run.pending for run in left] + made[len(runs):]
+            yield {"event": "apart", "comparison": comparison, "why": f"{len(runs)} workers did not fit into memory "
+                   "together: one after the other"}
+        made += [run for run in runs if run not in left]
+        waiting = [run.pending for run in left] + waiting[len(runs):]
+    return made
 
 
-def _one_after_the_other(bench: Bench, pending_runs: list[PendingRun], memory: "Memory") -> Iterator[_Went]:
-    """Runs that import side by side where they listen, and then have the machine for themselves."""
-    with ExitStack() as alive:
-        runs = [alive.enter_context(LiveRun(bench, pending)) for pending in pending_runs]
-        listening = [run for run in runs if _listens(bench, run.pending) and not memory.known(run.pending.planned.cell)]
-        for run in listening:
-            run.start(listens=True)
-        for run in listening:
-            run.wait_imported()
+def _ended(runs: list[LiveRun], events: Generator[Event, None, T]) -> Generator[Event, None, T]:
+    """The events of runs, which have ended after them, however that went."""
+    try:
+        what = yield from events
         for run in runs:
-            if bench.is_stopping():
-                raise Stopped
-            if known := memory.known(run.pending.planned.cell):
-                yield _Went(_inferred(bench, run.pending, *known))
-                continue
-            run.begin()
-            run.tell("go")
-            run.listen()
-            run.finish()
-            yield memory.ended(run)
+            yield from run.finish()
+        return what
+    except (Stopped, KeyboardInterrupt):
+        for run in runs:
+            yield from run.finish("the session was interrupted")
+        raise
+    finally:
+        for run in runs:
+            run.stop()
+
+
+def _one_after_the_other(bench: Bench, runs: list[LiveRun], memory: "Memory") -> Generator[Event, None, None]:
+    """Runs that import side by side where they listen, and then have the machine for themselves."""
+    listening = [run for run in runs if _listens(bench, run.pending) and not memory.known(run.pending.planned.cell)]
+    for run in listening:
+        run.start(listens=True)
+    for run in listening:
+        run.wait_imported()
+    for run in runs:
+        if bench.is_stopping():
+            raise Stopped
+        if memory.known(run.pending.planned.cell):
+            yield from _inferred(bench, run.pending, memory)
+            continue
+        yield from run.begin()
+        run.tell("go")
+        yield from run.listen()
+        yield from run.finish()
 
 
 class Memory:
-    """What a session has seen of its cells: how long a run took, which ran out of memory, what a stack cannot do.
+    """A listener: how long cells took, which ran out of memory, what a stack cannot do, who does not fit together.
 
     One that is equal to a cell without enough memory but for a larger batch would have too little, too.
     """
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, cells: Mapping[str, Cell] = MappingProxyType({}), clock: Callable[[], float] = time.monotonic
+                 ) -> None:
+        """cells: by their keys."""
         self.patience, self.room = Patience(clock), Room()
         self.apart: set[str] = set()              # comparisons whose workers do not fit into memory together
+        self._cells = cells
         self._batches: dict[Cell, int] = {}       # the smallest that ran out of memory, by the cell with batch 1
         self._unsupported: dict[Cell, str] = {}   # with the reason
-        self.seconds: dict[str, float] = {}       # of each cell's last run here, by key
+        self._seconds: dict[str, float] = {}      # of each cell's last run, by key
 
     @classmethod
     def of(cls, bench: Bench) -> "Memory":
         """What the session's stored runs say, of an earlier stage and before an interruption."""
-        memory, told = cls(bench.clock), earlier_sessions.Told().read(bench.store.folder)
-        memory.apart = told.apart
-        cells = {planned.key: planned.cell for planned in bench.plan.cells}
-        for past in told.ended:
-            if past.key in cells:
-                memory.heard(cells[past.key], past.ending, past.message)
+        memory = cls({planned.key: planned.cell for planned in bench.plan.cells}, bench.clock)
+        for record in store.read(bench.folder):
+            memory.heard(record)
         return memory
 
-    def ended(self, run: LiveRun) -> _Went:
-        """How a run that was made has ended."""
-        assert run.ending is not None
-        self.seconds[run.pending.planned.key] = run.seconds
-        self.heard(run.pending.planned.cell, run.ending.word, run.ending.message)
-        pending = run.pending
-        return _Went(run.ending.word, pending._replace(attempt=pending.attempt + 1, left=None) if run.is_lost else None)
+    def heard(self, event: Event) -> None:
+        """An event of the session."""
+        if event["event"] == "apart":
+            self.apart.add(event["comparison"])
+        elif event["event"] == "ending" and (cell := self._cells.get(key := event["run"].partition(".")[0])):
+            self._seconds[key] = event.get("seconds") or 0.0
+            if event["ending"] == "oom":
+                alike = cell._replace(batch=1)
+                self._batches[alike] = min(cell.batch, self._batches.get(alike, cell.batch))
+            elif event["ending"] == "unsupported":
+                self._unsupported[cell] = event.get("message", "")
 
-    def heard(self, cell: Cell, word: str, message: str = "") -> None:
-        """A run of the cell ended so."""
-        if word == "oom":
-            alike = cell._replace(batch=1)
-            self._batches[alike] = min(cell.batch, self._batches.get(alike, cell.batch))
-        elif word == "unsupported":
-            self._unsupported[cell] = message
+    def seconds_of(self, keys: Iterable[str]) -> float:
+        """What the last runs of these cells took together."""
+        return sum(self._seconds.get(key, 0.0) for key in keys)
 
     def known(self, cell: Cell) -> tuple[str, str] | None:
         """The word and message with which a run of the cell would end, where that is known without one."""
@@ -239,12 +249,10 @@ class Memory:
         return None
 
 
-def _inferred(bench: Bench, pending: PendingRun, word: str, message: str) -> str:
-    """Store that a run was not made, since its ending is known; the ending's word."""
-    host = bench.readings().record()
-    bench.progress.run_started(pending.short)
-    bench.store.append({**head(pending, host), "place": None})
-    bench.store.append({"event": "ending", "run": pending.name, "ending": word, "message": message, "seconds": 0.0,
-                        "host": host, "inferred": True})
-    bench.progress.run_ended(pending.planned.key, pending.shown, word, "", 0.0, message)
-    return word
+def _inferred(bench: Bench, pending: PendingRun, memory: Memory) -> Iterator[Event]:
+    """A run that need not be made, where its ending is known."""
+    if known := memory.known(pending.planned.cell):
+        host, (word, message) = bench.readings().record(), known
+        yield {**head(pending, host), "place": None}
+        yield {"event": "ending", "run": pending.name, "ending": word, "message": message, "seconds": 0.0, "host": host,
+               "inferred": True}

@@ -1,29 +1,24 @@
-"""A run from its start to its ending, stored as it goes."""
+"""A run from its start to its ending, as events."""
 
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
-from runner import formatting
-from runner.errors import BenchError, DiskFull
+from runner.errors import BenchError
 from runner.launchers.protocol import Exit, Running
 from runner.launchers.watchdog import Ending, Limits, follow, limits
 from runner.machine import host as machine
 from runner.machine import telemetry
 from runner.machine.cpu_energy import Meter
-from runner.measuring.bench import Bench, PendingRun
+from runner.measuring.bench import Bench, Event, PendingRun
 from runner.results import error_output
-from runner.results.error_output import Written
+from runner.results.error_output import ErrorText, Written
 from runner.results.lines import Steps
-from runner.results.live_rate import RateSoFar
-from runner.results.store import Store
 from runner.results.turns import Turn, counted, gets_faster
 from workloads.spec import placement, turns
 from workloads.spec.cell import switched_variables
 
-Event = dict[str, Any]
 _FROM_OUTSIDE = ("killed", "died", "timeout", "error")       # words whose reason may be what runs the worker
 
 
@@ -37,7 +32,7 @@ class _Mark(NamedTuple):
 
 
 class LiveRun:
-    """A run while it lasts. Leaving the context ends the worker and stores the ending."""
+    """A run while it lasts. Its methods yield what is to be kept of it; stop() ends its worker however that went."""
 
     def __init__(self, bench: Bench, pending: PendingRun, share: float = 1.0) -> None:
         """share: of the seconds from its beginning on, which it has to account for where others are alive beside it."""
@@ -46,8 +41,7 @@ class LiveRun:
         self.ending: Ending | None = None
         self.turns: list[Turn] = []              # since its warm-up
         self.is_warm = False
-        self.seconds = 0.0
-        self.is_lost = False                     # for a reason outside of it: it is worth another try
+        self.again: PendingRun | None = None     # where it was lost for a reason outside of it
         self.is_crowded = False                  # there was too little memory for the workers that were alive at once
         self._running: Running | None = None
         self._is_begun = self._is_finished = self._is_rewarmed = False
@@ -57,10 +51,6 @@ class LiveRun:
         self._watch: telemetry.Watch | None = None
         self._meter: Meter | None = None
         self._mark: _Mark | None = None
-        self._rate = ""                          # as people read it
-
-    def __enter__(self) -> Self:
-        return self
 
     def start(self, listens: bool) -> None:
         """Start the worker, or take over the one that went on without its runner. Why it cannot be is its ending."""
@@ -88,17 +78,17 @@ class LiveRun:
         Of those that import side by side each accounts for what it is waited for after the one before.
         """
         asked_at = self._bench.clock()
-        first = self._hear(lambda event: True, is_stored=False)
+        first = self._next()
         self._unasked = first if first and first["event"] != "waiting" else None
         self._import_seconds = self._bench.clock() - asked_at
 
-    def begin(self) -> None:
-        """Store that the run begins, and watch what it does to the machine.
+    def begin(self) -> Iterator[Event]:
+        """Say that the run begins, and watch what it does to the machine.
 
         Starts a worker where none was started ahead, or where that was lost while it waited, as with its engine.
         """
         bench = self._bench
-        bench.progress.run_started(self.pending.short)
+        yield {"event": "now", "starts": self.pending.name}
         self._watch = bench.watches(self.pending.planned)
         if self._watch:
             self._watch.wait_idle()
@@ -116,13 +106,12 @@ class LiveRun:
             if self._listens:
                 self.wait_imported()
         self._known = dict(self.pending.left.heard) if self.pending.left else {}
-        self._so_far = RateSoFar(self.cell.batch)
         beside = {"gpus_in_parallel": True} if bench.side_by_side else {}
         if self.pending.left is None:
-            bench.store.append({**head(self.pending, before.record()), "padding": self._padding(),
-                                "place": {**self._running.place, **beside} if self._running else None})
+            yield {**head(self.pending, before.record()), "padding": self._padding(),
+                   "place": {**self._running.place, **beside} if self._running else None}
         if self._unasked:
-            self._keep(self._unasked)
+            yield from self._kept(self._unasked)
 
     @staticmethod
     def _is_lost(running: Running) -> bool:
@@ -134,51 +123,46 @@ class LiveRun:
         if self._running and self._listens and not self.ending:
             self._running.tell(words)
 
-    def listen(self, until: Callable[[Event], bool] = lambda event: False) -> Event | None:
-        """Store events up to the first that `until` holds of, which comes back; None once the run has ended."""
-        return self._hear(until, is_stored=True)
-
-    def _hear(self, until: Callable[[Event], bool], is_stored: bool) -> Event | None:
-        if self.ending or self._running is None:
-            return None
-        for heard in self._heard:
-            if isinstance(heard, Ending):
-                self.ending = heard
-                return None
-            if is_stored and heard["event"] != "waiting":
-                self._keep(heard)
-            self.is_warm = self.is_warm or is_warm(heard)
+    def listen(self, until: Callable[[Event], bool] = lambda event: False) -> Generator[Event, None, Event | None]:
+        """Its lines up to the first that `until` holds of, which comes back; None once the run has ended."""
+        while heard := self._next():
+            if heard["event"] != "waiting":
+                yield from self._kept(heard)
             if until(heard):
                 return heard
-        raise AssertionError("follow always yields an Ending last")
+        return None
 
-    def _keep(self, heard: Event) -> None:
+    def _next(self) -> Event | None:
+        """What the worker says next; None once it has ended."""
+        if self.ending or self._running is None:
+            return None
+        heard = next(self._heard)
+        if isinstance(heard, Ending):
+            self.ending = heard
+            return None
+        self.is_warm = self.is_warm or is_warm(heard)
+        return heard
+
+    def _kept(self, heard: Event) -> Iterator[Event]:
         bench = self._bench
         for each in (self._watch, self._meter):
             if each:
                 each.heard(heard["event"])
         if heard["event"] == "start":
             self._mark = _Mark(bench.readings(), bench.clock(), heard.get("cpu_seconds"), _affinity(heard))
-            bench.progress.now("warming up")
         place = heard.get("place", "")
         if self._known.get(place, 0):            # of a run that was taken over the events come again from the first
             self._known[place] -= 1
         else:
-            bench.store.append({"event": "line", "run": self.pending.name,
-                                "at": round(bench.clock() - self._begun_at, 3), "line": heard})
-        if rate := self._so_far.hear(heard):
-            # in generation a step gives each sample a token
-            unit = "tokens/s" if self.cell.measure == "decode" else "samples/s"
-            self._rate = f"{formatting.number(rate)} {unit}"
-            if not self.turns:
-                bench.progress.now(self._rate)
+            yield {"event": "line", "run": self.pending.name, "at": round(bench.clock() - self._begun_at, 3),
+                   "line": heard}
 
-    def take_turn(self) -> Turn | None:
+    def take_turn(self) -> Generator[Event, None, Turn | None]:
         """Let it take a turn, which comes back; None where it ended instead."""
         if self._meter:
             self._meter.heard("warm")            # as after a warm-up, the CPUs are the run's from here on
         self.tell(f"turn {turns.LEAD_SECONDS} {turns.slice_seconds(self.cell)} {turns.least_steps(self.cell)}")
-        line = self.listen(lambda event: event["event"] == "steps")
+        line = yield from self.listen(lambda event: event["event"] == "steps")
         if line is None:
             return None
         try:
@@ -201,50 +185,51 @@ class LiveRun:
         """Whether its turns show that its warm-up was too short, and it has not gone on warming up yet."""
         return not self.ending and not self._is_rewarmed and gets_faster(self.turns, [run.turns for run in beside])
 
-    def warm_up_again(self) -> None:
+    def warm_up_again(self) -> Iterator[Event]:
         """Let it go on warming up; its turns so far count as warm-up."""
         self._is_rewarmed, self.turns = True, []
-        self._bench.store.append({"event": "rewarmed", "run": self.pending.name})
+        yield {"event": "rewarmed", "run": self.pending.name}
         self.tell("more")
-        self.listen(is_warm)
+        yield from self.listen(is_warm)
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-                 ) -> None:
-        self.finish("the disk was full" if kind is DiskFull else "the session was interrupted")
-
-    def finish(self, why: str = "") -> None:
-        """End the worker and store the ending; why it is killed, where it has none yet. Safe to repeat."""
-        if self._is_finished:
-            return
+    def stop(self) -> None:
+        """End the worker, and watch it no more; of a run without an ending a reader sees that its runner went."""
+        if self._running and not self._is_finished:
+            self._running.stop()
         self._is_finished = True
-        if not self._is_begun:
-            if self._running:
-                self._running.stop()
+        self._seen()
+
+    def _seen(self) -> tuple[telemetry.GpuWindow | None, dict[str, float | None]]:
+        """What GPUs and CPU packages did; they are watched no more."""
+        watch, meter, self._watch, self._meter = self._watch, self._meter, None, None
+        return watch.ended() if watch else None, meter.ended() if meter else {}
+
+    def finish(self, why: str = "") -> Iterator[Event]:
+        """End the worker; the ending of a run that began. why: it is killed, where it has none yet. Safe to repeat."""
+        if self._is_finished or not self._is_begun:
+            self.stop()
             return
         self.ending = ending = self.ending or Ending("killed", why)
         bench, running = self._bench, self._running
-        seen, energy = self._watch.ended() if self._watch else None, self._meter.ended() if self._meter else {}
+        seen, energy = self._seen()
         learnt, errors = (running.learnt(), running.errors()) if running else ({}, {})
         exit_status, used = _went(running, Limits().leave if ending.word == "ok" else 0.0)
         share = self._foreign_share(ending)
-        if running:
-            running.stop()
+        self.stop()
         shares_memory = not bench.launcher.of(bench.stacks[self.cell.stack]).uses_images
         self.is_crowded = exit_status.is_out_of_memory and self._share < 1 and shares_memory
-        if self.is_crowded or (running and ending.word in _FROM_OUTSIDE and running.is_lost()):
-            self.is_lost = True
+        is_lost = self.is_crowded or (running and ending.word in _FROM_OUTSIDE and running.is_lost())
+        if is_lost:
             why = "out of memory beside other workers" if self.is_crowded else "what ran it went away and is back"
             self.ending = ending = Ending("killed", f"{why}; {ending.message}", ending.said)
-        self.seconds = (bench.clock() - self._begun_at) * self._share + self._import_seconds
-        if self.is_lost:
-            bench.progress.delayed(f"{ending.message}: {self.pending.shown} is measured again")
-        else:
-            bench.progress.run_ended(self.pending.planned.key, self.pending.shown, ending.word, self._rate,
-                                     self.seconds, ending.message)
-        record = self._ending_record(_judged(ending, exit_status), used, share, seen)
+        if is_lost and not self.pending.is_again:
+            self.again = self.pending._replace(attempt=self.pending.attempt + 1, left=None, is_again=True)
+        seconds = (bench.clock() - self._begun_at) * self._share + self._import_seconds
+        record = self._ending_record(seconds, _judged(ending, exit_status), used, share, seen)
         record["host"].update(energy)
-        bench.store.append({**record, **learnt, **({"rejoined": True} if self.pending.left else {})})
-        _keep_errors(bench.store, self.pending.name, errors or {"": Written(exit_status.last_words.encode())})
+        yield {**record, **learnt, **({"rejoined": True} if self.pending.left else {}),
+               **({"again": True} if self.again else {})}
+        yield from _errors(self.pending.name, errors or {"": Written(exit_status.last_words.encode())})
 
     def _foreign_share(self, ending: Ending) -> float | None:
         """The share of the CPUs that others took: in the turns that count, else since the worker's start.
@@ -263,16 +248,16 @@ class LiveRun:
 
     def _padding(self) -> int:
         """How long the run's unused variable is: drawn for each run of each session, so that places average out."""
-        return random.Random(f"{self._bench.store.folder.name}:{self.pending.name}").randint(0, placement.MOST)
+        return random.Random(f"{self._bench.folder.name}:{self.pending.name}").randint(0, placement.MOST)
 
-    def _ending_record(self, ending: Ending, used: dict[str, Any], share: float | None,
+    def _ending_record(self, seconds: float, ending: Ending, used: dict[str, Any], share: float | None,
                        seen: telemetry.GpuWindow | None) -> Event:
         after, said = self._bench.readings(), ending.said
         places = {**used, **{place: _usage(end) for place, end in said.get("places", {}).items()}}
         host = {**after.record(), **_usage(said), "throttled_seconds": None, "foreign_cpu_share": share,
                 **(seen.readings if seen else {})}
         return {"event": "ending", "run": self.pending.name, "ending": ending.word, "message": ending.message,
-                "seconds": self.seconds, "host": host, **({"places": places} if places else {}),
+                "seconds": seconds, "host": host, **({"places": places} if places else {}),
                 **({"gpu_libraries": said["gpu_libraries"]} if said.get("gpu_libraries") else {}),
                 **({"gpu": seen.record()} if seen else {})}
 
@@ -323,13 +308,11 @@ def _usage(said: dict[str, Any]) -> dict[str, Any]:
                if isinstance(held.get(kind), int)}}
 
 
-def _keep_errors(opened: Store, name: str, errors: Mapping[str, Written]) -> None:
-    """Store what the run's places wrote on standard error, if anything."""
+def _errors(name: str, errors: Mapping[str, Written]) -> Iterator[Event]:
+    """What the run's places wrote on standard error, if anything."""
     for place, written in errors.items():
         if written.head:
             # together where nothing was dropped: a letter may lie across the two
             parts = written[:2] if written.dropped else (written.head + written.tail, b"")
             text, end = (part.decode(errors="replace") for part in parts)
-            opened.append_beside(error_output.NAME,
-                                 error_output.ErrorText(name, place, text, end, written.dropped).record())
-
+            yield {"event": error_output.EVENT, **ErrorText(name, place, text, end, written.dropped).record()}

@@ -6,11 +6,11 @@ gets another turn, as long as the session has patience.
 """
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 
 from runner.machine import host
-from runner.measuring.bench import Bench
-from runner.measuring.session.live_run import Event, LiveRun, is_warm
+from runner.measuring.bench import Bench, Event
+from runner.measuring.session.live_run import LiveRun, is_warm
 from runner.results.turns import FOREIGN_SHARE, Turn
 from workloads.spec import turns
 
@@ -55,73 +55,76 @@ class Room:
         return workers * _ROOM * self._bytes.get(comparison, 0) <= free_bytes
 
 
-def take(bench: Bench, runs: Sequence[LiveRun], comparison: str, room: Room, patience: Patience) -> list[LiveRun]:
-    """Make the runs, which are entered and have not started; those that found no room in memory come back."""
+def take(bench: Bench, runs: Sequence[LiveRun], comparison: str, room: Room, patience: Patience
+         ) -> Generator[Event, None, list[LiveRun]]:
+    """Make the runs, which have not started; those that found no room in memory come back."""
     for run in runs:
         run.start(listens=True)
     for run in runs:
         run.wait_imported()
-    taken = _built(bench, runs, comparison, room)
+    taken = yield from _built(bench, runs, comparison, room)
     for run in taken:
-        _warm_up(bench, run)
+        yield from _warm_up(run)
     drawn = random.Random(f"{bench.plan.seed}:{taken[0].pending.round}:{comparison}")
-    _by_turns(bench, taken, drawn, patience)
+    yield from _by_turns(bench, taken, drawn, patience)
     if cold := [run for run in taken if run.is_cold([other for other in taken if other is not run])]:
         for run in cold:
-            run.warm_up_again()
-        _by_turns(bench, cold, drawn, patience)
+            yield from run.warm_up_again()
+        yield from _by_turns(bench, cold, drawn, patience)
     for run in taken:
         run.tell("end")
     for run in taken:
-        run.listen()
+        yield from run.listen()
     return [run for run in runs if run not in taken]
 
 
-def _built(bench: Bench, runs: Sequence[LiveRun], comparison: str, room: Room) -> list[LiveRun]:
+def _built(bench: Bench, runs: Sequence[LiveRun], comparison: str, room: Room
+           ) -> Generator[Event, None, list[LiveRun]]:
     """Those that are built, or have ended; the first alone where it is to show how much memory a worker takes."""
-    bench.progress.now("building")
+    yield {"event": "now", "doing": "building"}
     first, others = ([], list(runs)) if room.knows(comparison) or len(runs) == 1 else ([runs[0]], list(runs[1:]))
     for run in first:
         free_bytes = bench.readings().free_bytes
-        _build([run])
+        yield from _build([run])
         room.learn(comparison, free_bytes - bench.readings().free_bytes)
     if first and not room.holds(comparison, len(others), bench.readings().free_bytes):
         return first
-    _build(others)
+    yield from _build(others)
     return [*first, *others]
 
 
-def _build(runs: Sequence[LiveRun]) -> None:
+def _build(runs: Sequence[LiveRun]) -> Iterator[Event]:
     for run in runs:
-        run.begin()
+        yield from run.begin()
         run.tell("go")
     for run in runs:
-        run.listen(_is_built)
+        yield from run.listen(_is_built)
 
 
 def _is_built(event: Event) -> bool:
     return event["event"] == "waiting" or is_warm(event)
 
 
-def _warm_up(bench: Bench, run: LiveRun) -> None:
+def _warm_up(run: LiveRun) -> Iterator[Event]:
     if not run.is_warm and not run.ending:
-        bench.progress.now(f"warming up {run.cell.stack}")
+        yield {"event": "now", "doing": f"warming up {run.cell.stack}"}
         run.tell("go")
-        run.listen(is_warm)
+        yield from run.listen(is_warm)
 
 
-def _by_turns(bench: Bench, runs: Sequence[LiveRun], drawn: random.Random, patience: Patience) -> None:
+def _by_turns(bench: Bench, runs: Sequence[LiveRun], drawn: random.Random, patience: Patience
+              ) -> Iterator[Event]:
     """Every run's turns, one of each in an order that is drawn, then the next."""
     while waiting := [run for run in runs if run.wants_turn(patience.is_left)]:
         drawn.shuffle(waiting)
-        bench.progress.now(f"turn {max(len(run.turns) for run in waiting) + 1} of {turns.TURNS}")
+        yield {"event": "now", "doing": f"turn {max(len(run.turns) for run in waiting) + 1} of {turns.TURNS}"}
         for run in waiting:
-            turn = run.take_turn()
+            turn = yield from run.take_turn()
             if turn and turn.is_disturbed:
-                _wait(bench, turn, patience)
+                yield from _wait(bench, turn, patience)
 
 
-def _wait(bench: Bench, turn: Turn, patience: Patience) -> None:
+def _wait(bench: Bench, turn: Turn, patience: Patience) -> Iterator[Event]:
     """Return when others leave the CPUs alone, or the session has no more patience."""
     patience.spend(turn.seconds)
     while patience.is_left and not bench.is_stopping():
@@ -132,4 +135,4 @@ def _wait(bench: Bench, turn: Turn, patience: Patience) -> None:
         patience.spend(seconds)
         if share <= FOREIGN_SHARE:
             return
-        bench.progress.delayed(f"another program takes {share * before.cpus * 100:.0f} % of a CPU: waiting")
+        yield {"event": "now", "waits": f"another program takes {share * before.cpus * 100:.0f} % of a CPU: waiting"}

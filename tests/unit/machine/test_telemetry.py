@@ -11,10 +11,9 @@ import pytest
 from runner.machine.nvml import GpuReading
 from runner.machine.telemetry import Sample, Watch, seen
 from runner.measuring.bench import Bench
-from runner.measuring.session import run
 from runner.results import store
 from tests.clock import FakeClock
-from tests.fake_session import bench
+from tests.fake_session import bench, run
 from tests.fakes import good_lines
 
 QUIET = GpuReading(None, None, 0.0, None, None, None, None)
@@ -168,8 +167,7 @@ def measured(folder: Path, *reads: Reads) -> list[store.Record]:
     made: Bench = bench(folder, lambda cell, run: good_lines())
     made = made._replace(plan=made.plan._replace(rounds=1, cells=made.plan.cells[:1]),
                          watches=lambda planned: Watch(waiting.pop(0), FakeClock()))
-    with made.store:
-        assert run(made)
+    assert run(made)
     return [record for record in store.read(folder) if record["event"] == "ending"]
 
 
@@ -189,8 +187,7 @@ def test_what_the_framework_held_and_loaded_is_stored_with_the_ending(
     end = {"event": "end", "status": "ok", "message": "", "peak_bytes": 1, **told}
     made: Bench = bench(tmp_path / "r", lambda cell, run: [*good_lines()[:-1], json.dumps(end).encode() + b"\n"])
     made = made._replace(plan=made.plan._replace(rounds=1, cells=made.plan.cells[:1]))
-    with made.store:
-        assert run(made)
+    assert run(made)
     ending, = [record for record in store.read(tmp_path / "r") if record["event"] == "ending"]
     assert stored == (ending["host"].get("gpu_allocated_bytes"), ending["host"].get("gpu_reserved_bytes"),
                       ending.get("gpu_libraries"))

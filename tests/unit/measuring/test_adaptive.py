@@ -1,7 +1,5 @@
 """Sessions in stages: how many rounds are run, and what a reader finds afterwards."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +9,7 @@ from runner.datasets import choice
 from runner.errors import InputError, Stopped
 from runner.launchers.protocol import Exit
 from runner.measuring import adaptive, job
-from runner.measuring.bench import Bench, Progress
+from runner.measuring.bench import Bench
 from runner.measuring.stopping_rule import Until
 from runner.planning.plan import Wishes, plan
 from runner.results import earlier_sessions, manifest, store
@@ -19,13 +17,8 @@ from runner.results.earlier_sessions import Kept, Left
 from runner.results.rows import measurements
 from runner.study.file import parse
 from tests.clock import FakeClock
-from tests.fake_session import STACKS, STUDY
-from tests.fakes import MACHINE, READING, FakeLauncher, FakeRunning, QuietProgress, good_lines
-
-
-@contextmanager
-def shown() -> Iterator[Progress]:
-    yield QuietProgress()
+from tests.fake_session import STACKS, STUDY, stored
+from tests.fakes import MACHINE, READING, FakeLauncher, FakeRunning, good_lines
 
 
 def job_of(folder: Path, script: Any, study: bytes = STUDY, left: dict[str, FakeRunning] | None = None,
@@ -44,9 +37,8 @@ def ran(folder: Path, wished: Until | None, script: Any, kept: Kept | None = Non
     launcher, planned = planned_job.launcher, planned_job.plan
     said: list[str] = []
     with store.Store(folder) as opened:
-        bench = Bench(planned, STACKS, launcher, folder, opened, QuietProgress(), clock=FakeClock(step=0.001),
-                      readings=lambda: READING)
-        is_ok = adaptive.run(planned_job, bench, kept, shown, said.append)
+        bench = Bench(planned, STACKS, launcher, folder, folder, clock=FakeClock(step=0.001), readings=lambda: READING)
+        is_ok = stored(adaptive.run(planned_job, bench, kept), opened, lambda event: said.append(event.get("said", "")))
     return is_ok, [line for line in said if "--until" in line]
 
 

@@ -11,10 +11,9 @@ import pytest
 
 from runner import paths
 from runner.machine.host import FOREIGN_SHARE, CpuSeconds
-from runner.measuring.session import run
 from runner.results import store
 from tests.clock import FakeClock
-from tests.fake_session import bench, close_stores
+from tests.fake_session import OPENED, bench, close_stores, run
 from tests.fakes import READING, FakeLauncher
 from workloads.spec.cell import Cell
 
@@ -96,7 +95,7 @@ def endings(folder: Path, kind: str, strangers: int) -> list[store.Record]:
         return [start, ended]
 
     made = bench(folder)
-    made.store.append(made.plan.record())
+    OPENED[-1].append(made.plan.record())
     run(made._replace(plan=made.plan._replace(rounds=1, cells=made.plan.cells[:1]),
                       launcher=FakeLauncher(clock, script), clock=clock,
                       readings=lambda: READING._replace(all_cpus=CpuSeconds(busy[0]), cpus=1)))

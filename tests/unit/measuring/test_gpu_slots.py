@@ -1,6 +1,7 @@
 """Cells on different GPUs at once: a machine of two or four GPUs, workers that wait for each other."""
 
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,18 +13,24 @@ from runner.launchers.venv import VenvLauncher
 from runner.machine import gpus, nvml
 from runner.measuring import job
 from runner.measuring.bench import Bench, RunOnGpus, SideBySide
-from runner.measuring.gpu_slots import Slots
-from runner.measuring.session import run
+from runner.measuring.gpu_slots import free_for
 from runner.planning.plan import Wishes, plan
 from runner.results import store
 from tests.clock import FakeClock
 from tests.fake_nvml import RTX, V100, FakeNvml
-from tests.fakes import MACHINE, READING, FakeLauncher, QuietProgress, good_lines, stack, study
+from tests.fake_session import OPENED, close_stores, run
+from tests.fakes import MACHINE, READING, FakeLauncher, good_lines, stack, study
 from workloads.spec.cell import Cell
 
 PATIENCE = 5.0
 STACKS = {name: stack(name, devices=("cpu", "gpu")) for name in ("a", "b")}
 TWO, FOUR = nvml.observe(FakeNvml(*RTX)), nvml.observe(FakeNvml(*V100))
+
+
+@pytest.fixture(autouse=True)
+def closed_stores() -> Iterator[None]:
+    yield
+    close_stores()
 
 
 class Seen:
@@ -63,7 +70,8 @@ def bench(folder: Path, found: gpus.Gpus, script: Any, rounds: int = 1, **settin
 
     opened = store.Store(folder)
     opened.append({"event": "session", "schema": store.SCHEMA, "command": "c"})
-    return Bench(planned, STACKS, launcher, folder, opened, QuietProgress(), clock=clock, readings=lambda: READING,
+    OPENED.append(opened)
+    return Bench(planned, STACKS, launcher, folder, folder, clock=clock, readings=lambda: READING,
                  side_by_side=SideBySide(found, given)), seen
 
 
@@ -87,28 +95,24 @@ def test_two_cells_run_at_once_each_on_a_gpu_of_its_own_and_are_marked(tmp_path:
     assert {("GPU-r0",), ("GPU-r1",)} == set(seen.given)
     begun = [record for record in store.read(tmp_path / "r") if record["event"] == "begin"]
     assert [True, True] == [record["place"]["gpus_in_parallel"] for record in begun]
-    made.store.close()
 
 
 def test_cells_that_need_both_gpus_take_turns(tmp_path: Path) -> None:
     made, seen = bench(tmp_path / "r", TWO, alone, gpus=2)
     assert run(made)
     assert ([("GPU-r0", "GPU-r1")] * 2, 1) == (seen.given, seen.most)
-    made.store.close()
 
 
 def test_cells_of_two_gpus_share_four(tmp_path: Path) -> None:
     made, seen = bench(tmp_path / "r", FOUR, meeting(2), gpus=2)
     assert run(made)
     assert {("GPU-v0", "GPU-v1"), ("GPU-v2", "GPU-v3")} == set(seen.given)
-    made.store.close()
 
 
 def test_a_cell_on_the_cpu_runs_alone(tmp_path: Path) -> None:
     made, seen = bench(tmp_path / "r", TWO, alone, rounds=2, device="cpu")
     assert run(made)
     assert 1 == seen.most
-    made.store.close()
 
 
 def test_a_round_is_over_before_the_next_begins(tmp_path: Path) -> None:
@@ -117,16 +121,14 @@ def test_a_round_is_over_before_the_next_begins(tmp_path: Path) -> None:
     order = [(record["event"], record["run"].split(".")[1]) for record in store.read(tmp_path / "r")
              if record["event"] in ("begin", "ending")]
     assert [index for _, index in order] == sorted(index for _, index in order)
-    made.store.close()
 
 
-def test_gpus_come_back_in_the_machine_s_order() -> None:
-    slots, planned = Slots(TWO), plan(study(*STACKS), STACKS, MACHINE, Wishes(settings={"device": "gpu"}),
-                                      lambda stack: None, TWO).cells[0]
-    first, second = (slots.take(planned, STACKS["a"]) for _ in range(2))
-    slots.give(second)
-    slots.give(first)
-    assert [first, second] == [slots.take(planned, STACKS["a"]) for _ in range(2)]
+def test_a_cell_gets_gpus_that_are_free_in_the_machine_s_order() -> None:
+    wishes = Wishes(settings={"device": "gpu"})
+    planned = plan(study(*STACKS), STACKS, MACHINE, wishes, lambda stack: None, TWO).cells[0]
+    first, second = TWO.gpus
+    assert [(first,), (second,), ()] == [free_for(planned, STACKS["a"], TWO, taken)
+                                         for taken in ((), (first,), (second, first))]
 
 
 def job_of(launcher: Any, here: gpus.Gpus) -> job.Job:

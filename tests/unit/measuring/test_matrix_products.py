@@ -19,7 +19,8 @@ from runner.results.matrix_products import Unit, record
 from runner.results.rows import measurements
 from tests import made_rows as made
 from tests.clock import FakeClock
-from tests.fakes import MACHINE, READING, FakeLauncher, QuietProgress, no_engine, quiet, stack, study
+from tests.fake_session import stored
+from tests.fakes import MACHINE, READING, FakeLauncher, no_engine, stack, study
 from workloads.measuring.matrix_products import sizes
 from workloads.spec import tasks
 from workloads.spec.cell import Cell
@@ -44,8 +45,8 @@ def measured(folder: Path, script: Any, is_stopping: Any = lambda: False, **fiel
     clock = FakeClock(step=0.001)
     planned = plan(study("a", "b", **fields), STACKS, MACHINE, Wishes(), lambda stack: None)
     with store.Store(folder) as opened:
-        matrix_products.measure(Bench(planned, STACKS, FakeLauncher(clock, script), folder, opened, QuietProgress(),
-                               is_stopping=is_stopping, clock=clock, readings=lambda: READING), quiet)
+        stored(matrix_products.measure(Bench(planned, STACKS, FakeLauncher(clock, script), folder, folder, clock=clock,
+                                             is_stopping=is_stopping, readings=lambda: READING)), opened)
     return [each for each in store.read(folder) if each["event"] == "product"]
 
 

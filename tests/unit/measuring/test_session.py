@@ -1,23 +1,26 @@
 """Sessions: what is stored, in which order, and what an interrupted one leaves."""
 
 import errno
+import io
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from runner.errors import DiskFull, Stopped
 from runner.launchers.protocol import Exit
 from runner.machine.host import CpuSeconds
 from runner.measuring.bench import Bench
-from runner.measuring.session import Memory, run
+from runner.measuring.session import Memory
 from runner.planning.plan import Wishes, plan
 from runner.results import earlier_sessions, manifest, store
+from runner.screen.progress import progress
 from runner.study.file import parse
 from tests.clock import FakeClock
-from tests.fake_session import STACKS, STUDY, bench, close_stores
-from tests.fakes import MACHINE, READING, FakeLauncher, QuietProgress, good_lines, no_engine
+from tests.fake_session import OPENED, STACKS, STUDY, bench, close_stores, run
+from tests.fakes import MACHINE, READING, FakeLauncher, good_lines, no_engine
 from workloads.spec.cell import Cell
 
 
@@ -303,9 +306,10 @@ def test_what_a_session_s_store_says_of_memory_holds_after_an_interruption(
 
 
 def test_another_stack_or_a_smaller_batch_is_no_reason_to_leave_a_cell_out() -> None:
-    memory, cell = Memory(), Cell(stack="a", task="lenet5", measure="train", batch=32)
-    memory.heard(cell, "oom")
-    memory.heard(cell._replace(batch=8), "ok")
+    cell = Cell(stack="a", task="lenet5", measure="train", batch=32)
+    memory = Memory({"32": cell, "8": cell._replace(batch=8)})
+    for key, word in (("32", "oom"), ("8", "ok")):
+        memory.heard({"event": "ending", "run": f"{key}.0.1", "ending": word})
     assert ("oom", "inferred, not run: batch 32 was out of memory") == memory.known(cell._replace(batch=64))
     assert (None, None, None) == tuple(map(memory.known, (
         cell, cell._replace(stack="b", batch=64), cell._replace(batch=16))))
@@ -323,35 +327,29 @@ def test_what_a_stack_cannot_do_is_asked_once_a_session(tmp_path: Path) -> None:
         (record["message"], bool(record.get("inferred"))) for record in of_a]
 
 
-class Told(QuietProgress):
-    """Keeps what each run is called, and how fast it was."""
-
-    def __init__(self) -> None:
-        self.labels: list[str] = []
-        self.rates: list[str] = []
-
-    def run_ended(self, key: str, label: str, ending: str, rate: str, seconds: float, message: str) -> None:
-        self.labels.append(label)
-        self.rates.append(rate)
+def said(made: Bench) -> str:
+    """What a log says of a session."""
+    file = io.StringIO()
+    with progress(made.plan, Console(file=file, width=200), FakeClock(step=0.001)) as shown:
+        run(made, heard=shown.heard)
+    return file.getvalue()
 
 
 def test_runs_that_differ_by_what_labels_leave_out_are_told_apart(tmp_path: Path) -> None:
     seeds = parse(STUDY + b"grid = {seed = [1, 2]}\n", "s.toml")
     planned = plan(seeds, STACKS, MACHINE, Wishes(), lambda stack: None)
-    told = Told()
-    run(bench(tmp_path / "r")._replace(plan=planned, progress=told))
+    lines = [line for line in said(bench(tmp_path / "r")._replace(plan=planned)).splitlines() if "] " in line]
 
     assert {f"e: {name}: lenet5 (62 k parameters) train, batch 42, 32 px, seed {seed}"
-            for name in "ab" for seed in (1, 2)} == set(told.labels)
-    assert {"84.0 samples/s"} == set(told.rates)                     # a batch of 42 in half a second
+            for name in "ab" for seed in (1, 2)} == {line.split(" ", 2)[2].partition(": ok")[0] for line in lines}
+    assert len(lines) == sum(", 84.0 samples/s, " in line for line in lines)       # a batch of 42 in half a second
 
 
 def test_the_speed_of_generation_is_told_in_tokens(tmp_path: Path) -> None:
     text = STUDY.replace(b'"train"', b'"decode"').replace(b"lenet5", b"gpt2")
     planned = plan(parse(text, "s.toml"), STACKS, MACHINE, Wishes(), lambda stack: None)
-    told = Told()
-    run(bench(tmp_path / "r")._replace(plan=planned, progress=told))
-    assert {"84.0 tokens/s"} == set(told.rates)
+
+    assert 6 == said(bench(tmp_path / "r")._replace(plan=planned)).count("84.0 tokens/s")
 
 
 def head_of(folder: Path) -> list[store.Record]:
@@ -404,24 +402,21 @@ def with_others(folder: Path, shares: dict[str, float], rounds: int = 2) -> tupl
         return [b'{"event": "start", "facts": {}, "cpu_seconds": 1.0}\n', *good_lines()[1:3], end]
 
     made = bench(folder)
-    made.store.append(made.plan.record())
+    OPENED[-1].append(made.plan.record())
     return made._replace(plan=made.plan._replace(rounds=rounds), launcher=FakeLauncher(clock, script), clock=clock,
                          readings=lambda: READING._replace(all_cpus=CpuSeconds(busy[0]))), started
 
 
 def test_after_a_round_the_time_that_is_left_is_told_from_what_each_cell_took(tmp_path: Path) -> None:
     made, _ = with_others(tmp_path / "r", {}, rounds=3)
-    run(made)
+    left: list[float] = []
+    run(made, heard=lambda event: left.append(event["left"]) if "left" in event else None)
 
-    assert 2 * 10.0 == made.progress.seconds_left  # type: ignore[attr-defined]
+    assert [4 * 10.0, 2 * 10.0] == left
 
 
 def test_the_time_that_is_left_counts_what_lies_between_the_runs(tmp_path: Path) -> None:
     """Each worker takes 3 s to start, which no run's own 10 s have."""
-    class Timed(QuietProgress):
-        def left(self, seconds: float) -> None:
-            told.append((clock(), seconds))
-
     made, _ = with_others(tmp_path / "r", {}, rounds=3)
     clock, told, script = made.clock, [], made.launcher._script  # type: ignore[attr-defined, var-annotated]
 
@@ -429,7 +424,8 @@ def test_the_time_that_is_left_counts_what_lies_between_the_runs(tmp_path: Path)
         clock.advance(3.0)                                              # type: ignore[attr-defined]
         return script(cell, run)                                        # type: ignore[no-any-return]
 
-    run(made._replace(launcher=FakeLauncher(clock, slow), progress=Timed()))
+    run(made._replace(launcher=FakeLauncher(clock, slow)),
+        heard=lambda event: told.append((clock(), event["left"])) if "left" in event else None)
     began, seconds = told[0]
 
     assert clock() - began == pytest.approx(seconds, rel=0.05)

@@ -12,7 +12,7 @@ import pytest
 from runner.errors import Stopped
 from runner.launchers.process_groups import Limits, ProcessGroup, ProcessRunning
 from runner.launchers.protocol import Exit, Order
-from runner.measuring import matrix_products, session
+from runner.measuring import matrix_products
 from runner.measuring.bench import Bench
 from runner.measuring.session.turn_taking import Patience, Room
 from runner.paths import ROOT
@@ -20,8 +20,8 @@ from runner.planning.plan import Wishes, plan
 from runner.results import store
 from runner.study.file import parse
 from tests.clock import FakeClock
-from tests.fake_session import STACKS, STUDY, bench, close_stores
-from tests.fakes import MACHINE, READING, FakeLauncher, FakeRunning, no_engine, quiet, stack
+from tests.fake_session import OPENED, STACKS, STUDY, bench, close_stores, run, stored
+from tests.fakes import MACHINE, READING, FakeLauncher, FakeRunning, no_engine, stack
 from workloads.spec import frameworks, turns
 from workloads.spec.cell import Cell
 
@@ -156,7 +156,7 @@ def counts(folder: Path) -> dict[str, int]:
 
 def test_all_build_before_any_warms_up_and_all_are_warm_before_the_first_turn(tmp_path: Path) -> None:
     made, launcher = turn_bench(tmp_path / "r")
-    assert session.run(made)
+    assert run(made)
     words = [word for _, word in launcher.told]
     first = words.index("turn")
 
@@ -167,7 +167,7 @@ def test_all_build_before_any_warms_up_and_all_are_warm_before_the_first_turn(tm
 
 def test_every_worker_takes_its_turns_and_each_goes_round_before_the_next(tmp_path: Path) -> None:
     made, launcher = turn_bench(tmp_path / "r")
-    session.run(made)
+    run(made)
     order = [stack for stack, word in launcher.told if word == "turn"]
 
     assert 2 * turns.TURNS == len(order)
@@ -177,28 +177,28 @@ def test_every_worker_takes_its_turns_and_each_goes_round_before_the_next(tmp_pa
 
 def test_waiting_is_no_part_of_the_record(tmp_path: Path) -> None:
     made, _ = turn_bench(tmp_path / "r")
-    session.run(made)
+    run(made)
     assert "waiting" not in {record["line"]["event"] for record in store.read(tmp_path / "r")
                              if record["event"] == "line"}
 
 
 def test_a_disturbed_turn_is_kept_and_repeated(tmp_path: Path) -> None:
     made, _ = turn_bench(tmp_path / "r", busy=lambda stack, turn: 0.3 if (stack, turn) == ("a", 2) else 0.0)
-    session.run(made)
+    run(made)
     assert [turns.TURNS, turns.TURNS + 1] == sorted(counts(tmp_path / "r").values())
 
 
 def test_a_machine_that_stays_busy_is_waited_for_until_patience_is_over(tmp_path: Path) -> None:
     made, _ = turn_bench(tmp_path / "r", busy=lambda stack, turn: 0.3)
     clock, busy = made.clock, READING._replace(cpus=2)
-    session.run(made._replace(readings=lambda: busy._replace(all_cpus=busy.all_cpus._replace(busy=2.0 * clock()))))
+    run(made._replace(readings=lambda: busy._replace(all_cpus=busy.all_cpus._replace(busy=2.0 * clock()))))
     assert [turns.TURNS, turns.TURNS] == list(counts(tmp_path / "r").values())
     assert clock() > 30
 
 
 def test_a_worker_that_dies_in_a_turn_has_its_ending_and_the_others_theirs(tmp_path: Path) -> None:
     made, _ = turn_bench(tmp_path / "r", dies=("a", 3))
-    assert not session.run(made)
+    assert not run(made)
     assert ["died", "ok"] == sorted(record["ending"] for record in store.read(tmp_path / "r")
                                     if record["event"] == "ending")
     assert [2, turns.TURNS] == sorted(counts(tmp_path / "r").values())
@@ -215,7 +215,7 @@ def test_a_worker_that_is_lost_while_it_waits_is_started_again(tmp_path: Path) -
         return start(cell, *arguments, **named)
 
     launcher.start = once  # type: ignore[method-assign]
-    assert session.run(made)
+    assert run(made)
     assert ["a", "a", "b"] == sorted(cell.stack for cell, _ in launcher.started)
     assert [True, True, True] == [each.is_stopped for each in launcher.running]
 
@@ -231,7 +231,7 @@ def test_a_worker_that_tells_of_no_turn_ends_as_died(tmp_path: Path) -> None:
         return running
 
     launcher.start = plain  # type: ignore[method-assign]
-    assert not session.run(made)
+    assert not run(made)
     assert ["died", "ok"] == sorted(record["ending"] for record in store.read(tmp_path / "r")
                                     if record["event"] == "ending")
 
@@ -246,7 +246,7 @@ def test_what_cannot_be_started_says_so_and_the_others_have_their_turns(tmp_path
         return start(cell, *arguments, **named)
 
     launcher.start = some  # type: ignore[method-assign]
-    session.run(made)
+    run(made)
     assert ["not_started", "ok"] == sorted(record["ending"] for record in store.read(tmp_path / "r")
                                            if record["event"] == "ending")
 
@@ -254,7 +254,7 @@ def test_what_cannot_be_started_says_so_and_the_others_have_their_turns(tmp_path
 def test_who_stops_in_a_turn_leaves_no_worker_and_both_runs_are_killed(tmp_path: Path) -> None:
     made, launcher = turn_bench(tmp_path / "r")
     with pytest.raises(Stopped):
-        session.run(made._replace(is_stopping=lambda: ("a", "turn") in launcher.told))
+        run(made._replace(is_stopping=lambda: ("a", "turn") in launcher.told))
     assert all(each.is_stopped for each in launcher.running)
     assert ["killed", "killed"] == [record["ending"] for record in store.read(tmp_path / "r")
                                     if record["event"] == "ending"]
@@ -268,7 +268,7 @@ def test_workers_that_do_not_fit_into_memory_together_run_one_after_the_other(tm
         alive = sum("go" in each.told and not each.is_stopped for each in launcher.running)
         return READING._replace(free_bytes=10 * gib - 6 * gib * alive)
 
-    assert session.run(made._replace(readings=readings))
+    assert run(made._replace(readings=readings))
     records = list(store.read(tmp_path / "r"))
     assert ["2 workers did not fit into memory together: one after the other"] == [
         record["why"] for record in records if record["event"] == "apart"]
@@ -293,7 +293,7 @@ def test_a_worker_that_the_kernel_killed_for_memory_beside_another_is_made_again
         return running
 
     launcher.start = started  # type: ignore[method-assign]
-    assert session.run(made)
+    assert run(made)
     records = list(store.read(tmp_path / "r"))
     ended = [(record["ending"], record["message"]) for record in records if record["event"] == "ending"]
     assert ["killed", "ok", "ok", "ok", "ok"] == sorted(word for word, _ in ended)
@@ -323,7 +323,7 @@ def test_patience_is_half_a_minute_and_a_tenth_of_the_time() -> None:
 def test_the_seconds_of_runs_that_are_alive_together_add_up_to_what_they_took(tmp_path: Path) -> None:
     made, _ = turn_bench(tmp_path / "r")
     began = made.clock()
-    session.run(made)
+    run(made)
     seconds = sum(record["seconds"] for record in store.read(tmp_path / "r") if record["event"] == "ending")
     assert seconds == pytest.approx(made.clock() - began, rel=0.1)
 
@@ -347,13 +347,13 @@ def test_only_runs_that_listen_are_told_anything(tmp_path: Path) -> None:
         return running
 
     made.launcher.start, made.launcher.tells = deaf, True  # type: ignore[method-assign]
-    assert session.run(made._replace(plan=made.plan._replace(cells=cells)))
+    assert run(made._replace(plan=made.plan._replace(cells=cells)))
 
 
 def test_what_a_worker_says_that_does_not_wait_is_kept(tmp_path: Path) -> None:
     made = bench(tmp_path / "r")
     made.launcher.tells = True
-    assert session.run(made)
+    assert run(made)
     lines = [record["line"]["event"] for record in store.read(tmp_path / "r") if record["event"] == "line"]
     assert ["start", "warm", "steps"] * 6 == lines
 
@@ -363,7 +363,7 @@ def test_products_import_side_by_side_as_well(tmp_path: Path) -> None:
         b'{"event": "waiting", "at": "imported"}\n', b'{"event": "start", "facts": {}}\n',
         b'{"event": "end", "status": "ok", "message": ""}\n'])
     made.launcher.tells = True
-    matrix_products.measure(made, quiet)
+    stored(matrix_products.measure(made), OPENED[-1])
     assert [["go"], ["go"]] == [each.told for each in made.launcher.running]  # type: ignore[attr-defined]
     assert all(each.is_stopped for each in made.launcher.running)  # type: ignore[attr-defined]
 

@@ -5,11 +5,10 @@ from pathlib import Path
 
 from runner.cli import results as cli
 from runner.launchers.protocol import Exit
-from runner.measuring import session
 from runner.results import error_output, shown, store
 from runner.results.error_output import HEAD_BYTES, TAIL_BYTES, ErrorOutput
 from runner.results.rows import measurements
-from tests.fake_session import bench, close_stores
+from tests.fake_session import OPENED, bench, close_stores, run
 from tests.fakes import good_lines
 
 
@@ -38,8 +37,8 @@ def kept(folder: Path) -> Path:
     """A session the runs of whose second stack write on standard error."""
     words = {"b": "a \x1b]0;warning\x07"}
     made = bench(folder, lambda cell, run: (good_lines(), Exit(0, last_words=words.get(cell.stack, ""))))
-    made.store.append(made.plan.record())
-    session.run(made)
+    OPENED[-1].append(made.plan.record())
+    run(made)
     close_stores()
     return folder
 
@@ -56,7 +55,7 @@ def test_a_session_keeps_what_each_run_wrote_beside_its_events_and_in_their_mani
 def test_a_letter_across_the_bound_of_the_beginning_stays_whole(tmp_path: Path) -> None:
     written = "x" * (HEAD_BYTES - 1) + "\u00e9."
     made = bench(tmp_path / "r", lambda cell, run: (good_lines(), Exit(0, last_words=written)))
-    session.run(made)
+    run(made)
     close_stores()
 
     assert {(written, "", 0)} == {each[2:] for each in error_output.read(tmp_path / "r")}

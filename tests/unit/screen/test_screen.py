@@ -10,14 +10,17 @@ from rich.console import Console
 from runner import formatting
 from runner.analysis.stats import Interval
 from runner.planning import told
+from runner.planning.plan import Plan, Planned
 from runner.report.document import Report
 from runner.screen import parts_view, say, show
 from runner.screen.progress import progress
 from runner.screen.summary import summary_view
+from runner.study.file import Study
 from tests import made_report
 from tests import made_rows as made
 from tests.clock import FakeClock
 from tests.printing import printed
+from workloads.spec.cell import Cell
 
 SLOW, FAST = [100.0, 101.0, 99.0, 100.5, 99.5], [150.0, 151.0, 149.0, 150.5, 149.5]
 NAMES = ["torch-2.13-cpu", "tf-2.21", "mxnet-1.9", "torch-1.4", "tf-1.15", "mxnet-1.7"]
@@ -143,20 +146,30 @@ def test_a_plan_shows_its_runs_its_time_and_what_is_skipped_or_that_nothing_runs
     assert "nothing yet\n" == printed(parts_view([[]]))
 
 
+LABEL = "lenet5 (62 k parameters) train, batch 42, 32 px"
+
+
 def shown_progress(width: int = 80, **settings: Any) -> str:
     file, clock = io.StringIO(), FakeClock(step=0.0)
-    with progress(Console(file=file, width=width, **settings), clock) as shown:
-        shown.begin(2, 20.0)
-        shown.run_started("lenet5 train, batch 42")
-        shown.now("warming up")
-        shown.now("turn 3 of 10")
-        shown.delayed("another program takes 80 % of a CPU: waiting")
-        shown.delayed("another program takes 70 % of a CPU: waiting")
+    cells = [Cell(stack=name, task="lenet5", measure="train", batch=42) for name in ("torch", "tf")]
+    keys = ("0123456789abcdef", "fedcba9876543210")
+    planned = Plan(Study("s", "S", 1, "torch", "", ()), 1, "torch", 1, tuple(
+        Planned(key, "e", cell) for key, cell in zip(keys, cells, strict=True)), ())
+    runs = [f"{key}.0.1" for key in keys]
+    with progress(planned, Console(file=file, width=width, **settings), clock) as shown:
+        for event in ({"event": "now", "ahead": 2, "seconds": 20.0}, {"event": "now", "starts": runs[0]},
+                      {"event": "line", "run": runs[0], "line": {"event": "start"}},
+                      {"event": "now", "doing": "turn 3 of 10"},
+                      {"event": "line", "run": runs[0], "line": {"event": "steps", "seconds": [0.5], "turn": {}}},
+                      {"event": "now", "waits": "another program takes 80 % of a CPU: waiting"},
+                      {"event": "now", "waits": "another program takes 70 % of a CPU: waiting"}):
+            shown.heard(event)
         clock.advance(8.25)
-        shown.run_ended("0123456789abcdef", "torch: lenet5", "ok", "1,520 samples/s", 8.25, "")
-        shown.run_started("lenet5 train, batch 42")
-        shown.run_ended("fedcba9876543210", "tf: lenet5", "oom", "", 4.0, "out of memory " + "x" * 80 + EVIL)
-        shown.close()
+        for event in ({"event": "ending", "run": runs[0], "ending": "ok", "seconds": 8.25, "message": ""},
+                      {"event": "now", "starts": runs[1]},
+                      {"event": "ending", "run": runs[1], "ending": "oom", "seconds": 4.0,
+                       "message": "out of memory " + "x" * 80 + EVIL}, {"event": "closed", "reason": "done"}):
+            shown.heard(event)
     return file.getvalue()
 
 
@@ -164,9 +177,9 @@ def test_in_a_pipe_progress_is_a_whole_line_a_run_with_its_key() -> None:
     lines = shown_progress().splitlines()
 
     assert ["2 runs, about 20 s", "another program takes 80 % of a CPU: waiting",
-            "[1/2] 0123456789abcdef torch: lenet5: ok, 1,520 samples/s, 8.2 s"] == lines[:3]
+            f"[1/2] 0123456789abcdef e: torch: {LABEL}: ok, 84.0 samples/s, 8.2 s"] == lines[:3]
     assert 4 == len(lines)
-    assert lines[3].startswith("[2/2] fedcba9876543210 tf: lenet5: oom, 4.0 s: out of memory xxx")
+    assert lines[3].startswith(f"[2/2] fedcba9876543210 e: tf: {LABEL}: oom, 4.0 s: out of memory xxx")
     assert "\x1b" not in lines[3]
 
 

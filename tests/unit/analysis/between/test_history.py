@@ -13,7 +13,7 @@ from runner.datasets.choice import Data
 from runner.measuring import job, session
 from runner.results import store
 from runner.results.rows import measurements
-from tests.fake_session import STACKS, bench, close_stores
+from tests.fake_session import STACKS, bench, close_stores, stored
 from tests.fakes import MACHINE
 from workloads.spec.cell import Cell
 
@@ -37,13 +37,13 @@ def measured(folder: Path, kernel: str, slower: float) -> None:
     made = bench(folder, script)
     close_stores()
     (folder / store.EVENTS).unlink()
-    made = made._replace(plan=made.plan._replace(rounds=len(NOISE)), store=store.Store(folder))
+    made = made._replace(plan=made.plan._replace(rounds=len(NOISE)))
     head = job.Job(job.Request("s"), made.plan, STACKS, made.launcher, MACHINE._replace(kernel=kernel),
                    Data("digits32", folder))
-    with made.store as opened:
+    with store.Store(folder) as opened:
         opened.append(job.session_record(head, folder, is_resumed=False))
         opened.append(made.plan.record())
-        assert session.run(made)
+        assert stored(session.run(made), opened)
 
 
 @pytest.fixture
