@@ -4,6 +4,7 @@ interrupted.
 Only the module of the command that was given is imported: to read results takes no Docker client.
 """
 
+import ast
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
@@ -19,53 +20,18 @@ from runner.errors import BenchError, Stopped
 
 
 class Entry(NamedTuple):
-    """A command in the list of commands: its module, its group, and its line there, its docstring's first sentence."""
+    """Where a command is in the list of commands, and which module has it."""
 
     module: str
     group: str
-    summary: str
 
 
-# the commands, in the order of --help, which reads them here: to import all their modules takes a second
-COMMANDS = {
-    "run": Entry("measuring", "Measure", "Measure a study; the same command resumes an interrupted session."),
-    "plan": Entry("measuring", "Measure", "Show the cells of a study, the skipped ones with reasons, and about how "
-                                          "long it takes; runs nothing."),
-    "rerun": Entry("measuring", "Measure", "Repeat a stored session, or one of its cells, from its record, and say "
-                                           "what differs now."),
-    "why": Entry("measuring", "Measure", "Say why rows of a result are behind: what takes the time, and which switch "
-                                         "moves it."),
-    "gate": Entry("measuring", "Measure", "Is the head slower than the base? Exit code 1 where it is, by more than "
-                                          "allowed, 0 where not, 3 if unclear."),
-    "report": Entry("results", "Look", "Print the answer of a session again and write its page, report.html."),
-    "compare": Entry("results", "Look", "Compare two sessions: which ratios to the baseline moved, and what differed "
-                                        "around them."),
-    "history": Entry("results", "Look", "Show each cell's ratio to its baseline over all sessions, where it moved, "
-                                        "and what had changed then."),
-    "export": Entry("results", "Look", "Write a session's raw samples as one table, a row a sample, for notebooks."),
-    "curves": Entry("results", "Look", "Say how far the loss curves of a session's stacks lie apart; 1 where equal "
-                                       "trainings in float64 do not agree."),
-    "list": Entry("listings", "Look", "List stacks, tasks, studies (what is done, stale and missing of each "
-                                       "experiment), data sets or results."),
-    "aa": Entry("measuring", "Prove", "Run a stack under two names, and say how often it is called faster or slower "
-                                      "than itself."),
-    "verify": Entry("results", "Prove", "Say which files of a result are not as its session and reports left them; 1 "
-                                        "where any is not."),
-    "check": Entry("proving", "Prove", "Prove that stacks compute the same: weights, batch, every activation, "
-                                       "gradient and update, compared."),
-    "check-study": Entry("proving", "Prove", "Judge each claim of a study on the numbers that its own paper prints; "
-                                             "1 where one does not hold unmarked."),
-    "init": Entry("preparing", "Prepare", "Write a model's file to begin with, in PyTorch, JAX or Keras: model.py."),
-    "images": Entry("preparing", "Prepare", "Build the images of stacks and of the runner (if none is named, all "
-                                            "that run without a GPU)."),
-    "data": Entry("preparing", "Prepare", "Data sets: list, get, verify, prepare."),
-    "doctor": Entry("preparing", "Prepare", "Look at what measuring needs: engine, interpreters, disk, load; each "
-                                            "lack with the command that mends it."),
-    "sbom": Entry("preparing", "Maintain", "Say what the images or virtual environments of stacks hold: CycloneDX "
-                                           "JSON with versions, hashes and licences."),
-    "lock": Entry("preparing", "Maintain", "Make the locks of stacks and of the runner (requirements.txt) anew from "
-                                           "their requirements.in."),
-}
+_GROUPS = {"Measure": (("measuring", "run plan rerun why gate"),),
+           "Look": (("results", "report compare history export curves"), ("listings", "list")),
+           "Prove": (("measuring", "aa"), ("results", "verify"), ("proving", "check check-study")),
+           "Prepare": (("preparing", "init images data doctor"),), "Maintain": (("preparing", "sbom lock"),)}
+COMMANDS = {name: Entry(module, group) for group, modules in _GROUPS.items() for module, names in modules
+            for name in names.split()}          # in the order of --help
 _OF_STUDIES_AND_STACKS = ("measuring", "proving", "preparing", "listings")        # modules whose commands read them
 
 
@@ -88,9 +54,21 @@ class _Group(TyperGroup):
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Print what the command line has, which needs no command's module."""
-        self.commands = {name: TyperCommand(name, help=entry.summary, rich_help_panel=entry.group)
+        modules = {entry.module for entry in COMMANDS.values()}
+        lines = {name: line for module in modules for name, line in summaries(module)}
+        self.commands = {name: TyperCommand(name, help=lines[name], rich_help_panel=entry.group)
                          for name, entry in COMMANDS.items()}
         super().format_help(ctx, formatter)
+
+
+def summaries(module: str) -> Iterator[tuple[str, str]]:
+    """A module's commands, and the first paragraph of each one's help: read, since to import all takes a second."""
+    for node in ast.parse(Path(__file__).with_name(f"{module}.py").read_text(encoding="utf-8")).body:
+        match node:
+            case ast.FunctionDef(decorator_list=[ast.Call(
+                    ast.Attribute(ast.Name("app"), "command") | ast.Attribute(_, "callback"), words), *_]):
+                name = words[0].value if words and isinstance(words[0], ast.Constant) else node.name
+                yield str(name), " ".join((ast.get_docstring(node) or "").split("\n\n")[0].split())
 
 
 @cache

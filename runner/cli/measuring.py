@@ -20,7 +20,6 @@ from runner.cli.options import (
     RESULTS,
     DataArgument,
     NewestResult,
-    Prove,
     ResultName,
     Results,
     Rounds,
@@ -33,7 +32,7 @@ from runner.cli.options import (
     split_stacks,
 )
 from runner.cli.output import Output, checked
-from runner.cli.request import Form, Going, Own, Settled
+from runner.cli.request import Form, Going, MoreFiles, Own, Settled
 from runner.cli.results import measured_in, show_result, show_with_page
 from runner.errors import InputError, Stopped
 from runner.machine import host
@@ -68,7 +67,9 @@ app = typer.Typer()
 
 @app.command()
 @options
-def run(name: StudyName, own: Own, form: Form, settled: Settled, going: Going, output: Output, prove: Prove = False,
+def run(name: StudyName, more: MoreFiles = None, *, own: Own, form: Form, settled: Settled, going: Going,
+        output: Output, prove: Annotated[bool, typer.Option(
+            "--prove", help="First check what no check has shown equal yet.")] = False,
         width: Annotated[str | None, typer.Option(
             "--until", help="Add rounds until every ratio's interval is narrower, such as 2%.")] = None,
         cap: Annotated[int | None, typer.Option(min=1, max=1000, help=f"Rounds at most, with --until; {CAP} if left "
@@ -76,7 +77,7 @@ def run(name: StudyName, own: Own, form: Form, settled: Settled, going: Going, o
         gpus_in_parallel: Annotated[bool, typer.Option("--gpus-in-parallel", help="Run cells on different GPUs at "
                                                        "once; they share the host, and are marked.")] = False) -> None:
     """Measure a study; the same command resumes an interrupted session."""
-    request = going.of(own.of(form.request(name, settled)))._replace(is_proving=prove, until=parse_until(width, cap),
+    request = going.of(own.of(form.request(name, settled), more))._replace(is_proving=prove, until=parse_until(width, cap),
                                                              is_side_by_side=gpus_in_parallel)
     show = functools.partial(show_result, output=output)
     is_ok = _every(request, output) if name == all_studies.NAME else _ran(_named(request), show)
@@ -236,9 +237,9 @@ def _prove(job: jobs.Job) -> None:
 
 @app.command()
 @options
-def plan(name: StudyName, own: Own, form: Form, settled: Settled, output: Output) -> None:
+def plan(name: StudyName, more: MoreFiles = None, *, own: Own, form: Form, settled: Settled, output: Output) -> None:
     """Show the cells of a study, the skipped ones with reasons, and about how long it takes; runs nothing."""
-    request = own.of(form.request(name, settled))
+    request = own.of(form.request(name, settled), more)
     if name == all_studies.NAME:
         _plan_every(request, output)
         return
@@ -390,7 +391,7 @@ def gate_(name: Annotated[str, typer.Argument(metavar="[STUDY]", help="The study
           rounds: Annotated[int, typer.Option(min=5, max=1000, help="Rounds of both sides.")] = regression.ROUNDS,
           junit: Annotated[str | None, typer.Option(metavar="FILE", callback=checked, help="Write JUnit's XML; - as "
                                                     "below.")] = None,
-          scale: Scale = None, *, own: Own, settled: Settled, going: Going, output: Output) -> None:
+          scale: Scale = None, more: MoreFiles = None, *, own: Own, settled: Settled, going: Going, output: Output) -> None:
     """Is the head slower than the base? Exit code 1 where it is, by more than allowed, 0 where not, 3 if unclear."""
     allowed = share("--allow", allow)
     known = definition.read_all(paths.STACKS)
@@ -402,7 +403,7 @@ def gate_(name: Annotated[str, typer.Argument(metavar="[STUDY]", help="The study
         raise InputError(f'gate: found "{base}" on both sides, expected two stacks; `evenbench aa` holds one against '
                          "itself")
     wishes = Wishes(() if is_of_files else tuple(sides), rounds, baseline=names[0])
-    request = own.of(going.of(settled.request(name, wishes, scale)))._replace(with_products=False)
+    request = own.of(going.of(settled.request(name, wishes, scale)), more)._replace(with_products=False)
     if is_of_files:
         request = request._replace(lanes=names)
     folders: list[Path] = []

@@ -17,42 +17,20 @@ StudyName = Annotated[str, typer.Argument(metavar="STUDY", show_default=False, a
                                           help="A study's id or the path of its file, some of its experiments "
                                           "(krisilias/kri-f3,kri-mem), or all: every published study. MODEL.py: a "
                                           "model of your own.")]
-MoreFiles = Annotated[list[str] | None, typer.Argument(metavar="[MODEL.py]...", show_default=False, help="More files "
-                                                       "that are meant to be the same model.")]
-Same = Annotated[str, typer.Option("--same", metavar="FILE", help="A Python file whose arrays(rng) gives several "
-                                   "models their weights.")]
-Lanes = Annotated[list[str] | None, typer.Option("--lane", help="Of a model of your own these columns alone; repeat, "
-                                                 "or put commas.")]
-With = Annotated[list[str] | None, typer.Option("--with", metavar="NAME==VERSION", help="A package that a model of "
-                                                "your own needs; repeat, or put commas.")]
 ResultName = Annotated[str, typer.Argument(metavar="RESULT", show_default=False, autocompletion=complete.results,
                                            help="A result's id, its beginning, or its folder; latest: the newest.")]
 StackNames = Annotated[list[str] | None, typer.Option(
     "--stack", autocompletion=complete.stacks, help="These stacks instead; repeat, or put commas. torch, tf, jax, "
     "mxnet: today's. NAME=PATH, NAME=image:NAME: one of your own.")]
 Rounds = Annotated[int | None, typer.Option(min=1, max=1000, help="Rounds instead of the study's number.")]
-Seed = Annotated[int, typer.Option(min=0, help="Seed of the order of the runs.")]
 Scale = Annotated[str | None, typer.Option(help="One of the study's scales; if left out its first, or where that "
                                                 "takes over an hour here the largest that does not.")]
-Baseline = Annotated[str, typer.Option(autocompletion=complete.stacks, help="The stack that ratios are taken to.")]
 LauncherName = Annotated[str, typer.Option("--launcher", help=f"{table.HELP}.")]
 DataArgument = Annotated[str | None, typer.Option("--data", help="NAME=FOLDER, such as cifar10=FOLDER; NAME alone: "
                                                           "what `evenbench data` keeps. Several with commas: "
                                                           "experiments that say their data read theirs.")]
-Device = Annotated[str | None, typer.Option(help="cpu or gpu instead of the study's; short for --set device=.")]
-Settings = Annotated[list[str] | None, typer.Option("--set", autocompletion=complete.settings, help="KEY=VALUE of a "
-                                                    "cell, such as batch=8; batch=1,8,64 measures each; repeatable.")]
-Env = Annotated[list[str] | None, typer.Option("--env", metavar="NAME", help="A variable that workers get as it is set "
-                                              "here, such as LD_PRELOAD; recorded. Repeat, or put commas.")]
-Budget = Annotated[str | None, typer.Option("--budget", help="What the session may take, such as 12h: fewer steps "
-                                            "or epochs of the same sizes, then fewer comparisons.")]
 Results = Annotated[Path, typer.Option("--results", help="The folder of all results.")]
 Details = Annotated[bool, typer.Option("-v", "--details", help="All that stands behind the answer, too.")]
-Yes = Annotated[bool, typer.Option("-y", "--yes", help="Measure without asking, also for more than an hour.")]
-Fresh = Annotated[bool, typer.Option("--fresh", help="Resume no unfinished session.")]
-Prove = Annotated[bool, typer.Option("--prove", help="First check what no check has shown equal yet.")]
-Stall = Annotated[float | None, typer.Option(
-    min=1, help="Seconds without a step that end a run; 300 if left out, on many nodes 50.")]
 RunCode = Annotated[bool, typer.Option("--run-code", help="Run the Python files of a record of somebody's own model.")]
 NewestResult = Annotated[str, typer.Argument(metavar="RESULT", help="A result's id or folder; the newest if left out.",
                                              autocompletion=complete.results)]

@@ -30,7 +30,7 @@ from runner.stacks import definition, engine, images, locking, sbom, sif
 from runner.stacks.definition import chosen_names
 
 app = typer.Typer()
-data_app = typer.Typer(no_args_is_help=True, help="Data sets: list, get, verify, prepare.")
+data_app = typer.Typer(no_args_is_help=True)
 app.add_typer(data_app, name="data")
 
 DataName = Annotated[str, typer.Argument(metavar="NAME", show_default=False,
@@ -70,6 +70,11 @@ def _image_files(names: list[str] | None, is_sif: bool, prune: bool, source: str
         return
     for name in chosen_names(names, known):
         screen.say(str(sif.ready(known[name], paths.cache_folder(), screen.say, source).path))
+
+
+@data_app.callback()
+def data() -> None:
+    """Data sets: list, get, verify, prepare."""
 
 
 @data_app.command("list")

@@ -11,18 +11,15 @@ from runner.analysis.claims import paper_check
 from runner.cli import complete
 from runner.cli.options import (
     RESULTS,
-    Lanes,
     LauncherName,
     Results,
-    Same,
     Scale,
     StackNames,
-    With,
     options,
-    split,
     split_stacks,
 )
 from runner.cli.output import Output
+from runner.cli.request import Own
 from runner.errors import InputError, unknown
 from runner.launchers import choose
 from runner.machine import nvml
@@ -49,16 +46,12 @@ def check_(names: Annotated[list[str] | None, typer.Argument(
            precision: Annotated[str, typer.Option(help="float64 proves; float32 shows rounding.")] = "float64",
            loop: Annotated[str, typer.Option(help="native; tuned: against the first stack's native loop.")] = "native",
            launcher: LauncherName = "auto",
-           results: Results = RESULTS, same: Same = "", lanes: Lanes = None,
-           packages: With = None,
-           data: Annotated[str | None, typer.Option(help="own=FOLDER that MODEL.py reads.")] = None, *,
+           results: Results = RESULTS,
+           data: Annotated[str | None, typer.Option(help="own=FOLDER that MODEL.py reads.")] = None, *, own: Own,
            output: Output) -> None:
     """Prove that stacks compute the same: weights, batch, every activation, gradient and update, compared."""
     if names and own_models.is_file(names[0]):
-        sys.exit(_of_files(job.Request("", None, launcher,
-                                       data=data, models=tuple(names), same=same, lanes=tuple(split(lanes)),
-                                       packages=tuple(split(packages)), results=results),
-                           output))
+        sys.exit(_of_files(own.of(job.Request(names[0], None, launcher, data, results=results), names[1:]), output))
     if names and every:
         raise InputError(f"check: found --all and {names[0]}, expected one of them")
     here_gpus = nvml.observe()

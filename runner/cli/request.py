@@ -1,28 +1,21 @@
-"""From the options of commands that measure to the one request that all below is handed."""
+"""From the options of commands that measure to the one request that all below is handed.
 
-from typing import Any, NamedTuple
+The fields of Own and Going are called as the request's, which takes them as they are.
+"""
 
+from typing import Annotated, Any, NamedTuple
+
+import typer
+
+from runner.cli import complete
 from runner.cli.options import (
     RESULTS,
-    Baseline,
-    Budget,
     DataArgument,
-    Device,
-    Env,
-    Fresh,
-    Lanes,
     LauncherName,
-    MoreFiles,
     Results,
     Rounds,
-    Same,
     Scale,
-    Seed,
-    Settings,
     StackNames,
-    Stall,
-    With,
-    Yes,
     duration,
     split,
     split_stacks,
@@ -31,24 +24,33 @@ from runner.errors import InputError
 from runner.measuring import job, own_models
 from runner.planning.plan import Wishes
 
+MoreFiles = Annotated[list[str] | None, typer.Argument(metavar="[MODEL.py]...", show_default=False, help="More files "
+                                                       "that are meant to be the same model.")]
+
 
 class Settled(NamedTuple):
     """Options of every command that measures one plan, and how they are run."""
 
-    seed: Seed = 1
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the order of the runs.")] = 1
     launcher: LauncherName = "auto"
     data: DataArgument = None
-    pairs: Settings = None
-    device: Device = None
-    env: Env = None
+    pairs: Annotated[list[str] | None, typer.Option(
+        "--set", autocompletion=complete.settings, help="KEY=VALUE of a cell, such as batch=8; batch=1,8,64 measures "
+        "each; repeatable.")] = None
+    device: Annotated[str | None, typer.Option(
+        help="cpu or gpu instead of the study's; short for --set device=.")] = None
+    env: Annotated[list[str] | None, typer.Option(
+        "--env", metavar="NAME", help="A variable that workers get as it is set here, such as LD_PRELOAD; recorded. "
+        "Repeat, or put commas.")] = None
     results: Results = RESULTS
 
     @property
     def settings(self) -> dict[str, Any]:
         """The cell's fields that --set and --device say. Raises InputError."""
-        if self.device and any(pair.startswith("device=") for pair in self.pairs or []):
+        pairs = list(self.pairs or ())
+        if self.device and any(pair.startswith("device=") for pair in pairs):
             raise InputError(f"found --device {self.device} and --set device=, expected one of them")
-        return job.settings([*(self.pairs or []), *([f"device={self.device}"] if self.device else [])])
+        return job.settings([*pairs, *([f"device={self.device}"] if self.device else [])])
 
     def request(self, study: str, wishes: Wishes, scale: str | None = None) -> job.Request:
         """The request for a study. Raises InputError."""
@@ -63,8 +65,11 @@ class Form(NamedTuple):
     stacks: StackNames = None
     rounds: Rounds = None
     scale: Scale = None
-    baseline: Baseline = ""
-    budget: Budget = None
+    baseline: Annotated[str, typer.Option(autocompletion=complete.stacks,
+                                          help="The stack that ratios are taken to.")] = ""
+    budget: Annotated[str | None, typer.Option(
+        "--budget", help="What the session may take, such as 12h: fewer steps or epochs of the same sizes, then fewer "
+        "comparisons.")] = None
 
     def request(self, study: str, settled: Settled) -> job.Request:
         """The request for the study in this form. Raises InputError."""
@@ -74,19 +79,22 @@ class Form(NamedTuple):
 
 
 class Own(NamedTuple):
-    """What a model of the user's own has besides its first file."""
+    """What a model of the user's own has besides its files."""
 
-    more: MoreFiles = None
-    same: Same = ""
-    lanes: Lanes = None
-    packages: With = None
+    same: Annotated[str, typer.Option("--same", metavar="FILE", help="A Python file whose arrays(rng) gives several "
+                                      "models their weights.")] = ""
+    lanes: Annotated[list[str] | None, typer.Option("--lane", help="Of a model of your own these columns alone; "
+                                                    "repeat, or put commas.")] = None
+    packages: Annotated[list[str] | None, typer.Option(
+        "--with", metavar="NAME==VERSION", help="A package that a model of your own needs; repeat, or put commas."
+        )] = None
 
-    def of(self, request: job.Request) -> job.Request:
-        """The request for the files, where its word is one; else as it is. Raises InputError."""
+    def of(self, request: job.Request, more: list[str] | None = None) -> job.Request:
+        """The request for the files, where its word is one, and more; else as it is. Raises InputError."""
         if own_models.is_file(request.study):
-            return request._replace(models=(request.study, *(self.more or ())), same=self.same,
+            return request._replace(models=(request.study, *(more or ())), same=self.same,
                                     lanes=tuple(split(self.lanes)), packages=tuple(split(self.packages)))
-        if self.more or self.same or self.lanes or self.packages:
+        if more or any(self):
             raise InputError(f"{request.study}: found a study with more words, --same, --lane or --with, which are of "
                              "files of your own, MODEL.py")
         return request
@@ -95,10 +103,12 @@ class Own(NamedTuple):
 class Going(NamedTuple):
     """Options for how a session goes."""
 
-    fresh: Fresh = False
-    stall: Stall = None
-    yes: Yes = False
+    is_fresh: Annotated[bool, typer.Option("--fresh", help="Resume no unfinished session.")] = False
+    stall: Annotated[float | None, typer.Option(
+        min=1, help="Seconds without a step that end a run; 300 if left out, on many nodes 50.")] = None
+    is_agreed: Annotated[bool, typer.Option("-y", "--yes", help="Measure without asking, also for more than an hour."
+                                            )] = False
 
     def of(self, request: job.Request) -> job.Request:
         """The request, going so."""
-        return request._replace(is_fresh=self.fresh, stall=self.stall, is_agreed=self.yes)
+        return request._replace(**self._asdict())
