@@ -1,20 +1,18 @@
-"""`evenbench run all`: the published studies in turn; results/all.jsonl keeps which are done, for the same command.
-
-A line is {"event": "begin", "command"}, {"event": "study", "study", "ok", "reason"} or {"event": "end"}.
-"""
+"""`evenbench run all`: the published studies in turn; results/all.json keeps which are done, for the same command."""
 
 import hashlib
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from runner.errors import BenchError, DiskFull, InputError
+from runner.processes import Say
+from runner.results import store
 from runner.study import file as study
 
 NAME = "all"
-KEPT = "all.jsonl"
-Say = Callable[[str], None]
+KEPT = "all.json"
 
 
 class StudyEnding(NamedTuple):
@@ -27,15 +25,12 @@ class StudyEnding(NamedTuple):
 
 def published(folder: Path, scale: str | None = None) -> list[str]:
     """The ids of the studies that repeat a publication, with a scale those that have it. Raises InputError."""
-    return [name for name in _published(folder) if not scale or scale in study.scales(name, folder)]
-
-
-def _published(folder: Path) -> list[str]:
-    """Also the broken ones, whose turn says what is wrong."""
-    return [name for name in study.available(folder) if _is_published(name, folder)]
+    return [name for name in study.available(folder) if _is_published(name, folder)
+            and (not scale or scale in study.scales(name, folder))]
 
 
 def _is_published(name: str, folder: Path) -> bool:
+    """Also of a broken one, whose turn says what is wrong."""
     try:
         return study.repeats_publication(name, folder)
     except InputError:
@@ -49,29 +44,12 @@ def command(arguments: object) -> str:
 
 def unfinished(results: Path, fingerprint: str) -> dict[str, StudyEnding]:
     """The studies that the last `run all` has done, if it was the same command and did not come to its end."""
-    endings: dict[str, StudyEnding] = {}
-    is_ours = False
-    path = results / KEPT
-    for line in path.read_text(errors="replace").splitlines() if path.is_file() else ():
-        record = _record(line)
-        match record.get("event"):
-            case "begin":
-                endings, is_ours = {}, record.get("command") == fingerprint
-            case "study":
-                name = str(record.get("study"))
-                endings[name] = StudyEnding(name, record.get("ok") is True, str(record.get("reason", "")))
-            case "end":
-                endings, is_ours = {}, False
-    return endings if is_ours else {}
-
-
-def _record(line: str) -> dict[str, Any]:
-    """A line's object; a torn one says nothing."""
     try:
-        record = json.loads(line)
-    except (ValueError, RecursionError):
+        kept = json.loads((results / KEPT).read_text())
+        return {name: StudyEnding(str(name), is_ok is True, str(reason)) for name, is_ok, reason in kept["studies"]
+                } if kept["command"] == fingerprint else {}
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return {}
-    return record if isinstance(record, dict) else {}
 
 
 def run(studies: Path, results: Path, fingerprint: str, scale: str | None, is_fresh: bool,
@@ -80,23 +58,18 @@ def run(studies: Path, results: Path, fingerprint: str, scale: str | None, is_fr
 
     one(name) runs a study and says whether all of it went well. Raises DiskFull, and whatever ends the session.
     """
+    store.check_usable(results)
     done = {} if is_fresh else unfinished(results, fingerprint)
-    if not done:
-        _append(results, {"event": "begin", "command": fingerprint})
-    names = _published(studies)
-    endings = []
+    names = published(studies)
+    endings: list[StudyEnding] = []
     for number, name in enumerate(names, 1):
-        if name in done:
-            say(f"study {number} of {len(names)}, {name}: done before")
-            endings.append(done[name])
-            continue
-        say(f"study {number} of {len(names)}, {name}")
-        ending = _run_study(name, studies, scale, one)
-        if ending.reason:
-            say(f"{name}: {ending.reason}")
-        _append(results, {"event": "study", "study": name, "ok": ending.is_ok, "reason": ending.reason})
-        endings.append(ending)
-    _append(results, {"event": "end"})
+        say(f"study {number} of {len(names)}, {name}" + (": done before" if name in done else ""))
+        endings.append(done.get(name) or _run_study(name, studies, scale, one))
+        if name not in done:
+            if reason := endings[-1].reason:
+                say(f"{name}: {reason}")
+            store.write_beside(results, KEPT, json.dumps({"command": fingerprint, "studies": endings}))
+    (results / KEPT).unlink(missing_ok=True)
     return endings
 
 
@@ -109,12 +82,3 @@ def _run_study(name: str, studies: Path, scale: str | None, one: Callable[[str],
         raise
     except BenchError as error:
         return StudyEnding(name, False, str(error))
-
-
-def _append(results: Path, record: dict[str, Any]) -> None:
-    try:
-        results.mkdir(parents=True, exist_ok=True)
-        with (results / KEPT).open("a") as file:
-            file.write(json.dumps(record) + "\n")
-    except OSError as error:
-        raise InputError(f"{results / KEPT}: {error.strerror}; choose another folder with --results") from error

@@ -174,7 +174,7 @@ def test_verdicts_of_checks_that_prove_nothing_are_passed_over(content: bytes, f
     assert {name for _, name in equality.proved(folder.parent, {"a": "f", "b": "g"})} <= {"a", "b"}
 
 
-@given(bytes_of(b'{"event": "begin", "command": "c"}\n{"event": "study", "study": "s", "ok": true, "reason": ""}\n'))
+@given(bytes_of(b'{"command": "c", "studies": [["s", true, ""]]}'))
 def test_what_is_left_of_a_run_of_all_studies(content: bytes) -> None:
     with tempfile.TemporaryDirectory() as name:
         (Path(name) / all_studies.KEPT).write_bytes(content)

@@ -111,14 +111,3 @@ def test_a_full_disk_ends_it(place: Path) -> None:
     with pytest.raises(DiskFull):
         runner.run(place)
     assert ["a"] == runner.ran
-
-
-def test_a_torn_or_foreign_line_is_passed_over(place: Path) -> None:
-    with pytest.raises(KeyboardInterrupt):
-        Runner(b=KeyboardInterrupt()).run(place)
-    with (place / "results" / all_studies.KEPT).open("a") as file:
-        file.write('[1]\n{"event": "stu')
-    runner = Runner()
-    runner.run(place)
-
-    assert ["b", "c"] == runner.ran
