@@ -77,8 +77,8 @@ def run(name: StudyName, more: MoreFiles = None, *, own: Own, form: Form, settle
         gpus_in_parallel: Annotated[bool, typer.Option("--gpus-in-parallel", help="Run cells on different GPUs at "
                                                        "once; they share the host, and are marked.")] = False) -> None:
     """Measure a study; the same command resumes an interrupted session."""
-    request = going.of(own.of(form.request(name, settled), more))._replace(is_proving=prove, until=parse_until(width, cap),
-                                                             is_side_by_side=gpus_in_parallel)
+    request = going.of(own.of(form.request(name, settled), more))._replace(
+        is_proving=prove, until=parse_until(width, cap), is_side_by_side=gpus_in_parallel)
     show = functools.partial(show_result, output=output)
     is_ok = _every(request, output) if name == all_studies.NAME else _ran(_named(request), show)
     sys.exit(0 if is_ok else 1)
@@ -391,7 +391,8 @@ def gate_(name: Annotated[str, typer.Argument(metavar="[STUDY]", help="The study
           rounds: Annotated[int, typer.Option(min=5, max=1000, help="Rounds of both sides.")] = regression.ROUNDS,
           junit: Annotated[str | None, typer.Option(metavar="FILE", callback=checked, help="Write JUnit's XML; - as "
                                                     "below.")] = None,
-          scale: Scale = None, more: MoreFiles = None, *, own: Own, settled: Settled, going: Going, output: Output) -> None:
+          scale: Scale = None, more: MoreFiles = None, *, own: Own, settled: Settled, going: Going, output: Output
+          ) -> None:
     """Is the head slower than the base? Exit code 1 where it is, by more than allowed, 0 where not, 3 if unclear."""
     allowed = share("--allow", allow)
     known = definition.read_all(paths.STACKS)

@@ -15,10 +15,10 @@ import base64
 import itertools
 import json
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -50,19 +50,16 @@ OPTIONAL = ("decoded",)      # what not every stack has of a model: compared whe
 # gradient that is zero by its formula, as that of a key's bias in attention, is left with the last digits of a
 # float64, 1e-10 of that length.
 _NOTHING = 1e-5
+_OF_FILES = ("activation", "statistic")        # which a user's own files call as they like: in common by name and size
 VERDICTS = "checks.jsonl"
 NATIVE = "native"
 BATCH, CLASSES, NODES = 4, 10, 3
 _MEMORY_OF_ONE = 8 * 2**30          # of a machine that runs two checks at once: VGG16's, in float64, is the largest
 
 
-class Sent(NamedTuple):
-    """What one stack sent: sketches by kind and name, in order of computation."""
-
-    arrays: dict[str, dict[str, "np.ndarray[tuple[int], np.dtype[np.float64]]"]]
-
-
-_NOTHING_SENT = Sent({kind: {} for kind in KINDS})
+Array = np.ndarray[tuple[int], np.dtype[np.float64]]
+Sent = dict[str, dict[str, Array]]  # what one stack sent: sketches by kind and name, in order of computation
+Pairs = dict[str, tuple[Array, Array]]
 
 
 class Verdict(NamedTuple):
@@ -99,73 +96,38 @@ def check_cell(task: str, stack: str, precision: str, cpus: int, memory_bytes: i
     return cell._replace(classes=CLASSES, input="synthetic", image=2 * tasks.of(cell).least)
 
 
-def sent(cell: Cell, stack: Stack, launcher: Launcher, data: Path, clock: Callable[[], float]
-         ) -> dict[str, Sent] | Ending:
-    """Run the cell's check; what each place sent, or the run's ending where that is not ok."""
-    by_place: dict[str, Sent] = {}
-    limits = watchdog.limits(cell, Limits().stall)
-    events, ending = followed(launcher.start(cell, stack, data, f"check-{cell.task}-{stack.name}.0.1"), limits, clock)
-    for event in events:
-        if event["event"] == "tensor":
-            place = by_place.setdefault(event.get("place", ""), Sent({kind: {} for kind in KINDS}))
-            place.arrays[event["kind"]][event["name"]] = np.frombuffer(base64.b64decode(event["sketch"]), dtype="<f8")
-    return by_place if ending.word == "ok" else ending
-
-
 def compare(cell: Cell, ours: Sent | Ending, theirs: Sent | Ending, stack: Stack, reference: Stack) -> Verdict:
     """The verdict on a stack's arrays against the reference's."""
     for of_arrays, who in ((ours, stack), (theirs, reference)):
         if isinstance(of_arrays, Ending):
             return _verdict(cell, stack, reference, {}, problem=f"{who.name}: {of_arrays.word}: {of_arrays.message}")
-    assert isinstance(ours, Sent) and isinstance(theirs, Sent)
+    assert isinstance(ours, dict) and isinstance(theirs, dict)
     optional = (*OPTIONAL, *(("activation",) if cell.loop != NATIVE else ()),         # a compiled net keeps none
-                *(OF_TRAINING if _only_infer(stack, reference) else ()))
-    if cell.source:
-        optional, ours, theirs = (*optional, "logits", "statistic"), *_alike(ours, theirs)
-    ours, theirs = _shared(ours, theirs, optional)
-    if problem := _unpaired(ours, theirs, stack, reference):
-        return _verdict(cell, stack, reference, {}, problem=problem)
+                *(OF_TRAINING if _only_infer(stack, reference) else ()),
+                *(("logits", "statistic") if cell.source else ()))
+    pairs: dict[str, Pairs] = {}
+    for kind in KINDS:
+        one, other = ours.get(kind, {}), theirs.get(kind, {})
+        pairs[kind] = {name: (one[name], other[name]) for name in one
+                       if name in other and one[name].shape == other[name].shape}
+        if (cell.source and kind in _OF_FILES) or (kind in optional and not (one and other)):
+            continue
+        for name in (*one, *other):
+            if name not in one or name not in other:
+                problem = f"{kind} {name} is in {(stack if name in one else reference).name} alone"
+            elif name not in pairs[kind]:
+                problem = f"{kind} {name} has another shape in {stack.name} than in {reference.name}"
+            else:
+                continue
+            return _verdict(cell, stack, reference, {}, problem=problem)
     limits = _limits(cell, stack, reference)
-    differences = {kind: _differences(ours.arrays[kind], theirs.arrays[kind]) for kind in KINDS}
-    worst = {kind: _overall(ours.arrays[kind], theirs.arrays[kind]) if _is_joint(cell, kind) else _worst(of_arrays)
-             for kind, of_arrays in differences.items() if of_arrays or kind not in optional}
+    differences = {kind: _differences(of_kind) for kind, of_kind in pairs.items()}
+    worst = {kind: _overall(of_kind) if _is_joint(cell, kind) else _worst(differences[kind])
+             for kind, of_kind in pairs.items() if of_kind or kind not in optional}
     beyond = [kind for kind in worst if not worst[kind] <= limits[kind]]        # NaN too
     judged = ("inferred",) if _only_infer(stack, reference) else KINDS
     first = _first(cell, differences, limits, beyond) if set(beyond) & set(judged) else ""
     return _verdict(cell, stack, reference, worst, first)
-
-
-_OF_FILES = ("activation", "statistic")        # which a user's own files call as they like
-
-
-def _alike(ours: Sent, theirs: Sent) -> tuple[Sent, Sent]:
-    """Both with those layers and statistics alone that have a name and a size in common: two files' may differ."""
-    def left(one: Sent, other: Sent) -> Sent:
-        return Sent({kind: arrays if kind not in _OF_FILES else {
-            name: array for name, array in arrays.items()
-            if name in other.arrays[kind] and other.arrays[kind][name].shape == array.shape}
-            for kind, arrays in one.arrays.items()})
-
-    return left(ours, theirs), left(theirs, ours)
-
-
-def _unpaired(ours: Sent, theirs: Sent, stack: Stack, reference: Stack) -> str:
-    """Which array one of two lacks or has in another size; "" where all are paired."""
-    for kind in KINDS:
-        one, other = ours.arrays[kind], theirs.arrays[kind]
-        for name in (*one, *other):
-            if name not in one or name not in other:
-                return f"{kind} {name} is in {(stack if name in one else reference).name} alone"
-            if one[name].shape != other[name].shape:
-                return f"{kind} {name} has another shape in {stack.name} than in {reference.name}"
-    return ""
-
-
-def _shared(ours: Sent, theirs: Sent, optional: Sequence[str]) -> tuple[Sent, Sent]:
-    """Both without the optional kinds that one of them lacks."""
-    missing = [kind for kind in optional if not (ours.arrays[kind] and theirs.arrays[kind])]
-    one, other = (Sent({**sketches.arrays, **{kind: {} for kind in missing}}) for sketches in (ours, theirs))
-    return one, other
 
 
 def _verdict(cell: Cell, stack: Stack, reference: Stack, worst: dict[str, float], first: str = "",
@@ -189,25 +151,28 @@ def _is_joint(cell: Cell, kind: str) -> bool:
     return cell.precision == "float32" and kind not in _FORWARD
 
 
-def _differences(ours: dict[str, Any], theirs: dict[str, Any]) -> dict[str, float]:
+def _differences(pairs: Pairs) -> dict[str, float]:
     """The relative difference of each array, in order."""
-    total = max(_length(ours.values()), _length(theirs.values()))
-    least = _NOTHING * total or 1.0
-    return {name: _length([ours[name] - theirs[name]]) / max(_length([ours[name]]), _length([theirs[name]]), least)
-            for name in ours}
+    least = _NOTHING * _longest(pairs) or 1.0
+    return {name: _length([one - other]) / max(_length([one]), _length([other]), least)
+            for name, (one, other) in pairs.items()}
 
 
 def _worst(differences: dict[str, float]) -> float:
     return float(np.max(list(differences.values()))) if differences else 0.0        # NaN, unlike max's
 
 
-def _overall(ours: dict[str, Any], theirs: dict[str, Any]) -> float:
-    total = max(_length(ours.values()), _length(theirs.values()))
-    return _length(ours[name] - theirs[name] for name in ours) / (total or 1.0)
+def _overall(pairs: Pairs) -> float:
+    return _length(one - other for one, other in pairs.values()) / (_longest(pairs) or 1.0)
 
 
-def _length(arrays: Iterable[Any]) -> float:
-    return float(np.sqrt(sum(float(np.dot(array, array)) for array in arrays)))
+def _longest(pairs: Pairs) -> float:
+    """The length of all arrays together, of the one who has more."""
+    return max(map(_length, zip(*pairs.values(), strict=True)), default=0.0)
+
+
+def _length(arrays: Iterable[Array]) -> float:
+    return float(np.linalg.norm([np.linalg.norm(array) for array in arrays]))
 
 
 def _first(cell: Cell, differences: dict[str, dict[str, float]], limits: dict[str, float], beyond: list[str]) -> str:
@@ -223,8 +188,7 @@ def _first(cell: Cell, differences: dict[str, dict[str, float]], limits: dict[st
 def _places(cell: Cell) -> tuple[layers.Placed, ...]:
     if cell.source or tasks.is_sequence(cell.task):
         return ()
-    placed: tuple[layers.Placed, ...] = layers.leaves(tasks.model(cell),
-                                                      image_task.input_shape(cell.image))
+    placed: tuple[layers.Placed, ...] = layers.leaves(tasks.model(cell), image_task.input_shape(cell.image))
     return placed
 
 
@@ -253,14 +217,21 @@ class Check(NamedTuple):
     def sent(self, cell: Cell, stack: Stack) -> dict[str, Sent] | Ending:
         """What each place of the cell's run sent, or its ending where that is not ok."""
         try:
-            return sent(cell, stack, self.launcher, self.data, self.clock)
+            running = self.launcher.start(cell, stack, self.data, f"check-{cell.task}-{stack.name}.0.1")
+            events, ending = followed(running, watchdog.limits(cell, Limits().stall), self.clock)
         except BenchError as error:
             return Ending("not_started", str(error))
+        by_place: dict[str, Sent] = {}
+        for event in events:
+            if event["event"] == "tensor":
+                array = np.frombuffer(base64.b64decode(event["sketch"]), dtype="<f8")
+                by_place.setdefault(event.get("place", ""), {}).setdefault(event["kind"], {})[event["name"]] = array
+        return by_place if ending.word == "ok" else ending
 
     def of_one(self, cell: Cell, stack: Stack) -> Sent | Ending:
         """What the one place of a cell sent."""
         by_place = self.sent(cell, stack)
-        return by_place if isinstance(by_place, Ending) else by_place.get("", _NOTHING_SENT)
+        return by_place if isinstance(by_place, Ending) else by_place.get("", {})
 
 
 def resources(launcher: Launcher) -> tuple[int, int]:
@@ -282,7 +253,7 @@ def run(names: list[str], stacks: list[Stack], check: Check) -> list[Verdict]:
     def checked(of: tuple[str, Stack]) -> Sent | Ending:
         task, stack = of
         if isinstance(native.get(task), str):
-            return _NOTHING_SENT
+            return {}
         check.say(f"check: {task} in {stack.name}" + ("" if check.loop == NATIVE else f", loop {check.loop}"))
         return check.of_one(check.cell(task, stack, check.loop), stack)
 
@@ -297,7 +268,7 @@ def run(names: list[str], stacks: list[Stack], check: Check) -> list[Verdict]:
                 verdicts.append(_verdict(cell, stack, stack, {}, problem=reference))
             elif reference is not None:
                 verdicts.append(compare(cell, arrays, reference[1], stack, reference[0]))
-            elif isinstance(arrays, Sent):
+            elif isinstance(arrays, dict):
                 reference = (stack, arrays)
             else:
                 verdicts.append(compare(cell, arrays, arrays, stack, stack))
@@ -309,7 +280,7 @@ def _native(task: str, stacks: list[Stack], check: Check) -> tuple[Stack, Sent] 
     reasons = []
     for stack in stacks:
         arrays = check.of_one(check.cell(task, stack), stack)
-        if isinstance(arrays, Sent):
+        if isinstance(arrays, dict):
             return stack, arrays
         reasons.append(f"{stack.name}: {arrays.word}: {arrays.message}")
     return f"no stack ran the native loop to compare with: {'; '.join(reasons)}"
@@ -334,22 +305,18 @@ def run_parallel(names: list[str], stacks: list[Stack], check: Check) -> list[Ve
 
 
 def _compare_parallel(cell: Cell, parts: dict[str, Sent] | Ending, whole: Sent | Ending, stack: Stack) -> Verdict:
-    """The verdict on the worst of the workers."""
+    """The verdict on the worst of the workers, by what all must have alike: the rest is of their own samples."""
     if isinstance(parts, Ending) or isinstance(whole, Ending):
         ending = parts if isinstance(parts, Ending) else whole
         verdict = compare(cell, ending, ending, stack, stack)
     else:
-        verdicts = [compare(cell, _joint(part), _joint(whole), stack, stack) for part in parts.values()]
-        verdict = max(verdicts, key=lambda each: (not each.passed, *each.worst.values()))
+        alike = [{kind: arrays for kind, arrays in part.items() if kind in ALIKE} for part in (whole, *parts.values())]
+        verdict = max((compare(cell, part, alike[0], stack, stack) for part in alike[1:]),
+                      key=lambda each: (not each.passed, *each.worst.values()))
         if len(parts) != NODES:
             sent = formatting.count(len(parts), "worker")
             verdict = verdict._replace(problem=f"{sent} sent arrays, expected {NODES}")
     return verdict._replace(parallel=cell.parallel)
-
-
-def _joint(part: Sent) -> Sent:
-    """What all workers must have alike: their own activations and running statistics are of their own samples."""
-    return Sent({kind: arrays if kind in ALIKE else {} for kind, arrays in part.arrays.items()})
 
 
 def keep(verdicts: list[Verdict], fingerprints: dict[str, str], results: Path) -> None:
@@ -373,28 +340,25 @@ def proved(results: Path, fingerprints: dict[str, str]) -> set[tuple[str, str]]:
     another loop than the native one is there as built() names it, and proves nothing of its reference. Against its
     own native loop a stack passes for itself alone: it counts where that loop was compared with another stack.
     """
-    passed_pairs: dict[tuple[str, str, str], bool] = {}
-    counted: dict[tuple[str, str, str], tuple[str, ...]] = {}
-    in_loops: dict[tuple[str, str], tuple[bool, str, str]] = {}
+    last: dict[tuple[str, str, str, str], tuple[bool, str, bool]] = {}       # passed, against whom, who counts too
     path = results / VERDICTS
     for line in path.read_text(errors="replace").splitlines() if path.is_file() else ():
         try:
             record = json.loads(line)
-            pair = (record["task"], record["stack"], record["reference"])
-            is_current = (fingerprints[pair[1]], fingerprints[pair[2]]) == (
+            task, stack, reference, loop = (str(record.get(name) or "")
+                                            for name in ("task", "stack", "reference", "loop"))
+            is_current = (fingerprints[stack], fingerprints[reference]) == (
                 record["fingerprint"], record["reference_fingerprint"])
             is_wide = record["precision"] == "float64"
-            if not record.get("proves", is_wide) or not is_current or record.get("parallel"):
-                continue
-            if record.get("loop"):
-                in_loops[pair[0], built(pair[1], record["loop"])] = (record["passed"] is True, *pair[1:])
-            else:
-                passed_pairs[pair] = record["passed"] is True
-                counted[pair] = pair[1:] if is_wide or record.get("is_own") else pair[1:2]
-        except (ValueError, KeyError, TypeError, RecursionError):
+            if record.get("proves", is_wide) and is_current and not record.get("parallel"):
+                last[task, stack, "" if loop else reference, loop] = (
+                    record["passed"] is True, reference, bool(is_wide or record.get("is_own")))
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             continue
-    native = {(pair[0], name) for pair, passed in passed_pairs.items() if passed for name in counted[pair]}
-    compared = native | {(of_loop[0], reference) for of_loop, (passed, stack, reference) in in_loops.items()
-                         if passed and stack != reference}
-    return native | {of_loop for of_loop, (passed, stack, reference) in in_loops.items()
-                     if passed and (stack != reference or (of_loop[0], stack) in compared)}
+    passed = [(key, reference, is_wide) for key, (has_passed, reference, is_wide) in last.items() if has_passed]
+    native = {(task, name) for (task, stack, _, loop), reference, is_wide in passed if not loop
+              for name in ((stack, reference) if is_wide else (stack,))}
+    compared = native | {(task, reference) for (task, stack, _, loop), reference, _ in passed
+                         if loop and stack != reference}
+    return native | {(task, built(stack, loop)) for (task, stack, _, loop), reference, _ in passed
+                     if loop and (stack != reference or (task, stack) in compared)}

@@ -228,14 +228,14 @@ def checked(plan: Plan, stacks: Mapping[str, Stack], check: Check, results: Path
         check.say(told(verdicts[-1]))
     equality.keep(verdicts, {name: check.launcher.fingerprint(stacks[name]) for name in there}, results)
     only_infer = {name: f"{named[name].file}: batch() gives no targets, so it only infers" for name in there
-                  if isinstance(told_of := sent(name, widest[name]), Sent) and not told_of.arrays["loss"]}
+                  if isinstance(told_of := sent(name, widest[name]), dict) and not told_of.get("loss")}
     return plan.without(reasons).without(only_infer, "train"), verdicts
 
 
 def _widest(lane: Lane, sent: Callable[[str], Sent | Ending]) -> str:
     """The widest precision in which a lane's check runs; the narrowest where none does."""
     of_lane = PRECISIONS[1:] if frameworks.only_infers(lane.framework) else PRECISIONS
-    return next((each for each in of_lane if isinstance(sent(each), Sent)), of_lane[-1])
+    return next((each for each in of_lane if isinstance(sent(each), dict)), of_lane[-1])
 
 
 def told(verdict: Verdict) -> str:

@@ -26,7 +26,7 @@ def arrays(scale: float = 1.0, name: str = "3", kind: str = "activation") -> equ
     random = np.random.default_rng(3)
     made = {each: {path: random.normal(size=8) for path in ("0", "3", "7.weight")} for each in equality.KINDS}
     made[kind][name] = made[kind][name] * scale
-    return equality.Sent(made)
+    return made
 
 
 def test_equal_arrays_pass() -> None:
@@ -60,9 +60,9 @@ def test_a_gradient_that_is_zero_but_for_rounding_may_be_rounded_otherwise() -> 
 
 def test_in_float32_one_gradient_may_be_far_off_if_the_whole_is_not() -> None:
     ours, theirs = arrays(), arrays()
-    ours.arrays["gradient"]["0"] = ours.arrays["gradient"]["0"] * 100         # the one that counts
-    theirs.arrays["gradient"]["0"] = theirs.arrays["gradient"]["0"] * 100
-    ours.arrays["gradient"]["3"] = ours.arrays["gradient"]["3"] * 1.2
+    ours["gradient"]["0"] = ours["gradient"]["0"] * 100         # the one that counts
+    theirs["gradient"]["0"] = theirs["gradient"]["0"] * 100
+    ours["gradient"]["3"] = ours["gradient"]["3"] * 1.2
     assert equality.compare(cell("float32"), ours, theirs, TF, TORCH).passed
     assert not equality.compare(cell("float64"), ours, theirs, TF, TORCH).passed
 
@@ -109,7 +109,7 @@ def test_a_later_failure_takes_an_earlier_proof_back_and_garbage_proves_nothing(
 
 def test_what_one_stack_does_not_have_of_a_model_is_compared_where_both_do() -> None:
     without, other = arrays(), arrays(2.0, kind="decoded")
-    without.arrays["decoded"].clear()
+    without["decoded"].clear()
     assert equality.compare(cell(), without, arrays(), TF, TORCH).passed
     assert equality.compare(cell(), arrays(), without, TF, TORCH).passed
     assert "decoded 3 (Conv)" == equality.compare(cell(), other, arrays(), TF, TORCH).first
@@ -118,17 +118,17 @@ def test_what_one_stack_does_not_have_of_a_model_is_compared_where_both_do() -> 
 def test_a_stack_that_only_infers_is_compared_by_what_it_infers() -> None:
     ours = arrays()
     for kind in ("loss", "gradient", "weight", "statistic"):
-        ours.arrays[kind].clear()
+        ours[kind].clear()
 
     assert equality.compare(cell("float32"), ours, arrays(), RUNTIME, TORCH).passed
     assert "loss 0 is in torch-x alone" == equality.compare(cell("float32"), ours, arrays(), TF, TORCH).problem
-    changed = equality.Sent({**ours.arrays, "inferred": arrays(1.1, kind="inferred").arrays["inferred"]})
+    changed = ({**ours, "inferred": arrays(1.1, kind="inferred")["inferred"]})
     assert "inferred 3 (Conv)" == equality.compare(cell("float32"), changed, arrays(), RUNTIME, TORCH).first
 
 
 def test_a_layer_that_differs_by_a_batch_s_own_statistics_is_named_where_what_is_inferred_differs() -> None:
     by_batch, both = arrays(1.1), arrays(1.1)
-    both.arrays["inferred"]["3"] = 1.1 * both.arrays["inferred"]["3"]
+    both["inferred"]["3"] = 1.1 * both["inferred"]["3"]
 
     verdicts = [equality.compare(cell("float32"), ours, arrays(), RUNTIME, TORCH) for ours in (by_batch, both)]
     assert [(True, ""), (False, "activation 3 (Conv)")] == [(each.passed, each.first) for each in verdicts]
@@ -172,13 +172,13 @@ def test_a_tuned_build_is_proved_for_itself_and_proves_nothing_of_its_reference(
 
 def test_activations_may_be_missing_only_where_a_loop_compiles_them_away() -> None:
     tuned, without = equality.check_cell("lenet5", "tf-x", "float64", 2, 0, "tuned"), arrays()
-    without.arrays["activation"].clear()
+    without["activation"].clear()
     assert equality.compare(tuned, without, arrays(), TF, TORCH).passed
     assert not equality.compare(cell(), without, arrays(), TF, TORCH).passed
 
 
 def test_a_verdict_without_activations_is_listed() -> None:
     tuned, without = equality.check_cell("lenet5", "tf-x", "float64", 2, 0, "tuned"), arrays()
-    without.arrays["activation"].clear()
+    without["activation"].clear()
     line = written.listed(equality.compare(tuned, without, arrays(), TF, TORCH))
     assert ("-", "0e+00", "equal") == (line["layers"], line["loss"], line["verdict"])
