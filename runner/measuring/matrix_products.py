@@ -4,24 +4,18 @@ A cell's rate is then told as a share of the best of them. Asked is every stack,
 """
 
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
-from runner.errors import BenchError
-from runner.launchers.protocol import Running
-from runner.launchers.watchdog import Ending, follow, limits
-from runner.measuring.bench import Bench, Event
-from runner.planning.plan import Plan
+from runner.errors import Stopped
+from runner.measuring import session
+from runner.measuring.bench import Bench, Event, PendingRun
+from runner.planning.plan import Plan, Planned
 from runner.results import earlier_sessions
 from runner.results.lines import Block
 from runner.results.matrix_products import Product, Unit, best, record
-from runner.results.store import Record
 from workloads.spec import measures
 from workloads.spec.cell import Cell
-
-_AT_ONCE = 4                     # workers that import side by side
-Heard = Iterator[dict[str, Any] | Ending]
 
 
 def cells(plan: Plan) -> list[Cell]:
@@ -54,48 +48,19 @@ def measure(bench: Bench) -> Iterator[Event]:
     if missing_cells:
         yield {"event": "now", "said": "measuring the machine's best matrix product first: "
                f"{len(missing_cells)} of about 3 s each"}
-    listens = bench.launcher.tells
-    many = _AT_ONCE if listens else 1
-    for first in range(0, len(missing_cells), many):
-        with ExitStack() as alive:
-            waiting = [(cell, alive.enter_context(_worker(bench, cell, f"product.{number}.1", listens)))
-                       for number, cell in enumerate(missing_cells[first:first + many], first)]
-            for cell, worker in waiting:
-                if bench.is_stopping():
-                    return
-                product = _measured(cell, worker, listens)
-                if product["ending"] != "killed":            # else the same command measures it
-                    yield product
-
-
-@contextmanager
-def _worker(bench: Bench, cell: Cell, run: str, listens: bool) -> Iterator[tuple[Running, Heard] | BenchError]:
-    """A started worker and what it says, or why there is none; where it listens, it waits once it has imported."""
-    try:
-        running = bench.launcher.start(cell, bench.stacks[cell.stack], bench.data, run, listens=listens)
-    except BenchError as error:
-        yield error
-        return
-    try:
-        yield running, follow(running, limits(cell, bench.stall), bench.clock, bench.is_stopping)
-    finally:
-        running.stop()
-
-
-def _measured(cell: Cell, worker: tuple[Running, Heard] | BenchError, listens: bool) -> Record:
-    """The record of a stack's product."""
-    unit, name = Unit.of(cell), ""
-    blocks: list[dict[str, Any]] = []
-    if isinstance(worker, BenchError):
-        return record(cell.stack, unit, "not_started", message=str(worker), blocks=[])
-    running, events = worker
-    for heard in events:
-        if isinstance(heard, Ending):
-            return record(cell.stack, unit, heard.word, message=heard.message, device_name=name, blocks=blocks)
-        if heard["event"] == "waiting" and listens:
-            running.tell("go")
-        elif heard["event"] == "start":
-            name = str(heard["facts"].get("device", ""))
-        elif heard["event"] == "product":
-            blocks.append(Block.read(heard).model_dump(exclude={"place"}))
-    raise AssertionError("follow always yields an Ending last")
+    by_key = {f"product{number}": cell for number, cell in enumerate(missing_cells)}
+    runs = [PendingRun(Planned(key, "", cell), 0, 1) for key, cell in by_key.items()]
+    device_name, blocks = "", []
+    with suppress(Stopped):                     # the session, which is next, says so
+        for event in session.made(bench._replace(side_by_side=None), runs, session.Memory()):
+            match event:
+                case {"event": "line", "line": {"event": "start", "facts": facts}}:
+                    device_name = str(facts.get("device", ""))
+                case {"event": "line", "line": {"event": "product"} as line}:
+                    blocks.append(Block.read(line).model_dump(exclude={"place"}))
+                case {"event": "ending", "run": run, "ending": ending, "message": message}:
+                    if ending != "killed":      # else it is made again, now or by the same command
+                        cell = by_key[run.partition(".")[0]]
+                        yield record(cell.stack, Unit.of(cell), ending, message=message, device_name=device_name,
+                                     blocks=blocks)
+                    device_name, blocks = "", []

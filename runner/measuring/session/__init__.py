@@ -45,7 +45,7 @@ def run(bench: Bench, kept: Kept | None = None) -> Iterator[Event]:
     try:
         for index, alike in groupby(pending_runs, lambda pending: pending.round):
             of_round, began = list(alike), bench.clock()
-            for event in _round(bench, of_round, memory):
+            for event in made(bench, of_round, memory):
                 memory.heard(event)
                 endings.heard(event)
                 yield event
@@ -98,8 +98,8 @@ def abandon(launcher: Launcher, left: Iterable[Left]) -> None:
             running.stop()
 
 
-def _round(bench: Bench, pending_runs: list[PendingRun], memory: "Memory") -> Iterator[Event]:
-    """A round's runs: by turns, one after the other, or side by side on GPUs. Raises Stopped."""
+def made(bench: Bench, pending_runs: list[PendingRun], memory: "Memory") -> Iterator[Event]:
+    """Runs, such as a round's: by turns, one after the other, or side by side on GPUs. Raises Stopped."""
     if bench.side_by_side is not None:
         yield from _on_gpus(bench, bench.side_by_side, pending_runs, memory)
     else:
