@@ -170,8 +170,7 @@ def plan(study: Study, stacks: Mapping[str, Stack], machine: Machine, wishes: Wi
                 planned[earlier.key] = earlier._replace(is_seed_fixed=earlier.is_seed_fixed or is_seed_fixed)
                 keys.setdefault(experiment.id, {})[key(cell)] = None
     chosen = _with_equal_seeds(planned.values())
-    baseline = _baseline(chosen, wishes.baseline or study.baseline, study, stacks)
-    _refuse_foreign(wishes.baseline, [*(each.cell for each in chosen), *(each.cell for each in skipped)], study)
+    baseline = _baseline(chosen, skipped, wishes.baseline, study, stacks)
     return Plan(study, wishes.rounds or study.rounds, baseline, wishes.seed, chosen, tuple(skipped),
                 {name: tuple(of_name) for name, of_name in keys.items()}, wishes.settings, wishes.stacks)
 
@@ -179,11 +178,14 @@ def plan(study: Study, stacks: Mapping[str, Stack], machine: Machine, wishes: Wi
 def too_large(made: Plan, machine: Machine) -> list[str]:
     """A line for what cells ask for beyond the machine's CPUs and memory; it is measured all the same."""
     cpus = max((each.cell.cpus for each in made.cells), default=0)
-    memory_bytes = max((each.cell.memory_bytes for each in made.cells), default=0)
-    return [*([f"a run asks for {cpus} CPUs, and {machine.cpus} can be used: its threads take turns on them"]
-              if cpus > machine.cpus else []),
-            *([f"a run may hold {formatting.size(memory_bytes)}, and {formatting.size(machine.memory_bytes)} can be "
-               "used: beyond them the kernel ends it"] if memory_bytes > machine.memory_bytes else [])]
+    size = max((each.cell.memory_bytes for each in made.cells), default=0)
+    lines = []
+    if cpus > machine.cpus:
+        lines.append(f"a run asks for {cpus} CPUs, and {machine.cpus} can be used: its threads take turns on them")
+    if size > machine.memory_bytes:
+        lines.append(f"a run may hold {formatting.size(size)}, and {formatting.size(machine.memory_bytes)} can be "
+                     "used: beyond them the kernel ends it")
+    return lines
 
 
 def of_fullest_form(forms: Sequence[Study], planned: Callable[[Study], Plan]) -> Plan:
@@ -191,9 +193,7 @@ def of_fullest_form(forms: Sequence[Study], planned: Callable[[Study], Plan]) ->
 
     forms: the study as its scale says it, and for a machine with GPUs without the scale's moves to the CPU.
     """
-    plans = [planned(form) for form in forms]
-    fullest: Plan = max(reversed(plans), key=lambda each: len(each.cells))
-    return fullest
+    return max((planned(form) for form in reversed(forms)), key=lambda each: len(each.cells))
 
 
 def _with_equal_seeds(planned: Iterable[Planned]) -> tuple[Planned, ...]:
@@ -216,17 +216,15 @@ def _expanded(study: Study, experiment: Experiment, here: Here, wishes: Wishes) 
             whose = "--stack" if needed in wishes.stacks else f"study {study.id}: experiment {experiment.id}"
             raise unknown(f"{whose}: stack", needed, sorted(stacks))
     here = here._replace(node=experiment.node)
-    every = [(name, _settings(combination, {**own, **wished}, wishes)) for combination in experiment.combinations()
+    every = [(name, {**combination, **own, **wished, **({"data": data} if data in wishes.data else {})})
+             for combination in experiment.combinations()
+             for data in [combination.get("data") or _own_data(combination["task"])]
              for wished in wishes.combinations() for name in names for own in experiment.variants_of(name)]
     forms = {name: _forms([stacks[form] for form in (name, *study.forms.get(name, ()))],
                           [settings for owner, settings in every if owner == name], here) for name in names}
-    return [(_of_forms(forms[name], settings, here), "seed" in settings) for name, settings in every]
-
-
-def _settings(combination: Mapping[str, Any], own: Mapping[str, Any], wishes: Wishes) -> dict[str, Any]:
-    """A cell's fields, of its experiment, and its stack's and the user's own."""
-    own_data = combination.get("data") or _own_data(combination["task"])
-    return {**combination, **own, **({"data": own_data} if own_data in wishes.data else {})}
+    # each in the first form of a stack that is for the cell's device, else in the first
+    return [(next((cell for cell, stack in formed if cell.device in stack.devices), formed[0][0]), "seed" in settings)
+            for name, settings in every for formed in [[(_cell(form, settings, here), form) for form in forms[name]]]]
 
 
 def _forms(forms: Sequence[Stack], settings: Sequence[Mapping[str, Any]], here: Here) -> Sequence[Stack]:
@@ -260,13 +258,6 @@ def _stacks(experiment: Experiment, stacks: Mapping[str, Stack], wishes: Wishes)
 def _has(stack: Stack, measure: str) -> bool:
     """Whether the measure is one that the stack's framework may have: a runtime that only infers has few."""
     return measure in measures.UNTRAINED or not frameworks.only_infers(stack.framework)
-
-
-def _of_forms(forms: Sequence[Stack], settings: Mapping[str, Any], here: Here) -> Cell:
-    """The cell in the first form of a stack that is for its device, else in the first."""
-    formed = [(_cell(stack, settings, here), stack) for stack in forms]
-    near = [cell for cell, stack in formed if cell.device in stack.devices]
-    return next(iter(near or [cell for cell, _ in formed]))
 
 
 def _cell(stack: Stack, settings: Mapping[str, Any], here: Here) -> Cell:
@@ -323,21 +314,22 @@ def of_a_gpu(cell: Cell) -> str | None:
     return "measure kernels" if cell.measure == "kernels" else None
 
 
-def _baseline(chosen: tuple[Planned, ...], wished: str, study: Study, stacks: Mapping[str, Stack]) -> str:
-    """The stack that ratios are taken to: the wished one, or a form of it, where it runs, else the first that does."""
-    forms = (wished, *study.forms.get(wished, ()))
-    if wished and not any(form in stacks for form in forms):
-        raise unknown("baseline: stack", wished, sorted(stacks))
+def _baseline(chosen: Iterable[Planned], skipped: Iterable[Skipped], wished: str, study: Study,
+              stacks: Mapping[str, Stack]) -> str:
+    """The stack that ratios are taken to: the wished one, or a form of it, where it runs, else the first that does.
+
+    wished: by the user; "": the study's. Raises InputError where no cell has the user's, also no skipped one.
+    """
+    baseline = wished or study.baseline
+    forms = (baseline, *study.forms.get(baseline, ()))
+    if baseline and not any(form in stacks for form in forms):
+        raise unknown("baseline: stack", baseline, sorted(stacks))
     names = [planned.cell.stack for planned in chosen]
-    return next((form for form in forms if form in names), names[0] if names else wished)
-
-
-def _refuse_foreign(baseline: str, cells: Iterable[Cell], study: Study) -> None:
-    """Raise for a baseline that the user wished and no cell has, also no skipped one."""
-    names = sorted({cell.stack for cell in cells})
-    if baseline and names and not {baseline, *study.forms.get(baseline, ())}.intersection(names):
-        raise InputError(f'--baseline: stack "{baseline}" is in no cell of study {study.id}; these are: '
-                         f'{", ".join(names)}')
+    every = sorted({*names, *(skip.cell.stack for skip in skipped)})
+    if wished and every and not set(forms).intersection(every):
+        raise InputError(f'--baseline: stack "{wished}" is in no cell of study {study.id}; these are: '
+                         f'{", ".join(every)}')
+    return next((form for form in forms if form in names), names[0] if names else baseline)
 
 
 def estimate_seconds(chosen: Plan, known: Mapping[str, float], gpus: gpus.Gpus = gpus.NONE,
@@ -353,28 +345,14 @@ def estimate_seconds(chosen: Plan, known: Mapping[str, float], gpus: gpus.Gpus =
 
 def run_seconds(cell: Cell, gpus: gpus.Gpus = gpus.NONE, products: Mapping[Unit, Product] = MappingProxyType({}),
                 cpus: int = 0) -> float:
-    """The guess of a run, start-up included."""
+    """The guess of a run: start-up, and warm-up and steps as FLOPs and the device's rate foretell them."""
     starts = max(1.0, cell.nodes / cpus) if cpus else 1.0
     sharing = max(1.0, cell.nodes * cell.cpus / cpus) if cpus and cell.device == "cpu" else 1.0
-    start = _TURNS_START_SECONDS if turns.may_take(cell) else _START_SECONDS[cell.device]
-    return start * starts + guessed_seconds(cell, gpus, products, sharing)
-
-
-def guessed_seconds(cell: Cell, gpus: gpus.Gpus = gpus.NONE,
-                    products: Mapping[Unit, Product] = MappingProxyType({}), sharing: float = 1.0) -> float:
-    """The seconds of a run's steps, warm-up included, as FLOPs and the device's rate foretell them.
-
-    sharing: how many nodes share what one of them would have.
-    """
-    return _guess(cell, _rate(cell, gpus, products) / sharing)
-
-
-def _guess(cell: Cell, rate: float) -> float:
-    """The seconds of a cell's steps at a rate in FLOPs a second; 2 ms of each step are beside those."""
-    step = tasks.step_flops(cell) / rate + 0.002
-    if not duration.is_open(cell):
-        return float(_steps(cell) * step)
-    return float((turns if turns.may_take(cell) else duration).guess(cell, step, _pass_steps(cell)))
+    step = tasks.step_flops(cell) * sharing / _rate(cell, gpus, products) + 0.002      # that long beside the FLOPs
+    if turns.may_take(cell):
+        return _TURNS_START_SECONDS * starts + float(turns.guess(cell, step, _pass_steps(cell)))
+    steps = duration.guess(cell, step, _pass_steps(cell)) if duration.is_open(cell) else _steps(cell) * step
+    return _START_SECONDS[cell.device] * starts + float(steps)
 
 
 def _pass_steps(cell: Cell) -> int:

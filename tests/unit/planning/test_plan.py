@@ -10,11 +10,11 @@ from runner import paths
 from runner.cells import comparison_key, comparisons, key, label
 from runner.errors import InputError
 from runner.machine import gpus
-from runner.planning.plan import Plan, Planned, Wishes, estimate_seconds, guessed_seconds, plan, too_large
+from runner.planning.plan import Plan, Planned, Wishes, estimate_seconds, plan, run_seconds, too_large
 from runner.results.matrix_products import Product, Unit, record
 from runner.study.file import from_document, parse, read
 from tests.fakes import MACHINE, stack
-from workloads.spec import tasks
+from workloads.spec import tasks, turns
 from workloads.spec.cell import Cell
 
 STUDY = b"""
@@ -178,7 +178,8 @@ def estimated(*, gpus_here: gpus.Gpus = gpus.NONE, products: Mapping[Unit, Produ
               **values: object) -> float:
     """Seconds of one run's steps; nothing is known of earlier ones."""
     cell = Cell(**{"stack": "a", "task": "lenet5", "measure": "train", "batch": 100, **values})  # type: ignore[arg-type]
-    return guessed_seconds(cell, gpus_here, products)
+    start = 1.5 if turns.may_take(cell) else 11.0 if cell.device == "gpu" else 4.0
+    return run_seconds(cell, gpus_here, products) - start
 
 
 def test_a_cell_is_guessed_by_its_data_set_its_seconds_or_its_turns() -> None:
@@ -242,8 +243,10 @@ def test_a_run_that_was_measured_is_not_guessed_and_one_of_a_gpu_starts_later_th
     cpu, gpu = (made()._replace(rounds=5, cells=(Planned(key(cell), "e", cell),)) for cell in cells)
 
     assert 5 * 7.0 == estimate_seconds(cpu, {key(cells[0]): 7.0})
-    assert pytest.approx(5 * (4.0 + guessed_seconds(cells[0]))) == estimate_seconds(cpu, {})
-    assert pytest.approx(5 * (11.0 + guessed_seconds(cells[1]))) == estimate_seconds(gpu, {})
+    steps = [(each.steps + each.warmup) * (tasks.step_flops(each) / rate + 0.002)
+             for each, rate in zip(cells, (2e10 * cells[0].cpus, 0.2 * 1e13), strict=True)]
+    assert pytest.approx([5 * (4.0 + steps[0]), 5 * (11.0 + steps[1])]) == [
+        estimate_seconds(each, {}) for each in (cpu, gpu)]
 
 
 @pytest.mark.parametrize(("study", "stacks", "cells", "rounds", "least", "most"), [
