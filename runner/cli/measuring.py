@@ -32,10 +32,9 @@ from runner.cli.options import (
     split_stacks,
 )
 from runner.cli.output import Output, checked
-from runner.cli.request import Form, Going, MoreFiles, Own, Settled
+from runner.cli.request import Form, MoreFiles, Own, Settled
 from runner.cli.results import measured_in, show_result, show_with_page
 from runner.errors import InputError, Stopped
-from runner.machine import host
 from runner.measuring import (
     adaptive,
     all_studies,
@@ -48,11 +47,12 @@ from runner.measuring import (
     why,
 )
 from runner.measuring import job as jobs
-from runner.measuring.bench import Bench
+from runner.measuring.bench import Going
+from runner.measuring.request import Request
 from runner.measuring.stopping_rule import CAP
 from runner.measuring.stopping_rule import parse as parse_until
 from runner.planning import told
-from runner.planning.plan import Plan, Wishes, estimate_seconds
+from runner.planning.plan import Plan, Wishes
 from runner.report.between import regression as regression_forms
 from runner.report.writers import spreadsheet
 from runner.results import earlier_sessions, store
@@ -77,14 +77,14 @@ def run(name: StudyName, more: MoreFiles = None, *, own: Own, form: Form, settle
         gpus_in_parallel: Annotated[bool, typer.Option("--gpus-in-parallel", help="Run cells on different GPUs at "
                                                        "once; they share the host, and are marked.")] = False) -> None:
     """Measure a study; the same command resumes an interrupted session."""
-    request = going.of(own.of(form.request(name, settled), more))._replace(
-        is_proving=prove, until=parse_until(width, cap), is_side_by_side=gpus_in_parallel)
+    request = own.of(form.request(name, settled), more)._replace(
+        going=going, is_proving=prove, until=parse_until(width, cap), is_side_by_side=gpus_in_parallel)
     show = functools.partial(show_result, output=output)
     is_ok = _every(request, output) if name == all_studies.NAME else _ran(_named(request), show)
     sys.exit(0 if is_ok else 1)
 
 
-def _named(request: jobs.Request) -> jobs.Job:
+def _named(request: Request) -> jobs.Job:
     """The job of a study; what options ask for is part of it, so that only the same command resumes it."""
     job = jobs.planned(request, screen.say)
     if hint := _on_a_cpu(request, job):
@@ -98,7 +98,7 @@ def _named(request: jobs.Request) -> jobs.Job:
     return job._replace(facts={**job.facts, **request.until.record()})
 
 
-def _on_a_cpu(request: jobs.Request, job: jobs.Job) -> str:
+def _on_a_cpu(request: Request, job: jobs.Job) -> str:
     """What of a study for GPUs runs on a CPU, where nothing of it runs as it is; "" else."""
     if job.plan.cells or "device" in request.wishes.settings:
         return ""
@@ -107,23 +107,23 @@ def _on_a_cpu(request: jobs.Request, job: jobs.Job) -> str:
     return f"{formatting.count(count, 'cell')} of it can run on a CPU with --device cpu" if count else ""
 
 
-def _every(request: jobs.Request, output: Output) -> bool:
+def _every(request: Request, output: Output) -> bool:
     """Run every published study in turn, write their pages, and show how each went."""
-    command = all_studies.command(request._replace(is_fresh=False, is_agreed=False, is_proving=False, stall=None))
+    command = all_studies.command(request._replace(going=Going(), is_proving=False))
     if not all_studies.unfinished(request.results, command):
         _, seconds = _estimates(request)
         _agree(request, sum(seconds.values()))
-    request = request._replace(is_agreed=True)
-    turns = all_studies.run(paths.STUDIES, request.results, command, request.scale, request.is_fresh,
+    request = request._replace(going=request.going._replace(is_agreed=True))
+    turns = all_studies.run(paths.STUDIES, request.results, command, request.scale, request.going.is_fresh,
                             lambda name: _ran(_named(request._replace(study=name)), show_with_page), screen.say)
     output.rows([{"study": turn.study, "ended": "ok" if turn.is_ok else "NOT OK", "reason": turn.reason}
                  for turn in turns])
     return all(turn.is_ok for turn in turns)
 
 
-def _agree(request: jobs.Request, seconds: float) -> None:
+def _agree(request: Request, seconds: float) -> None:
     """Ask before more than an hour, unless the command line says --yes or --budget. Raises InputError without a yes."""
-    if seconds <= jobs.HOUR or request.is_agreed or request.wishes.budget_seconds is not None:
+    if seconds <= jobs.HOUR or request.going.is_agreed or request.wishes.budget_seconds is not None:
         return
     takes = f"{request.study} takes about {formatting.seconds(seconds)}"
     if not (sys.stdin.isatty() and typer.confirm(f"{takes}. Measure it?", err=True)):
@@ -134,14 +134,14 @@ def _ran(job: jobs.Job, show: Callable[[Path], None] = show_result) -> bool:
     """Prepare and run a job, new or resumed, and show its folder; whether every run went well."""
     if not job.plan.cells:
         raise InputError(f"nothing can run here: {_reasons(job)}")
-    for warning in (*filter(None, [host.told_limits()]), *jobs.warnings(job)):
+    for warning in jobs.warnings(job):
         screen.say(warning)
     store.check_usable(job.request.results)
     if earlier_sessions.unfinished(job.request.results, job.command()) is None:
         known = earlier_sessions.known_seconds(job.request.results)
-        _agree(job.request, estimate_seconds(job.plan, known, gpus=job.gpus, cpus=job.cpus))
+        _agree(job.request, job.seconds(known))
     job = jobs.prepared(job, screen.say)
-    results, is_fresh = job.request.results, job.request.is_fresh
+    results, is_fresh = job.request.results, job.request.going.is_fresh
     with jobs.measuring_alone(paths.cache_folder() if job.launcher.measures_here else results, screen.say):
         if any(planned.cell.source for planned in job.plan.cells):
             job = job._replace(plan=own_models.prove(job.plan, job.stacks, _check(job), results))
@@ -161,12 +161,8 @@ def _measured(job: jobs.Job, folder: Path, kept: Kept | None, show: Callable[[Pa
     """Run the session, then show what there is, also after an interruption."""
     endings = session.Endings()
     with store.Store(folder) as opened, progress(job.plan) as shown, _signals(job.launcher.outlives) as is_stopping:
-        bench = Bench(job.plan, job.stacks, job.launcher, job.data.folder, folder, job.request.stall,
-                      is_stopping=is_stopping, watches=lambda planned: jobs.gpu_watch(job, planned),
-                      side_by_side=jobs.side_by_side(job) if job.request.is_side_by_side else None, folders=job.folders,
-                      meters=lambda: jobs.cpu_meter(job))
         try:
-            with closing(adaptive.run(job, bench, kept)) as events:
+            with closing(adaptive.run(job, jobs.bench(job, folder, is_stopping), kept)) as events:
                 for event in events:
                     for listener in (opened.append, shown.heard, endings.heard):
                         listener(event)
@@ -244,29 +240,27 @@ def plan(name: StudyName, more: MoreFiles = None, *, own: Own, form: Form, settl
         _plan_every(request, output)
         return
     job = jobs.planned(request, screen.say)
-    for line in (*filter(None, [host.told_limits()]), *jobs.warnings(job), *jobs.ahead(job)):
+    for line in (*jobs.warnings(job), *jobs.ahead(job)):
         screen.say(line)
     known = earlier_sessions.known_seconds(settled.results)
-    seconds = estimate_seconds(job.plan, known, gpus=job.gpus, cpus=job.cpus)
+    seconds = job.seconds(known)
     record = job.plan.record()
     output.rows(told.rows(record), told.parts(record, seconds), {**record, "estimate_seconds": seconds})
     if hint := _on_a_cpu(request, job):
         screen.say(hint)
 
 
-def _estimates(request: jobs.Request) -> tuple[dict[str, Plan], dict[str, float]]:
+def _estimates(request: Request) -> tuple[dict[str, Plan], dict[str, float]]:
     """Of each published study the plan, and about how many seconds it takes."""
     known = earlier_sessions.known_seconds(request.results)
     say_once = functools.cache(screen.say)                 # what each of them would tell of the launcher and the data
     of_study = {name: jobs.planned(request._replace(study=name), say_once)
                 for name in all_studies.published(paths.STUDIES, request.scale)}
     plans = {name: each.plan for name, each in of_study.items()}
-    seconds = {name: estimate_seconds(each.plan, known, gpus=each.gpus, cpus=each.cpus)
-               for name, each in of_study.items()}
-    return plans, seconds
+    return plans, {name: each.seconds(known) for name, each in of_study.items()}
 
 
-def _plan_every(request: jobs.Request, output: Output) -> None:
+def _plan_every(request: Request, output: Output) -> None:
     """A line a published study."""
     plans, seconds = _estimates(request)
     rows: list[dict[str, Any]] = [
@@ -289,8 +283,8 @@ def rerun_(name: ResultName, cell: Annotated[str, typer.Option(
     """Repeat a stored session, or one of its cells, from its record, and say what differs now."""
     record = rerun.chosen(rerun.recorded(store.located(name, results)), cell)
     rerun.check_trusted(record, run_code)
-    request = going.of(jobs.Request(name, None, launcher, data, Wishes(tuple(split_stacks(stacks)), rounds),
-                                    results=results))
+    request = Request(name, None, launcher, data, Wishes(tuple(split_stacks(stacks)), rounds), results=results,
+                      going=going)
     is_ok = _ran(rerun.again(record, definition.read_all(paths.STACKS), request, screen.say),
                  functools.partial(show_result, output=output))
     sys.exit(0 if is_ok else 1)
@@ -309,7 +303,7 @@ def aa_(stack_name: Annotated[str, typer.Argument(metavar="STACK", show_default=
     name = own_stacks.full_name(stack_name.partition("=")[0], definition.read_all(paths.STACKS))
     made = self_comparison.study(name, task, measure, design)
     wishes = Wishes((stack_name,) if is_own(stack_name) else ())
-    request = going.of(settled.request(self_comparison.ID, wishes))
+    request = settled.request(self_comparison.ID, wishes)._replace(going=going)
     again = jobs.planned_study(made, request, screen.say, {self_comparison.again(name): name})
     is_ok = _ran(again._replace(facts={**again.facts, "aa": design._asdict()}),
                  lambda folder: _show_aa(folder, made.title, design, output))
@@ -349,8 +343,8 @@ def why_(name: NewestResult = "",
     if not asked:
         screen.say(f"{folder.name}: no row is more than {formatting.share(why.BEHIND)} behind: --stack NAME asks")
         return
-    request = going.of(jobs.Request(record.id, launcher="", wishes=Wishes(tuple(filter(is_own, words))),
-                                    results=results, with_products=False))._replace(is_agreed=True)
+    request = Request(record.id, launcher="", wishes=Wishes(tuple(filter(is_own, words))), results=results,
+                      with_products=False, going=going._replace(is_agreed=True))
     job = rerun.again(record, definition.read_all(paths.STACKS), request, screen.say)
     there = {planned.key for planned in job.plan.cells}
     asked = [each for each in asked if {each.row.key, each.best.key} <= there]
@@ -370,7 +364,7 @@ def _of_plan(job: jobs.Job, plan: Plan, names: Mapping[str, str] = MappingProxyT
     """The folder of a session of the plan, made now, gone on with or done before; names: of stacks under others."""
     stacks = {**job.stacks, **{name: job.stacks[of] for name, of in names.items()}}
     job = job._replace(plan=plan, stacks=stacks)
-    done = None if job.request.is_fresh else earlier_sessions.finished(job.request.results, job.command())
+    done = None if job.request.going.is_fresh else earlier_sessions.finished(job.request.results, job.command())
     folders = [done] if done else []
     if not folders:
         _ran(job, folders.append)
@@ -404,7 +398,7 @@ def gate_(name: Annotated[str, typer.Argument(metavar="[STUDY]", help="The study
         raise InputError(f'gate: found "{base}" on both sides, expected two stacks; `evenbench aa` holds one against '
                          "itself")
     wishes = Wishes(() if is_of_files else tuple(sides), rounds, baseline=names[0])
-    request = own.of(going.of(settled.request(name, wishes, scale)), more)._replace(with_products=False)
+    request = own.of(settled.request(name, wishes, scale), more)._replace(with_products=False, going=going)
     if is_of_files:
         request = request._replace(lanes=names)
     folders: list[Path] = []

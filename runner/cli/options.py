@@ -4,7 +4,7 @@ import inspect
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any, get_args, get_type_hints
 
 import typer
 
@@ -12,6 +12,7 @@ from runner import paths
 from runner.cli import complete
 from runner.errors import InputError
 from runner.launchers import table
+from runner.measuring.bench import Option
 
 StudyName = Annotated[str, typer.Argument(metavar="STUDY", show_default=False, autocompletion=complete.studies,
                                           help="A study's id or the path of its file, some of its experiments "
@@ -80,6 +81,14 @@ def _stacks_of(value: str) -> list[str]:
     return words
 
 
+def _for_typer(annotation: Any) -> Any:
+    """The annotation of an option; one that a request says of its field is typer's here."""
+    kind, *more = get_args(annotation)
+    if not (more and isinstance(more[0], Option)):
+        return annotation
+    return Annotated[kind, typer.Option(*more[0].names, help=more[0].help, min=more[0].least)]
+
+
 def options(command: Callable[..., None]) -> Callable[..., None]:
     """The command as typer reads it: the fields of a parameter that is a tuple of options stand as its own."""
     parts: dict[str, type[Any]] = {}
@@ -91,7 +100,7 @@ def options(command: Callable[..., None]) -> Callable[..., None]:
             continue
         parts[parameter.name] = parameter.annotation
         annotations = get_type_hints(parameter.annotation, include_extras=True)
-        flat += [parameter.replace(name=name, annotation=annotations[name],
+        flat += [parameter.replace(name=name, annotation=_for_typer(annotations[name]),
                                    default=parameter.annotation._field_defaults[name]) for name in fields]
 
     signature = inspect.Signature(flat)

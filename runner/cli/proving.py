@@ -24,6 +24,7 @@ from runner.errors import InputError, unknown
 from runner.launchers import choose
 from runner.machine import nvml
 from runner.measuring import equality, job, own_models, own_stacks
+from runner.measuring.request import Request
 from runner.report.writers import equality as written
 from runner.stacks import definition
 from runner.stacks.definition import chosen_names
@@ -51,7 +52,7 @@ def check_(names: Annotated[list[str] | None, typer.Argument(
            output: Output) -> None:
     """Prove that stacks compute the same: weights, batch, every activation, gradient and update, compared."""
     if names and own_models.is_file(names[0]):
-        sys.exit(_of_files(own.of(job.Request(names[0], None, launcher, data, results=results), names[1:]), output))
+        sys.exit(_of_files(own.of(Request(names[0], None, launcher, data, results=results), names[1:]), output))
     if names and every:
         raise InputError(f"check: found --all and {names[0]}, expected one of them")
     here_gpus = nvml.observe()
@@ -83,7 +84,7 @@ def _judged(verdicts: Sequence[equality.Verdict], output: Output, *above: str) -
     return 0 if all(verdict.passed for verdict in verdicts) else 1
 
 
-def _of_files(request: job.Request, output: Output) -> int:
+def _of_files(request: Request, output: Output) -> int:
     """Check models of the user's own; the exit code."""
     made = job.prepared(job.planned(request, screen.say), screen.say)
     with job.measuring_alone(paths.cache_folder() if made.launcher.measures_here else request.results, screen.say):

@@ -1,6 +1,6 @@
 """From the options of commands that measure to the one request that all below is handed.
 
-The fields of Own and Going are called as the request's, which takes them as they are.
+How a session goes is asked for by the fields of Going, which the request has as they are.
 """
 
 from typing import Annotated, Any, NamedTuple
@@ -22,6 +22,7 @@ from runner.cli.options import (
 )
 from runner.errors import InputError
 from runner.measuring import job, own_models
+from runner.measuring.request import Request
 from runner.planning.plan import Wishes
 
 MoreFiles = Annotated[list[str] | None, typer.Argument(metavar="[MODEL.py]...", show_default=False, help="More files "
@@ -52,10 +53,10 @@ class Settled(NamedTuple):
             raise InputError(f"found --device {self.device} and --set device=, expected one of them")
         return job.settings([*pairs, *([f"device={self.device}"] if self.device else [])])
 
-    def request(self, study: str, wishes: Wishes, scale: str | None = None) -> job.Request:
+    def request(self, study: str, wishes: Wishes, scale: str | None = None) -> Request:
         """The request for a study. Raises InputError."""
         wishes = wishes._replace(seed=self.seed, settings=self.settings)
-        return job.Request(study, scale, self.launcher, self.data, wishes, tuple(split(self.env)),
+        return Request(study, scale, self.launcher, self.data, wishes, tuple(split(self.env)),
                            results=self.results)
 
 
@@ -71,7 +72,7 @@ class Form(NamedTuple):
         "--budget", help="What the session may take, such as 12h: fewer steps or epochs of the same sizes, then fewer "
         "comparisons.")] = None
 
-    def request(self, study: str, settled: Settled) -> job.Request:
+    def request(self, study: str, settled: Settled) -> Request:
         """The request for the study in this form. Raises InputError."""
         budget = duration("--budget", self.budget) if self.budget else None
         wishes = Wishes(tuple(split_stacks(self.stacks)), self.rounds, baseline=self.baseline, budget_seconds=budget)
@@ -89,7 +90,7 @@ class Own(NamedTuple):
         "--with", metavar="NAME==VERSION", help="A package that a model of your own needs; repeat, or put commas."
         )] = None
 
-    def of(self, request: job.Request, more: list[str] | None = None) -> job.Request:
+    def of(self, request: Request, more: list[str] | None = None) -> Request:
         """The request for the files, where its word is one, and more; else as it is. Raises InputError."""
         if own_models.is_file(request.study):
             return request._replace(models=(request.study, *(more or ())), same=self.same,
@@ -98,17 +99,3 @@ class Own(NamedTuple):
             raise InputError(f"{request.study}: found a study with more words, --same, --lane or --with, which are of "
                              "files of your own, MODEL.py")
         return request
-
-
-class Going(NamedTuple):
-    """Options for how a session goes."""
-
-    is_fresh: Annotated[bool, typer.Option("--fresh", help="Resume no unfinished session.")] = False
-    stall: Annotated[float | None, typer.Option(
-        min=1, help="Seconds without a step that end a run; 300 if left out, on many nodes 50.")] = None
-    is_agreed: Annotated[bool, typer.Option("-y", "--yes", help="Measure without asking, also for more than an hour."
-                                            )] = False
-
-    def of(self, request: job.Request) -> job.Request:
-        """The request, going so."""
-        return request._replace(**self._asdict())

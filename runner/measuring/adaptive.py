@@ -12,7 +12,7 @@ from runner.errors import InputError
 from runner.measuring import job, matrix_products, session, stopping_rule
 from runner.measuring.bench import Bench, Event
 from runner.measuring.stopping_rule import Until, Width
-from runner.planning.plan import Plan, estimate_seconds
+from runner.planning.plan import Plan
 from runner.results import earlier_sessions, store
 from runner.results.earlier_sessions import Kept
 from runner.results.store import Record
@@ -41,10 +41,9 @@ def run(measurement: job.Job, bench: Bench, kept: Kept | None) -> Generator[Even
         yield job.session_record(measurement, bench.folder, is_resumed)
         yield plan.record()
         if measurement.request.with_products:
-            yield from matrix_products.measure(bench._replace(plan=plan))
-        yield from session.run(bench._replace(plan=plan, seconds_estimate=estimate_seconds(
-            plan, known, gpus=measurement.gpus, products=matrix_products.reached(bench.folder),
-            cpus=measurement.cpus)), kept)
+            yield from matrix_products.measure(bench._replace(plan=plan), session.made)
+        seconds = measurement._replace(plan=plan).seconds(known, matrix_products.reached(bench.folder))
+        yield from session.run(bench._replace(plan=plan, seconds_estimate=seconds), kept)
         kept, is_resumed = _finished(plan, bench, kept), True
         if wished:
             looks.append(stopping_rule.widths(summary.summarise(store.read(bench.folder))))

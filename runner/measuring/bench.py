@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 from runner.launchers.protocol import Launcher
 from runner.machine import gpus, telemetry
@@ -17,6 +17,23 @@ from runner.stacks.definition import Stack
 from workloads.spec.cell import Cell
 
 Event = Record                   # of a session; a record of its store, or "now", which nobody keeps
+
+
+class Option(NamedTuple):
+    """A field as the command line has it."""
+
+    help: str
+    names: tuple[str, ...] = ()      # (): --FIELD
+    least: float | None = None       # of a number
+
+
+class Going(NamedTuple):
+    """How a session goes; each field is an option of every command that makes one."""
+
+    is_fresh: Annotated[bool, Option("Resume no unfinished session.", ("--fresh",))] = False
+    stall: Annotated[float | None, Option("Seconds without a step that end a run; 300 if left out, on many nodes 50.",
+                                          least=1)] = None
+    is_agreed: Annotated[bool, Option("Measure without asking, also for more than an hour.", ("-y", "--yes"))] = False
 
 
 class RunOnGpus(NamedTuple):
@@ -41,7 +58,7 @@ class Bench(NamedTuple):
     launcher: Launcher
     data: Path
     folder: Path                                  # of the session
-    stall: float | None = None                    # seconds without a step that end a run; launch.limits has a default
+    going: Going = Going()
     seconds_estimate: float | None = None         # of the whole plan
     is_stopping: Callable[[], bool] = lambda: False     # whether the user asked for the end
     clock: Callable[[], float] = time.monotonic

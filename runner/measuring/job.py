@@ -25,8 +25,8 @@ from runner.launchers.table import AUTO, LAUNCHERS, WITHOUT_ENGINE
 from runner.machine import cpu_energy, gpus, hardware, host, nvml, telemetry
 from runner.machine.gpus import NONE, Gpus
 from runner.measuring import at_once, own_models, own_stacks
-from runner.measuring.bench import RunOnGpus, SideBySide
-from runner.measuring.stopping_rule import Until
+from runner.measuring.bench import Bench, RunOnGpus, SideBySide
+from runner.measuring.request import Request
 from runner.paths import ROOT, STACKS, STUDIES, cache_folder, usable_cache
 from runner.planning import budget
 from runner.planning.plan import (
@@ -39,8 +39,9 @@ from runner.planning.plan import (
     run_seconds,
     too_large,
 )
-from runner.processes import left_behind, passed_on
+from runner.processes import Say, left_behind, passed_on
 from runner.results import earlier_sessions, store
+from runner.results.matrix_products import Product, Unit
 from runner.stacks import definition, package_sources
 from runner.stacks.own import OwnStack
 from runner.study import file, selection
@@ -48,31 +49,7 @@ from workloads.spec import cell as cells
 from workloads.spec import tasks
 from workloads.spec.models import own_model
 
-Say = Callable[[str], None]
 HOUR = 3600.0                    # a plan that takes longer is asked about, and another scale is chosen where none is
-
-
-class Request(NamedTuple):
-    """What a command line asks for: what is measured, and how."""
-
-    study: str                      # its name, or with experiments: krisilias/kri-f3,kri-mem
-    scale: str | None = None
-    launcher: str = "auto"           # with its own options: slurm:partition=cpu
-    data: str | None = None
-    wishes: Wishes = Wishes()
-    env: tuple[str, ...] = ()        # names of variables that workers get
-    until: Until | None = None
-    is_side_by_side: bool = False    # cells on different GPUs at once
-    results: Path = Path("results")
-    is_fresh: bool = False           # resumes no unfinished session
-    is_agreed: bool = False          # however long it takes
-    is_proving: bool = False
-    stall: float | None = None       # seconds without a step that end a run
-    models: tuple[str, ...] = ()     # the user's own files, in place of a study
-    same: str = ""                   # the file that gives all of them their weights
-    lanes: tuple[str, ...] = ()      # of the files; (): all
-    packages: tuple[str, ...] = ()   # that their environments have besides, each NAME==VERSION
-    with_products: bool = True       # the machine's matrix products are measured first, for shares of the machine
 
 
 class Job(NamedTuple):
@@ -94,10 +71,10 @@ class Job(NamedTuple):
         """Where each data set lies, by its name."""
         return {each.name: each.folder for each in (self.data, *self.more_data)}
 
-    @property
-    def cpus(self) -> int:
-        """Of all hosts together."""
-        return self.machine.cpus * self.launcher.hosts
+    def seconds(self, known: Mapping[str, float] = MappingProxyType({}),
+                products: Mapping[Unit, Product] = MappingProxyType({})) -> float:
+        """About how long it takes; known: seconds of earlier runs by key, products: what was reached here."""
+        return estimate_seconds(self.plan, known, self.gpus, products, self.machine.cpus * self.launcher.hosts)
 
     def command(self) -> str:
         """The fingerprint by which the same command finds its unfinished session; a changed stack is another one."""
@@ -196,7 +173,7 @@ def _fitting(job: Job, request: Request, say: Say) -> Job:
     By guesses from FLOPs alone: earlier runs' times do not count, so that the same command resumes.
     """
     first = job.plan.study.scale
-    seconds = _guessed(job)
+    seconds = job.seconds()
     if job.plan.cells and seconds <= HOUR:
         return job
     fitting = {first: (seconds, job)} if job.plan.cells else {}
@@ -204,7 +181,7 @@ def _fitting(job: Job, request: Request, say: Say) -> Job:
         with suppress(InputError):                 # a scale without a cell of the experiments that were named
             other = _at_scale(request._replace(scale=scale), say, job.launcher)
             if other.plan.cells:
-                fitting[scale] = (_guessed(other), other)
+                fitting[scale] = (other.seconds(), other)
     short = [scale for scale, (takes, _) in fitting.items() if takes <= HOUR]
     chosen = (max(short, key=lambda scale: fitting[scale][0]) if short
               else min(fitting, key=lambda scale: fitting[scale][0], default=first))
@@ -213,10 +190,6 @@ def _fitting(job: Job, request: Request, say: Say) -> Job:
     why = f"takes about {formatting.seconds(seconds)}" if job.plan.cells else "cannot run"
     say(f"scale {chosen}: {first} {why} here; --scale {first} chooses it")
     return fitting[chosen][1]
-
-
-def _guessed(job: Job) -> float:
-    return estimate_seconds(job.plan, {}, gpus=job.gpus, cpus=job.cpus)
 
 
 def planned_study(read: file.Study, request: Request, say: Say, names: Mapping[str, str] = MappingProxyType({}),
@@ -262,7 +235,8 @@ def _within_budget(job: Job) -> Job:
     seconds = job.request.wishes.budget_seconds
     if seconds is None or not job.plan.cells:
         return job
-    return job._replace(plan=budget.fitted(job.plan, seconds, lambda cell: run_seconds(cell, job.gpus, cpus=job.cpus)))
+    cpus = job.machine.cpus * job.launcher.hosts
+    return job._replace(plan=budget.fitted(job.plan, seconds, lambda cell: run_seconds(cell, job.gpus, cpus=cpus)))
 
 
 def _is_of_gpus(read: file.Study, wishes: Wishes) -> bool:
@@ -346,9 +320,17 @@ def warnings(job: Job) -> list[str]:
     is_converted = not host.has_bfloat16() and any(each.cell.precision == "amp" and each.cell.device == "cpu"
                                                    for each in job.plan.cells)
     converted = ["precision=amp is bfloat16, for which this CPU has no instructions: often slower than float32"]
-    return [*filter(None, [left_behind(job.request.env)]), *too_large(job.plan, job.machine),
+    return [*filter(None, [host.told_limits(), left_behind(job.request.env)]), *too_large(job.plan, job.machine),
             *(converted if is_converted else []),
             *gpus.warnings((planned.cell for planned in job.plan.cells), job.stacks, job.gpus)]
+
+
+def bench(job: Job, folder: Path, is_stopping: Callable[[], bool]) -> Bench:
+    """What the job's runs are made with; folder: of the session."""
+    return Bench(job.plan, job.stacks, job.launcher, job.data.folder, folder, job.request.going,
+                 is_stopping=is_stopping, watches=lambda planned: gpu_watch(job, planned),
+                 meters=lambda: _cpu_meter(job), folders=job.folders,
+                 side_by_side=side_by_side(job) if job.request.is_side_by_side else None)
 
 
 def gpu_watch(job: Job, planned: Planned) -> telemetry.Watch | None:
@@ -359,7 +341,7 @@ def gpu_watch(job: Job, planned: Planned) -> telemetry.Watch | None:
     return telemetry.Watch(nvml.Reader(list(dict.fromkeys(gpu.board for gpu in own))))
 
 
-def cpu_meter(job: Job) -> cpu_energy.Meter | None:
+def _cpu_meter(job: Job) -> cpu_energy.Meter | None:
     """Who counts what this machine's CPU packages take while a run lasts; None where that cannot be read."""
     zones = cpu_energy.zones() if job.launcher.has_gpus_here else {}
     return cpu_energy.Meter(zones) if zones else None
@@ -446,7 +428,7 @@ def _not_resumed(kept: earlier_sessions.Kept) -> str:
 def _launcher(request: Request, say: Say, here_gpus: Gpus, stacks: Sequence[definition.Stack]) -> Launcher:
     """The launcher that is asked for; what `auto` chose counts until the session of the same words is done."""
     begun = None
-    if request.launcher == AUTO and not request.is_fresh:
+    if request.launcher == AUTO and not request.going.is_fresh:
         begun = earlier_sessions.unfinished(request.results, sys.argv[1:], "argv")
     if begun is None or begun.launcher not in LAUNCHERS:
         return choose.for_stacks(request.launcher, say, here_gpus, stacks)

@@ -3,12 +3,11 @@
 A cell's rate is then told as a share of the best of them. Asked is every stack, since none is the best everywhere.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
 from runner.errors import Stopped
-from runner.measuring import session
 from runner.measuring.bench import Bench, Event, PendingRun
 from runner.planning.plan import Plan, Planned
 from runner.results import earlier_sessions
@@ -42,8 +41,8 @@ def reached(folder: Path) -> Mapping[Unit, Product]:
     return best(map(Product.read, earlier_sessions.Told().read(folder).products))
 
 
-def measure(bench: Bench) -> Iterator[Event]:
-    """Measure what is missing; the record of one that fails has the reason."""
+def measure(bench: Bench, made: Callable[[Bench, list[PendingRun]], Iterator[Event]]) -> Iterator[Event]:
+    """Measure what is missing; the record of one that fails has the reason. made: makes runs."""
     missing_cells = missing(bench.plan, bench.folder)
     if missing_cells:
         yield {"event": "now", "said": "measuring the machine's best matrix product first: "
@@ -52,7 +51,7 @@ def measure(bench: Bench) -> Iterator[Event]:
     runs = [PendingRun(Planned(key, "", cell), 0, 1) for key, cell in by_key.items()]
     device_name, blocks = "", []
     with suppress(Stopped):                     # the session, which is next, says so
-        for event in session.made(bench._replace(side_by_side=None), runs, session.Memory()):
+        for event in made(bench._replace(side_by_side=None), runs):
             match event:
                 case {"event": "line", "line": {"event": "start", "facts": facts}}:
                     device_name = str(facts.get("device", ""))

@@ -13,7 +13,9 @@ from runner.errors import InputError
 from runner.launchers import choose
 from runner.machine import host, nvml
 from runner.measuring import job, own_models, own_stacks
+from runner.measuring.request import Request
 from runner.planning.plan import Plan, Planned, Skipped
+from runner.processes import Say
 from runner.results import earlier_sessions
 from runner.results.store import Record
 from runner.stacks.definition import Stack
@@ -157,7 +159,7 @@ def check_trusted(recorded: Recorded, is_trusted: bool) -> None:
                          "them")
 
 
-def again(recorded: Recorded, stacks: Mapping[str, Stack], request: job.Request, say: job.Say) -> job.Job:
+def again(recorded: Recorded, stacks: Mapping[str, Stack], request: Request, say: Say) -> job.Job:
     """The job that repeats a record, with what differs from then said and recorded. Raises InputError."""
     gpus = nvml.observe()
     cells = [item["cell"] for item in recorded.plan["cells"]]

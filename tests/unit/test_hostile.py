@@ -12,6 +12,7 @@ from runner.analysis import stats
 from runner.datasets import choice
 from runner.errors import BenchError, InputError
 from runner.measuring import job, rerun
+from runner.measuring.request import Request
 from runner.planning.plan import Wishes, plan
 from runner.report.writers import export
 from runner.results import earlier_sessions, store
@@ -39,7 +40,7 @@ def test_a_study_s_id_that_is_no_plain_name_is_refused(name: str) -> None:
 def test_a_rerun_stays_in_the_results_whatever_the_record_calls_its_study(name: str, tmp_path: Path) -> None:
     found = rerun.Recorded({"study": name}, made_rows.plan(made_rows.cell("torch-1.7")), {})
     wanted = rerun.plan_again(found, STACKS, None)
-    asked = job.Request("x", results=tmp_path)
+    asked = Request("x", results=tmp_path)
     folder = job.new_folder(job.Job(asked, wanted, STACKS, fakes.FakeLauncher(None), fakes.MACHINE,
                                     choice.Data("digits32", tmp_path)))
 

@@ -98,8 +98,9 @@ def abandon(launcher: Launcher, left: Iterable[Left]) -> None:
             running.stop()
 
 
-def made(bench: Bench, pending_runs: list[PendingRun], memory: "Memory") -> Iterator[Event]:
+def made(bench: Bench, pending_runs: list[PendingRun], memory: "Memory | None" = None) -> Iterator[Event]:
     """Runs, such as a round's: by turns, one after the other, or side by side on GPUs. Raises Stopped."""
+    memory = memory or Memory()
     if bench.side_by_side is not None:
         yield from _on_gpus(bench, bench.side_by_side, pending_runs, memory)
     else:

@@ -70,7 +70,7 @@ class LiveRun:
         except BenchError as error:
             self.ending = Ending("not_started", str(error))
             return
-        self._heard = follow(self._running, limits(self.cell, bench.stall), bench.clock, bench.is_stopping)
+        self._heard = follow(self._running, limits(self.cell, bench.going.stall), bench.clock, bench.is_stopping)
 
     def wait_imported(self) -> None:
         """Return once a worker that listens has imported, has begun all the same, or has ended.

@@ -13,6 +13,8 @@ from runner import __version__, cli, paths
 from runner.cli import app, measuring, notebook
 from runner.errors import InputError
 from runner.measuring import job
+from runner.measuring.bench import Going
+from runner.measuring.request import Request
 from runner.planning.plan import Wishes, plan
 from runner.results import store
 from runner.study.file import parse
@@ -178,12 +180,12 @@ def test_the_shell_offers_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def test_more_than_an_hour_wants_a_yes() -> None:
-    request = job.Request("long")
+    request = Request("long")
     with pytest.raises(InputError) as refused:
         measuring._agree(request, 7200.0)
     assert "long takes about 2.0 h: --yes measures it, --budget 1h fewer steps of it" == str(refused.value)
     measuring._agree(request, 3600.0)
-    measuring._agree(request._replace(is_agreed=True), 7200.0)
+    measuring._agree(request._replace(going=Going(is_agreed=True)), 7200.0)
     measuring._agree(request._replace(wishes=Wishes(budget_seconds=9e3)), 7200.0)
 
 

@@ -10,6 +10,7 @@ from runner.errors import InputError, Stopped
 from runner.launchers.protocol import Exit
 from runner.measuring import adaptive, job
 from runner.measuring.bench import Bench
+from runner.measuring.request import Request
 from runner.measuring.stopping_rule import Until
 from runner.planning.plan import Wishes, plan
 from runner.results import earlier_sessions, manifest, store
@@ -26,7 +27,7 @@ def job_of(folder: Path, script: Any, study: bytes = STUDY, left: dict[str, Fake
     launcher = FakeLauncher(FakeClock(step=0.001), script)
     launcher.rejoined = lambda place: (left or {}).get(str(place["run"]))  # type: ignore[method-assign]
     planned = plan(parse(study, "s.toml"), STACKS, MACHINE, Wishes(), lambda stack: None)
-    return job.Job(job.Request("s", until=wished, results=folder.parent), planned, STACKS, launcher, MACHINE,
+    return job.Job(Request("s", until=wished, results=folder.parent), planned, STACKS, launcher, MACHINE,
                    choice.Data("digits32", folder))
 
 

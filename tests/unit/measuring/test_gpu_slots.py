@@ -14,6 +14,7 @@ from runner.machine import gpus, nvml
 from runner.measuring import job
 from runner.measuring.bench import Bench, RunOnGpus, SideBySide
 from runner.measuring.gpu_slots import free_for
+from runner.measuring.request import Request
 from runner.planning.plan import Wishes, plan
 from runner.results import store
 from tests.clock import FakeClock
@@ -133,7 +134,7 @@ def test_a_cell_gets_gpus_that_are_free_in_the_machine_s_order() -> None:
 
 def job_of(launcher: Any, here: gpus.Gpus) -> job.Job:
     chosen = plan(study(*STACKS), STACKS, MACHINE, Wishes(), lambda stack: None)
-    return job.Job(job.Request("s"), chosen, STACKS, launcher, MACHINE, None, here)  # type: ignore[arg-type]
+    return job.Job(Request("s"), chosen, STACKS, launcher, MACHINE, None, here)  # type: ignore[arg-type]
 
 
 def test_the_launcher_gives_a_run_its_own_gpus_alone(tmp_path: Path) -> None:

@@ -18,6 +18,8 @@ from runner.launchers.venv import VenvLauncher
 from runner.machine import gpus
 from runner.machine.host import Machine
 from runner.measuring import job
+from runner.measuring.bench import Going
+from runner.measuring.request import Request
 from runner.planning.plan import Wishes, plan
 from runner.results import earlier_sessions, store
 from runner.stacks import environments
@@ -49,7 +51,7 @@ class Launcher(FakeLauncher):
 def asked_for(wishes: Wishes = PLAIN, names: tuple[str, ...] = ("a", "b"), **values: Any) -> job.Job:
     """The job of a study in these stacks; values: parts of the job instead."""
     made = plan(study(*names), {name: stack(name) for name in names}, MACHINE, wishes, lambda each: None)
-    return job.Job(job.Request("s"), made, {name: stack(name) for name in names}, Launcher(), MACHINE,
+    return job.Job(Request("s"), made, {name: stack(name) for name in names}, Launcher(), MACHINE,
                    Data("digits32", Path("d")))._replace(**values)
 
 
@@ -152,7 +154,7 @@ def test_a_stack_that_is_not_measured_does_not_count() -> None:
 
 
 def test_the_record_of_a_session_is_found_by_its_command(tmp_path: Path) -> None:
-    made = asked_for(facts={"until": 0.02}, request=job.Request("s", results=tmp_path))
+    made = asked_for(facts={"until": 0.02}, request=Request("s", results=tmp_path))
     with store.Store(job.new_folder(made)) as opened:
         opened.append(job.session_record(made, opened.folder, is_resumed=False))
     (record,) = store.read(opened.folder)
@@ -170,7 +172,7 @@ def test_a_session_that_goes_on_keeps_the_orders_that_it_began_with(tmp_path: Pa
 
 
 def test_a_session_whose_image_is_another_one_now_is_not_resumed_and_says_so(tmp_path: Path) -> None:
-    made = asked_for(request=job.Request("s", results=tmp_path))
+    made = asked_for(request=Request("s", results=tmp_path))
     key = made.plan.cells[0].key
     with store.Store(tmp_path / "1-s") as opened:
         opened.append(job.session_record(made, opened.folder, is_resumed=False))
@@ -192,7 +194,7 @@ def test_a_session_whose_image_is_another_one_now_is_not_resumed_and_says_so(tmp
 
 @pytest.mark.parametrize(("began_with", "options", "outcome"), [
     ("venv", {}, "venv"), ("docker", {}, "to begin a new session without an engine: --launcher venv"),
-    ("docker", {"is_fresh": True}, "venv"), ("docker", {"launcher": "venv"}, "venv")])
+    ("docker", {"going": Going(is_fresh=True)}, "venv"), ("docker", {"launcher": "venv"}, "venv")])
 @pytest.mark.usefixtures("without_engine")
 def test_auto_keeps_to_the_launcher_of_the_session_that_the_same_words_began(
         began_with: str, options: dict[str, Any], outcome: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
@@ -201,7 +203,7 @@ def test_auto_keeps_to_the_launcher_of_the_session_that_the_same_words_began(
     monkeypatch.setattr(sys, "argv", ["evenbench", "run", "quick"])
     with store.Store(tmp_path / "1-quick") as opened:
         opened.append({"event": "session", "schema": store.SCHEMA, "argv": ["run", "quick"], "launcher": began_with})
-    request = job.Request("quick", results=tmp_path, **options)
+    request = Request("quick", results=tmp_path, **options)
     try:
         found = job.planned(request, quiet).launcher.name
     except EngineUnreachable as error:
@@ -220,7 +222,7 @@ def test_a_plan_that_tries_several_scales_makes_one_launcher(tmp_path: Path, mon
         return for_stacks(name, *rest)
 
     monkeypatch.setattr(choose, "for_stacks", counted)
-    assert job.planned(job.Request("krisilias", launcher="venv", results=tmp_path), quiet).plan.cells
+    assert job.planned(Request("krisilias", launcher="venv", results=tmp_path), quiet).plan.cells
     assert ["venv"] == made
 
 

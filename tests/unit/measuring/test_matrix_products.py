@@ -11,6 +11,7 @@ from runner.analysis.summary import summarise
 from runner.errors import InputError
 from runner.machine import data_sheets
 from runner.measuring import matrix_products
+from runner.measuring import session as runs
 from runner.measuring.bench import Bench
 from runner.planning.plan import Wishes, plan
 from runner.report.rates import machine_limits
@@ -45,8 +46,9 @@ def measured(folder: Path, script: Any, is_stopping: Any = lambda: False, **fiel
     clock = FakeClock(step=0.001)
     planned = plan(study("a", "b", **fields), STACKS, MACHINE, Wishes(), lambda stack: None)
     with store.Store(folder) as opened:
-        stored(matrix_products.measure(Bench(planned, STACKS, FakeLauncher(clock, script), folder, folder, clock=clock,
-                                             is_stopping=is_stopping, readings=lambda: READING)), opened)
+        made = Bench(planned, STACKS, FakeLauncher(clock, script), folder, folder, clock=clock,
+                     is_stopping=is_stopping, readings=lambda: READING)
+        stored(matrix_products.measure(made, runs.made), opened)
     return [each for each in store.read(folder) if each["event"] == "product"]
 
 

@@ -11,6 +11,7 @@ from runner.launchers.protocol import Launcher
 from runner.launchers.venv import VenvLauncher
 from runner.machine import nvml
 from runner.measuring import job
+from runner.measuring.request import Request
 from runner.planning.plan import Wishes, plan
 from runner.stacks import definition
 from tests.clock import FakeClock
@@ -62,7 +63,7 @@ class Images(FakeLauncher):
 
 def job_of(launcher: Launcher) -> job.Job:
     made = plan(study(*STACKS), STACKS, MACHINE, Wishes(rounds=1), lambda each: None)
-    asked = job.Request("s", None, "auto", None, Wishes(rounds=1))
+    asked = Request("s", None, "auto", None, Wishes(rounds=1))
     return job.Job(asked, made, STACKS, launcher, MACHINE, Data("digits32", Path("d")))
 
 
@@ -121,7 +122,7 @@ def test_where_a_gpu_s_stack_cannot_be_built_its_cells_run_where_their_scale_has
     monkeypatch.setattr(job.choose, "for_stacks", lambda *asked: launcher)
     moved, there = (study("tf-2.5", device=device)._replace(forms={"tf-2.5": ("tf-2.5-gpu",)})
                     for device in ("cpu", "gpu"))
-    planned = job.planned_study(moved, job.Request("s"), lambda text: None, there=lambda: there)
+    planned = job.planned_study(moved, Request("s"), lambda text: None, there=lambda: there)
     prepared = job.prepared(planned, lambda text: None)
 
     assert [("tf-2.5-gpu", "gpu")] == [(each.cell.stack, each.cell.device) for each in planned.plan.cells]

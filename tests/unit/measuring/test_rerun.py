@@ -9,6 +9,7 @@ from runner.cells import key
 from runner.datasets import choice
 from runner.errors import InputError
 from runner.measuring import job
+from runner.measuring.request import Request
 from runner.measuring.rerun import Recorded, chosen, data_argument, differences, launcher_name, plan_again, recorded
 from runner.results import earlier_sessions, store
 from tests import made_rows as made
@@ -129,7 +130,7 @@ def test_the_launcher_is_that_of_then_where_it_can_be(then: str, given: str, nam
 def rerun(folder: Path, seed: int) -> job.Job:
     """The job of a rerun whose orders this seed draws."""
     planned = plan_again(kept(folder), STACKS, None, seed)
-    return job.Job(job.Request("made"), planned, STACKS, FakeLauncher(FakeClock()), MACHINE,
+    return job.Job(Request("made"), planned, STACKS, FakeLauncher(FakeClock()), MACHINE,
                    choice.Data("digits32", folder), facts={"rerun_of": "made", "differs": []})
 
 

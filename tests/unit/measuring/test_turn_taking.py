@@ -12,7 +12,7 @@ import pytest
 from runner.errors import Stopped
 from runner.launchers.process_groups import Limits, ProcessGroup, ProcessRunning
 from runner.launchers.protocol import Exit, Order
-from runner.measuring import matrix_products
+from runner.measuring import matrix_products, session
 from runner.measuring.bench import Bench
 from runner.measuring.session.turn_taking import Patience, Room
 from runner.paths import ROOT
@@ -363,7 +363,7 @@ def test_products_import_side_by_side_as_well(tmp_path: Path) -> None:
         b'{"event": "waiting", "at": "imported"}\n', b'{"event": "start", "facts": {}}\n',
         b'{"event": "end", "status": "ok", "message": ""}\n'])
     made.launcher.tells = True
-    stored(matrix_products.measure(made), OPENED[-1])
+    stored(matrix_products.measure(made, session.made), OPENED[-1])
     assert [["go"], ["go"]] == [each.told for each in made.launcher.running]  # type: ignore[attr-defined]
     assert all(each.is_stopped for each in made.launcher.running)  # type: ignore[attr-defined]
 

@@ -20,6 +20,7 @@ from runner.launchers.venv import VenvLauncher
 from runner.machine import gpus, nvml
 from runner.machine.gpus import Gpu, Gpus
 from runner.measuring import job, own_stacks
+from runner.measuring.request import Request
 from runner.planning.plan import Wishes, plan
 from runner.results import earlier_sessions, store
 from runner.stacks import own, sbom
@@ -286,7 +287,7 @@ def asking(stack: OwnStack, results: Path) -> job.Job:
     stacks: dict[str, Stack] = {"mine": stack}
     made = plan(study("torch-x"), stacks, MACHINE, Wishes(stacks=("mine",)), lambda each: None)
     data = choice.Data("digits32", Path())
-    return job.Job(job.Request("s", results=results), made, stacks, VenvLauncher(Path("cache")), MACHINE, data)
+    return job.Job(Request("s", results=results), made, stacks, VenvLauncher(Path("cache")), MACHINE, data)
 
 
 def test_a_changed_environment_is_said_instead_of_resuming_its_session(tmp_path: Path, mine: Path) -> None:
@@ -461,7 +462,7 @@ def test_a_framework_is_asked_for_its_code_for_gpus_where_a_cell_is_of_one(mine:
     (site,) = mine.glob("lib/python3*/site-packages")
     (site / "torch/__init__.py").write_text(
         "class version: cuda = '13.0'\nclass cuda: get_arch_list = staticmethod(lambda: ['sm_90'])\n")
-    asked = job.Request("s", launcher="venv", wishes=Wishes(stacks=(f"mine={mine}",), settings={"device": "gpu"}))
+    asked = Request("s", launcher="venv", wishes=Wishes(stacks=(f"mine={mine}",), settings={"device": "gpu"}))
 
     made = job.planned_study(study("torch-x", input="synthetic"), asked, print)
     assert ["mine"] == [planned.cell.stack for planned in made.plan.cells]

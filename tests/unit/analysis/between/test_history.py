@@ -11,6 +11,7 @@ from runner.analysis.between.history import over_time
 from runner.cli import app
 from runner.datasets.choice import Data
 from runner.measuring import job, session
+from runner.measuring.request import Request
 from runner.results import store
 from runner.results.rows import measurements
 from tests.fake_session import STACKS, bench, close_stores, stored
@@ -38,7 +39,7 @@ def measured(folder: Path, kernel: str, slower: float) -> None:
     close_stores()
     (folder / store.EVENTS).unlink()
     made = made._replace(plan=made.plan._replace(rounds=len(NOISE)))
-    head = job.Job(job.Request("s"), made.plan, STACKS, made.launcher, MACHINE._replace(kernel=kernel),
+    head = job.Job(Request("s"), made.plan, STACKS, made.launcher, MACHINE._replace(kernel=kernel),
                    Data("digits32", folder))
     with store.Store(folder) as opened:
         opened.append(job.session_record(head, folder, is_resumed=False))
