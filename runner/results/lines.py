@@ -425,6 +425,15 @@ class End(Event):
     places: Annotated[None, says("never: the host alone tells of places")] = None
 
 
+def usage(said: Facts) -> dict[str, Any]:
+    """Of an End's values what a record keeps beside the host's readings: memory, and throttled CPU periods."""
+    throttling, held = said.get("throttling") or {}, said.get("allocator_peak") or {}
+    return {"peak_bytes": said.get("peak_bytes"), "group_peak_bytes": said.get("group_peak_bytes"),
+            "periods": throttling.get("periods"), "throttled_periods": throttling.get("throttled_periods"),
+            **{f"gpu_{kind}_bytes": held[kind] for kind in ("allocated", "reserved")
+               if isinstance(held.get(kind), int)}}
+
+
 # by the name that a line's "event" has, in the order in which a run can send them
 EVENTS: dict[str, type[Event]] = {
     "start": Start, "beat": Beat, "waiting": Waiting, "warm": Warm, "values": Values, "steps": Steps, "epoch": Epoch,

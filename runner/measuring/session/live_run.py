@@ -14,7 +14,7 @@ from runner.machine.cpu_energy import Meter
 from runner.measuring.bench import Bench, Event, PendingRun
 from runner.results import error_output
 from runner.results.error_output import ErrorText, Written
-from runner.results.lines import Steps
+from runner.results.lines import Steps, usage
 from runner.results.turns import Turn, counted, gets_faster
 from workloads.spec import placement, turns
 from workloads.spec.cell import switched_variables
@@ -253,8 +253,8 @@ class LiveRun:
     def _ending_record(self, seconds: float, ending: Ending, used: dict[str, Any], share: float | None,
                        seen: telemetry.GpuWindow | None) -> Event:
         after, said = self._bench.readings(), ending.said
-        places = {**used, **{place: _usage(end) for place, end in said.get("places", {}).items()}}
-        host = {**after.record(), **_usage(said), "throttled_seconds": None, "foreign_cpu_share": share,
+        places = {**used, **{place: usage(end) for place, end in said.get("places", {}).items()}}
+        host = {**after.record(), **usage(said), "throttled_seconds": None, "foreign_cpu_share": share,
                 **(seen.readings if seen else {})}
         return {"event": "ending", "run": self.pending.name, "ending": ending.word, "message": ending.message,
                 "seconds": seconds, "host": host, **({"places": places} if places else {}),
@@ -294,18 +294,6 @@ def _judged(ending: Ending, exit_status: Exit) -> Ending:
     if ending.word == "ok" and exit_status.code not in (0, None):
         return ending._replace(message=f"exit code {exit_status.code} after its end")
     return ending
-
-
-def _usage(said: dict[str, Any]) -> dict[str, Any]:
-    """What a worker said it used: its own peak, its control group's with all helpers', throttled CPU periods.
-
-    Of a GPU what the framework's own allocator held at most, as gpu_allocated_bytes and with its cache reserved.
-    """
-    throttling, held = said.get("throttling") or {}, said.get("allocator_peak") or {}
-    return {"peak_bytes": said.get("peak_bytes"), "group_peak_bytes": said.get("group_peak_bytes"),
-            "periods": throttling.get("periods"), "throttled_periods": throttling.get("throttled_periods"),
-            **{f"gpu_{kind}_bytes": held[kind] for kind in ("allocated", "reserved")
-               if isinstance(held.get(kind), int)}}
 
 
 def _errors(name: str, errors: Mapping[str, Written]) -> Iterator[Event]:
