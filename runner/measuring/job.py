@@ -246,16 +246,26 @@ def _is_of_gpus(read: file.Study, wishes: Wishes) -> bool:
     return any(settings.get("device") == "gpu" for each in read.experiments for settings in each.combinations())
 
 
+def unbuilt(stacks: Mapping[str, definition.Stack], launcher: Launcher, say: Say) -> dict[str, str]:
+    """Why each stack that the launcher has not built cannot be built here, by its name. Raises DiskFull."""
+    def build(name: str) -> str:
+        try:
+            launcher.prepare([stacks[name]], say)
+        except DiskFull:
+            raise
+        except BenchError as error:
+            say(f"{name}: {str(error).removeprefix(f'{name}: ')}")
+            return str(error)
+        return ""
+
+    reasons = at_once.each(launcher.builds_at_once, build, stacks)
+    return {name: reason for name, reason in zip(stacks, reasons, strict=True) if reason}
+
+
 def buildable(stacks: list[definition.Stack], launcher: Launcher, say: Say) -> list[definition.Stack]:
     """The stacks that the launcher has built or can build here; the others are told with the reason."""
-    built = []
-    for each in stacks:
-        try:
-            launcher.prepare([each], say)
-            built.append(each)
-        except BenchError as error:
-            say(f"{each.name}: {error}")
-    return built
+    failures = unbuilt({each.name: each for each in stacks}, launcher, say)
+    return [each for each in stacks if each.name not in failures]
 
 
 def prepared(job: Job, say: Say) -> Job:
@@ -266,16 +276,16 @@ def prepared(job: Job, say: Say) -> Job:
     cache = usable_cache()
     if choice.STAND_IN in job.folders:
         choice.digits32(cache, say)
-    built: dict[str, str] = {}                 # why it cannot be built, "" of one that is
+    failures: dict[str, str] = {}
+    tried: set[str] = set()
     while names := [name for name in dict.fromkeys(planned.cell.stack for planned in job.plan.cells)
-                    if name not in built]:
-        reasons = dict(zip(names, _built(job, names, say), strict=True))
-        built.update(reasons)
-        if any(reasons.values()):
-            job = _within_budget(job._replace(plan=_without(job, {name: reason for name, reason in built.items()
-                                                                  if reason})))
-    if built and not job.plan.cells:
-        raise BuildFailed(next(filter(None, built.values())))
+                    if name not in tried]:
+        tried.update(names)
+        if new := unbuilt({name: job.stacks[name] for name in names}, job.launcher, say):
+            failures.update(new)
+            job = _within_budget(job._replace(plan=_without(job, failures)))
+    if failures and not job.plan.cells:
+        raise BuildFailed(next(iter(failures.values())))
     return job
 
 
@@ -298,21 +308,6 @@ def _without(job: Job, failures: Mapping[str, str]) -> Plan:
     return of_fullest_form(job.forms or (job.plan.study,), lambda form: plan(
         form, job.stacks, job.machine, job.request.wishes,
         lambda stack: failures.get(stack.name) or job.launcher.missing(stack), job.gpus, job.launcher.hosts))
-
-
-def _built(job: Job, names: list[str], say: Say) -> list[str]:
-    """Why each stack cannot be built, "" of one that is."""
-    def build(name: str) -> str:
-        try:
-            job.launcher.prepare([job.stacks[name]], say)
-        except DiskFull:
-            raise
-        except BenchError as error:
-            say(f"{name}: {str(error).removeprefix(f'{name}: ')}")
-            return str(error)
-        return ""
-
-    return at_once.each(job.launcher.builds_at_once, build, names)
 
 
 def warnings(job: Job) -> list[str]:
@@ -365,9 +360,8 @@ def session_record(job: Job, folder: Path, is_resumed: bool) -> store.Record:
             "began": datetime.now(UTC).isoformat(timespec="seconds"), "machine": job.machine._asdict(),
             "launcher": job.launcher.name, "governor": host.governor(), "command": job.command(),
             "hardware": hardware.hardware(), "harness": _harness(), "resumed": is_resumed,
-            **_own_record(job),
-            **job.facts, **job.launcher.record(),
-            **({"gpus": job.gpus.record()} if job.gpus.gpus else {})}
+            **_own_record(job), **({"data": job.request.data} if job.request.data else {}), **job.facts,
+            **job.launcher.record(), **({"gpus": job.gpus.record()} if job.gpus.gpus else {})}
 
 
 def _harness() -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 import secrets
 from collections.abc import Mapping
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -111,23 +110,13 @@ def _gone(cell: Cell, stacks: Mapping[str, Stack]) -> str | None:
 def data_argument(recorded: Recorded, asked: str | None) -> str | None:
     """NAME=FOLDER of this command or the recorded one; None for the stand-in. Raises InputError without a folder."""
     names = {str(item["cell"].get("data", choice.STAND_IN)) for item in recorded.plan["cells"]} or {choice.STAND_IN}
-    argument = asked or _told(recorded.session.get("argv"), "--data")
+    told = recorded.session.get("data")
+    argument = asked or (told if isinstance(told, str) else None)
     names_now = choice.names(argument)
     if not names <= set(names_now):
         raise InputError(f"{recorded.id} read {', '.join(sorted(names))}, found {', '.join(names_now)}: "
                          "give --data NAME=FOLDER, or several with commas")
     return argument
-
-
-def _told(arguments: Any, option: str) -> str | None:
-    """An option's value in an earlier command line."""
-    known = [argument for argument in arguments if isinstance(argument, str)] if isinstance(arguments, list) else []
-    for argument, after in pairwise([*known, ""]):
-        if argument == option:
-            return after
-        if argument.startswith(f"{option}="):
-            return argument.removeprefix(f"{option}=")
-    return None
 
 
 def launcher_name(recorded: Recorded, asked: str) -> str:
@@ -174,7 +163,8 @@ def again(recorded: Recorded, stacks: Mapping[str, Stack], request: Request, say
     launcher = choose.for_stacks(name, say, gpus, chosen_now.named)
     env = {str(name): str(value) for name, value in dict(recorded.session.get("env") or {}).items()}
     stacks = {name: stack.model_copy(update={"env": tuple(env.items())}) for name, stack in stacks.items()}
-    data, *more = choice.several(data_argument(recorded, request.data), paths.cache_folder())
+    request = request._replace(data=data_argument(recorded, request.data))
+    data, *more = choice.several(request.data, paths.cache_folder())
     plan = plan_again(recorded, stacks, request.wishes.rounds, secrets.randbelow(2**31))
     missing = {stack: reason for stack in dict.fromkeys(each.cell.stack for each in plan.cells)
                if (reason := launcher.missing(stacks[stack]))}

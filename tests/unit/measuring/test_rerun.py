@@ -104,14 +104,13 @@ def test_nothing_differs_where_nothing_changed(tmp_path: Path) -> None:
     assert [] == differences(kept(tmp_path), MACHINE, "docker", {})
 
 
-def test_the_data_s_folder_is_found_in_the_earlier_command_line(tmp_path: Path) -> None:
+def test_the_data_s_folder_is_the_recorded_one(tmp_path: Path) -> None:
     cell = made.cell(data="cifar10")
     plan = made.plan(cell)
-    recorded = Recorded(made.session(argv=["run", "quick", "--data", "cifar10=/there"]), plan, {})
+    recorded = Recorded(made.session(data="cifar10=/there"), plan, {})
 
     assert "cifar10=/there" == data_argument(recorded, None)
     assert "cifar10=/here" == data_argument(recorded, "cifar10=/here")
-    assert "cifar10=/x" == data_argument(recorded._replace(session=made.session(argv=["--data=cifar10=/x"])), None)
 
 
 def test_data_that_is_not_named_is_asked_for() -> None:
