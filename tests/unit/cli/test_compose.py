@@ -24,19 +24,16 @@ def settings(words: list[str]) -> dict[str, str]:
     return dict(pair.split("=", 1) for pair in pairs)
 
 
-def test_a_large_machine_gives_each_node_what_is_asked_and_nothing_is_said() -> None:
+@pytest.mark.parametrize(("machine", "more", "cpus", "memory", "sentences"), [
+    (LARGE, {}, "4", 16, []), (LARGE, {"RESULTS": "/home/me/out"}, "4", 16, ["results/ below is /home/me/out"]),
+    (SMALL, {}, "1", 6, ["nodes: 4 CPUs and 17.2 GB asked, 0.67 CPUs and 6.4 GB each: "
+                         "the machine has 2 CPUs and 25.8 GB for 3 nodes"])])
+def test_each_node_gets_what_is_asked_or_what_the_machine_has_and_a_sentence_says_so(
+        machine: Machine, more: dict[str, str], cpus: str, memory: int, sentences: list[str]) -> None:
     said: list[str] = []
-    words = compose.arguments(DEFAULT, LARGE, said.append)
-    assert {"cpus": "4", "memory_bytes": str(16 * 2**30)} == settings(words) and [] == said
+    words = compose.arguments({**DEFAULT, **more}, machine, said.append)
+    assert {"cpus": cpus, "memory_bytes": str(memory * 2**30)} == settings(words) and sentences == said
     assert "--yes" in words                          # nobody can be asked, however long it takes
-
-
-def test_a_small_machine_gives_less_and_one_sentence_says_so() -> None:
-    said: list[str] = []
-    words = compose.arguments(DEFAULT, SMALL, said.append)
-    assert {"cpus": "1", "memory_bytes": str(6 * 2**30)} == settings(words)
-    assert said == ["nodes: 4 CPUs and 17.2 GB asked, 0.67 CPUs and 6.4 GB each: "
-                    "the machine has 2 CPUs and 25.8 GB for 3 nodes"]
 
 
 def test_variables_become_settings_that_the_command_understands() -> None:
@@ -103,12 +100,6 @@ def test_the_runner_becomes_the_owner_of_the_results_or_of_the_file(
     compose.become_owner(folder, file)
     given: list[object] = [("chown", folder, 1000, 99)] if is_given else []
     assert [*given, ("setgroups", []), ("setgid", becomes[1]), ("setuid", becomes[0])] == done   # in this order alone
-
-
-def test_where_results_go_is_told_where_it_is_another_folder() -> None:
-    said: list[str] = []
-    compose.arguments({**DEFAULT, "RESULTS": "/home/me/out"}, LARGE, said.append)
-    assert ["results/ below is /home/me/out"] == said
 
 
 def test_the_study_is_of_as_many_nodes_as_compose_has() -> None:

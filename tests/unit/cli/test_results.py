@@ -28,9 +28,29 @@ def said(*words: object) -> str:
     return str(answer.exception)
 
 
-def test_a_session_without_a_plan_is_refused_with_its_file(tmp_path: Path) -> None:
-    (tmp_path / "events.jsonl").write_text('{"event": "session", "schema": 3, "id": "a"}\n')
-    assert f"{tmp_path}/events.jsonl: there is no plan" in said("report", tmp_path)
+@pytest.mark.parametrize(("schema", "refusal"), [
+    (3, "/events.jsonl: there is no plan"),
+    (2, "schema 2 is from before turns, which this evenbench does not read: measure it again")])
+def test_a_session_that_cannot_be_read_is_refused_in_one_line(tmp_path: Path, schema: int, refusal: str) -> None:
+    (tmp_path / "events.jsonl").write_text(f'{{"event": "session", "schema": {schema}, "id": "a"}}\n')
+    text = said("report", tmp_path)
+    assert refusal in text and "\n" not in text
+
+
+@pytest.mark.parametrize(("words", "refusal"), [
+    ("report made/a --run nobody", "--run all` lists them"),
+    ("report made/a --html gone/page.html",
+     "--html gone/page.html: there is no folder gone; make it, or name another"),
+    ("report made/a --csv .", ".: found a folder, expected the name of a file"),
+    ("history made --html made", "made: found a folder, expected the name of a file"),
+    ("report made/a --csv /proc/page.csv",
+     "/proc/page.csv: No such file or directory; name another file, or another folder with --results")])
+def test_a_run_or_a_file_that_cannot_be_is_refused(words: str, refusal: str, tmp_path: Path,
+                                                   monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for each in ("a", "b"):
+        stored(tmp_path / "made" / each)
+    assert refusal in said(*words.split())
 
 
 def test_history_tells_of_a_result_that_cannot_be_read_and_shows_the_others(tmp_path: Path) -> None:
@@ -44,58 +64,20 @@ def test_history_tells_of_a_result_that_cannot_be_read_and_shows_the_others(tmp_
     assert "History of 2 sessions" in answer.output
 
 
-def test_a_run_that_is_not_there_is_refused_with_the_command_that_lists_them(tmp_path: Path) -> None:
-    stored(tmp_path / "a")
-    assert "--run all` lists them" in said("report", tmp_path / "a", "--run", "nobody")
-
-
-def test_a_result_from_before_turns_is_refused_in_one_line(tmp_path: Path) -> None:
-    (tmp_path / "events.jsonl").write_text('{"event": "session", "schema": 2, "id": "a"}\n')
-    text = said("report", tmp_path)
-    assert "schema 2 is from before turns, which this evenbench does not read: measure it again" in text
-    assert "\n" not in text
-
-
-def test_a_file_in_no_folder_is_refused_with_the_folder(tmp_path: Path) -> None:
-    stored(tmp_path / "a")
-    text = said("report", tmp_path / "a", "--html", tmp_path / "gone" / "page.html")
-    assert f"--html {tmp_path}/gone/page.html: there is no folder {tmp_path}/gone; make it, or name another" in text
-
-
-@pytest.mark.parametrize("name", [".", "made"])
-def test_a_folder_in_place_of_a_file_is_refused(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("words", "title"), [
+    ("list results --results .", "result"), ("list", "stack"), ("report a", "stack"), ("report a --run all", "run"),
+    ("compare a b", "stack"), ("history .", "stack"), ("check-study patel", "study"), ("verify a", None),
+    ("plan quick --launcher venv", "stack"), ("data list", "data")])
+def test_every_command_with_a_table_gives_it_in_three_forms(words: str, title: str | None, tmp_path: Path,
+                                                            monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    for each in ("a", "b"):
-        stored(tmp_path / "made" / each)
-    assert f"{name}: found a folder, expected the name of a file" in said("report", "made/a", "--csv", name)
-    assert f"{name}: found a folder, expected the name of a file" in said("history", "made", "--html", name)
-
-
-def test_a_file_that_cannot_be_written_says_what_else_to_name(tmp_path: Path) -> None:
-    stored(tmp_path / "a")
-    assert "/proc/page.csv: No such file or directory; name another file, or another folder with --results" in said(
-        "report", tmp_path / "a", "--csv", "/proc/page.csv")
-
-
-def rows_of(*words: object) -> dict[str, str]:
-    """What a command gives in each form, on standard output."""
-    return {form: CliRunner().invoke(app, [*map(str, words), f"--{form}", "-"]).stdout
-            for form in ("csv", "markdown", "json")}
-
-
-def test_every_command_with_a_table_gives_it_in_three_forms(tmp_path: Path) -> None:
     for name in ("a", "b"):
         stored(tmp_path / name)
-    for words, title in ((("list", "results", "--results", tmp_path), "result"), (("list",), "stack"),
-                         (("report", tmp_path / "a"), "stack"), (("report", tmp_path / "a", "--run", "all"), "run"),
-                         (("compare", tmp_path / "a", tmp_path / "b"), "stack"), (("history", tmp_path), "stack"),
-                         (("check-study", "patel"), "study"), (("verify", tmp_path / "a"), ""),
-                         (("plan", "quick", "--launcher", "venv"), "stack"), (("data", "list"), "data")):
-        made = rows_of(*words)
-        if words[0] != "verify":                       # of a whole folder there is no row
-            assert title in next(csv.reader(io.StringIO(made["csv"])))
-            assert "\n| --- |" in made["markdown"]
-        assert json.loads(made["json"]) is not None
+    made = CliRunner().invoke(app, [*words.split(), "--csv", "x.csv", "--markdown", "x.md", "--json", "-"])
+    assert json.loads(made.stdout) is not None
+    if title:                                           # of a whole folder that is verified there is no row
+        assert title in next(csv.reader(io.StringIO(Path("x.csv").read_text())))
+        assert "\n| --- |" in Path("x.md").read_text()
     assert not (tmp_path / "a" / "report.html").exists()            # standard output is all that was asked for
 
 
