@@ -7,6 +7,7 @@ Who asks for an event stores it before the next, and shows it; "now" tells of th
 
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from concurrent.futures import Executor, ThreadPoolExecutor
 from itertools import groupby
 from types import MappingProxyType
 from typing import TypeVar
@@ -145,7 +146,8 @@ def _made(bench: Bench, pending_runs: list[PendingRun], memory: "Memory") -> Gen
     comparison = _by_turns(bench, pending_runs[0])
     if not comparison:
         runs = [LiveRun(bench, pending) for pending in pending_runs]
-        yield from _ended(runs, _one_after_the_other(bench, runs, memory))
+        with ThreadPoolExecutor(len(runs)) as threads:
+            yield from _ended(runs, _one_after_the_other(bench, runs, memory, threads), threads)
         return runs
     for pending in pending_runs:
         yield from _inferred(bench, pending, memory)
@@ -156,7 +158,9 @@ def _made(bench: Bench, pending_runs: list[PendingRun], memory: "Memory") -> Gen
             raise Stopped
         some = waiting[:1] if comparison in memory.apart else waiting
         runs = [LiveRun(bench, pending, 1 / len(some)) for pending in some]
-        left = yield from _ended(runs, turn_taking.take(bench, runs, comparison, memory.room, memory.patience))
+        with ThreadPoolExecutor(len(runs)) as threads:
+            events = turn_taking.take(bench, runs, comparison, memory.room, memory.patience, threads)
+            left = yield from _ended(runs, events, threads)
         if left or any(run.is_crowded for run in runs):
             yield {"event": "apart", "comparison": comparison, "why": f"{len(runs)} workers did not fit into memory "
                    "together: one after the other"}
@@ -165,12 +169,12 @@ def _made(bench: Bench, pending_runs: list[PendingRun], memory: "Memory") -> Gen
     return made
 
 
-def _ended(runs: list[LiveRun], events: Generator[Event, None, T]) -> Generator[Event, None, T]:
+def _ended(runs: list[LiveRun], events: Generator[Event, None, T], threads: Executor) -> Generator[Event, None, T]:
     """The events of runs, which have ended after them, however that went."""
     try:
         what = yield from events
-        for run in runs:
-            yield from run.finish()
+        for said in threads.map(lambda run: list(run.finish()), runs):
+            yield from said
         return what
     except (Stopped, KeyboardInterrupt):
         for run in runs:
@@ -181,13 +185,11 @@ def _ended(runs: list[LiveRun], events: Generator[Event, None, T]) -> Generator[
             run.stop()
 
 
-def _one_after_the_other(bench: Bench, runs: list[LiveRun], memory: "Memory") -> Generator[Event, None, None]:
+def _one_after_the_other(bench: Bench, runs: list[LiveRun], memory: "Memory", threads: Executor
+                         ) -> Generator[Event, None, None]:
     """Runs that import side by side where they listen, and then have the machine for themselves."""
     listening = [run for run in runs if _listens(bench, run.pending) and not memory.known(run.pending.planned.cell)]
-    for run in listening:
-        run.start(listens=True)
-    for run in listening:
-        run.wait_imported()
+    turn_taking.start(listening, threads)
     for run in runs:
         if bench.is_stopping():
             raise Stopped

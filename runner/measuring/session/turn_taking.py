@@ -7,6 +7,7 @@ gets another turn, as long as the session has patience.
 
 import random
 from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import Executor
 
 from runner.machine import host
 from runner.measuring.bench import Bench, Event
@@ -55,13 +56,10 @@ class Room:
         return workers * _ROOM * self._bytes.get(comparison, 0) <= free_bytes
 
 
-def take(bench: Bench, runs: Sequence[LiveRun], comparison: str, room: Room, patience: Patience
+def take(bench: Bench, runs: Sequence[LiveRun], comparison: str, room: Room, patience: Patience, threads: Executor
          ) -> Generator[Event, None, list[LiveRun]]:
-    """Make the runs, which have not started; those that found no room in memory come back."""
-    for run in runs:
-        run.start(listens=True)
-    for run in runs:
-        run.wait_imported()
+    """Make the runs, which have not started; those that found no room in memory come back. threads: as of start."""
+    start(runs, threads)
     taken = yield from _built(bench, runs, comparison, room)
     for run in taken:
         yield from _warm_up(run)
@@ -76,6 +74,16 @@ def take(bench: Bench, runs: Sequence[LiveRun], comparison: str, room: Room, pat
     for run in taken:
         yield from run.listen()
     return [run for run in runs if run not in taken]
+
+
+def start(runs: Sequence[LiveRun], threads: Executor) -> None:
+    """Start workers that listen, side by side since an engine takes long for each; return once all have imported.
+
+    threads: the kernel ends a worker with the thread that started it, so that they are to live as long.
+    """
+    list(threads.map(lambda run: run.start(listens=True), runs))
+    for run in runs:
+        run.wait_imported()
 
 
 def _built(bench: Bench, runs: Sequence[LiveRun], comparison: str, room: Room
