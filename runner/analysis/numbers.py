@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from runner import formatting
+from runner.analysis import stats
 from runner.results.rows import Row
 from runner.results.runs import Run, rate_per_worker, step_seconds
 from runner.study import quantities
@@ -48,7 +49,7 @@ def _percentile(percent: int) -> Reader:
         if row.cell.measure not in RATED or any(set(worker.sample_steps) != {1} for worker in run.workers):
             return None
         steps = np.concatenate([worker.sample_seconds[worker.counts] for worker in run.workers])
-        return float(np.quantile(steps, percent / 100)) if len(steps) >= 100 / (100 - percent) else None
+        return stats.quantile(steps, percent / 100) if len(steps) >= 100 / (100 - percent) else None
 
     return read
 

@@ -131,6 +131,13 @@ def median(values: Sequence[float] | Array) -> float | None:
     return float(ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]) / 2 if len(ordered) else None
 
 
+def quantile(values: Array, share: float) -> float:
+    """The value that such a share of them stays below, of at least one; between two linearly, as numpy's."""
+    ordered = np.sort(values)
+    below, rest = divmod(share * (len(ordered) - 1), 1)
+    return float(ordered[int(below)] * (1 - rest) + ordered[min(int(below) + 1, len(ordered) - 1)] * rest)
+
+
 def middle(runs: Sequence[One], of: Callable[[One], float | None]) -> float | None:
     """The median over the runs that have the value."""
     return median([value for value in map(of, runs) if value is not None])

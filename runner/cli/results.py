@@ -89,7 +89,7 @@ def _show_runs(folder: Path, name: str, output: Output) -> None:
 def measured_in(folder: Path) -> Measurements:
     """What was measured in a result's folder. Raises InputError with the file."""
     try:
-        return measurements(store.read(folder))
+        return measurements(store.read(folder, is_judged=False))
     except RecordError as error:
         raise InputError(f"{folder / store.EVENTS}: {error}") from error
 

@@ -7,7 +7,16 @@ pages` writes the schema of all.
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, InstanceOf, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    InstanceOf,
+    ValidationError,
+    create_model,
+    model_validator,
+)
 
 Facts = Mapping[str, Any]
 Text = InstanceOf[str]                                   # half surrogates, too
@@ -42,18 +51,16 @@ class Line(BaseModel):
 _WORDS = {"Input should be an instance of str": "text", "Input should be an instance of dict": "an object"}
 
 
-def _mistake(error: ValidationError, passed_over: str = "") -> str:
-    """The first mistake that is not of that type, in one line; "" where there is none."""
-    for each in error.errors():
-        where = f'key "{".".join(map(str, each["loc"]))}"'
-        if each["type"] == "missing" != passed_over:
-            return f"{where} is missing"
-        if each["type"] == "value_error":
-            return f"{where}: {each['ctx']['error']}" if each["loc"] else str(each["ctx"]["error"])
-        if each["type"] != passed_over:
-            expected = _WORDS.get(each["msg"]) or each["msg"].removeprefix("Input should be ")
-            return f"{where}: found {each['input']!r:.40}, expected {expected}"
-    return ""
+def _mistake(error: ValidationError) -> str:
+    """The first mistake, in one line."""
+    first = error.errors()[0]
+    where = f'key "{".".join(map(str, first["loc"]))}"'
+    if first["type"] == "missing":
+        return f"{where} is missing"
+    if first["type"] == "value_error":
+        return f"{where}: {first['ctx']['error']}" if first["loc"] else str(first["ctx"]["error"])
+    expected = _WORDS.get(first["msg"]) or first["msg"].removeprefix("Input should be ")
+    return f"{where}: found {first['input']!r:.40}, expected {expected}"
 
 
 class Event(Line):
@@ -126,16 +133,18 @@ class StartFacts(Line):
     packages: Annotated[Object, says("version and digest by name, in an environment of the user's own")] = {}
 
 
-_READ_FACTS = ("framework", "version", "python", "onednn", "threads", "data")      # that a summary tells
+def _or_none(name: str) -> Any:
+    field = StartFacts.model_fields[name]
+    return Annotated[field.annotation, Field(), *field.metadata] | None, None
+
+
+# the facts that a summary tells: they must be of their kind where they are told
+_ReadFacts = create_model("_ReadFacts", __base__=Line, **{name: _or_none(name) for name in (
+    "framework", "version", "python", "onednn", "threads", "data")})
 
 
 def _facts(facts: dict[str, Any]) -> dict[str, Any]:
-    """The facts, of which those that are read must be of their kind where they are told."""
-    try:
-        StartFacts.model_validate({name: facts[name] for name in _READ_FACTS if facts.get(name) is not None})
-    except ValidationError as error:
-        if wrong := _mistake(error, "missing"):
-            raise ValueError(wrong) from error
+    _ReadFacts.read(facts)
     return facts
 
 
@@ -215,7 +224,9 @@ class Steps(Values):
     count: Annotated[Count | None, says("steps that the samples cover; without it as many as there are samples")] = None
     counts: Annotated[list[Positive] | None, says("steps that each sample covers; sync = blocks")] = None
     blocks: Parts | None = None
-    device_seconds: Annotated[list[Seconds], says("the same samples by the device's own clock, where it has one")] = []
+    # made, not copied: a session has a hundred thousand such lines
+    device_seconds: Annotated[list[Seconds], says("the same samples by the device's own clock, where it has one")
+                              ] = Field(default_factory=list)
     is_part_of_pass: Annotated[bool, says(
         "true where it was the last line, and a pass over batches that are not alike was longer than timed steps may "
         "last")] = False

@@ -147,8 +147,11 @@ def _refusal(path: Path, error: OSError, remedy: str = "choose another folder wi
     return InputError(f"{path}: {error.strerror}; {remedy}")
 
 
-def read(folder: Path) -> Iterator[Record]:
-    """The records of a run's folder, in order. Raises InputError with file and line where one is not a record."""
+def read(folder: Path, is_judged: bool = True) -> Iterator[Record]:
+    """The records of a run's folder, in order. Raises InputError with file and line where one is not a record.
+
+    is_judged: whether they must have their keys, too; runner.results.rows judges what it reads by itself.
+    """
     path = folder / EVENTS
     if path.exists() and not path.is_file():
         raise InputError(f"{path}: found no plain file, expected a session's events")
@@ -158,7 +161,7 @@ def read(folder: Path) -> Iterator[Record]:
                 if not line.endswith(b"\n"):
                     return                     # torn by a killed writer
                 try:
-                    record = _record(line)
+                    record = _record(line, is_judged)
                 except ValueError as error:
                     raise InputError(f"{path}:{number}: {error}") from error
                 yield record
@@ -166,7 +169,7 @@ def read(folder: Path) -> Iterator[Record]:
         raise InputError(f"{path}: {error.strerror}; `evenbench list results` shows what there is") from error
 
 
-def _record(line: bytes) -> Record:
+def _record(line: bytes, is_judged: bool) -> Record:
     """The line's record. Raises ValueError with what is wrong with it."""
     try:
         record = _parsed(line)
@@ -183,7 +186,7 @@ def _record(line: bytes) -> Record:
                              "again")
         if schema > SCHEMA:
             raise ValueError(f"schema {schema} is newer than this evenbench reads ({SCHEMA}): update it")
-    if record["event"] in RECORDS:
+    if is_judged and record["event"] in RECORDS:
         try:
             RECORDS[record["event"]].read(record)
         except ValueError as error:

@@ -1,5 +1,6 @@
 """Workers' lines to runs. Pure."""
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -100,7 +101,7 @@ class Begun:
     record: Begin
     facts: Facts = field(default_factory=dict)
     parameters: int | None = None
-    workers: dict[str, Heard] = field(default_factory=dict)
+    workers: defaultdict[str, Heard] = field(default_factory=lambda: defaultdict(Heard))      # by their names
     accuracy: float | None = None
     digests: dict[str, str] = field(default_factory=dict)
     operators: dict[str, float] = field(default_factory=dict)
@@ -114,7 +115,7 @@ class Begun:
 
     def rewarm(self) -> None:
         """All turns so far belong to the warm-up."""
-        self.workers = {name: heard.rewarmed() for name, heard in self.workers.items()}
+        self.workers.update({name: heard.rewarmed() for name, heard in self.workers.items()})
 
     def hear(self, line: Mapping[str, Any]) -> None:
         """Take what a line says; kinds of which nothing is kept are passed over. Raises ValueError."""
@@ -124,7 +125,7 @@ class Begun:
 
     def of(self, line: lines.Told) -> Heard:
         """The worker of a line."""
-        return self.workers.setdefault(line.teller, Heard())
+        return self.workers[line.teller]
 
 
 def _start(run: Begun, line: lines.Start) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from runner import paths
 from runner.analysis import stats
+from runner.cli.results import measured_in
 from runner.datasets import choice
 from runner.errors import BenchError, InputError
 from runner.measuring import job, rerun
@@ -112,8 +113,8 @@ def test_a_record_of_another_shape_is_refused_by_all_that_read_results(record: A
     session = {"event": "session", "schema": store.SCHEMA}
     (folder / store.EVENTS).write_text(json.dumps(session) + "\n" + json.dumps(record) + "\n")
 
-    for read in (lambda: list(store.read(folder)), lambda: rerun.recorded(folder)):
-        with pytest.raises(InputError, match=r"events\.jsonl:2: \w+: key \"[\w.]+\""):
+    for read in (lambda: list(store.read(folder)), lambda: rerun.recorded(folder), lambda: measured_in(folder)):
+        with pytest.raises(InputError, match=r"events\.jsonl:(2: \w+| record 2 \(\w+\)): key \"[\w.]+\""):
             read()
     assert earlier_sessions.unfinished(tmp_path, "c") is None and earlier_sessions.known_seconds(tmp_path) == {}
     assert earlier_sessions.listing(tmp_path)[0]["state"].startswith("unreadable: ")

@@ -14,6 +14,7 @@ from runner.results.runs import Run, Samples
 from workloads.spec.measures import RATED
 
 MOST_CHARTS = 24              # in a section
+_MOST_RUNS = 40               # of a strip; of more every second one is drawn, or third, ...
 _MOST_WARM, _MOST_TIMED = 32, 96     # points of a run; more steps are put together, their median shown
 _LEAST_WARM = 8                # of a warm-up; above it as many as make it no rougher than the timed part
 _X_AXIS = "seconds since the first step (thin: a run, thick: their median, red: disturbed turns)"
@@ -74,9 +75,9 @@ def charts(rows: Sequence[Row], results: Mapping[str, Result], series: Mapping[s
 
 def _strip(row: Row, result: Result | None, series: Mapping[str, int]) -> Iterator[Strip]:
     step = result.step_seconds if result else None
-    runs = [run for run in row.ok_runs if step_times(row, run)]
-    times = [one for run in runs if (one := step_times(row, run))]
-    curves = [_curve(one) for one in times if _whole(one) < _LONGEST and np.median(one.seconds[one.warmup:]) > 0]
+    runs = row.ok_runs[::-(-len(row.ok_runs) // _MOST_RUNS)]
+    times = [(run, one) for run in runs if (one := step_times(row, run))]
+    curves = [_curve(one) for _, one in times if _whole(one) < _LONGEST and np.median(one.seconds[one.warmup:]) > 0]
     if not curves:
         return
     timed = np.concatenate([curve.timed.y for curve in curves])
@@ -89,8 +90,9 @@ def _strip(row: Row, result: Result | None, series: Mapping[str, int]) -> Iterat
         _shown(Line(warm_median.x + timed_median.x, warm_median.y + timed_median.y)),
         float(np.median([curve.begin for curve in curves])), top * 1000,
         f"first step {formatting.seconds(first)}" if first is not None and first > top else "",
-        "" if step is None else f"{formatting.milliseconds(step)} a step",
-        tuple(span for run, one in zip(runs, times, strict=True) for span in _disturbed(run, one)))
+        "; ".join(filter(None, ("" if step is None else f"{formatting.milliseconds(step)} a step",
+                                "" if len(runs) == len(row.ok_runs) else f"{len(runs)} of {len(row.ok_runs):,} runs"))),
+        tuple(span for run, one in times for span in _disturbed(run, one)))
 
 
 def _disturbed(run: Run, times: StepTimes) -> Iterator[tuple[float, float]]:

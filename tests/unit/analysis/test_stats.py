@@ -16,6 +16,7 @@ from runner.analysis.stats import (
     mean_of,
     median,
     outliers,
+    quantile,
     ratios,
     verdict,
 )
@@ -83,6 +84,13 @@ def test_a_value_that_follows_its_neighbour_is_correlated_with_it() -> None:
     assert lag_one([1.0, -1.0] * 50) == pytest.approx(-0.99)
     assert lag_one([float(index) for index in range(100)]) == pytest.approx(0.97, abs=0.005)
     assert lag_one([1.0, 1.0, 1.0]) is None and lag_one([1.0, 2.0]) is None
+
+
+@pytest.mark.parametrize(("values", "share", "expected"), [
+    ([7.0], 0.95, 7.0), ([4.0, 2.0], 0.5, 3.0), ([3.0, 1.0, 2.0, 4.0], 0.5, 2.5),
+    ([5.0, 1.0, 4.0, 2.0, 3.0], 0.95, 4.8), ([1.0, 2.0], 1.0, 2.0)])
+def test_a_quantile_lies_between_two_values_on_a_line(values: list[float], share: float, expected: float) -> None:
+    assert expected == pytest.approx(quantile(np.array(values), share))
 
 
 @pytest.mark.parametrize(("values", "expected"), [

@@ -90,6 +90,14 @@ def test_the_median_line_is_over_runs_that_may_have_different_counts() -> None:
     assert [3, 5, 4] == [len(run.x) for run in shown.runs]
 
 
+def test_of_more_runs_than_can_be_told_apart_every_third_is_drawn_and_the_chart_says_so() -> None:
+    many = strip(told(TORCH, *([0.1 + index / 1000] * 2 for index in range(100)), warm=[0.1]))
+
+    assert 34 == len(many.runs) and "34 of 100 runs" == many.text
+    assert [100, 103, 106] == pytest.approx([run.y[-1] for run in many.runs[:3]])
+    assert "" == strip(told(TORCH, *[[0.1, 0.1]] * 40, warm=[0.1])).text
+
+
 def test_runs_without_timed_steps_and_other_measures_have_no_chart() -> None:
     assert [] == list(steps.charts([told(TORCH, [], warm=[1.0])], {}, {}))
     assert [] == list(steps.charts([told(TORCH._replace(measure="phases"), [0.1], warm=[1.0])], {}, {}))
