@@ -41,13 +41,22 @@ def tag(stack: Pinned) -> str:
 
 
 def find(client: DockerClient, stack: Pinned) -> Image | None:
-    """The stack's image, current or not; None where there is none."""
+    """The stack's image, current or not; None where there is none.
+
+    Labels outlive a change: an image that is none of those that were built here has another fingerprint than it says.
+    """
     identity, labels = image_id(client, tag(stack)), image_labels(client, tag(stack))
     if identity is None or labels is None or _LABEL + "fingerprint" not in labels:
         return None
+    built = _built(stack).read_text().split() if _built(stack).exists() else [identity]
     return Image(id=identity, tag=tag(stack), base=labels[_LABEL + "base"],
                  base_is_default=labels[_LABEL + "base-is-default"] == "true",
-                 fingerprint=labels[_LABEL + "fingerprint"])
+                 fingerprint=labels[_LABEL + "fingerprint"] + ("" if identity in built else ", changed since"))
+
+
+def _built(stack: Pinned) -> Path:
+    """The ids of the images of the stack that were built here, on whatever engine."""
+    return cache_folder() / "builds" / f"{stack.name}.images"
 
 
 def found(client: DockerClient, stack: Pinned, where: str = "here") -> Image:
@@ -73,6 +82,8 @@ def build(client: DockerClient, stack: Pinned, say: Say) -> Image:
     if image is not None and image.fingerprint == fingerprint(stack):
         return image
     _build(client, stack, tag(stack), say)
+    with _built(stack).open("a") as built:
+        built.write(f"{image_id(client, tag(stack))}\n")
     image = find(client, stack)
     if image is None:
         raise BuildFailed(f"{stack.name}: built, but not on this engine: look at `docker context show` and DOCKER_HOST")

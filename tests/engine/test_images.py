@@ -70,6 +70,17 @@ def test_what_only_the_build_may_know_does_not_stay_in_the_image(client, stack):
     assert client.containers.run(image.id, ["/run", "-type", "f"], entrypoint="find", remove=True) == b""
 
 
+def test_an_image_that_was_changed_under_its_labels_is_not_current_and_is_built_again(client, stack):
+    first = images.build(client, stack, lambda line: None)
+    container = client.containers.create(first.tag)
+    container.commit("evenbench", "test-of-images")
+    container.remove()
+
+    assert not images.is_current(client, stack)
+    assert first.fingerprint != images.find(client, stack).fingerprint
+    assert first.fingerprint == images.build(client, stack, lambda line: None).fingerprint
+
+
 def test_an_image_knows_its_base(client, stack):
     image = images.build(client, stack, lambda line: None)
 

@@ -63,6 +63,32 @@ def test_labels_say_what_is_inside_and_on_which_base(tmp_path):
             "org.evenbench.studies": "quick", "org.evenbench.base-is-default": "false"}.items() <= labels.items()
 
 
+class Engine:
+    """One that has one image."""
+
+    def __init__(self, identity, labels):
+        self.images = self
+        self.id, self.labels = identity, labels
+
+    def get(self, tag):
+        assert tag == "evenbench:torch-9"
+        return self
+
+
+def test_an_image_that_was_changed_under_its_labels_is_not_the_stack_s(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    stack = small_stack(tmp_path / "repository")
+    labels = images.labels(stack, Base("evenbench-base:bookworm", is_default=True))
+
+    assert images.is_current(Engine("sha256:b", labels), stack)            # built elsewhere: its labels are all there is
+    built = tmp_path / "cache/evenbench/builds/torch-9.images"
+    built.parent.mkdir(parents=True)
+    built.write_text("sha256:a\nsha256:c\n")
+    assert not images.is_current(Engine("sha256:b", labels), stack)
+    assert images.find(Engine("sha256:b", labels), stack).fingerprint != fingerprint(stack)
+    assert images.is_current(Engine("sha256:c", labels), stack)
+
+
 def test_images_of_other_inputs_or_of_unknown_stacks_or_recipes_are_stale(tmp_path):
     stack = small_stack(tmp_path)
     current = images.labels(stack, Base("evenbench-base:bookworm", is_default=False))
