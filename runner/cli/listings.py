@@ -40,6 +40,11 @@ def list_(what: Annotated[str, typer.Argument(metavar="WHAT", autocompletion=com
         output.rows(data_sets, [library.for_people(data_sets)])
     else:
         output.rows(_ROWS[what](results, scale))
+    if what == "results":
+        from runner.doctor import host as doctor  # here: it asks an engine, as no other list does
+
+        for each in doctor.left():
+            screen.say(f"{each.what}: {each.found}: {each.mend}")
 
 
 def _stacks() -> list[dict[str, Any]]:

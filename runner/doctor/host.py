@@ -29,7 +29,7 @@ def examine(stacks: Mapping[str, PinnedStack], cache: Path) -> list[Finding]:
     findings = [*_engine(stacks, can_do_without=has_interpreter), *interpreters]
     graphics = gpu.examine(stacks, nvml.observe(), nvml.states(), _engine_info())
     findings += _packages(stacks, cache)
-    return [*findings, *_left(), *graphics, _limits(), _disk(cache), _load(), _pace(), _swap(), _governor(), _groups()]
+    return [*findings, *left(), *graphics, _limits(), _disk(cache), _load(), _pace(), _swap(), _governor(), _groups()]
 
 
 def _engine_info() -> dict[str, Any] | None:
@@ -80,11 +80,12 @@ def _packages(stacks: Mapping[str, PinnedStack], cache: Path) -> list[Finding]:
     return [Finding(f"packages {name}", "note", *why.rsplit(": ", 1)) for name, why in lacking.items()]
 
 
-def _left() -> list[Finding]:
-    left = 0
+def left() -> list[Finding]:
+    """left_told of this machine; an engine that does not answer is not asked for its containers."""
+    count = 0
     with suppress(BenchError):
-        left = len(containers.left(engine.connect()))
-    return left_told(left, len(leftovers.folders()))
+        count = len(containers.left(engine.connect()))
+    return left_told(count, len(leftovers.folders()))
 
 
 def left_told(containers: int, folders: int) -> list[Finding]:

@@ -80,7 +80,7 @@ def test_an_image_that_was_changed_under_its_labels_is_not_the_stack_s(tmp_path,
     stack = small_stack(tmp_path / "repository")
     labels = images.labels(stack, Base("evenbench-base:bookworm", is_default=True))
 
-    assert images.is_current(Engine("sha256:b", labels), stack)            # built elsewhere: its labels are all there is
+    assert images.is_current(Engine("sha256:b", labels), stack)       # built elsewhere: labels are all there is
     built = tmp_path / "cache/evenbench/builds/torch-9.images"
     built.parent.mkdir(parents=True)
     built.write_text("sha256:a\nsha256:c\n")
