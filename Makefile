@@ -1,15 +1,19 @@
 PYTHON ?= python3
 EVENBENCH = .venv/bin/evenbench
 ENVIRONMENTS = .venv/bin/pytest tests/environments
+# the lock is for this version of Python; newer ones get what pyproject.toml allows
+LOCKED = $(shell $(PYTHON) -c 'import sys; print("docker/runner/requirements.txt" * (sys.version_info[:2] == (3, 11)))')
 
 help:                      ## list these targets
 	@awk -F ':.*## ' '/^[a-z].*:.*## / {printf "make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup:         .venv/dev   ## make .venv with evenbench and what its tests need
 
-.venv/done: pyproject.toml
+.venv/done: pyproject.toml docker/runner/requirements.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "evenbench needs Python 3.11 or newer: make PYTHON=python3.11 ...")'
-	$(PYTHON) -m venv .venv && .venv/bin/python -m pip install -qq --editable . && touch $@
+	$(PYTHON) -m venv .venv
+	$(LOCKED:%=.venv/bin/python -m pip install -qq --require-hashes -r %)
+	.venv/bin/python -m pip install -qq --editable . && touch $@
 
 .venv/dev: .venv/done
 	.venv/bin/python -m pip install -qq --editable '.[dev]' && touch $@

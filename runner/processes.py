@@ -18,6 +18,7 @@ _ERROR = re.compile(r"^(?:#\d+ (?:[\d.]+ )?)?\s*(?:ERROR|error|E): (.+)$")
 _MOVES_RESULTS = re.compile("LD_PRELOAD|(?:MALLOC|DNNL|ONEDNN|OMP|GOMP|KMP|MKL|OPENBLAS|XLA|JAX|TORCH|MXNET)_.+|"
                             "TF_(?!CLI_|VAR_).+")          # but Terraform's
 _ABSENT = "No matching distribution found"
+TO_SET = ": set PIP_FIND_LINKS to a folder that has it, or PIP_EXTRA_INDEX_URL to an index"
 _MISMATCH = re.compile(r"^(?:#\d+ [\d.]+ )?\s+(\S+==\S+ from .+?)(?: \(from .*)?:\n.*Expected sha256 (\w+)\n"
                        r".*Got +(\w+)$", re.MULTILINE)
 _BROKEN = re.compile("Name or service not known|Temporary failure in name resolution|Connection refused|"
@@ -62,7 +63,7 @@ def reason(lines: list[str], status: int) -> str:
     if absent := [error for error in errors if error.startswith(_ABSENT)]:
         broken = next((no_answer(line) for line in lines if "connection broken by" in line
                        or "Could not fetch URL" in line), "")
-        return absent[0] + (f" ({broken})" if broken else "")
+        return absent[0] + (f" ({broken})" if broken else "") + TO_SET
     said = errors or [line.strip() for line in reversed(lines) if line.strip()]
     return said[0] if said else f"exit status {status}"
 

@@ -106,7 +106,7 @@ class ProcessGroup(Worker):
         kills: how many processes the kernel has killed for want of memory.
         """
         self._kills, self._kills_before = kills, kills()
-        self._scratch = leftovers.temporary_folder()
+        self._limit_bytes, self._scratch = limits.memory_bytes, leftovers.temporary_folder()
         runner = os.getpid()
         words = command(self._scratch.name)
         try:
@@ -143,7 +143,7 @@ class ProcessGroup(Worker):
         except subprocess.TimeoutExpired:
             code = None
         is_out_of_memory = code == -signal.SIGKILL and self._kills() > self._kills_before
-        return Exit(code, is_out_of_memory, self._errors.last_words())
+        return Exit(code, is_out_of_memory, self._errors.last_words(), limit_bytes=self._limit_bytes)
 
     def errors(self) -> Written:
         """As protocol.Worker."""

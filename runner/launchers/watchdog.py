@@ -5,9 +5,11 @@ handed in. A worker is not trusted: a line that is no event ends its run. A run 
 first one that fails ends them all.
 """
 
+import signal
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
+from runner import formatting
 from runner.launchers.protocol import Exit, Running
 from runner.machine import host
 from runner.results.contract import NotAnEvent, first, parsed
@@ -18,6 +20,8 @@ _POLL_SECONDS = 1.0
 _READING_SECONDS = 5.0
 # When one node fails, its peers fail too. Wait this long for the first cause before naming one.
 _CAUSE_SECONDS = 3.0
+# What a library dies of that looks at no answer to its request for memory.
+_CRASHES = (-signal.SIGABRT, -signal.SIGBUS, -signal.SIGSEGV)
 
 
 class Limits(NamedTuple):
@@ -215,6 +219,10 @@ def gone(exit: Exit) -> Ending:
         return Ending("killed", f"the worker was killed from outside (exit code {exit.code})")
     if exit.code in (132, -4):
         return Ending("died", "the CPU lacks an instruction that this build needs (SIGILL)" + _lacking() + _heard(exit))
+    if exit.limit_bytes and exit.code in _CRASHES:
+        return Ending("died", f"crashed ({signal.Signals(-exit.code).name}) where it may hold "
+                      f"{formatting.size(exit.limit_bytes)} of memory: a library that is refused more often ends so"
+                      + _heard(exit))
     return Ending("died", f"exit code {exit.code} without an end event" + _heard(exit))
 
 

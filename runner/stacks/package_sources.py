@@ -22,7 +22,7 @@ import requests
 
 from runner import formatting, leftovers
 from runner.errors import BuildFailed
-from runner.processes import Say, no_answer, run
+from runner.processes import TO_SET, Say, no_answer, run
 from runner.stacks.definition import Pinned, PinnedStack
 
 _PIP_SETTINGS = ("index-url", "extra-index-url", "find-links", "no-index", "trusted-host", "timeout", "retries")
@@ -124,8 +124,8 @@ def bring_own(stack: Pinned, command: Sequence[str], text: str, log: Path, there
 def _not_had(here: str, there: str, address: str, log: Path) -> str:
     """What to say of a package that neither pip's settings nor its own index have."""
     ending = f" (log: {log})"
-    return (f"by pip's settings: {here.removesuffix(ending)}; at {address}: {there.removesuffix(ending)}: set "
-            f"PIP_FIND_LINKS to a folder that has the wheel, or PIP_EXTRA_INDEX_URL to a mirror of that index{ending}")
+    by_settings, at_its_own = (told.removesuffix(ending).removesuffix(TO_SET) for told in (here, there))
+    return f"by pip's settings: {by_settings}; at {address}: {at_its_own}{TO_SET}{ending}"
 
 
 def requirement(text: str, package: str) -> str:
@@ -156,8 +156,8 @@ def not_had(stacks: Iterable[PinnedStack], settings: Mapping[str, str],
                 where = [_shown(address) + (f" ({no_answer(str(text))})" if isinstance(text, OSError) else "")
                          for address, text in zip(addresses, found, strict=True)]
                 places = "not at " + ", ".join(where) if where else "in no folder"
-                lacking[stack] = (f"{name}=={version} is {places}: set PIP_FIND_LINKS to a folder that has it, or "
-                                  + ("PIP_EXTRA_INDEX_URL to an index" if where else "unset PIP_NO_INDEX"))
+                lacking[stack] = (f"{name}=={version} is {places}" + (TO_SET if where else (
+                    ": set PIP_FIND_LINKS to a folder that has it, or unset PIP_NO_INDEX")))
     return lacking
 
 

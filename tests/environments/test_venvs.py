@@ -96,4 +96,4 @@ def test_a_package_that_is_nowhere_is_told_with_pips_reason_and_what_to_set(own_
     log = environments.folder(gone, tmp_path / "cache").with_suffix(".log")
     assert str(caught.value) == (
         f"torch-9: by pip's settings: {absent}; at http://127.0.0.1:9: {absent}: set PIP_FIND_LINKS to a folder that "
-        f"has the wheel, or PIP_EXTRA_INDEX_URL to a mirror of that index (log: {log})")
+        f"has it, or PIP_EXTRA_INDEX_URL to an index (log: {log})")

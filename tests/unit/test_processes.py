@@ -5,6 +5,8 @@ import pytest
 from runner import processes
 from runner.errors import BuildFailed, InputError
 
+TO_SET = ": set PIP_FIND_LINKS to a folder that has it, or PIP_EXTRA_INDEX_URL to an index"
+
 
 def test_a_commands_output_is_kept_and_told_and_a_failed_one_says_its_reason_and_where_its_log_is(tmp_path):
     told = []
@@ -14,7 +16,7 @@ def test_a_commands_output_is_kept_and_told_and_a_failed_one_says_its_reason_and
     script = "echo looking; echo 'ERROR: No matching distribution found for torch==9'; echo 'ERROR: gave up'; exit 1"
     with pytest.raises(BuildFailed) as caught:
         processes.run(["sh", "-c", script], tmp_path / "log")
-    assert str(caught.value) == f"No matching distribution found for torch==9 (log: {tmp_path}/log)"
+    assert str(caught.value) == f"No matching distribution found for torch==9{TO_SET} (log: {tmp_path}/log)"
     with pytest.raises(BuildFailed, match="no-such-command did not start: No such file"):
         processes.run(["no-such-command"], tmp_path / "log")
 
@@ -29,12 +31,12 @@ def test_a_commands_output_is_kept_and_told_and_a_failed_one_says_its_reason_and
     (["ERROR: Ignored the following versions that require a different python version: 2.5.0 Requires-Python >=3.12",
       "ERROR: Could not find a version that satisfies the requirement torch==2.13.0+cpu (from versions: 2.13.0)",
       "ERROR: No matching distribution found for torch==2.13.0+cpu"],
-     "No matching distribution found for torch==2.13.0+cpu"),
+     f"No matching distribution found for torch==2.13.0+cpu{TO_SET}"),
     (["WARNING: Retrying (Retry(total=0)) after connection broken by 'NewConnectionError('<...>: Failed to establish a "
       "new connection: [Errno -2] Name or service not known')': /simple/torch/",
       "ERROR: Could not find a version that satisfies the requirement torch==9 (from versions: none)",
       "ERROR: No matching distribution found for torch==9"],
-     "No matching distribution found for torch==9 (no answer: Name or service not known)"),
+     f"No matching distribution found for torch==9 (no answer: Name or service not known){TO_SET}"),
     (["#9 1.2 ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE. If you have updated ...",
       "#9 1.2     torch==9 from https://i.example/torch-9-py3-none-any.whl (from -r /r.txt (line 1)):",
       "#9 1.2         Expected sha256 aa11", "#9 1.2              Got        bb22"],

@@ -119,7 +119,7 @@ class _Place(object):
         order, group = self._order, memory_group()
         self._kills, limit = kills(group), limit_bytes({"memory": around(group, _GROUPS) if group else []})
         by_group = limit is not None and limit <= 1.1 * order["memory_bytes"]
-        by_process = 0 if by_group or order["cell"]["device"] != "cpu" else order["memory_bytes"]
+        by_process = self._limit = 0 if by_group or order["cell"]["device"] != "cpu" else order["memory_bytes"]
         cpus = sorted(os.sched_getaffinity(0))
         own = cpus[:order["cpus"]]
         write(self._folder, self.name + ".node", {
@@ -187,7 +187,7 @@ class _Place(object):
             reader.join(2.0)                         # helpers that left the group may hold the pipe open
         shutil.rmtree(self._scratch, ignore_errors=True)
         last_words = " ".join(b"".join(self._tail).decode(errors="replace").split())[-_LAST_WORDS:]
-        exit = {"code": code, "last_words": last_words,
+        exit = {"code": code, "last_words": last_words, "limit_bytes": self._limit,
                 "is_out_of_memory": ended_by_itself and code == -signal.SIGKILL and kills(memory_group()) > self._kills}
         try:
             write(self._folder, self.name + ".exit", exit)

@@ -120,7 +120,7 @@ class SlurmRunning(Running):
             return Exit(137, True, last_words)
         if code in (-9, -15, 137, 143):
             return self._by_slurm(code, last_words)
-        return Exit(code, last_words=last_words)
+        return Exit(code, last_words=last_words, limit_bytes=int(said.get("limit_bytes", 0)))
 
     def _by_slurm(self, code: int, last_words: str) -> Exit:
         """How a worker went that a signal ended, once the job's state says who sent it, or that nobody says."""

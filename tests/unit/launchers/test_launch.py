@@ -85,6 +85,15 @@ def test_a_worker_whose_instruction_the_cpu_lacks_says_which_this_one_has_not(mo
                     "this host's has no avx2, fma, avx512f") == end[:2]
 
 
+def test_a_crash_below_a_limit_of_memory_is_told_with_the_limit() -> None:
+    """As MXNet's is, whose segmentation fault looks like a bug of its own (seen at 0.6 GB)."""
+    end = ending([], Exit(-6, last_words="Segmentation fault: 11", limit_bytes=629_145_600))
+    assert ("died", "crashed (SIGABRT) where it may hold 629 MB of memory: a library that is refused more often ends "
+                    "so; last words: Segmentation fault: 11") == end[:2]
+    assert "exit code -6 without an end event" == ending([], Exit(-6)).message
+    assert "exit code 1 without an end event" == ending([], Exit(1, limit_bytes=1)).message
+
+
 @pytest.mark.parametrize("garbage", [b"hello\n", b"[1]\n", b'{"event": "dance"}\n', b'{"event": "end"}\n',
                                      b"\xff\x00\n",
                                      b'{"event": "end", "status": "fine", "message": ""}\n', b"[" * 100_000 + b"\n",

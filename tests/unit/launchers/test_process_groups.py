@@ -24,3 +24,18 @@ def test_a_worker_that_the_kernel_killed_for_want_of_memory_is_told_from_one_tha
         group.stop()
 
     assert (-number, is_out_of_memory) == (exit.code, exit.is_out_of_memory)
+
+
+@pytest.mark.parametrize("limit", [0, 2**28])
+def test_a_worker_that_crashes_says_how_much_memory_the_kernel_would_have_given_it(limit: int) -> None:
+    """It may have been refused more: it asks for as much as it must not have, and looks at no answer."""
+    program = "import ctypes; c = ctypes.CDLL(None); c.malloc.restype = ctypes.c_void_p; " \
+              "c.memset(ctypes.c_void_p(c.malloc(2**29)), 1, 1)"
+    group = ProcessGroup(lambda scratch: [sys.executable, "-c", program], Limits([0], limit), Path("/"), {})
+    try:
+        exit = group.exit(20.0)
+    finally:
+        group.output.close()
+        group.stop()
+
+    assert (-signal.SIGSEGV if limit else 0, limit) == (exit.code, exit.limit_bytes)

@@ -1,6 +1,8 @@
 import re
 import shlex
 import shutil
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -157,6 +159,19 @@ def test_the_runners_image_has_what_the_package_needs():
     project = tomllib.loads((DOCKER.parent / "pyproject.toml").read_text())["project"]["dependencies"]
     pins = (DOCKER / "runner/requirements.in").read_text().splitlines()[1:]
     assert [re.split("[=<>]", line)[0] for line in project] == [line.split("==")[0] for line in pins]
+
+
+@pytest.mark.parametrize(("version", "is_locked"), [("(3, 11, 4)", True), ("(3, 12, 0)", False)])
+def test_where_the_lock_fits_make_installs_by_hash_what_evenbench_needs(tmp_path, version, is_locked):
+    python = tmp_path / "python"
+    python.write_text(f"#!/bin/sh\nexec {sys.executable} -c 'import sys; sys.version_info = {version}; "
+                      "exec(sys.argv[1])' \"$2\"\n")
+    python.chmod(0o755)
+    recipe = subprocess.run(["make", "-nB", ".venv/done", f"PYTHON={python}"], cwd=DOCKER.parent, check=True,
+                            capture_output=True, text=True).stdout
+
+    assert is_locked == ("install -qq --require-hashes -r docker/runner/requirements.txt\n" in recipe)
+    assert "install -qq --editable ." in recipe
 
 
 @pytest.mark.parametrize(("name", "framework"), [(name, stack.framework) for name, stack in read_all(DOCKER).items()

@@ -35,7 +35,7 @@ def ran(folder: Path, module: str, **values: Any) -> dict[str, Any]:
 
 
 def test_a_worker_s_lines_and_its_exit_come_to_the_run_s_folder(tmp_path: Path) -> None:
-    assert {"code": 0, "last_words": "", "is_out_of_memory": False} == ran(tmp_path, "this")
+    assert {"code": 0, "last_words": "", "limit_bytes": 2**40, "is_out_of_memory": False} == ran(tmp_path, "this")
     assert b"The Zen of Python" in (tmp_path / "node0.lines").read_bytes()
     told = json.loads((tmp_path / "node0.node").read_text())
     assert (1, "process") == (told["cpus"], told["memory_limited_by"])        # where no group limits memory
