@@ -43,6 +43,7 @@ def _engine_info() -> dict[str, Any] | None:
 def _engine(stacks: Mapping[str, PinnedStack], can_do_without: bool) -> list[Finding]:
     try:
         client = engine.connect()
+        said = engine.told_here(client)
     except BenchError as error:
         reason, _, mend = str(error).partition(": ")
         return [Finding("engine", "note" if can_do_without else "fails", reason, mend)]
@@ -52,7 +53,7 @@ def _engine(stacks: Mapping[str, PinnedStack], can_do_without: bool) -> list[Fin
     podman = engine.podman_info(client)
     name = "Docker" if podman is None else "Podman"
     return [Finding("engine", "good", f"{name} {version['Version']}, API {version['ApiVersion']}"),
-            limits.examine(client.info(), podman),
+            limits.examine(said, podman),
             Finding("images", "note" if missing else "good",
                     f"{len(plain) - len(missing)} of {len(plain)} stacks are built and up to date",
                     f"evenbench images {' '.join(missing)}" if missing else "")]

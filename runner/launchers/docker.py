@@ -59,10 +59,9 @@ class DockerLauncher(HostLauncher):
         return cls(engine.connect(), here)
 
     def machine(self, here: Machine) -> Machine:
-        """What of this machine the engine has: where it runs in a virtual one, that is less."""
-        engine = self._client.info()
-        return here._replace(cpus=min(here.cpus, engine["NCPU"]),
-                             memory_bytes=min(here.memory_bytes, engine["MemTotal"]))
+        """What of this machine the engine has: where it runs in a virtual one, that is less. Raises BenchError."""
+        said = engine.told_here(self._client)
+        return here._replace(cpus=min(here.cpus, said["NCPU"]), memory_bytes=min(here.memory_bytes, said["MemTotal"]))
 
     def missing(self, stack: Stack) -> str | None:
         """Why its image cannot be built, where that is known; else prepare builds it, and a failed build says why."""

@@ -1,6 +1,7 @@
 """The Docker engine: the only module that imports docker. Everything else takes the client that connect returns."""
 
 import os
+import platform
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
@@ -8,6 +9,7 @@ from typing import Any, cast
 from urllib.parse import urlsplit
 
 import docker
+import psutil
 from docker import DockerClient
 from docker.context.config import get_current_context_name
 from docker.errors import APIError, DockerException, ImageNotFound, NotFound
@@ -15,12 +17,13 @@ from docker.models.containers import Container
 from docker.models.networks import Network
 from docker.types import CancellableStream, DeviceRequest, EndpointConfig, Ulimit
 
+from runner import formatting
 from runner.errors import EngineUnreachable
 
 __all__ = ["APIError", "Container", "DockerClient", "DockerException", "ImageNotFound", "Network", "NotFound",
            "Waiting", "aliased", "connect", "copy_image", "data_root", "explained",
            "gpu_request", "image_id", "image_labels",
-           "labelled_images", "podman_info", "remove_image", "service_output", "unlimited_memlock"]
+           "labelled_images", "podman_info", "remove_image", "service_output", "told_here", "unlimited_memlock"]
 
 _HERE = ("localhost", "127.0.0.1", "::1")
 _TIMEOUT_SECONDS = 60
@@ -208,6 +211,22 @@ def _check_here(host: str, remedy: str) -> None:
     if address.scheme in ("ssh", "tcp", "http", "https") and address.hostname not in _HERE:
         raise EngineUnreachable(f"the Docker engine at {host} is another machine's, and evenbench measures where it "
                                 f"runs: run it there, or {remedy}")
+
+
+def told_here(client: DockerClient) -> dict[str, Any]:
+    """What the engine says of itself. Raises EngineUnreachable where its socket leads to another machine.
+
+    One under another kernel that has more than this machine is no virtual machine in it.
+    """
+    said = dict(client.info())
+    cpus, memory_bytes = said["NCPU"], said["MemTotal"]
+    if said.get("KernelVersion") != platform.release() and (
+            cpus > (psutil.cpu_count() or cpus) or memory_bytes > psutil.virtual_memory().total):
+        raise EngineUnreachable(
+            f"the Docker engine is another machine's ({said.get('Name')}, {formatting.count(cpus, 'CPU')}, "
+            f"{formatting.size(memory_bytes)}), and evenbench measures where it runs: run it there, or with --launcher "
+            "venv")
+    return said
 
 
 def _mending(environment: Mapping[str, str], error: str) -> str:

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import platform
 from pathlib import Path
 
 import pytest
@@ -34,6 +35,27 @@ def test_an_engine_that_cannot_measure_here_is_told_in_a_line(variables: dict[st
     with pytest.raises(EngineUnreachable) as told:
         engine.connect(variables)
     assert line == str(told.value)
+
+
+class Engine:
+    """One that says this of itself."""
+
+    def __init__(self, **said: object) -> None:
+        self._said = said
+
+    def info(self) -> dict[str, object]:
+        return self._said
+
+
+@pytest.mark.parametrize("more", [{"NCPU": 4096}, {"MemTotal": 2**60}])
+def test_an_engine_behind_a_forwarded_socket_is_another_machine_s(more: dict[str, int]) -> None:
+    """Of another kernel with less nobody knows: it may be a virtual machine here."""
+    said = {"NCPU": 1, "MemTotal": 1, "Name": "gpubox"} | more
+
+    with pytest.raises(EngineUnreachable, match=r"another machine's \(gpubox, [\d,]+ CPUs?, .*: run it there"):
+        engine.told_here(Engine(**said, KernelVersion="another"))
+    assert said["NCPU"] == engine.told_here(Engine(**said, KernelVersion=platform.release()))["NCPU"]
+    assert 1 == engine.told_here(Engine(NCPU=1, MemTotal=1, KernelVersion="another"))["NCPU"]
 
 
 def test_a_context_whose_file_is_cut_short_and_an_engine_that_does_not_answer_are_told(settings: Path) -> None:
