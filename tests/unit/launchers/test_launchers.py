@@ -42,8 +42,8 @@ class LsfLauncher(FakeLauncher):
         super().__init__(FakeClock(step=0.001))
 
 
-def test_the_example_of_contributing_runs_a_session_to_its_summary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-                                                                   ) -> None:
+def test_the_example_of_contributing_runs_a_session_to_its_summary_and_resumes_one(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     section = CONTRIBUTING.read_text().split("## Add a launcher")[1].split("\n## ")[0]
     (row,) = re.findall(r"```python\n(.*?)```", section, flags=re.DOTALL)
     for name, entry in eval(f"{{{row}}}", {"Entry": table.Entry}).items():
@@ -60,6 +60,12 @@ def test_the_example_of_contributing_runs_a_session_to_its_summary(tmp_path: Pat
     summary = json.loads((folder / "summary.json").read_text())
     assert ("lsf", True) == (summary["launcher"], summary["is_complete"])
     assert [{"ok": 1}] * 2 == [result["endings"] for result in summary["comparisons"][0]["results"]]
+
+    (folder / "SHA256SUMS").unlink()
+    lines = (folder / "events.jsonl").read_text().splitlines(keepends=True)
+    first = next(index for index, line in enumerate(lines, 1) if json.loads(line)["event"] == "ending")
+    (folder / "events.jsonl").write_text("".join(lines[:first]))
+    assert f"resuming {folder}: 1 run finished\n" in CliRunner().invoke(app, words).stderr
 
 
 def test_the_help_of_the_option_names_every_launcher() -> None:

@@ -260,6 +260,23 @@ def test_where_there_are_no_locks_it_measures_and_says_that_nobody_is_kept_out(
         pass
 
 
+def test_a_lock_of_another_user_that_can_only_be_read_keeps_out_and_is_taken(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "measuring.lock").write_text("process 1")
+    opened = Path.open
+
+    def denied(path: Path, mode: str = "r", *rest: Any, **more: Any) -> Any:
+        if path.name == "measuring.lock" and mode != "r":
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return opened(path, mode, *rest, **more)
+
+    monkeypatch.setattr(Path, "open", denied)
+    with (job.measuring_alone(tmp_path), pytest.raises(InputError, match=r"another evenbench session \(process 1\)"),
+          job.measuring_alone(tmp_path)):
+        pass
+    assert "process 1" == (tmp_path / "measuring.lock").read_text()
+
+
 def test_a_session_that_was_killed_keeps_nobody_out(tmp_path: Path) -> None:
     program = ("import os, sys; from pathlib import Path; from runner.measuring import job; "
                "job.measuring_alone(Path(sys.argv[1])).__enter__(); os.kill(os.getpid(), 9)")
