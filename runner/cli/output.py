@@ -8,7 +8,7 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from runner import screen
+from runner import paths, screen
 from runner.errors import InputError
 from runner.report.tables import Part
 from runner.report.writers import markdown, spreadsheet
@@ -66,9 +66,14 @@ class Output(NamedTuple):
             text = made[name]().rstrip("\n")
             if file == STANDARD_OUTPUT:
                 sys.stdout.write(f"{text}\n")
+                continue
+            path = Path(file)
+            if path.is_symlink() or (path.exists() and not path.is_file()):     # such as /dev/stdout: none to take away
+                with paths.writing(path):
+                    path.write_text(f"{text}\n", encoding="utf-8", errors="surrogateescape")
             else:
-                store.write_beside(Path(file).parent, Path(file).name, text)
-                screen.say(f"written: {file}")
+                store.write_beside(path.parent, path.name, text)
+            screen.say(f"written: {file}")
         if STANDARD_OUTPUT not in files.values():
             show()
 

@@ -83,13 +83,12 @@ class ErrorText(NamedTuple):
 
 def read(folder: Path) -> Iterator[ErrorText]:
     """All that is kept beside a result; lines that are none of ours are passed over."""
-    try:
-        with (folder / NAME).open("rb") as file:
-            while line := file.readline(_LONGEST_LINE):
-                if text := _text(line):
-                    yield text
-    except FileNotFoundError:
+    if not (folder / NAME).is_file():
         return
+    with (folder / NAME).open("rb") as file:
+        while line := file.readline(_LONGEST_LINE):
+            if text := _text(line):
+                yield text
 
 
 def _text(line: bytes) -> ErrorText | None:

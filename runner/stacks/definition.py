@@ -306,7 +306,7 @@ def read_all(docker_folder: Path) -> dict[str, PinnedStack]:
 
 
 def _folders(of: Path) -> list[Path]:
-    folders = sorted(path.parent for path in of.glob("*/stack.toml"))
+    folders = sorted(path.parent for path in of.glob("*/stack.toml") if path.is_file())
     if not folders:
         raise InputError(f"{of}: no stack here; expected folders that hold a stack.toml")
     return folders

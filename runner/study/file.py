@@ -73,7 +73,7 @@ class Study(NamedTuple):
 def available(folder: Path) -> list[str]:
     """The ids of the studies in a folder, and of those that the user keeps elsewhere."""
     folders = (folder, *paths.own_folders(paths.OWN_STUDIES))
-    return sorted({path.stem for each in folders for path in each.glob("*.toml")})
+    return sorted({path.stem for each in folders for path in each.glob("*.toml") if path.is_file()})
 
 
 def located(name: str, folder: Path) -> Path:

@@ -3,6 +3,8 @@
 import csv
 import io
 import json
+import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -62,6 +64,21 @@ def test_history_tells_of_a_result_that_cannot_be_read_and_shows_the_others(tmp_
     assert 0 == answer.exit_code
     assert "left out: " in answer.output and "c/events.jsonl:1: not JSON" in answer.output.replace("\n", "")
     assert "History of 2 sessions" in answer.output
+
+
+def test_a_link_and_a_device_are_written_to_and_not_taken_away(tmp_path: Path) -> None:
+    """As /dev/stdout and /dev/null are, where root may replace them."""
+    stored(tmp_path / "a")
+    (tmp_path / "link").symlink_to(tmp_path / "file")
+    os.mkfifo(tmp_path / "pipe")
+    with (tmp_path / "out").open("wb") as out:
+        reader = subprocess.Popen(["cat", str(tmp_path / "pipe")], stdout=out)
+    for name in ("link", "pipe"):
+        assert 0 == CliRunner().invoke(app, ["report", str(tmp_path / "a"), "--json", str(tmp_path / name)]).exit_code
+    assert 0 == reader.wait(10)
+
+    assert (tmp_path / "link").is_symlink() and (tmp_path / "pipe").is_fifo()
+    assert (tmp_path / "file").read_text() == (tmp_path / "out").read_text() != ""
 
 
 @pytest.mark.parametrize(("words", "title"), [

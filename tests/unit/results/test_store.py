@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from runner.errors import InputError
-from runner.results import earlier_sessions, manifest, store
+from runner.results import earlier_sessions, error_output, manifest, store
+from runner.stacks import definition
+from runner.study import file as study
 
 SESSION = {"event": "session", "schema": store.SCHEMA, "command": "c"}
 
@@ -151,6 +153,14 @@ def test_what_is_no_plain_file_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "events.jsonl")
     with pytest.raises(InputError, match="found no plain file"):
         list(store.read(tmp_path))
+    os.mkfifo(tmp_path / "stderr.jsonl")
+    assert [] == list(error_output.read(tmp_path))
+    for name in ("a/stack.toml", "s.toml"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        os.mkfifo(tmp_path / name)
+    with pytest.raises(InputError, match="no stack here"):
+        definition.read_all(tmp_path)
+    assert [] == study.available(tmp_path)
 
 
 def test_a_damaged_line_of_an_interrupted_session_is_told_and_no_new_one_begins(tmp_path: Path) -> None:
