@@ -11,11 +11,11 @@ from urllib.parse import urlsplit
 import docker
 import psutil
 from docker import DockerClient
-from docker.context.config import get_current_context_name
 from docker.errors import APIError, DockerException, ImageNotFound, NotFound
 from docker.models.containers import Container
 from docker.models.networks import Network
 from docker.types import CancellableStream, DeviceRequest, EndpointConfig, Ulimit
+from docker.utils.config import find_config_file, load_general_config
 
 from runner import formatting
 from runner.errors import EngineUnreachable
@@ -41,7 +41,7 @@ def connect(environment: Mapping[str, str] = os.environ) -> DockerClient:
             client = _client(environment)
             failed.callback(client.close)
             client.ping()
-        except (DockerException, OSError) as error:      # requests' errors are OSErrors
+        except (DockerException, OSError, ValueError) as error:      # requests' errors are OSErrors
             raise EngineUnreachable(_mending(environment, str(error))) from error
         failed.pop_all()
     client.api.timeout = _TIMEOUT_SECONDS
@@ -183,10 +183,14 @@ def service_output(client: DockerClient, service: str, *, is_error: bool = False
 
 def _client(environment: Mapping[str, str]) -> DockerClient:
     """DOCKER_HOST counts first, then the context that DOCKER_CONTEXT or `docker context use` chose, as for docker."""
+    settings = load_general_config()
+    if not isinstance(settings, dict) or not isinstance(settings.get("currentContext") or "", str):
+        raise EngineUnreachable(f"{find_config_file()}: found no settings of docker's: mend it, or name another "
+                                "folder in DOCKER_CONFIG")
     if host := environment.get("DOCKER_HOST"):
         _check_here(host, "run `unset DOCKER_HOST`")
         return docker.from_env(environment=dict(environment), timeout=_CONNECT_SECONDS)
-    name = environment.get("DOCKER_CONTEXT") or get_current_context_name() or "default"
+    name = environment.get("DOCKER_CONTEXT") or settings.get("currentContext") or "default"
     try:
         context = docker.ContextAPI.get_context(name)
     except Exception as error:

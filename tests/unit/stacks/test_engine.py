@@ -58,6 +58,20 @@ def test_an_engine_behind_a_forwarded_socket_is_another_machine_s(more: dict[str
     assert 1 == engine.told_here(Engine(NCPU=1, MemTotal=1, KernelVersion="another"))["NCPU"]
 
 
+@pytest.mark.parametrize("content", ["[]", "null", '{"currentContext": 3}'])
+def test_settings_of_docker_s_that_are_none_are_told_with_their_file(content: str, settings: Path) -> None:
+    (settings / "config.json").write_text(content)
+    with pytest.raises(EngineUnreachable, match=r"config\.json: found no settings of docker's: mend it"):
+        engine.connect({})
+
+
+@pytest.mark.parametrize("host", ["tcp://localhost:port", "tcp://[::1"])
+def test_an_address_that_is_none_is_told(host: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DOCKER_CONFIG", str(tmp_path))
+    with pytest.raises(EngineUnreachable, match=r"^no Docker engine answers at DOCKER_HOST=tcp.*: correct it"):
+        engine.connect({"DOCKER_HOST": host})
+
+
 def test_a_context_whose_file_is_cut_short_and_an_engine_that_does_not_answer_are_told(settings: Path) -> None:
     folder = settings / "contexts" / "meta" / hashlib.sha256(b"gone").hexdigest()
     folder.mkdir(parents=True)
