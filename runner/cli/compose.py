@@ -32,7 +32,7 @@ class Node(NamedTuple):
 def main() -> None:
     """Become the owner of the results, and measure."""
     try:
-        command = arguments(os.environ, host.observe(), screen.say)
+        command = arguments(os.environ, host.whole(), screen.say)
         if not os.environ.get("DATA"):
             choice.digits32(_DATA.parent, screen.say)   # while the volume is ours
         become_owner(_RESULTS, _FILE)

@@ -17,6 +17,8 @@ from runner.errors import BenchError, ImageMissing
 from runner.launchers.compose_messages import Alive, Unheard, about, message
 from runner.launchers.line_queue import Pipe
 from runner.launchers.protocol import Exit, Launcher, Order, Running, Worker
+from runner.machine import host
+from runner.machine.host import Machine
 from runner.processes import Say
 from runner.results.contract import LONGEST_LINE
 from runner.stacks.definition import Stack, fingerprint, pinned, workloads_digest
@@ -74,6 +76,10 @@ class ComposeLauncher(Launcher):
             self._nodes[key] = node
             self._changed.notify_all()
         node.listen()
+
+    def machine(self, here: Machine) -> Machine:
+        """The whole machine: the nodes are in none of the groups that limit the runner."""
+        return host.whole()
 
     def missing(self, stack: Stack) -> str | None:
         """As protocol.Launcher, of the nodes that connect; waits for the stack's first. Raises BenchError."""

@@ -114,8 +114,9 @@ class ProcessGroup(Worker):
                 words, stdin=subprocess.PIPE if listens else self.standard_input, stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE, cwd=root, env={**kept_environment(self._scratch.name), **environment},
                 start_new_session=True, preexec_fn=lambda: _enter(limits, runner))
-        except OSError as error:
-            raise BenchError(f"{words[0]}: {error.strerror}") from error
+        except (OSError, subprocess.SubprocessError) as error:       # the second of what _enter asked for in vain
+            self._scratch.cleanup()
+            raise BenchError(f"{words[0]} did not start: {getattr(error, 'strerror', None) or error}") from error
         assert self._process.stdout is not None and self._process.stderr is not None
         self.output = self._process.stdout
         self._errors = ErrorOutput()
@@ -210,7 +211,9 @@ def _enter(limits: Limits, runner: int) -> None:
     """Limit the child to its CPUs and memory, and let it die with the runner."""
     os.sched_setaffinity(0, limits.cpus)
     if limits.memory_bytes:
-        resource.setrlimit(resource.RLIMIT_DATA, (limits.memory_bytes, limits.memory_bytes))
+        least = resource.getrlimit(resource.RLIMIT_DATA)[1]        # -1: none
+        own = limits.memory_bytes if least < 0 else min(limits.memory_bytes, least)
+        resource.setrlimit(resource.RLIMIT_DATA, (own, own))
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != runner:       # it was killed before it could be heard of

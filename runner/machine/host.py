@@ -2,6 +2,7 @@
 
 import os
 import platform
+import resource
 import socket
 from collections.abc import Collection, Mapping
 from itertools import takewhile
@@ -25,7 +26,7 @@ class Machine(NamedTuple):
 
     cpu: str
     cpus: int                # that this process may use: by its affinity, and by the quotas of its control groups
-    memory_bytes: int        # of the machine, or of a control group that may hold less
+    memory_bytes: int        # of the machine, or what a control group or a process may hold, where that is less
     kernel: str
     system: str
     hostname: str
@@ -38,20 +39,32 @@ class Machine(NamedTuple):
 
 def observe() -> Machine:
     """This machine."""
-    quota, limit = control_groups.cpu_quota(), control_groups.limit_bytes()
-    cpus, memory_bytes = len(os.sched_getaffinity(0)), psutil.virtual_memory().total
-    return Machine(_cpu_name(), min(cpus, max(1, int(quota or cpus))), min(memory_bytes, limit or memory_bytes),
+    quota, cpus = control_groups.cpu_quota(), len(os.sched_getaffinity(0))
+    limits = psutil.virtual_memory().total, control_groups.limit_bytes(), _process_limit()
+    return Machine(_cpu_name(), min(cpus, max(1, int(quota or cpus))), min(filter(None, limits)),
                    platform.release(), _system(), socket.gethostname())
+
+
+def _process_limit() -> int | None:
+    """The bytes that `ulimit -v` or `-d` let a process have; None where they let it have any."""
+    limits = [resource.getrlimit(kind)[0] for kind in (resource.RLIMIT_AS, resource.RLIMIT_DATA)]
+    return min((limit for limit in limits if limit != resource.RLIM_INFINITY), default=None)
+
+
+def whole() -> Machine:
+    """This machine without what keeps this process from all of it: for what runs in groups of its own."""
+    return observe()._replace(cpus=psutil.cpu_count() or 1, memory_bytes=psutil.virtual_memory().total)
 
 
 def told_limits() -> str:
     """What keeps this process from the whole machine, in a line; "" where nothing does."""
     cpus, memory_bytes = psutil.cpu_count() or 1, psutil.virtual_memory().total
     quota, limit, may = control_groups.cpu_quota(), control_groups.limit_bytes(), len(os.sched_getaffinity(0))
+    own = _process_limit()
     told = [f"{may} of {cpus} CPUs by its affinity" if may < cpus else "",
             f"the time of {quota:g} of {cpus} CPUs by its control group's quota" if quota and quota < cpus else "",
             f"{limit / 1e9:.2g} of {memory_bytes / 1e9:.2g} GB by its control group" if limit and limit < memory_bytes
-            else ""]
+            else "", f"{own / 1e9:.2g} of {memory_bytes / 1e9:.2g} GB a process by ulimit" if own else ""]
     return f"evenbench may use {', '.join(filter(None, told))}" if any(told) else ""
 
 

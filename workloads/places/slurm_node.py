@@ -207,7 +207,9 @@ def _enter(cpus, memory_bytes) -> None:
     """Limit the child to its CPUs and, where no control group does it, its memory; it ends with this process."""
     os.sched_setaffinity(0, cpus)
     if memory_bytes:
-        resource.setrlimit(resource.RLIMIT_DATA, (memory_bytes, memory_bytes))
+        least = resource.getrlimit(resource.RLIMIT_DATA)[1]        # -1: none
+        own = memory_bytes if least < 0 else min(memory_bytes, least)
+        resource.setrlimit(resource.RLIMIT_DATA, (own, own))
     end_with_parent()
 
 

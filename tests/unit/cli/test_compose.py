@@ -8,10 +8,13 @@ import pytest
 from runner import paths
 from runner.cli import compose
 from runner.errors import InputError
+from runner.launchers.compose import ComposeLauncher
+from runner.machine import host
 from runner.machine.host import Machine
 from runner.measuring import job
 from runner.stacks import definition
 from runner.study import file
+from workloads.process import control_groups
 
 UNSET = dict.fromkeys(["PARALLEL", "TASK", "BATCH", "STEPS", "ROUNDS", "DATA", "DATA_FOLDER"], "")
 DEFAULT = {**UNSET, "STACK": "torch-1.7", "NODE_CPU_QUOTA": "400000", "NODE_MEMORY": "16g", "STALL": "50"}
@@ -34,6 +37,19 @@ def test_each_node_gets_what_is_asked_or_what_the_machine_has_and_a_sentence_say
     words = compose.arguments({**DEFAULT, **more}, machine, said.append)
     assert {"cpus": cpus, "memory_bytes": str(memory * 2**30)} == settings(words) and sentences == said
     assert "--yes" in words                          # nobody can be asked, however long it takes
+
+
+def test_the_machine_of_the_nodes_is_the_whole_one_whatever_limits_the_runner(monkeypatch: pytest.MonkeyPatch) -> None:
+    """compose.yaml gives the runner 2 GB of its own: the nodes once got a third of these."""
+    before = host.whole()
+    monkeypatch.setattr(control_groups, "limit_bytes", lambda: 2**31)
+    monkeypatch.setattr(control_groups, "cpu_quota", lambda: 0.5)
+    launcher = ComposeLauncher(("127.0.0.1", 0))
+    try:
+        assert before == launcher.machine(host.observe()) == host.whole()
+        assert (1, 2**31) == (host.observe().cpus, host.observe().memory_bytes)
+    finally:
+        launcher.close()
 
 
 def test_variables_become_settings_that_the_command_understands() -> None:

@@ -1,13 +1,17 @@
 """How a process group's end is told."""
 
+import resource
 import signal
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from runner.errors import BenchError
 from runner.launchers.process_groups import Limits, ProcessGroup
+from runner.paths import ROOT
 
 
 @pytest.mark.parametrize(("counts", "number", "is_out_of_memory"), [
@@ -39,3 +43,26 @@ def test_a_worker_that_crashes_says_how_much_memory_the_kernel_would_have_given_
         group.stop()
 
     assert (-signal.SIGSEGV if limit else 0, limit) == (exit.code, exit.limit_bytes)
+
+
+def test_a_limit_that_somebody_set_before_counts_where_it_is_lower() -> None:
+    """What `ulimit -Hd` sets nobody raises; plans know of it, and a line tells."""
+    program = """if True:
+        import sys
+        from pathlib import Path
+        from runner.launchers.process_groups import Limits, ProcessGroup
+        from runner.machine import host
+        group = ProcessGroup(lambda scratch: [sys.executable, "-c", "import resource; print(resource.getrlimit("
+                             "resource.RLIMIT_DATA)[0])"], Limits([0], 2**40), Path("/"), {})
+        print(group.output.read().decode().strip(), group.exit(20.0).code, host.observe().memory_bytes,
+              "2.1 of " in host.told_limits() and "GB a process by ulimit" in host.told_limits())
+        group.stop()
+    """
+    said = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True,
+                          preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_DATA, (2**31, 2**31))).stdout
+    assert f"{2**31} 0 {2**31} True\n" == said
+
+
+def test_cpus_that_are_not_there_are_told() -> None:
+    with pytest.raises(BenchError, match=r"python\S* did not start: Exception occurred in preexec_fn"):
+        ProcessGroup(lambda scratch: [sys.executable, "-c", ""], Limits([4095]), Path("/"), {})
