@@ -15,8 +15,11 @@ Say = Callable[[str], None]
 
 # how pip, apt and debootstrap say it, after what BuildKit puts before each line ("#7 12.34 ")
 _ERROR = re.compile(r"^(?:#\d+ (?:[\d.]+ )?)?\s*(?:ERROR|error|E): (.+)$")
-_MOVES_RESULTS = re.compile("LD_PRELOAD|(?:MALLOC|DNNL|ONEDNN|OMP|GOMP|KMP|MKL|OPENBLAS|XLA|JAX|TORCH|MXNET)_.+|"
-                            "TF_(?!CLI_|VAR_).+")          # but Terraform's
+_MOVES_RESULTS = re.compile(
+    "LD_PRELOAD|GLIBC_TUNABLES|PYTHONMALLOC|ATEN_CPU_CAPABILITY|NVIDIA_TF32_OVERRIDE|"
+    "(?:MALLOC|MIMALLOC|TCMALLOC|DNNL|ONEDNN|OMP|GOMP|KMP|MKL|OPENBLAS|BLIS|TBB|XLA|JAX|TORCH|PYTORCH|MXNET|ORT|CUBLAS)_.+|"
+    "(?:CUDA|CUDNN|NCCL)_(?!HOME|PATH|VERSION|VISIBLE).+|"       # but where they lie, and what images say of themselves
+    "TF_(?!CLI_|VAR_).+")                                        # but Terraform's
 _ABSENT = "No matching distribution found"
 TO_SET = ": set PIP_FIND_LINKS to a folder that has it, or PIP_EXTRA_INDEX_URL to an index"
 _MISMATCH = re.compile(r"^(?:#\d+ [\d.]+ )?\s+(\S+==\S+ from .+?)(?: \(from .*)?:\n.*Expected sha256 (\w+)\n"

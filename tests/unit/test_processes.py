@@ -59,10 +59,16 @@ def test_an_interpreters_variables_do_not_reach_another_one(monkeypatch):
 
 def test_variables_that_move_results_and_stay_behind_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "environ", {"LD_PRELOAD": "/x.so", "KMP_BLOCKTIME": "0", "TF_XLA": "", "HOME": "/",
-                                    "OMPX": ""})
+                                    "OMPX": "", "CUDA_HOME": "/usr", "NCCL_VERSION": "2", "TF_VAR_x": ""})
     assert ("set here and not passed on to workers: KMP_BLOCKTIME, LD_PRELOAD, TF_XLA; --env NAME passes one on"
             == processes.left_behind(()))
     assert "" == processes.left_behind(("KMP_BLOCKTIME", "LD_PRELOAD", "TF_XLA"))
+    monkeypatch.setattr(os, "environ", {"GLIBC_TUNABLES": "", "CUDA_LAUNCH_BLOCKING": "1", "TBB_X": ""})
+    assert ": CUDA_LAUNCH_BLOCKING, GLIBC_TUNABLES, TBB_X;" in processes.left_behind(())
+
+
+def test_variables_that_are_passed_on_have_their_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "environ", {"LD_PRELOAD": "/x.so", "KMP_BLOCKTIME": "0"})
     assert (("KMP_BLOCKTIME", "0"), ("LD_PRELOAD", "/x.so")) == processes.passed_on(["LD_PRELOAD", "KMP_BLOCKTIME"])
 
 

@@ -2,6 +2,7 @@
 
 import math
 
+import numpy
 import pytest
 
 from runner.analysis.stats import (
@@ -90,7 +91,7 @@ def test_a_value_that_follows_its_neighbour_is_correlated_with_it() -> None:
     ([7.0], 0.95, 7.0), ([4.0, 2.0], 0.5, 3.0), ([3.0, 1.0, 2.0, 4.0], 0.5, 2.5),
     ([5.0, 1.0, 4.0, 2.0, 3.0], 0.95, 4.8), ([1.0, 2.0], 1.0, 2.0)])
 def test_a_quantile_lies_between_two_values_on_a_line(values: list[float], share: float, expected: float) -> None:
-    assert expected == pytest.approx(quantile(np.array(values), share))
+    assert expected == pytest.approx(quantile(numpy.array(values), share))
 
 
 @pytest.mark.parametrize(("values", "expected"), [
