@@ -67,7 +67,7 @@ def test_without_a_stack_the_study_s_own_three_are_compared() -> None:
     assert "--stack" not in words and "--rounds" not in words
     study = file.read("cluster", paths.STUDIES)
     assert ("tf-2.5", "torch-1.7", "mxnet-1.7") == study.experiments[0].stacks
-    assert 5 == study.rounds and "sync" == study.experiments[0].settings["parallel"]
+    assert 8 == study.rounds and "sync" == study.experiments[0].settings["parallel"]
 
 
 def test_steps_that_are_said_are_neither_more_nor_fewer() -> None:
