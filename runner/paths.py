@@ -40,7 +40,7 @@ def cache_folder() -> Path:
     if not cache:
         raise InputError(f"no home folder: HOME is not set, and user {os.getuid()} has no name here: set "
                          "XDG_CACHE_HOME to a folder for what is kept between sessions")
-    return Path(cache) / "evenbench"
+    return Path(cache, "evenbench").absolute()           # workers start elsewhere
 
 
 def usable_cache() -> Path:

@@ -1,5 +1,6 @@
 """The console: lines and tables that know how wide it is and which letters it has."""
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import zip_longest
 from threading import Event
@@ -34,7 +35,7 @@ _hushed = Event()              # -q, which every part of a command heeds
 
 def show(renderable: RenderableType) -> None:
     """Print a result on standard output."""
-    Console(markup=False, highlight=False, emoji=False).print(renderable, crop=False)
+    _console().print(renderable, crop=False)
 
 
 def say(text: str) -> None:
@@ -44,7 +45,13 @@ def say(text: str) -> None:
 
 def people() -> Console:
     """The console that messages go to."""
-    return Console(stderr=True, markup=False, highlight=False, emoji=False, quiet=_hushed.is_set())
+    return _console(stderr=True, quiet=_hushed.is_set())
+
+
+def _console(**settings: bool) -> Console:
+    """A console whose width is never the 0 that some terminals claim, of which nothing would be printed."""
+    environment = {name: value for name, value in os.environ.items() if (name, value) != ("COLUMNS", "0")}
+    return Console(markup=False, highlight=False, emoji=False, _environ=environment, **settings)
 
 
 def hush(is_hushed: bool) -> None:

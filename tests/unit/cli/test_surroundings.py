@@ -17,7 +17,8 @@ from runner.datasets import choice
 from runner.errors import InputError
 from runner.stacks import engine, environments
 
-COMMANDS = ("run quick --launcher venv", "plan quick", "rerun x", "aa torch-2.13-cpu lenet5 --launcher venv",
+COMMANDS = ("run quick --launcher venv", "plan quick", "rerun x", "why x", "init study mine",
+            "aa torch-2.13-cpu lenet5 --launcher venv",
             "gate --base torch-2.0 --head torch-2.13-cpu --launcher venv", "report x", "compare x y", "history",
             "export x --csv y.csv", "curves x", "verify x", "list stacks", "list results", "list data",
             "check --launcher venv", "check-study tian", "images", "data list",
@@ -51,6 +52,10 @@ def surroundings(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 
 def stop(*arguments: object) -> NoReturn:
     raise InputError("nothing is built in this test")
+
+
+def test_all_commands_are_walked_but_those_that_ask_other_machines() -> None:
+    assert {"doctor", "lock"} == {*cli.COMMANDS} - {command.split()[0] for command in COMMANDS}
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -149,6 +154,7 @@ def test_a_user_without_a_home_needs_the_cache_alone(monkeypatch: pytest.MonkeyP
         paths.cache_folder()
     with pytest.raises(InputError, match=r"~/venv: no home folder is known for it: name the whole path"):
         paths.named("~/venv")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path.parent)
+    monkeypatch.setenv("XDG_CACHE_HOME", tmp_path.name)                     # workers start in another folder
     assert tmp_path / "evenbench" == paths.usable_cache()
     assert str(tmp_path / "evenbench") == processes.clean_environment()["HOME"]         # pip asks for one

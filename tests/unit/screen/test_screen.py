@@ -132,6 +132,14 @@ def test_results_go_to_standard_output_and_messages_to_standard_error(capsys: py
     assert err.startswith("a message [bold] long") and 1 == err.count("\n")
 
 
+def test_a_terminal_that_says_it_is_no_column_wide_is_printed_on(
+        monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("COLUMNS", "0")
+    show("a result")
+    say("a message")
+    assert ("a result\n", "a message\n") == capsys.readouterr()
+
+
 def test_a_plan_shows_its_runs_its_time_and_what_is_skipped_or_that_nothing_runs() -> None:
     record = made.plan(made.cell("torch"), made.cell("tf"), rounds=5, skipped={made.cell("mxnet"): "no image"})
     shown = printed(parts_view(told.parts(record, 150.0)))
