@@ -4,7 +4,6 @@
 local engine; `#torch` after either says which framework, where it has several. Nothing is installed into it.
 """
 
-import ast
 import hashlib
 import json
 import os
@@ -34,8 +33,8 @@ _SECONDS = 120                       # a framework's first import from a cold di
 # since which CUDA the oldest capability is which, and the newest major one: libraries and compilers know no others
 _OF_CUDA = (("0.0", ("6.0", 12)), ("8.0", ("6.0", 6)), ("9.0", ("6.0", 7)), ("11.0", ("6.0", 8)), ("11.8", ("6.0", 9)),
             ("12.8", ("6.0", 12)), ("13.0", ("7.5", 12)))
-_WHO = "import sys; print('\\nevenbench %d.%d' % sys.version_info[:2], ascii(sys.executable))"
-_TOLD = re.compile(r"^evenbench (\d+)\.(\d+)(?: '(.+)')?$", re.MULTILINE)
+_WHO = "import json, sys; print('\\nevenbench %d.%d' % sys.version_info[:2], json.dumps(sys.executable))"
+_TOLD = re.compile(r"^evenbench (\d+)\.(\d+)(?: (\".+\"))?$", re.MULTILINE)
 _WORDS = 300                         # characters of what a program said that failed
 
 
@@ -164,7 +163,7 @@ def executable(asked: Asked) -> str:
     if (minor := (int(told[1]), int(told[2]))) < OLDEST:
         raise InputError(f"--stack {asked}: found Python {minor[0]}.{minor[1]}, expected {OLDEST[0]}.{OLDEST[1]} or "
                          "newer")
-    return str(ast.literal_eval(f"'{told[3]}'")) if told[3] else str(python)
+    return str(json.loads(told[3])) if told[3] else str(python)
 
 
 def _held(asked: Asked, python: str, root: Path, has_gpus: bool) -> OwnStack:
