@@ -94,7 +94,8 @@ def passed_on(names: Iterable[str]) -> tuple[tuple[str, str], ...]:
     chosen = sorted(set(names))
     for name in chosen:
         if name not in os.environ:
-            raise InputError(f"--env {name}: found no such variable, expected one that is set: export {name}=...")
+            raise InputError(f"--env {name}: found no such variable, expected one that is set: export "
+                             f"{name.partition('=')[0]}=..., then --env {name.partition('=')[0]}")
         if name.startswith("EVENBENCH_") or name in ("PATH", "HOME", "PYTHONPATH", "PYTHONHOME"):
             raise InputError(f"--env {name}: found a variable that evenbench sets itself, expected another one")
     return tuple((name, os.environ[name]) for name in chosen)

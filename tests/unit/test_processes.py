@@ -73,7 +73,8 @@ def test_variables_that_are_passed_on_have_their_values(monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize(("name", "line"), [
-    ("MISSING", "--env MISSING: found no such variable, expected one that is set: export MISSING=..."),
+    ("MISSING=1", "--env MISSING=1: found no such variable, expected one that is set: export MISSING=..., then --env "
+                  "MISSING"),
     ("PATH", "--env PATH: found a variable that evenbench sets itself, expected another one")])
 def test_a_variable_that_cannot_be_passed_on_is_told(name: str, line: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "environ", {"PATH": "/bin"})
