@@ -48,10 +48,10 @@ def people() -> Console:
     return _console(stderr=True, quiet=_hushed.is_set())
 
 
-def _console(**settings: bool) -> Console:
+def _console(stderr: bool = False, quiet: bool = False) -> Console:
     """A console whose width is never the 0 that some terminals claim, of which nothing would be printed."""
     environment = {name: value for name, value in os.environ.items() if (name, value) != ("COLUMNS", "0")}
-    return Console(markup=False, highlight=False, emoji=False, _environ=environment, **settings)
+    return Console(stderr=stderr, quiet=quiet, markup=False, highlight=False, emoji=False, _environ=environment)
 
 
 def hush(is_hushed: bool) -> None:

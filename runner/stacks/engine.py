@@ -185,8 +185,8 @@ def _client(environment: Mapping[str, str]) -> DockerClient:
     """DOCKER_HOST counts first, then the context that DOCKER_CONTEXT or `docker context use` chose, as for docker."""
     settings = load_general_config()
     if not isinstance(settings, dict) or not isinstance(settings.get("currentContext") or "", str):
-        raise EngineUnreachable(f"{find_config_file()}: found no settings of docker's: mend it, or name another "
-                                "folder in DOCKER_CONFIG")
+        raise EngineUnreachable(f"{os.fsdecode(find_config_file() or '')}: found no settings of docker's: mend it, or "
+                                "name another folder in DOCKER_CONFIG")
     if host := environment.get("DOCKER_HOST"):
         _check_here(host, "run `unset DOCKER_HOST`")
         return docker.from_env(environment=dict(environment), timeout=_CONNECT_SECONDS)
