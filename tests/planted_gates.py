@@ -39,20 +39,15 @@ steps = 250
 warmup = 20
 cpus = 1
 """
-# the delay is waited out by reading the clock: a sleep of some microseconds lasts several times as long
-PLANTED = '''"""Lets every step of a worker take longer by a share of its own time."""
-
-import importlib.machinery
+# what lies in an environment and plants something in a module once that is imported; plant(module) follows
+HOOK = '''import importlib.machinery
 import sys
 import time
-
-SHARE = {share!r}
-NAME = "workloads.measuring.watch"
 
 
 class Finder:
     def find_spec(self, name, path=None, target=None):
-        if name != NAME:
+        if name != {name!r}:
             return None
         sys.meta_path.remove(self)
         spec = importlib.machinery.PathFinder.find_spec(name, path)
@@ -60,13 +55,22 @@ class Finder:
 
         def exec_module(module):
             load(module)
-            plant(module.Watch)
+            plant(module)
 
         spec.loader.exec_module = exec_module
         return spec
 
 
-def plant(watch):
+sys.meta_path.insert(0, Finder())
+'''
+# the delay is waited out by reading the clock: a sleep of some microseconds lasts several times as long
+PLANTED = HOOK.format(name="workloads.measuring.watch") + '''
+
+SHARE = {share!r}
+
+
+def plant(module):
+    watch = module.Watch
     stepped, clock, last = watch.stepped, time.perf_counter, [None]
 
     def delayed(self, handle, phases=None):
@@ -81,9 +85,6 @@ def plant(watch):
             last[0] = clock()
 
     watch.stepped = delayed
-
-
-sys.meta_path.insert(0, Finder())
 '''
 
 
@@ -99,8 +100,9 @@ def main(arguments: list[str]) -> int:
     python = environments.ready(definition.pinned(definition.read_all(paths.STACKS)[asked.stack]), say=print)
     study = folder / "planted.toml"
     study.write_text(STUDY.format(stack=asked.stack, rounds=asked.rounds))
-    sides = {share: planted(folder / f"head-{share * 100:g}", python, share) for share in asked.shares}
-    base = planted(folder / "base", python, 0.0)
+    sides = {share: planted(folder / f"head-{share * 100:g}", python, PLANTED.format(share=share))
+             for share in asked.shares}
+    base = planted(folder / "base", python, PLANTED.format(share=0.0))
     kept = folder / "gates.jsonl"
     try:
         for number in range(asked.count):
@@ -131,13 +133,13 @@ def _parsed(arguments: list[str]) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def planted(home: Path, python: Path, share: float) -> Path:
-    """A virtual environment with another one's packages, in which every step takes longer by that share."""
+def planted(home: Path, python: Path, source: str) -> Path:
+    """A virtual environment with another one's packages, in which this module is imported first."""
     if not (home / "bin" / "python").exists():
         subprocess.run([python, "-m", "venv", "--without-pip", home], check=True)
     (own,) = home.glob("lib/python3*/site-packages")
     (others,) = python.parents[1].glob("lib/python3*/site-packages")
-    (own / "planted.py").write_text(PLANTED.format(share=share))
+    (own / "planted.py").write_text(source)
     (own / "planted.pth").write_text(f"{others}\nimport planted\n")
     return home
 

@@ -10,7 +10,9 @@ from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
-INPUT, DISPATCH, UNEXPLAINED = "input", "dispatch", "unexplained"
+INPUT, WAITING, DISPATCH, UNEXPLAINED = "input", "waiting", "dispatch", "unexplained"
+# of all frameworks, asked first: what the thread of the steps does, and a framework between operators
+_HOST = {INPUT: "input input/* host/*Iterator*", WAITING: "host/*wait* host/*Wait*", DISPATCH: "host/*"}
 # what runs: by kind, the patterns of each framework; a kind earlier in a table is asked first
 _PYTORCH: dict[str, str] = {
     "optimizer": "optimizer/* Optimizer.*",
@@ -101,8 +103,8 @@ _JAX: dict[str, str] = {
 }
 NAMES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     framework: {kind: tuple(patterns.split()) for kind, patterns in of.items()} for framework, of in (
-        ("pytorch", _PYTORCH), ("tensorflow", _TENSORFLOW), ("mxnet", _MXNET), ("jax", _JAX))}
-KINDS = (INPUT, DISPATCH, *(kind for kind in _PYTORCH if kind != DISPATCH), UNEXPLAINED)
+        ("all", _HOST), ("pytorch", _PYTORCH), ("tensorflow", _TENSORFLOW), ("mxnet", _MXNET), ("jax", _JAX))}
+KINDS = (INPUT, WAITING, DISPATCH, *(kind for kind in _PYTORCH if kind != DISPATCH), UNEXPLAINED)
 
 
 class Parts(NamedTuple):
@@ -130,12 +132,12 @@ class Parts(NamedTuple):
         return {"seconds": self.seconds, "timed_seconds": self.timed, "by_kind": dict(self.by_kind)}
 
 
-def parts(framework: str, seconds: float, input_seconds: float, own: Mapping[str, float], timed: float) -> Parts:
-    """The parts of a step; own: seconds by the profiler's names, by the wall.
+def parts(framework: str, seconds: float, own: Mapping[str, float], timed: float) -> Parts:
+    """The parts of a step; seconds by our clock, own by the profiler's and its names, by the wall.
 
-    What is neither input nor any operator's is dispatch: Python's and the framework's time between operators.
+    What the profiler saw nothing in is unexplained, and so is what has a name of no kind.
     """
-    by_kind = {INPUT: input_seconds, DISPATCH: max(0.0, seconds - input_seconds - sum(own.values()))}
+    by_kind = {UNEXPLAINED: max(0.0, seconds - sum(own.values()))}
     for name, spent in own.items():
         found = kind(framework, name)
         by_kind[found] = by_kind.get(found, 0.0) + spent
@@ -144,9 +146,8 @@ def parts(framework: str, seconds: float, input_seconds: float, own: Mapping[str
 
 def kind(framework: str, name: str) -> str:
     """The kind of an operator by its profiler's name."""
-    patterns = NAMES.get(framework, {})
-    return next((each for each, of_kind in patterns.items() if any(fnmatchcase(name, one) for one in of_kind)),
-                UNEXPLAINED)
+    patterns = [*NAMES["all"].items(), *NAMES.get(framework, {}).items()]
+    return next((each for each, of_kind in patterns if any(fnmatchcase(name, one) for one in of_kind)), UNEXPLAINED)
 
 
 def table() -> str:

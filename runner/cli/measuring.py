@@ -33,7 +33,7 @@ from runner.cli.options import (
 )
 from runner.cli.output import Output, checked
 from runner.cli.request import Form, MoreFiles, Own, Settled
-from runner.cli.results import measured_in, show_result, show_with_page
+from runner.cli.results import keep_reasons, measured_in, show_result, show_with_page
 from runner.errors import InputError, Stopped
 from runner.measuring import (
     adaptive,
@@ -53,6 +53,7 @@ from runner.measuring.stopping_rule import CAP
 from runner.measuring.stopping_rule import parse as parse_until
 from runner.planning import told
 from runner.planning.plan import Plan, Wishes
+from runner.report.between import reasons
 from runner.report.between import regression as regression_forms
 from runner.report.writers import spreadsheet
 from runner.results import earlier_sessions, store
@@ -130,8 +131,11 @@ def _agree(request: Request, seconds: float) -> None:
         raise InputError(f"{takes}: --yes measures it, --budget 1h fewer steps of it")
 
 
-def _ran(job: jobs.Job, show: Callable[[Path], None] = show_result) -> bool:
-    """Prepare and run a job, new or resumed, and show its folder; whether every run went well."""
+def _ran(job: jobs.Job, show: Callable[[Path], None] = show_result, is_proved: bool = False) -> bool:
+    """Prepare and run a job, new or resumed, and show its folder; whether every run went well.
+
+    is_proved: models of a user's own are known to be the same.
+    """
     if not job.plan.cells:
         raise InputError(f"nothing can run here: {_reasons(job)}")
     for warning in jobs.warnings(job):
@@ -143,7 +147,7 @@ def _ran(job: jobs.Job, show: Callable[[Path], None] = show_result) -> bool:
     job = jobs.prepared(job, screen.say)
     results, is_fresh = job.request.results, job.request.going.is_fresh
     with jobs.measuring_alone(paths.cache_folder() if job.launcher.measures_here else results, screen.say):
-        if any(planned.cell.source for planned in job.plan.cells):
+        if not is_proved and any(planned.cell.source for planned in job.plan.cells):
             job = job._replace(plan=own_models.prove(job.plan, job.stacks, _check(job), results))
         elif job.request.is_proving:
             _prove(job)
@@ -327,11 +331,15 @@ def _keep(folder: Path, name: str, record: Mapping[str, Any]) -> None:
 @options
 def why_(name: NewestResult = "",
          stacks: Annotated[list[str] | None, typer.Option(
-             "--stack", help="Rows of these, however far they are behind; repeat, or put commas.")] = None,
+             "--stack", help="Rows of these, however far they are behind; repeat, or put commas. NAME=PATH says where "
+                             "one of your own is.")] = None,
          budget: Annotated[str, typer.Option(help="What it may take; the likeliest switches are tried first.")] = "10m",
+         trace: Annotated[str | None, typer.Option(metavar="FILE", callback=checked, help="Write a profiled step of "
+                                                   "each as a trace that ui.perfetto.dev reads.")] = None,
          run_code: RunCode = False,
          results: Results = RESULTS, *, going: Going, output: Output) -> None:
     """Say why rows of a result are behind: what takes the time, and which switch moves it."""
+    seconds = duration("--budget", budget)
     folder = store.located(name, results)
     record = rerun.recorded(folder)
     if record.session.get("study") in (why.ID, why.ID_OF_PARTS):             # asked again about what it was asked about
@@ -339,7 +347,7 @@ def why_(name: NewestResult = "",
         record = rerun.recorded(folder)
     rerun.check_trusted(record, run_code)
     words = split_stacks(stacks)
-    asked = why.questions(measured_in(folder), [word.partition("=")[0] for word in words])
+    asked = why.questions(measured_in(folder), [word for word in words if not is_own(word)])
     if not asked:
         screen.say(f"{folder.name}: no row is more than {formatting.share(why.BEHIND)} behind: --stack NAME asks")
         return
@@ -350,14 +358,22 @@ def why_(name: NewestResult = "",
     asked = [each for each in asked if {each.row.key, each.best.key} <= there]
     if not asked:
         raise InputError(f"why: nothing of {record.id} that was asked about can run here: {_reasons(job)}")
-    parts = why.parts_of(measured_in(_of_plan(job, why.parts_plan(asked, job.plan.seed))), asked)
-    tried, untried = why.trials(asked, parts, earlier_sessions.seconds_of(folder), duration("--budget", budget))
+    profiled = measured_in(_of_plan(job, why.parts_plan(asked, job.plan.seed)))
+    if trace:
+        store.write_beside(Path(trace).parent, Path(trace).name, json.dumps(why.trace(profiled)))
+        screen.say(f"written: {trace}")
+    parts = why.parts_of(profiled, asked)
+    tried, untried = why.trials(asked, parts, earlier_sessions.seconds_of(folder), seconds)
+    checks = equality.of_switches([(each.cell, each.question.row.cell, job.stacks[each.question.row.cell.stack])
+                                   for each in tried], _check(job), results)
     of_switches = _of_plan(job, why.switches_plan(asked, tried, job.plan.seed),
                            {trial.cell.stack: trial.question.row.cell.stack for trial in tried})
-    found = why.reasons(measured_in(of_switches), asked, tried, untried, parts)
-    told = {"result": record.id, "reasons": [each.record() for each in found]}
-    _keep(of_switches, "why.json", told)
-    output.rows(why.rows(found), list(why.lines(found)), told)
+    found = why.reasons(measured_in(of_switches), asked, tried, untried, parts, checks)
+    records = [each.record() for each in found]
+    kept = {"result": record.id, "reasons": records}
+    _keep(of_switches, reasons.FILE, kept)
+    keep_reasons(folder, kept)
+    output.rows(why.rows(found), list(reasons.told(records)), kept)
 
 
 def _of_plan(job: jobs.Job, plan: Plan, names: Mapping[str, str] = MappingProxyType({})) -> Path:
@@ -367,7 +383,7 @@ def _of_plan(job: jobs.Job, plan: Plan, names: Mapping[str, str] = MappingProxyT
     done = None if job.request.going.is_fresh else earlier_sessions.finished(job.request.results, job.command())
     folders = [done] if done else []
     if not folders:
-        _ran(job, folders.append)
+        _ran(job, folders.append, is_proved=bool(names))           # by its switches, where it has some
     return folders[-1]
 
 

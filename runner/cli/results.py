@@ -21,6 +21,7 @@ from runner.errors import InputError
 from runner.measuring import equality
 from runner.report import contents, forms
 from runner.report.between import history as history_report
+from runner.report.between import reasons
 from runner.report.document import Report, Trust
 from runner.report.writers import export, markdown, spreadsheet
 from runner.results import error_output, joined, manifest, shown, store
@@ -98,7 +99,29 @@ def summarized(folder: Path) -> Session:
     """The session in a result's folder."""
     measured = measured_in(folder)
     summarised = summary.summary_of(measured, equality.proved(folder.parent, measured.made_of()))
-    return Session(summarised, _with_files(contents.report(summarised, measured), folder))
+    made = _with_files(contents.report(summarised, measured), folder)
+    found = reasons.section(_reasons(folder))
+    return Session(summarised, made._replace(sections=(*made.sections, *found)))
+
+
+def _reasons(folder: Path) -> list[Any]:
+    """What `why` kept of a result."""
+    with suppress(OSError, ValueError, AttributeError):
+        return list(json.loads((folder / reasons.FILE).read_text()).get("reasons", ()))
+    return []
+
+
+def keep_reasons(folder: Path, told: dict[str, Any]) -> None:
+    """Let reasons stand beside a result's events with those of other rows, and write its page again."""
+    rows = {reasons.of(each) for each in told["reasons"]}
+    all_of_them = [*(each for each in _reasons(folder) if reasons.of(each) not in rows), *told["reasons"]]
+    try:
+        store.write_beside(folder, reasons.FILE, json.dumps({**told, "reasons": all_of_them}, indent=2))
+    except InputError as error:
+        screen.say(f"no page: {error}")
+        return
+    if page := _write_page(summarized(folder).report, folder / forms.PAGE):
+        screen.say(f"page: {page}")
 
 
 def _with_files(made: Report, folder: Path) -> Report:

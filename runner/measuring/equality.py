@@ -15,10 +15,11 @@ import base64
 import itertools
 import json
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -33,7 +34,7 @@ from runner.measuring import at_once
 from runner.results import store
 from runner.stacks.definition import Stack
 from workloads.spec import cluster, frameworks, image_task, layers, tasks
-from workloads.spec.cell import Cell
+from workloads.spec.cell import Cell, switched
 
 KINDS = ("activation", "logits", "loss", "gradient", "weight", "statistic", "decoded", "inferred")
 # Largest relative differences. A pair with TensorFlow has a wider one, as some of its float64 paths round to float32.
@@ -331,6 +332,53 @@ def keep(verdicts: list[Verdict], fingerprints: dict[str, str], results: Path) -
             file.write(json.dumps(record) + "\n")
 
 
+def of_switches(pairs: Sequence[tuple[Cell, Cell, Stack]], check: Check, results: Path) -> dict[str, Verdict]:
+    """By stack the verdict in float32 on each row with a switch, against the same without; kept, and made once.
+
+    pairs: the row with the switch, as a stack of another name, the row without, and what both run in.
+    """
+    known = {_made_of(each): Verdict(**{name: each[name] for name in Verdict._fields})
+             for each in _records(results) if each.keys() >= {*Verdict._fields}}
+    plain: dict[Cell, Sent | Ending] = {}
+    found = {}
+    for cell, row, stack in pairs:
+        both = [stack.model_copy(update={"name": each.stack}) for each in (cell, row)]
+        prints = {each.name: check.launcher.fingerprint(stack) for each in both}
+        ours, theirs = (_check_of_row(each) for each in (cell, row))
+        pair = (model_name(ours), cell.stack, row.stack, prints[cell.stack], prints[row.stack])
+        if pair not in known:
+            check.say(f"check: {row.task} in {cell.stack}")
+            if theirs not in plain:
+                plain[theirs] = check.of_one(theirs, stack)
+            loop = switched(cell).loop                     # whose activations may be none
+            known[pair] = compare(theirs._replace(loop=loop), check.of_one(ours, stack), plain[theirs], *both)
+            keep([known[pair]], prints, results)
+        found[cell.stack] = known[pair]
+    return found
+
+
+def _made_of(record: dict[str, Any]) -> tuple[str, ...]:
+    return (record["task"], record["stack"], record["reference"], record["fingerprint"],
+            record["reference_fingerprint"])
+
+
+def _check_of_row(cell: Cell) -> Cell:
+    """The cell that checks what a row computes."""
+    if cell.source:
+        return cell._replace(measure="check", warmup=0, warm="fixed", seconds=0.0, precision="float32")
+    return check_cell(cell.task, cell.stack, "float32", cell.cpus, cell.memory_bytes, cell.loop)._replace(
+        device=cell.device, gpus=cell.gpus, switches=cell.switches)
+
+
+def _records(results: Path) -> Iterator[dict[str, Any]]:
+    """The lines of the kept verdicts that are objects."""
+    path = results / VERDICTS
+    for line in path.read_text(errors="replace").splitlines() if path.is_file() else ():
+        with suppress(ValueError, RecursionError):
+            if isinstance(record := json.loads(line), dict):
+                yield record
+
+
 def proved(results: Path, fingerprints: dict[str, str]) -> set[tuple[str, str]]:
     """The (task, stack) that passed in float64 with what the stacks are made of now; the references count as passed.
 
@@ -341,10 +389,8 @@ def proved(results: Path, fingerprints: dict[str, str]) -> set[tuple[str, str]]:
     own native loop a stack passes for itself alone: it counts where that loop was compared with another stack.
     """
     last: dict[tuple[str, str, str, str], tuple[bool, str, bool]] = {}       # passed, against whom, who counts too
-    path = results / VERDICTS
-    for line in path.read_text(errors="replace").splitlines() if path.is_file() else ():
+    for record in _records(results):
         try:
-            record = json.loads(line)
             task, stack, reference, loop = (str(record.get(name) or "")
                                             for name in ("task", "stack", "reference", "loop"))
             is_current = (fingerprints[stack], fingerprints[reference]) == (
@@ -353,7 +399,7 @@ def proved(results: Path, fingerprints: dict[str, str]) -> set[tuple[str, str]]:
             if record.get("proves", is_wide) and is_current and not record.get("parallel"):
                 last[task, stack, "" if loop else reference, loop] = (
                     record["passed"] is True, reference, bool(is_wide or record.get("is_own")))
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        except (KeyError, TypeError):
             continue
     passed = [(key, reference, is_wide) for key, (has_passed, reference, is_wide) in last.items() if has_passed]
     native = {(task, name) for (task, stack, _, loop), reference, is_wide in passed if not loop

@@ -5,7 +5,8 @@ comparison, the best, each row as it is, and each row with one of the switches t
 likeliest first, as many as the time allows. A reason is said only where its switch moved the ratio.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from runner import formatting
@@ -14,6 +15,7 @@ from runner.analysis.kinds import Parts
 from runner.analysis.stats import LEAST_ROUNDS, Ratio, Verdict
 from runner.cells import key
 from runner.errors import InputError, unknown
+from runner.measuring import equality
 from runner.planning.plan import Plan, Planned, run_seconds
 from runner.results.rows import Measurements, Row, by_comparison
 from runner.results.runs import step_seconds
@@ -27,6 +29,9 @@ BEHIND = 0.1
 BUDGET = 600.0                     # seconds of both sessions together, about
 _COMPILING = {"compile": 40.0, "tuned": 60.0, "xla": 10.0}       # seconds that a run's compiler takes, by loop
 _PROFILED_STEPS, _PROFILED_SECONDS = 10, 15.0
+
+
+_LONG = {"elementwise": "elementwise operators"}
 
 
 class Question(NamedTuple):
@@ -58,12 +63,45 @@ class Moved(NamedTuple):
     ratio: Ratio                   # to the row as it is
     to_best: Ratio
     losses: float | None           # the largest relative difference of losses of the same steps; None of none
+    check: equality.Verdict | None = None          # of the model with it against the one without
     problem: str = ""              # why it did not run
 
     @property
     def helped(self) -> bool:
-        """Whether it is shown to be faster."""
-        return stats.verdict(self.ratio) is Verdict.FASTER
+        """Whether it is shown to be faster, and nothing shows another model."""
+        return stats.verdict(self.ratio) is Verdict.FASTER and not self.differs
+
+    @property
+    def differs(self) -> str:
+        """Where the model with it is another one; "" where it is not, or only as its precision says."""
+        return self.check.first if self.check and self.moves != "precision" else ""
+
+    @property
+    def outputs(self) -> float | None:
+        """The largest relative difference of what both infer; None where no check tells."""
+        return self.check.worst.get("inferred", self.check.worst.get("logits")) if self.check else None
+
+    def told(self) -> str:
+        """What it did, for people: "2.60x (2.41–2.80), equal, outputs differ by up to 3e-07"."""
+        if self.problem:
+            return self.problem
+        told = [_ratio(self.ratio)]
+        if self.moves == "memory":
+            told.append("may take more memory")
+        if not self.check or self.check.problem:
+            told.append(f"not checked{f': {self.check.problem}' if self.check else ''}")
+        elif self.moves != "precision":
+            told.append(f"another model: differs first in {self.differs}" if self.differs else "equal")
+        told += [f"{name} differ by up to {error:.0e}" for name, error in (
+            ("outputs", self.outputs), ("losses", self.losses)) if self.moves in ("rounding", "precision") and error]
+        return ", ".join(told)
+
+    def record(self) -> dict[str, Any]:
+        """For programs."""
+        return {"sets": self.sets, "title": self.title, **_record("ratio", self.ratio),
+                **_record("to_best", self.to_best), "losses": self.losses, "outputs": self.outputs,
+                "is_equal": None if not self.check or self.check.problem else not self.check.first,
+                "moves": self.moves, "helped": self.helped, "problem": self.problem, "told": self.told()}
 
 
 class Reason(NamedTuple):
@@ -81,10 +119,7 @@ class Reason(NamedTuple):
         """For programs."""
         return {"label": self.label, "stack": self.stack, "best": self.best, **_record("ratio", self.ratio),
                 "parts": {name: each.record() for name, each in self.parts.items()}, "sentence": sentence(self),
-                "switches": [{"sets": each.sets, "title": each.title, **_record("ratio", each.ratio),
-                              **_record("to_best", each.to_best), "losses": each.losses, "moves": each.moves,
-                              "helped": each.helped, "problem": each.problem} for each in self.moved],
-                "untried": list(self.untried)}
+                "switches": [each.record() for each in self.moved], "untried": list(self.untried)}
 
 
 def _record(name: str, ratio: Ratio) -> dict[str, Any]:
@@ -132,14 +167,28 @@ def parts_of(measured: Measurements, asked: Sequence[Question]) -> dict[str, Par
     for row in measured.rows:
         if row.key in timed and (run := next((run for run in row.ok_runs if run.parts), None)) and run.parts:
             seen = run.parts
-            found[row.key] = kinds.parts(run.framework, seen.seconds / seen.steps, seen.input_seconds / seen.steps, {
+            found[row.key] = kinds.parts(run.framework, seen.seconds / seen.steps, {
                 name: spent / seen.steps for name, spent in seen.operators.items()}, timed[row.key])
     return found
+
+
+def trace(measured: Measurements) -> dict[str, Any]:
+    """A profiled step of each row as Chrome's trace, which Perfetto reads: a process a row, moments in microseconds."""
+    events: list[dict[str, Any]] = []
+    for process, row in enumerate(measured.rows, 1):
+        events.append({"ph": "M", "name": "process_name", "pid": process,
+                       "args": {"name": f"{row.cell.stack}: {row.comparison.label}"}})
+        for seen in (run.parts for run in row.ok_runs if run.parts):
+            events += [{"ph": "X", "pid": process, "tid": thread, "name": seen.names[name], "ts": began / 1000,
+                        "dur": lasted / 1000} for thread, name, began, lasted in seen.spans]
+    return {"traceEvents": events, "displayTimeUnit": "ms"}
 
 
 def trials(asked: Sequence[Question], parts: Mapping[str, Parts], seconds: Mapping[str, float], budget: float
            ) -> tuple[list[Trial], list[Trial]]:
     """The trials that the budget has room for, and those that it has not: of each row the likeliest first.
+
+    Each costs its rounds and a check.
 
     parts: by the key of profiled cells; seconds: that a run took, by the key of its cell.
     """
@@ -147,12 +196,12 @@ def trials(asked: Sequence[Question], parts: Mapping[str, Parts], seconds: Mappi
         return seconds.get(key(cell)) or run_seconds(cell)
 
     rows = dict.fromkeys(row for question in asked for row in question)
-    left = budget - len(rows) * _PROFILED_SECONDS - LEAST_ROUNDS * sum(of_run(row.cell) for row in rows)
+    left = budget - len(rows) * _PROFILED_SECONDS - (LEAST_ROUNDS + 1) * sum(of_run(row.cell) for row in rows)
     ranked = [list(enumerate(_candidates(question, parts))) for question in asked]
     chosen, untried = [], []
     for _, trial in sorted((each for of_one in ranked for each in of_one), key=lambda each: each[0]):
         loop = dict(each.split("=", 1) for each in trial.cell.switches.split()).get("loop", "")
-        costs = LEAST_ROUNDS * (of_run(trial.question.row.cell) + _COMPILING.get(loop, 0.0))
+        costs = (LEAST_ROUNDS + 1) * (of_run(trial.question.row.cell) + _COMPILING.get(loop, 0.0))
         if costs <= left:
             chosen.append(trial)
             left -= costs
@@ -194,8 +243,11 @@ def _plan(identifier: str, rounds: int, seed: int, cells: Iterable[Cell]) -> Pla
 
 
 def reasons(measured: Measurements, asked: Sequence[Question], tried: Sequence[Trial], untried: Sequence[Trial],
-            parts: Mapping[str, Parts]) -> list[Reason]:
-    """What the session of switches says of each question. Raises InputError where it is another one."""
+            parts: Mapping[str, Parts], checks: Mapping[str, equality.Verdict] = MappingProxyType({})) -> list[Reason]:
+    """What the session of switches says of each question; checks by a trial's stack.
+
+    Raises InputError where it is another session.
+    """
     rows = {row.key: row for row in measured.rows}
     needed = {key(each) for question in asked for each in (question.row.cell, question.best.cell)}
     if not needed <= rows.keys():
@@ -209,7 +261,7 @@ def reasons(measured: Measurements, asked: Sequence[Question], tried: Sequence[T
         own, row = rows[key(trial.cell)], rows[key(trial.question.row.cell)]
         failed = next((run for run in own.runs if run.ending != "ok"), None)
         return Moved(trial.sets, trial.switch.title, trial.switch.moves, ratio(trial.cell, row.cell),
-                     ratio(trial.cell, trial.question.best.cell), _losses(own, row),
+                     ratio(trial.cell, trial.question.best.cell), _losses(own, row), checks.get(trial.cell.stack),
                      f"{failed.ending}: {failed.message}" if failed and not own.ok_runs else "")
 
     return [Reason(question.row.comparison.label, question.row.cell.stack, question.best.cell.stack,
@@ -240,7 +292,7 @@ def sentence(reason: Reason) -> str:
     if stats.verdict(reason.ratio) is not Verdict.SLOWER:
         return f"{row} is not shown to be slower than {best} now ({_ratio(reason.ratio)}): there is nothing to explain."
     largest = next(iter(_gap(reason).items()), None)
-    where = f"{largest[0]} ({formatting.share(largest[1])} of the gap)" if largest else ""
+    where = f"{_LONG.get(largest[0], largest[0])} ({formatting.share(largest[1])} of the gap)" if largest else ""
     helped = sorted((each for each in reason.moved if each.helped), key=lambda each: -(each.ratio.value or 0.0))
     begins = f"{row} is {_ratio(reason.ratio)} of {best}"
     if not helped:
@@ -269,29 +321,3 @@ def rows(of: Sequence[Reason]) -> list[dict[str, Any]]:
              "ratio": each.ratio.value, "low": each.ratio.interval and each.ratio.interval.low,
              "high": each.ratio.interval and each.ratio.interval.high, "to_best": each.to_best.value,
              "helped": each.helped} for reason in of for each in reason.moved]
-
-
-def lines(of: Sequence[Reason]) -> Iterator[str]:
-    """All reasons for people."""
-    for reason in of:
-        yield f"{reason.label}\n  {sentence(reason)}"
-        yield from (f"  {line}" for line in _of_parts(reason))
-        for each in reason.moved:
-            losses = f", losses differ by up to {each.losses:.0e}" if each.moves and each.losses is not None else ""
-            changes = f", may change {each.moves}" if each.moves else ""
-            yield f"  {each.sets}: {each.problem or _ratio(each.ratio) + changes + losses}"
-        if reason.untried:
-            yield f"  not tried for want of time (--budget): {', '.join(reason.untried)}"
-
-
-def _of_parts(reason: Reason) -> Iterator[str]:
-    """A line a part: milliseconds of a step of both, and its share of the gap."""
-    if len(reason.parts) < 2:
-        return
-    row, best = reason.parts[reason.stack], reason.parts[reason.best]
-    shares = _gap(reason)
-    for kind in row.kinds(best):
-        share = f", {formatting.share(shares[kind])} of the gap" if shares.get(kind, 0.0) > 0 else ""
-        yield f"{kind}: {row.of(kind) * 1000:.3f} ms, {reason.best} {best.of(kind) * 1000:.3f} ms{share}"
-    yield (f"a profiled step: {row.seconds * 1000:.3f} ms, {reason.best} {best.seconds * 1000:.3f} ms; the profiler "
-           f"costs {formatting.share(max(0.0, row.cost))} and {formatting.share(max(0.0, best.cost))}")

@@ -284,7 +284,11 @@ class Profiled(Event):
     input_seconds: Annotated[Seconds, says("of them until a batch was there")]
     operators: Annotated[dict[str, Seconds], says(
         "by the framework's own name, by the wall: where several ran at once, each has its part of that time; "
-        '"optimizer/" stands before those of an update')]
+        '"optimizer/" stands before those of an update, "input/" before those until a batch was there, "host/" before '
+        "what a host did while none ran")]
+    names: Annotated[list[Text], says("that spans have")] = []
+    spans: Annotated[list[Annotated[list[Count], Field(min_length=4, max_length=4)]], says(
+        "of the last step: thread, the place of its name in names, nanoseconds since the step began, nanoseconds")] = []
 
 
 class Kernels(Event):

@@ -13,6 +13,7 @@ from workloads.inputs import passes, records
 from workloads.inputs import weights as initial
 from workloads.measuring import epochs, matrix_products, watch
 from workloads.process import errors
+from workloads.profiles import walls
 from workloads.spec import layers, tasks
 from workloads.spec.cell import Cell
 from workloads.spec.layers import (
@@ -322,6 +323,21 @@ class Steps(AdapterCase):
         calls = self.train(cell_of(measure="train"), 3)[3].calls
         self.assertEqual(["stepped"] * 3, [call for call in calls if call == "stepped"])
         self.assertIn(calls[:3], (["loading", "loaded", "stepped"], ["stepped"] * 3))
+
+    def test_the_parts_of_profiled_steps_add_up_to_them_within_a_tenth(self):
+        once = adapter.__name__.endswith("mxnet")              # whose profiler is set up once in a process
+        for measure in ("train",) if once else ("train", "infer"):
+            cell = cell_of(measure=measure, batch=16, warmup=3, steps=5)
+            workload, sample = built(tasks.table("lenet5", cell.classes), cell)[0], data.synthetic(cell)
+            try:
+                recorded = watch.Recorded(cell, workload.recorder(), workload.sync)
+            except errors.Unsupported as reason:
+                self.skipTest(reason)
+            with self.assertRaises(watch.Over):
+                getattr(workload, measure)(workload.synthetic(sample.images, sample.labels), watch.ENDLESS, recorded)
+            spent = walls.walls(recorded.operators)
+            self.assertAlmostEqual(1.0, sum(spent.values()) / recorded.seconds, delta=0.1, msg=measure)
+            self.assertGreater(len(walls.of_operators(recorded.operators)), 3 * cell.steps)
 
     def test_training_can_be_continued(self):
         workload = built(tasks.table("lenet5", 4), cell_of(measure="train"))[0]

@@ -25,7 +25,7 @@ def stepping(share: float) -> float:
         def stepped(self, handle: Any, phases: Any = None) -> None:
             seen.append(clock.now)
 
-    planted(share, clock).plant(Watch)
+    planted(share, clock).plant(SimpleNamespace(Watch=Watch))
     watch = Watch()
     for _ in range(3):
         clock.advance(1.0)

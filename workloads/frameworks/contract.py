@@ -213,7 +213,8 @@ class Workload:
     def recorder(self) -> Any:
         """A recorder of the steps that follow, to be asked for before the first one. Raises Unsupported.
 
-        start() begins; stop() gives the profiles.walls.Operators that ran since then.
+        start() begins; stop() gives the profiles.walls.Operators that ran since then; within span(name) this thread is
+        in one of that name.
         """
         raise Unsupported("no profiler of its operators is read here")
 

@@ -270,8 +270,10 @@ def parts(cell: Cell, adapter: "contract.Adapter", workload: contract.Workload, 
         try:
             getattr(workload, cell.measure)(_batches(cell, workload, images), ENDLESS, watch)
         except Over:
+            found = walls.within(walls.INPUT, walls.INPUT + "/", watch.operators)
+            names, spans = walls.last_step(found)
             emit("parts", steps=cell.steps, seconds=watch.seconds, input_seconds=watch.input_seconds,
-                 operators=walls.walls(watch.operators))
+                 operators=walls.walls(found), names=names, spans=spans)
 
 
 def graph(cell: Cell, adapter: "contract.Adapter", workload: contract.Workload, images, folder: str, emit) -> None:

@@ -12,6 +12,7 @@ from workloads.frameworks import contract
 from workloads.measuring.steadiness import Fixed, warm_up
 from workloads.process import family
 from workloads.process.errors import NotFinite
+from workloads.profiles import walls
 from workloads.spec import duration
 from workloads.spec.cell import Cell
 from workloads.spec.duration import is_open
@@ -392,14 +393,16 @@ class Recorded(contract.Watch):
             max(1, cell.warmup), cell.steps, recorder, sync, clock)
         self.operators = None            # once they are recorded
         self.seconds = self.input_seconds = 0.0
-        self._is_recording, self._began = False, clock()
+        self._is_recording, self._began, self._span = False, clock(), None
 
     def loading(self) -> None:
         """The next batch is asked for."""
         self._load_began = self._clock()
+        self._does(walls.INPUT)
 
     def loaded(self) -> None:
         """The batch is there."""
+        self._does(walls.PYTHON)
         if self._is_recording:
             self.input_seconds += self._clock() - self._load_began
 
@@ -409,17 +412,31 @@ class Recorded(contract.Watch):
 
     def stepped(self, handle, phases=None) -> None:
         """A step is issued. Raises Over after the last one."""
+        self._does(walls.WAITING)
         self._sync(handle)
+        self._does(walls.PYTHON)
         if self._is_recording:
             self.seconds += self._clock() - self._began
         self._left -= 1
         if not self._left and self._is_recording:
+            self._does(None)
             self.operators = self._recorder.stop()
             raise Over
         if not self._left:
             self._left, self._is_recording = self._steps, True
             self._recorder.start()
+            self._does(walls.PYTHON)
         self._began = self._clock()
+
+    def _does(self, name):
+        """From now on the thread of the steps does what has this name, until it does something else."""
+        if not self._is_recording:
+            return
+        if self._span:
+            self._span.__exit__(None, None, None)
+        self._span = self._recorder.span(name) if name else None
+        if self._span:
+            self._span.__enter__()
 
 
 class Beats:

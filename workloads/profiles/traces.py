@@ -144,12 +144,12 @@ def of_mxnet(events):
 
 
 def calls_of_mxnet(events, devices):
-    """(thread, name, when it began and ended) of each operator on devices whose names begin so."""
+    """(thread, name, when it began and ended) of each operator on devices, or span, whose names begin so."""
     theirs = {event["pid"] for event in events
               if event["name"] == "process_name" and event["args"]["name"].startswith(devices)}
     calls, begun = [], {}
     for event in events:
-        if event.get("cat") == "operator" and event["pid"] in theirs and event["name"] not in _BOOKKEEPING:
+        if event.get("cat") in ("operator", "event") and event["pid"] in theirs and event["name"] not in _BOOKKEEPING:
             key, moment = (event["pid"], event["tid"], event["name"]), round(1000 * event["ts"])
             if event["ph"] == "B":
                 begun[key] = moment

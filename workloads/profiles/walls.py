@@ -5,6 +5,10 @@ Python 3.6 and later, standard library only. Moments are whole nanoseconds of an
 import itertools
 from typing import NamedTuple
 
+# what a recorder calls the spans of the thread that takes the steps, and of a framework's own work between operators
+INPUT, HOST = "input", "host/"
+PYTHON, WAITING = HOST + "python", HOST + "waiting"
+
 
 class Operator(NamedTuple):
     """One call of an operator."""
@@ -18,21 +22,46 @@ class Operator(NamedTuple):
 def walls(operators):
     """{name: seconds}: each moment belongs to the innermost operator of its thread, or in parts to those of several.
 
-    So the seconds add up to the time in which any operator ran.
+    What a host does counts while no operator runs, and that it waits where nothing else does. So the seconds add up
+    to the time in which anything ran.
     """
     pieces = [piece for own in _by_thread(operators) for piece in innermost(own)]
     moments = sorted([(piece.began, 1, piece.name) for piece in pieces]
                      + [(piece.ended, -1, piece.name) for piece in pieces])
     running, spent, before = {}, {}, 0
     for moment, change, name in moments:
-        count = sum(running.values())
-        for each, times in running.items():
-            spent[each] = spent.get(each, 0.0) + (moment - before) * times / count
+        first = min(map(_rank, running)) if running else 0
+        counted = {each: times for each, times in running.items() if _rank(each) == first}
+        for each, times in counted.items():
+            spent[each] = spent.get(each, 0.0) + (moment - before) * times / sum(counted.values())
         running[name] = running.get(name, 0) + change
         if not running[name]:
             del running[name]
         before = moment
     return {name: nanoseconds / 1e9 for name, nanoseconds in spent.items() if nanoseconds}
+
+
+def _rank(name):
+    return (1 + ("wait" in name.lower())) if name.startswith(HOST) else 0
+
+
+def of_operators(found):
+    """Those that are a framework's operators."""
+    return [each for each in found if each.name != INPUT and not each.name.startswith(HOST)]
+
+
+def last_step(found):
+    """(names, spans) of what ran since the last wait but one ended: [thread, its name's place, when it began, how long]
+
+    of each, in nanoseconds.
+    """
+    waits = sorted(each.ended for each in found if each.name == WAITING)
+    began = waits[-2] if len(waits) > 1 else min([each.began for each in found] or [0])
+    those = sorted((each for each in found if each.began >= began), key=lambda each: each.began)
+    names, threads = {}, {}
+    spans = [[threads.setdefault(str(each.thread), len(threads)), names.setdefault(each.name, len(names)),
+              each.began - began, each.ended - each.began] for each in those]
+    return list(names), spans
 
 
 def innermost(operators):
@@ -54,12 +83,13 @@ def innermost(operators):
 
 
 def within(beginning, prefix, operators):
-    """The operators, with the prefix before the names of those that run while their thread is in one named so."""
+    """The operators, with the prefix before the names of those that run while their thread is in another named so."""
     found = []
     for own in _by_thread(operators):
         around = [each for each in own if each.name.startswith(beginning)]
         found += [each._replace(name=prefix + each.name) if any(
-            one.began <= each.began and each.ended <= one.ended for one in around) else each for each in own]
+            one is not each and one.began <= each.began and each.ended <= one.ended for one in around) else each
+            for each in own]
     return found
 
 

@@ -92,7 +92,8 @@ def forward_flops(cell: Cell, tokens=None):
     """
     model, own = SEQUENCES[cell.task].model, sizes(cell)
     if cell.measure in measures.GENERATING:
-        return getattr(model, cell.measure + "_flops")(own, prompt(cell))
+        measure = measures.PARTS_OF.get(cell.measure, cell.measure)
+        return getattr(model, measure + "_flops")(own, prompt(cell))
     if tokens is None:
         flops = model.forward_flops(own)
     else:

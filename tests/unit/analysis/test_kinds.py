@@ -24,7 +24,12 @@ PAGE = Path(__file__).parents[3] / "docs" / "why.md"
     ("jax", "gradient/conv/conv_general_dilated", "convolutions"), ("jax", "dense/dot_general", "products"),
     ("jax", "gradient/tanh/mul", "elementwise"), ("jax", "optimizer/dot_general", "optimizer"),
     ("jax", "transpose_copy_fusion", "copies"), ("jax", "mystery", "unexplained"),
-    ("another", "Conv2D", "unexplained")])
+    ("another", "Conv2D", "unexplained"),
+    *((framework, name, kind) for framework in ("pytorch", "tensorflow", "mxnet", "jax") for name, kind in (
+        ("input", "input"), ("input/aten::conv2d", "input"), ("host/Iterator::Prefetch", "input"),
+        ("host/python", "dispatch"), ("host/EagerCopyToDevice", "dispatch"), ("host/PjitFunction(add)", "dispatch"),
+        ("host/waiting", "waiting"), ("host/ThunkExecutor::Execute (wait for completion)", "waiting"),
+        ("host/CommonPjRtBuffer::Await", "waiting")))])
 def test_a_name_has_its_kind(framework: str, name: str, kind: str) -> None:
     assert kind == kinds.kind(framework, name)
 

@@ -1,17 +1,27 @@
 """Why a row is behind: planted reasons are found and named, and none where there is none."""
 
+import base64
+import json
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from runner.analysis.kinds import Parts
 from runner.cells import comparison_key, key
 from runner.errors import InputError
-from runner.measuring import why
+from runner.measuring import equality, why
 from runner.measuring.why import Question, Reason, Trial
+from runner.planning.plan import run_seconds
+from runner.report.between import reasons
+from runner.report.document import Bars
 from runner.results.rows import Measurements, measurements
 from tests import made_rows as made
+from tests.clock import FakeClock
+from tests.fakes import FakeLauncher, stack
+from workloads.spec import measures
 from workloads.spec.cell import Cell, switched
 
 FAST, SLOW = [100.0, 101.0, 99.0, 100.0, 100.5], [40.0, 40.4, 39.6, 40.0, 40.2]
@@ -61,9 +71,14 @@ def test_a_planted_reason_is_tried_and_named_with_what_switching_it_showed(
     assert "1.00x" in said
 
 
-def test_what_a_framework_left_off_is_tried_before_what_the_parts_say() -> None:
-    tried, _ = why.trials(asked_of(TF), {}, {}, 10_000.0)
-    assert "TF_ENABLE_ONEDNN_OPTS=1" == tried[0].sets
+@pytest.mark.parametrize(("facts", "values", "sets"), [
+    (OFF, {}, "TF_ENABLE_ONEDNN_OPTS=1"), ({**OFF, "onednn": True, "threads": 1}, {}, "cpus=2"),
+    ({**OFF, "onednn": True, "precision": "float64"}, {"switches": "precision=float64"}, "precision=float32")])
+def test_what_is_seen_to_be_off_is_tried_before_what_the_parts_say(
+        facts: dict[str, Any], values: dict[str, Any], sets: str) -> None:
+    asked = asked_of(TF._replace(**values), facts)
+    tried, _ = why.trials(asked, by_cell(asked, parts(dispatch=9.0), parts(dispatch=1.0)), {}, 10_000.0)
+    assert [sets, "loop=xla"] == [trial.sets for trial in tried][:2]
 
 
 def parts(**milliseconds: float) -> Parts:
@@ -128,13 +143,72 @@ def test_rows_less_than_a_tenth_behind_are_not_asked_about_unless_they_are_named
 
 def test_a_budget_leaves_out_the_least_likely_and_says_so() -> None:
     asked = asked_of(TF)
-    seconds = {key(TORCH): 4.0, key(TF): 4.0}       # 5 rounds: 40 s as they are, 30 s of profiles, then 20 s a switch
-    tried, untried = why.trials(asked, {}, seconds, 95.0)
+    # 5 rounds and a check: 48 s as they are, 30 s of profiles, then 24 s a switch
+    tried, untried = why.trials(asked, {}, {key(TORCH): 4.0, key(TF): 4.0}, 110.0)
 
     assert ["TF_ENABLE_ONEDNN_OPTS=1"] == [trial.sets for trial in tried]
     (reason,) = why.reasons(session({TORCH: FAST, TF: SLOW, tried[0].cell: FAST}), asked, tried, untried, {})
     assert set(reason.untried) == {trial.sets for trial in untried} and untried
-    assert "not tried for want of time (--budget): " in "\n".join(why.lines([reason]))
+    assert "Not tried for want of time (--budget): " in str([*reasons.told([reason.record()])])
+
+
+VERDICT = equality.Verdict("lenet5", "tf-x+switch", "tf-x", "float32", {"loss": 1e-7, "inferred": 3e-6}, "", "")
+
+
+@pytest.mark.parametrize(("verdict", "moves", "helped", "told"), [
+    (VERDICT, "rounding", True, "2.50x (2.50–2.50), equal, outputs differ by up to 3e-06"),
+    (VERDICT, "", True, "2.50x (2.50–2.50), equal"),
+    (VERDICT._replace(first="gradient dense1.weight (Dense)"), "rounding", False,
+     "another model: differs first in gradient dense1.weight (Dense), outputs differ by up to 3e-06"),
+    (VERDICT._replace(first="loss loss", worst={"logits": 0.02}), "precision", True,
+     "2.50x (2.50–2.50), outputs differ by up to 2e-02"),
+    (VERDICT._replace(worst={}, problem="tf-x: unsupported: no"), "memory", True,
+     "may take more memory, not checked: tf-x: unsupported: no")])
+def test_a_switch_is_told_with_what_its_check_said_and_is_no_reason_where_it_makes_another_model(
+        verdict: equality.Verdict, moves: str, helped: bool, told: str) -> None:
+    asked = asked_of(TF)
+    trial = why.trials(asked, {}, {}, 10_000.0)[0][0]
+    trial = trial._replace(switch=trial.switch._replace(moves=moves))
+    (reason,) = why.reasons(session({TORCH: FAST, TF: SLOW, trial.cell: FAST}), asked, [trial], (), {},
+                            {trial.cell.stack: verdict})
+
+    assert helped == reason.moved[0].helped == ("with oneDNN" in reason.record()["sentence"])
+    assert reason.moved[0].told().endswith(told)
+
+
+def sent(loss: float) -> list[bytes]:
+    """A worker's lines of a check."""
+    sketches = {kind: base64.b64encode(np.full(8, loss if kind == "loss" else 1.0).tobytes()).decode()
+                for kind in equality.KINDS}
+    tensors = [{"event": "tensor", "kind": kind, "name": kind, "shape": [8], "norm": 1.0, "sketch": each}
+               for kind, each in sketches.items()]
+    return [json.dumps(each).encode() + b"\n" for each in (
+        {"event": "start", "facts": {}, "parameters": 1, "flops": 1}, *tensors,
+        {"event": "end", "status": "ok", "message": "", "peak_bytes": 1})]
+
+
+def test_a_row_with_a_switch_is_checked_against_itself_once_and_the_verdict_is_kept(tmp_path: Path) -> None:
+    asked = asked_of(TF)
+    trial = why.trials(asked, {}, {}, 10_000.0)[0][0]
+    launcher = FakeLauncher(FakeClock(), lambda cell, run: sent(2.0 if cell.switches else 1.0))
+    check = equality.Check(launcher, tmp_path, (2, 0), lambda line: None)
+    first, again = (equality.of_switches([(trial.cell, TF, stack("tf-x"))], check, tmp_path) for _ in range(2))
+
+    assert [trial.cell.switches, ""] == sorted((cell.switches for cell, _ in launcher.started), reverse=True)
+    assert {"check"} == {cell.measure for cell, _ in launcher.started}
+    assert first == again and "loss loss" == first[trial.cell.stack].first
+    assert set() == equality.proved(tmp_path, {"tf-x": "f"})          # it proves nothing of a stack
+
+
+def test_a_profiled_step_is_a_trace_of_a_process_a_row() -> None:
+    profiled = why.profiled(TORCH)
+    line = {"event": "parts", "steps": 2, "seconds": 0.2, "input_seconds": 0.02, "operators": {"aten::addmm": 0.06},
+            "names": ["aten::addmm", "host/python"], "spans": [[0, 1, 0, 9000], [1, 0, 2000, 1500]]}
+    told = why.trace(measurements([made.session(), made.plan(profiled), *made.run(profiled, 0, line)]))
+
+    assert [("X", "host/python", 0.0, 9.0, 0), ("X", "aten::addmm", 2.0, 1.5, 1)] == [
+        (each["ph"], each["name"], each["ts"], each["dur"], each["tid"]) for each in told["traceEvents"][1:]]
+    assert told["traceEvents"][0]["args"]["name"].startswith("torch-x: lenet5")
 
 
 def test_losses_are_held_against_each_other_where_a_switch_moves_precision() -> None:
@@ -148,7 +222,7 @@ def test_losses_are_held_against_each_other_where_a_switch_moves_precision() -> 
                             tried, (), {})
 
     assert pytest.approx(0.1) == reason.moved[0].losses
-    assert "may change rounding, losses differ by up to 1e-01" in "\n".join(why.lines([reason]))
+    assert "not checked, losses differ by up to 1e-01" in str([*reasons.told([reason.record()])])
 
 
 def test_the_sessions_hold_each_row_once_and_both_are_of_one_comparison() -> None:
@@ -164,12 +238,42 @@ def test_the_sessions_hold_each_row_once_and_both_are_of_one_comparison() -> Non
 def test_the_parts_of_a_step_add_up_to_it_and_what_no_kind_has_is_unexplained() -> None:
     asked = asked_of(TF)
     line = {"event": "parts", "steps": 2, "seconds": 0.2, "input_seconds": 0.02, "operators": {
-        "aten::addmm": 0.06, "optimizer/aten::add": 0.02, "strange": 0.04}}
+        "aten::addmm": 0.06, "optimizer/aten::add": 0.02, "strange": 0.04, "input": 0.02, "host/python": 0.03,
+        "host/waiting": 0.01}}
     profiled = why.profiled(TORCH)
     records = [made.session(), made.plan(profiled), *made.run(profiled, 0, line)]
     found = why.parts_of(measurements(records), asked)[key(profiled)]
 
-    assert found.by_kind == pytest.approx({"input": 0.01, "dispatch": 0.03, "products": 0.03, "optimizer": 0.01,
-                                           "unexplained": 0.02})
+    assert found.by_kind == pytest.approx({"input": 0.01, "dispatch": 0.015, "products": 0.03, "optimizer": 0.01,
+                                           "waiting": 0.005, "unexplained": 0.03})     # 0.01 of which nobody saw
     assert sum(found.by_kind.values()) == pytest.approx(found.seconds) == pytest.approx(0.1)
     assert 0.0 == pytest.approx(found.cost, abs=0.01)           # 10 images at 100 a second: 0.1 s
+
+
+def test_the_reasons_are_a_section_of_the_result_s_page_with_parts_and_switches_side_by_side(tmp_path: Path) -> None:
+    asked = asked_of(TF)
+    of = by_cell(asked, parts(convolutions=8.0, dispatch=1.0), parts(convolutions=2.0, dispatch=1.0, norms=1.0))
+    tried, _ = why.trials(asked, of, {}, 10_000.0)
+    record = json.loads(json.dumps(answered(asked, tried[:1], {"TF_ENABLE_ONEDNN_OPTS=1": 2.5}, of).record()))
+    (section,) = reasons.section([record, {**record, "untried": ["loop=xla"]}])
+
+    assert section.notes[0].endswith("it is 2.50x (2.50–2.50) as fast, 1.00x (1.00–1.00) of torch-x.")
+    (chart,) = section.charts
+    assert isinstance(chart, Bars)
+    assert [("tf-x", (("dispatch", 1.0), ("convolutions", 8.0)), "9.00 ms"),
+            ("torch-x", (("dispatch", 1.0), ("convolutions", 2.0), ("norms", 1.0)), "4.00 ms")] == [
+        tuple(bar) for bar in chart.groups[0][1]]
+    assert [("dispatch", "1.00", "1.00", ""), ("convolutions", "8.00", "2.00", "120 %"), ("norms", "", "1.00", ""),
+            ("step", "9.00", "4.00", "")] == [*section.tables[0].lines]
+    assert ("loop=xla", "", "not tried for want of time") == section.tables[-1].lines[-1]
+
+    assert [] == [*reasons.section([])]
+    for bad in ({}, {**record, "parts": 3}, {**record, "switches": [{}]}):
+        (told,) = reasons.section([bad])
+        assert "`evenbench why` makes it anew" in told.notes[0] and not told.tables
+
+
+@pytest.mark.parametrize("measure", measures.RATED)
+def test_a_profiled_run_of_every_measure_that_has_a_rate_can_be_planned(measure: str) -> None:
+    cell = TORCH._replace(task="gpt2", measure=measure, batch=1)
+    assert 0 < run_seconds(why.profiled(cell)) < 60

@@ -1,4 +1,5 @@
 """The clock around steps."""
+import contextlib
 import itertools
 import math
 import threading
@@ -8,7 +9,7 @@ import pytest
 
 from tests.clock import FakeClock
 from workloads.measuring import watch as watching
-from workloads.measuring.watch import ENDS, Beats, Compiling, Over, Watch, WorkersWatch
+from workloads.measuring.watch import ENDS, Beats, Compiling, Over, Recorded, Watch, WorkersWatch
 from workloads.process.errors import NotFinite
 from workloads.spec.cell import Cell
 
@@ -373,3 +374,39 @@ def test_a_very_long_warm_up_is_sent_in_parts_of_which_the_last_says_why_it_ende
     monkeypatch.setattr(watching, "MOST_VALUES", 3)
     sent = watched([1.0] * (warmup + 1), warmup=warmup, steps=1).sent
     assert parts == [(len(line["seconds"]), line.get("ended")) for line in sent.of("warm")]
+
+
+class Recorder:
+    """Says what a profiler would: of each span its name and how long it lasted."""
+
+    def __init__(self, clock):
+        self.clock, self.spans = clock, []
+
+    def start(self):
+        self.clock.advance(5.0)
+
+    @contextlib.contextmanager
+    def span(self, name):
+        began = self.clock()
+        yield
+        self.spans.append((name, self.clock() - began))
+
+    def stop(self):
+        return self.spans
+
+
+def test_profiled_steps_are_spans_of_loading_calling_and_waiting_that_add_up_to_them():
+    clock = FakeClock(step=0.0)
+    recorder = Recorder(clock)
+    watch = Recorded(cell(warmup=2, steps=3), recorder, lambda handle: clock.advance(0.5), clock)
+    with pytest.raises(Over):
+        while True:
+            watch.loading()
+            clock.advance(0.125)
+            watch.loaded()
+            clock.advance(0.25)
+            watch.stepped(None)
+
+    sums = {name: sum(each for one, each in watch.operators if one == name) for name, _ in watch.operators}
+    assert {"host/python": 0.75, "input": 0.375, "host/waiting": 1.5} == sums
+    assert (2.625, 0.375) == (watch.seconds, watch.input_seconds)

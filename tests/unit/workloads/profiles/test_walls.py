@@ -15,6 +15,8 @@ from workloads.profiles.walls import Operator
     ([(1, "a", 0, 10), (2, "b", 4, 8)], {"a": 8, "b": 2}),               # 4 of them shared by two
     ([(1, "a", 0, 10), (2, "a", 0, 10)], {"a": 10}),
     ([(1, "a", 0, 6), (2, "b", 0, 6), (3, "b", 0, 3)], {"a": 2.5, "b": 3.5}),
+    ([(1, "host/python", 0, 10), (1, "a", 2, 5), (2, "b", 4, 8)], {"host/python": 4, "a": 2.5, "b": 3.5}),
+    ([(1, "host/waiting", 0, 10), (2, "host/runs", 1, 7), (2, "a", 2, 4)], {"host/waiting": 4, "host/runs": 4, "a": 2}),
     ([(1, "gap", 0, 2), (1, "gap", 8, 9)], {"gap": 3}), ([(1, "none", 5, 5)], {}), ([], {}),
 ])
 def test_each_moment_belongs_to_the_innermost_operators_that_run(
@@ -27,5 +29,18 @@ def test_what_runs_within_an_optimizer_s_step_is_named_so_on_its_own_thread_alon
     spans = [(1, "Optimizer.step#SGD", 0, 10), (1, "aten::add", 2, 4), (2, "aten::add", 2, 4), (1, "aten::add", 11, 12)]
     found = walls.within("Optimizer.step", "optimizer/", [Operator(*span) for span in spans])
 
-    assert {"optimizer/Optimizer.step#SGD": 1, "optimizer/aten::add": 1, "aten::add": 2} == {
+    assert {"Optimizer.step#SGD": 1, "optimizer/aten::add": 1, "aten::add": 2} == {
         name: [each.name for each in found].count(name) for name in {each.name for each in found}}
+
+
+def test_the_spans_of_the_last_step_alone_are_kept_with_names_once() -> None:
+    spans = [(7, "a", 0, 2), (7, "host/waiting", 2, 3), (7, "a", 4, 6), (8, "b", 5, 9), (7, "host/waiting", 6, 9)]
+
+    assert (["a", "b", "host/waiting"], [[0, 0, 1, 2], [1, 1, 2, 4], [0, 2, 3, 3]]) == walls.last_step(
+        [Operator(*span) for span in spans])
+    assert ([], []) == walls.last_step([])
+
+
+def test_what_a_host_does_is_no_operator() -> None:
+    spans = [Operator(1, name, 0, 1) for name in ("input", "host/python", "aten::mm", "input/aten::copy_")]
+    assert ["aten::mm", "input/aten::copy_"] == [each.name for each in walls.of_operators(spans)]

@@ -51,7 +51,13 @@ class Recorder:
     def start(self):
         """Begin."""
         self._folder = tempfile.TemporaryDirectory()
-        jax.profiler.start_trace(self._folder.name)
+        options = jax.profiler.ProfileOptions()
+        options.python_tracer_level = 0            # which makes each call of Python slower, and what it sees longer
+        jax.profiler.start_trace(self._folder.name, profiler_options=options)
+
+    def span(self, name):
+        """A block that is seen under this name."""
+        return jax.profiler.TraceAnnotation(name)
 
     def stop(self):
         """The profiles.walls.Operators since then."""
@@ -60,8 +66,8 @@ class Recorder:
         for program in self._programs():
             operations.update(program.operations())
         with self._folder as folder:
-            return [walls.Operator(thread, kernel_name(kernel, operations), began, ended)
-                    for thread, kernel, began, ended in _kernels(_read(folder))]
+            return [walls.Operator(thread, kernel_name(kernel, operations) if kernel[0] else kernel[1], began, ended)
+                    for thread, kernel, began, ended in _events(_read(folder))]
 
 
 def profiled(recorder, step, steps):
@@ -70,7 +76,7 @@ def profiled(recorder, step, steps):
     for _ in range(steps):
         step()
     totals = {}
-    for operator in recorder.stop():
+    for operator in walls.of_operators(recorder.stop()):
         calls, spent = totals.get(operator.name, (0, 0.0))
         totals[operator.name] = (calls + 1, spent + (operator.ended - operator.began) / 1e9)
     return totals
@@ -114,13 +120,17 @@ def named(operation):
     return "/".join(["gradient"] * is_gradient + short) or operation
 
 
-def _kernels(profile):
-    """(thread, (module, kernel), when it began and ended) of each."""
+def _events(profile):
+    """(thread, (module, kernel), when it began and ended) of each kernel; ("", name) of what a host did besides."""
     for plane in profile.planes:
         for line in plane.lines:
             for event in line.events:
                 stats = {} if _CONTAINERS.match(event.name) else dict(event.stats)
+                began, kernel = round(event.start_ns), None
                 if "hlo_op" in stats:
-                    began = round(event.start_ns)
-                    kernel = stats.get("hlo_module", ""), event.name
+                    kernel = stats.get("hlo_module", "-"), event.name
+                elif plane.name == "/host:CPU" and not event.name.startswith("end: "):
+                    is_ours = event.name in (walls.INPUT, walls.PYTHON, walls.WAITING)
+                    kernel = "", event.name if is_ours else walls.HOST + event.name.split(".")[0]
+                if kernel:
                     yield line.name, kernel, began, began + round(event.duration_ns)

@@ -25,10 +25,14 @@ class Recorder:
         mx.nd.waitall()
         mx.profiler.set_state("run")
 
+    def span(self, name):
+        """A block that is seen under this name."""
+        return _Span(name)
+
     def stop(self):
         """The profiles.walls.Operators since then."""
         return [walls.Operator(thread, name, began, ended)
-                for thread, name, began, ended in traces.calls_of_mxnet(self.events(), "cpu/")]
+                for thread, name, began, ended in traces.calls_of_mxnet(self.events(), ("cpu/", "event"))]
 
     def events(self):
         """The traceEvents that the profiler wrote since then."""
@@ -37,6 +41,17 @@ class Recorder:
         mx.profiler.dump()
         with self._folder as folder, open(os.path.join(folder, "profile.json")) as file:
             return json.load(file)["traceEvents"]
+
+
+class _Span:
+    def __init__(self, name):
+        self._event = mx.profiler.Event(name)
+
+    def __enter__(self):
+        self._event.start()
+
+    def __exit__(self, *failure):
+        self._event.stop()
 
 
 def traced(work):

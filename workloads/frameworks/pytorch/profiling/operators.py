@@ -16,12 +16,18 @@ class Recorder:
         """Begin."""
         self._profile.__enter__()
 
+    def span(self, name):
+        """A block that is seen under this name."""
+        return torch.autograd.profiler.record_function(name)
+
     def stop(self):
         """The profiles.walls.Operators since then."""
         self._profile.__exit__(None, None, None)
+        spans = [(event, getattr(event, "time_range", None) or event.cpu_interval)         # up to PyTorch 1.7
+                 for event in self._profile.function_events]
         return walls.within("Optimizer.step", "optimizer/", [
-            walls.Operator(event.thread, event.name, round(1000 * event.time_range.start),
-                           round(1000 * event.time_range.end)) for event in self._profile.function_events])
+            walls.Operator(event.thread, event.name, round(1000 * span.start), round(1000 * span.end))
+            for event, span in spans])
 
 
 def profiled(step, steps, unnamed):

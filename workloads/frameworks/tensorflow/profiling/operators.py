@@ -37,10 +37,13 @@ class Recorder:
         self._folder = tempfile.mkdtemp()
         self._profiler.start(self._folder, self._profiler.ProfilerOptions(**levels or _LEVELS))
 
+    def span(self, name):
+        """A block that is seen under this name."""
+        return self._profiler.Trace(name)
+
     def stop(self):
         """The profiles.walls.Operators since then."""
-        return [walls.Operator(thread, named(operation, kind), began, ended)
-                for thread, operation, kind, began, ended in _events(self.spaces())]
+        return list(_events(self.spaces()))
 
     def spaces(self):
         """What the profiler wrote since then: protocols with planes."""
@@ -60,7 +63,7 @@ def profiled(work):
         work()
     finally:
         operators = recorder.stop()
-    return _sums((operator.name, (operator.ended - operator.began) / 1e9) for operator in operators)
+    return _sums((each.name, (each.ended - each.began) / 1e9) for each in walls.of_operators(operators))
 
 
 def spaces(work, levels):
@@ -88,16 +91,26 @@ def _read(path):
 
 
 def _events(spaces_seen):
-    """(thread, path of the operation, type, when it began and ended) of each kernel that the profiler saw."""
+    """An Operator of each kernel that the profiler saw, and of what a host did besides."""
     for space in spaces_seen:
         for plane in space.planes:
-            names = {key: metadata.name.rpartition(":") for key, metadata in plane.event_metadata.items()}
+            names = {key: _event_name(metadata.name, plane.name) for key, metadata in plane.event_metadata.items()}
             for line in plane.lines:
                 for event in line.events:
-                    operation, _, kind = names[event.metadata_id]
-                    if _is_operator(operation, kind):
-                        began = 1000 * line.timestamp_ns + event.offset_ps
-                        yield line.id, operation, kind, began // 1000, (began + event.duration_ps) // 1000
+                    began = 1000 * line.timestamp_ns + event.offset_ps
+                    if names[event.metadata_id] and event.duration_ps:
+                        yield walls.Operator(line.id, names[event.metadata_id], began // 1000,
+                                             (began + event.duration_ps) // 1000)
+
+
+def _event_name(name, plane):
+    """Of an event: a kernel's, or a host's; "" of others."""
+    operation, _, kind = name.rpartition(":")
+    if _is_operator(operation, kind):
+        return named(operation, kind)
+    if plane != "/host:CPU":
+        return ""
+    return name if name in (walls.INPUT, walls.PYTHON, walls.WAITING) else walls.HOST + name
 
 
 def _is_operator(operation, kind):

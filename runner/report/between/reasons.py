@@ -1,0 +1,99 @@
+"""What `evenbench why` found, as a section: parts side by side, switches that were tried, and a sentence a row. Pure.
+
+Its records are Reason.record()'s of measuring.why, read from the file beside a result's events.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from runner import formatting
+from runner.analysis.kinds import KINDS
+from runner.report.document import Bar, Bars, Section
+from runner.report.tables import Group, Part, Table, table, texts
+
+FILE = "why.json"
+_MOST_PARTS = 7                # of a chart, which has eight colours
+_SECTION = Section("why", "Why rows are behind", (), (), (), ())
+
+
+def of(record: Mapping[str, Any]) -> tuple[str, str]:
+    """Which row a reason is of."""
+    return str(record.get("label")), str(record.get("stack"))
+
+
+def section(records: Sequence[Mapping[str, Any]]) -> Iterator[Section]:
+    """The section of reasons; none without any."""
+    if not records:
+        return
+    try:
+        yield _SECTION._replace(notes=tuple(f"{each['label']}: {each['sentence']}" for each in records),
+                                charts=tuple(_charts(records)), tables=(*_parts(records), *_switches(records)))
+    except (KeyError, TypeError, ValueError, AttributeError):
+        yield _SECTION._replace(notes=(f"{FILE} is not as evenbench wrote it: `evenbench why` makes it anew.",))
+
+
+def _charts(records: Sequence[Mapping[str, Any]]) -> Iterator[Bars]:
+    """Bars of a comparison's rows; of the parts those that are the longest in one of them, which have a colour each."""
+    for label in dict.fromkeys(each["label"] for each in records):
+        of_rows = {name: parts for each in records if each["label"] == label for name, parts in each["parts"].items()}
+        longest = sorted(KINDS, key=lambda kind: -max([parts["by_kind"].get(kind, 0.0) for parts in of_rows.values()]
+                                                      or [0.0]))[:_MOST_PARTS]
+        bars = tuple(_bar(name, parts, [kind for kind in KINDS if kind in longest]) for name, parts in of_rows.items())
+        if bars:
+            yield Bars("Parts of a profiled step", "milliseconds a step", ((label, bars),))
+
+
+def _bar(name: str, parts: Mapping[str, Any], longest: Sequence[str]) -> Bar:
+    shown = {kind: parts["by_kind"][kind] * 1000 for kind in longest if parts["by_kind"].get(kind)}
+    rest = sum(parts["by_kind"].values()) * 1000 - sum(shown.values())
+    return Bar(name, (*shown.items(), *([("others", rest)] if rest > 1e-6 else [])),
+               formatting.milliseconds(parts["seconds"]))
+
+
+def _parts(records: Sequence[Mapping[str, Any]]) -> Iterator[Table[Any]]:
+    for each in records:
+        if lines := _of_parts(each):
+            yield Table(f"Parts of a profiled step, in milliseconds: {each['label']}", texts(*lines[0]),
+                        (Group("", tuple(tuple(line.values()) for line in lines)),), _cost(each))
+
+
+def _of_parts(record: Mapping[str, Any]) -> list[dict[str, str]]:
+    """A line a part: milliseconds of a step of both, and its share of the gap; [] where one was not profiled."""
+    if len(record["parts"]) < 2:
+        return []
+    row, best = ({**record["parts"][record[name]]["by_kind"], "step": record["parts"][record[name]]["seconds"]}
+                 for name in ("stack", "best"))
+    gap, least = row["step"] - best["step"], min(row["step"], best["step"]) * 1000
+    return [{"part": kind, **{record[name]: formatting.number(of[kind] * 1000, least) if of.get(kind) else ""
+                              for name, of in (("stack", row), ("best", best))},
+             "of the gap": formatting.share(more / gap) if kind != "step" and gap > 0 and (
+                 more := row.get(kind, 0.0) - best.get(kind, 0.0)) > 0 else ""}
+            for kind in (*KINDS, "step") if row.get(kind) or best.get(kind)]
+
+
+def _cost(record: Mapping[str, Any]) -> str:
+    costs = " and ".join(formatting.share(max(0.0, of["seconds"] / of["timed_seconds"] - 1)) for of in (
+        record["parts"][record[name]] for name in ("stack", "best")) if of["timed_seconds"])
+    return f"By each framework's own profiler, which makes a step {costs} longer." if costs else ""
+
+
+def _switches(records: Sequence[Mapping[str, Any]]) -> list[Table[Any]]:
+    return table("Switches tried by turns against the row as it is", texts("switch", "what", "showed"), {
+        f"{each['label']}: {each['stack']}": [
+            *((switch["sets"], switch["title"], switch["told"]) for switch in each["switches"]),
+            *((name, "", "not tried for want of time") for name in each["untried"])] for each in records})
+
+
+def told(records: Sequence[Mapping[str, Any]]) -> Iterator[Part]:
+    """All reasons for the terminal: of each row tables of parts and of switches; at the end each row's sentence."""
+    for each in records:
+        yield f"{each['label']}: {each['stack']}"
+        if lines := _of_parts(each):
+            yield lines
+            yield f"Parts are milliseconds. {_cost(each)}"
+        if each["switches"]:
+            yield [{"switch": switch["sets"], "showed": switch["told"]} for switch in each["switches"]]
+        if each["untried"]:
+            yield f"Not tried for want of time (--budget): {', '.join(each['untried'])}."
+        yield ""
+    yield from (f"{each['label']}: {each['sentence']}" for each in records)
