@@ -12,11 +12,12 @@ from typing import NamedTuple
 
 INPUT, WAITING, DISPATCH, UNEXPLAINED = "input", "waiting", "dispatch", "unexplained"
 # of all frameworks, asked first: what the thread of the steps does, and a framework between operators
-_HOST = {INPUT: "input input/* host/*Iterator*", WAITING: "host/*wait* host/*Wait*", DISPATCH: "host/*"}
+_HOST = {INPUT: "input input/* host/*Iterator*", WAITING: "host/*wait* host/*Wait* host/*BlockUntilReady*",
+         DISPATCH: "host/*"}
 # what runs: by kind, the patterns of each framework; a kind earlier in a table is asked first
 _PYTORCH: dict[str, str] = {
     "optimizer": "optimizer/* Optimizer.*",
-    "convolutions": "*conv*",
+    "convolutions": "[!g]*conv*",
     "products": "*mm *addmv* *linear* *matmul* *dot* *scaled_dot_product* *flash_attention*",
     "norms": "*norm*",
     "recurrent": "*lstm* *rnn* *gru*",
@@ -24,6 +25,7 @@ _PYTORCH: dict[str, str] = {
         *softmax* *tanh* *relu* *gelu* *sigmoid* *silu* *threshold* *dropout* *nll_loss* aten::add*
         aten::sub* aten::mul* aten::div* aten::neg aten::pow* *sqrt* aten::exp aten::log aten::where
         *masked* aten::eq aten::ne aten::lt aten::gt aten::le aten::ge *bernoulli* *random* *normal_
+        graph_*cpp_fused*
     """,
     "pooling": "*pool* *sum* *mean* *max* *min*",
     "copies": """
@@ -32,31 +34,32 @@ _PYTORCH: dict[str, str] = {
     """,
     "communication": "*gloo* *nccl* exchange",
     DISPATCH: """
-        autograd::* *Backward* torch::* *view* *reshape* *transpose* *permute* *expand* *squeeze* aten::t
-        *detach* *to *result_type* *split* *unbind* *cross_entropy* *select* *slice* *narrow* *as_strided*
-        *alias* *item* *chunk* *flatten* *is_*
+        autograd::* *Backward* *Compiled* *Dynamo* torch::* *view* *reshape* *transpose* *permute* *expand*
+        *squeeze* aten::t *detach* *to *result_type* *split* *unbind* *cross_entropy* *select* *slice* *narrow*
+        *as_strided* *alias* *item* *chunk* *flatten* *is_*
     """,
 }
 _TENSORFLOW: dict[str, str] = {
     "optimizer": "optimizer/*",
-    "convolutions": "*Conv2D* *DepthwiseConv*",
-    "products": "*MatMul* *Einsum*",
+    "convolutions": "*Conv2D* *DepthwiseConv* xla/*convolution*",
+    "products": "*MatMul* *Einsum* xla/*dot* xla/*ynn*",
     "norms": "*BatchNorm* *batch_norm/* *LayerNorm*",
     "recurrent": "*LSTM* *RNN*",
     "elementwise": """
         *Softmax* *Tanh* *Relu* *Elu* *Sigmoid* *Erf* *Add *AddV2 *AddN *Sub *Mul *Div* *Neg *Pow *Sqrt*
         *Rsqrt* *Square* *Exp *Log* *Select* *Equal *Less* *Greater* *BiasAdd* *Maximum *Minimum *Random*
-        *Fused* *Reciprocal *ArgMax
+        *Fused* *Reciprocal *ArgMax xla/*add* xla/*sub* xla/*mul* xla/*div* xla/*tanh* xla/*exp* xla/*max*
+        xla/*select* xla/*compare* xla/*rsqrt* xla/*log* xla/*convert*
     """,
-    "pooling": "*Pool* *Sum *Mean *Max *Min",
+    "pooling": "*Pool* *Sum *Mean *Max *Min xla/*reduce*",
     "copies": """
         *Transpose *Concat* *Pad* *Gather* *Slice* *Split* *Pack *Tile *ReadVariableOp *Assign* *Identity*
-        *Const *Fill *ZerosLike *OneHot *Scatter* *Cast *ToTf *Memcpy* *Copy*
+        *Const *Fill *ZerosLike *OneHot *Scatter* *Cast *ToTf *Memcpy* *Copy* xla/*
     """,
     "communication": "*Collective* *Horovod*",
     DISPATCH: """
         *Shape *Reshape *ExpandDims *Squeeze *NoOp *_Arg *_Retval *Switch *Merge *Call *Range *Send *Recv
-        *Function* *BroadcastGradientArgs *StridedSliceGrad
+        *Function* *BroadcastGradientArgs *StridedSliceGrad _XlaRun __inference*
     """,
 }
 _MXNET: dict[str, str] = {

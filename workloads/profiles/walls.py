@@ -8,6 +8,7 @@ from typing import NamedTuple
 # what a recorder calls the spans of the thread that takes the steps, and of a framework's own work between operators
 INPUT, HOST = "input", "host/"
 PYTHON, WAITING = HOST + "python", HOST + "waiting"
+_WAITS = ("wait", "Wait", "BlockUntilReady")
 
 
 class Operator(NamedTuple):
@@ -42,7 +43,7 @@ def walls(operators):
 
 
 def _rank(name):
-    return (1 + ("wait" in name.lower())) if name.startswith(HOST) else 0
+    return (1 + any(word in name for word in _WAITS)) if name.startswith(HOST) else 0
 
 
 def of_operators(found):

@@ -95,7 +95,7 @@ class Steps(contract.Workload):
         """See contract.Workload."""
         if self._device.type == "cuda":
             raise Unsupported(ON_A_GPU)
-        return operators.Recorder()
+        return operators.Recorder(settings.is_compiled(self.cell))
 
     def trace(self, batches, warmup, steps):
         """The Trace of so many training steps on a GPU, after the warm-up."""

@@ -1,4 +1,5 @@
 """What PyTorch's own profiler says of training steps. PyTorch 1.4 and later."""
+import importlib
 import time
 
 import torch
@@ -9,7 +10,10 @@ from workloads.profiles import walls
 class Recorder:
     """What operators run from start() to stop(), by PyTorch's profiler; an optimizer's are named so."""
 
-    def __init__(self):
+    def __init__(self, is_compiled=False):
+        """is_compiled: by torch.compile, whose kernels only then have names."""
+        if is_compiled:
+            importlib.import_module("torch._inductor.config").cpp.enable_kernel_profile = True
         self._profile = torch.autograd.profiler.profile()
 
     def start(self):

@@ -2,7 +2,8 @@
 
 A name is the type of the kernel that ran ("_FusedConv2D"), below "gradient/" where it belongs to the backward pass and
 below "optimizer/" where the optimizer made it: a type alone does not tell a product from its gradient. The parts of a
-normalisation without a kernel of its own (Keras 3, float64) lie below "batch_norm/". An exchange between workers has
+normalisation without a kernel of its own (Keras 3, float64) lie below "batch_norm/", XLA's kernels below "xla/", by
+XLA's names. An exchange between workers has
 two events, one after the other: until it begins, and itself.
 """
 import glob
@@ -95,12 +96,15 @@ def _events(spaces_seen):
     for space in spaces_seen:
         for plane in space.planes:
             names = {key: _event_name(metadata.name, plane.name) for key, metadata in plane.event_metadata.items()}
+            of_xla = {key for key, metadata in plane.stat_metadata.items() if metadata.name == "hlo_op"}
             for line in plane.lines:
                 for event in line.events:
                     began = 1000 * line.timestamp_ns + event.offset_ps
-                    if names[event.metadata_id] and event.duration_ps:
-                        yield walls.Operator(line.id, names[event.metadata_id], began // 1000,
-                                             (began + event.duration_ps) // 1000)
+                    name = names[event.metadata_id]
+                    if any(stat.metadata_id in of_xla for stat in event.stats):
+                        name = "xla/" + plane.event_metadata[event.metadata_id].name.split(".")[0]
+                    if name and event.duration_ps:
+                        yield walls.Operator(line.id, name, began // 1000, (began + event.duration_ps) // 1000)
 
 
 def _event_name(name, plane):
