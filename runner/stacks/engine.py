@@ -185,7 +185,7 @@ def _client(environment: Mapping[str, str]) -> DockerClient:
     """DOCKER_HOST counts first, then the context that DOCKER_CONTEXT or `docker context use` chose, as for docker."""
     settings = load_general_config()
     if not isinstance(settings, dict) or not isinstance(settings.get("currentContext") or "", str):
-        raise EngineUnreachable(f"{os.fsdecode(find_config_file() or '')}: found no settings of docker's: mend it, or "
+        raise EngineUnreachable(f"{cast(str, find_config_file() or '')}: found no settings of docker's: mend it, or "
                                 "name another folder in DOCKER_CONFIG")
     if host := environment.get("DOCKER_HOST"):
         _check_here(host, "run `unset DOCKER_HOST`")
