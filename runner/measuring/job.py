@@ -378,7 +378,7 @@ def _harness() -> dict[str, Any]:
 
 
 def _revision() -> dict[str, Any]:
-    """What an installed evenbench was built from, as setup.py wrote it down."""
+    """What an installed evenbench was built from, as hatch_build.py wrote it down."""
     try:
         told = json.loads((ROOT / "runner" / "revision.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):

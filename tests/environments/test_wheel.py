@@ -53,6 +53,14 @@ def test_it_puts_no_name_but_its_own_into_site_packages(wheel: Path) -> None:
     assert {"evenbench"} == {top for top in tops if not top.endswith(".dist-info")}
 
 
+def test_it_has_every_file_of_its_folders(wheel: Path) -> None:
+    listed = subprocess.run(["git", "ls-files", "runner", "workloads", "clusters", "docker", "studies"], cwd=paths.ROOT,
+                            check=True, capture_output=True, text=True).stdout.split()
+    with zipfile.ZipFile(wheel) as archive:
+        assert set() == {name for name in listed if (paths.ROOT / name).is_file()} - {
+            name.removeprefix("evenbench/") for name in archive.namelist()}
+
+
 def test_it_is_small(wheel: Path) -> None:
     assert wheel.stat().st_size <= _MOST_BYTES
 
@@ -68,6 +76,12 @@ def test_it_has_every_stack_and_study(command: Path, tmp_path: Path) -> None:
     assert "unknown" not in planned.stderr, planned.stderr
 
 
+def test_a_notebook_loads_a_result_by_the_package_s_name(command: Path, tmp_path: Path) -> None:
+    told = subprocess.run([str(command.with_name("python")), "-c", "import evenbench; evenbench.load('none')"],
+                          cwd=tmp_path, capture_output=True, text=True, env=clean_environment())
+    assert "InputError" in told.stderr, told.stderr
+
+
 def test_a_study_runs_in_an_empty_folder_and_ends_with_its_summary(command: Path, tmp_path: Path) -> None:
     ran = run(command, tmp_path, "run", "quick/train", "--stack", "torch-2.13-cpu", "--launcher", "venv", "--rounds",
               "1", "--set", "seconds=0.3", "--set", "steps=20", "--set", "warm=fixed")
@@ -80,8 +94,7 @@ def built(folder: Path, umask: int) -> dict[str, bytes]:
     """The archives of a clone of what is committed, made under that umask."""
     source = folder / "source"
     commands = (["git", "clone", "-q", str(paths.ROOT), str(source)],
-                [sys.executable, "setup.py", "-q", "sdist", "-d", str(folder / "dist"), "bdist_wheel", "-d",
-                 str(folder / "dist")])
+                [sys.executable, "-m", "build", "-q", "-o", str(folder / "dist")])
     for command, where in zip(commands, (folder, source), strict=True):
         subprocess.run(command, cwd=where, check=True, capture_output=True, umask=umask)
     return {path.name: path.read_bytes() for path in (folder / "dist").iterdir()}

@@ -5,10 +5,10 @@ import re
 import sys
 from pathlib import Path
 
-import evenbench
 import pytest
 from typer.testing import CliRunner, Result
 
+import evenbench
 from runner import __version__, cli, paths
 from runner.cli import app, measuring, notebook
 from runner.errors import InputError

@@ -1,0 +1,25 @@
+"""evenbench as it is installed: one package, in which the repository's folders keep their names.
+
+Its modules import one another as in a checkout, so the package's own folder goes to the path: runner and workloads are
+names of this process alone, and site-packages has one.
+"""
+
+import sys
+from pathlib import Path
+
+if (folder := Path(__file__).parent).joinpath("runner").is_dir() and str(folder) not in sys.path:
+    sys.path.insert(0, str(folder))
+
+
+def load(name="latest", results="results"):
+    """The result of a folder or id: its ratios() and frame() (docs/export.md). Raises InputError."""
+    from runner.cli.notebook import load as read
+
+    return read(name, results)
+
+
+def main():
+    """Run the command line."""
+    from runner.cli import main as run
+
+    run()
