@@ -17,7 +17,7 @@ def shown(state: str, nodes: str = "slurm[1-3]", name: str = "bash", exit: str =
 
 
 class FakeSlurm:
-    """Called as runner.launchers.slurm.commands calls commands."""
+    """Called as clusters.slurm.commands calls commands."""
 
     def __init__(self, sinfo: str = SINFO) -> None:
         self.sinfo = sinfo

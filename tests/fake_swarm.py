@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
-from runner.launchers.swarm import manager
+from clusters.swarm import manager
 from runner.stacks.engine import NotFound
 from workloads.spec.cluster import Place
 

@@ -1,8 +1,8 @@
-"""The rooms and floors of runner/, and what breaks their order: `python -m tests.house`; 1 where something does.
+"""The rooms and floors of the host side, and what breaks their order: `python -m tests.house`; 1 where something does.
 
-A room is a folder of runner/. Its modules import one another, and rooms of lower floors: neither a higher room nor
-another one of their own floor. The modules that lie in runner/ itself are one room, the lowest. No folder of runner/ or
-workloads/ has more than MOST_MODULES.
+A room is a folder of runner/, or clusters/. Its modules import one another, and rooms of lower floors: neither a higher
+room nor another one of their own floor. The modules that lie in runner/ itself are one room, the lowest. No folder of
+these or of workloads/ has more than MOST_MODULES.
 """
 
 import ast
@@ -13,17 +13,18 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 GROUND = "runner"
-PACKAGES = (GROUND, "workloads")
-FLOORS = (("cli",), ("screen",), ("report",), ("measuring", "doctor"), ("launchers", "analysis", "planning"),
-          ("machine",), ("stacks", "study", "datasets"), ("results",), (GROUND,))
+HOST = (GROUND, "clusters")
+PACKAGES = (*HOST, "workloads")
+FLOORS = (("cli",), ("screen",), ("report",), ("measuring", "doctor", "clusters"),
+          ("launchers", "analysis", "planning"), ("machine",), ("stacks", "study", "datasets"), ("results",), (GROUND,))
 FLOOR_OF = {room: floor for floor, rooms in enumerate(reversed(FLOORS)) for room in rooms}
 MOST_MODULES = 15        # of a folder
-Imports = Mapping[str, frozenset[str]]       # the modules of runner/ that each of them imports
+Imports = Mapping[str, frozenset[str]]       # the modules of the host side that each of them imports
 
 
 def read(root: Path = ROOT) -> Imports:
-    """Every module of runner/ with its imports, also those inside functions."""
-    paths = {_name(path.relative_to(root)): path for path in sorted((root / "runner").rglob("*.py"))}
+    """Every module of the host side with its imports, also those inside functions."""
+    paths = {_name(path.relative_to(root)): path for top in HOST for path in sorted((root / top).rglob("*.py"))}
     return {name: frozenset(_imported(path, paths)) - {name} for name, path in paths.items()}
 
 
@@ -43,7 +44,9 @@ def _imported(path: Path, known: Mapping[str, Path]) -> Iterator[str]:
 
 def room(module: str) -> str:
     """The folder of a module; GROUND for those that lie in runner/ itself."""
-    part = [*module.split("."), ""][1]
+    top, part = [*module.split("."), ""][:2]
+    if top != GROUND:
+        return top
     return "cli" if part == "__main__" else part if part in FLOOR_OF else GROUND
 
 

@@ -1,35 +1,54 @@
-"""The launchers: the one place that knows them by name. None is imported until it is asked for."""
+"""The launchers: the one place that knows them by name. None is imported until it is asked for.
 
-from importlib import import_module
+Ours stand here, so that a checkout has them whatever was installed; other packages' are entry points.
+"""
+
+from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, NamedTuple, cast
+
+from runner.errors import InputError
 
 if TYPE_CHECKING:
     from runner.launchers.protocol import Launcher
 
+GROUP = "evenbench.launchers"
+
 
 class Entry(NamedTuple):
-    """A launcher's module in this package and its class there; what the help of --launcher says of it."""
+    """Where a launcher's class is, "package.module:Class"; what the help of --launcher says of it."""
 
-    module: str
-    kind: str
+    where: str
     summary: str
 
     def load(self) -> "type[Launcher]":
-        """The class."""
-        return cast("type[Launcher]", getattr(import_module(f"runner.launchers.{self.module}"), self.kind))
+        """The class. Raises InputError where it is not there."""
+        try:
+            return cast("type[Launcher]", EntryPoint("", self.where, GROUP).load())
+        except (ImportError, AttributeError) as error:
+            raise InputError(f"launcher {self.where} cannot be loaded ({error}): update or uninstall its package"
+                             ) from error
 
 
-LAUNCHERS = {
-    "docker": Entry("docker", "DockerLauncher", "in containers of this machine's engine"),
-    "venv": Entry("venv", "VenvLauncher", "in virtual environments"),
-    "apptainer": Entry("apptainer", "ApptainerLauncher", "in Apptainer's images"),
-    "compose": Entry("compose", "ComposeLauncher", "in compose.yaml's runner"),
-    "swarm": Entry("swarm.launcher", "SwarmLauncher", "on a Docker Swarm's nodes, such as "
+_OURS = {
+    "docker": Entry("runner.launchers.docker:DockerLauncher", "in containers of this machine's engine"),
+    "venv": Entry("runner.launchers.venv:VenvLauncher", "in virtual environments"),
+    "apptainer": Entry("clusters.apptainer:ApptainerLauncher", "in Apptainer's images"),
+    "compose": Entry("runner.launchers.compose:ComposeLauncher", "in compose.yaml's runner"),
+    "swarm": Entry("clusters.swarm.launcher:SwarmLauncher", "on a Docker Swarm's nodes, such as "
                    "swarm:encrypted,registry=HOST/NAME,engine:NODE=URL"),
-    "slurm": Entry("slurm.launcher", "SlurmLauncher", "as jobs of a Slurm cluster, such as "
+    "slurm": Entry("clusters.slurm.launcher:SlurmLauncher", "as jobs of a Slurm cluster, such as "
                    "slurm:partition=cpu,account=x; also qos=, reservation=, constraint=, nodelist=, time=, shared, "
                    "apptainer"),
 }
+
+
+def installed() -> dict[str, Entry]:
+    """Those of other packages, by name; none has the name of one of ours."""
+    return {point.name: Entry(point.value, f"of the package {point.dist.name}" if point.dist else "")
+            for point in entry_points(group=GROUP) if point.name not in _OURS}
+
+
+LAUNCHERS = _OURS | installed()
 AUTO, WITH_ENGINE, WITHOUT_ENGINE = "auto", "docker", "venv"       # auto: the first where an engine answers
 HELP = "; ".join((f"{AUTO}: {WITH_ENGINE} where an engine answers, else {WITHOUT_ENGINE}",
                   *(f"{name}: {entry.summary}" for name, entry in LAUNCHERS.items())))

@@ -258,7 +258,7 @@ class Runner(Pinned):
     @property
     def carries(self) -> tuple[str, ...]:
         """All that the command needs, and what makes a stack's fingerprint."""
-        return ("docker", "runner", "studies", "workloads")
+        return ("clusters", "docker", "runner", "studies", "workloads")
 
 
 _Kind = TypeVar("_Kind", bound=Pinned)

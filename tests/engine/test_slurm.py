@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from clusters.slurm.launcher import SlurmLauncher
+from clusters.slurm.running import SlurmRunning
 from runner import paths
 from runner.errors import BenchError
-from runner.launchers.slurm.launcher import SlurmLauncher
-from runner.launchers.slurm.running import SlurmRunning
 from runner.launchers.watchdog import Ending, follow, limits
 from runner.machine import host
 from runner.results import store

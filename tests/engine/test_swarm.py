@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from clusters.swarm import manager
+from clusters.swarm.launcher import SwarmLauncher
 from runner import paths
 from runner.errors import ImageMissing
-from runner.launchers.swarm import manager
-from runner.launchers.swarm.launcher import SwarmLauncher
 from runner.launchers.watchdog import Ending, follow, limits
 from runner.machine import host
 from runner.stacks import definition, engine, images

@@ -60,6 +60,9 @@ def sources(folder: str) -> list[Path]:
     return sorted(path for path in (ROOT / folder).rglob("*.py"))
 
 
+HOST = [path for package in house.HOST for path in sources(package)]
+
+
 def imports(path: Path) -> Iterator[str]:
     """The modules that a file imports, as dotted names; `from a import b` counts as a.b."""
     for node in nodes(path):
@@ -169,8 +172,12 @@ def test_imports_are_seen_in_functions_and_under_other_names(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("package", ALONE)
 def test_a_package_that_has_one_place_is_imported_there_alone(package: str) -> None:
-    found = [str(path.relative_to(ROOT)) for path in sources("runner") if package in map(top, imports(path))]
+    found = [str(path.relative_to(ROOT)) for path in HOST if package in map(top, imports(path))]
     assert found and all(path.startswith(ALONE[package]) for path in found)
+
+
+def test_no_module_of_runner_imports_clusters() -> None:
+    assert [] == [path for path in sources("runner") if "clusters" in map(top, imports(path))]
 
 
 def test_no_module_outside_of_their_room_knows_a_launcher_by_its_module_or_its_name() -> None:
@@ -192,14 +199,14 @@ def test_plans_rows_and_statistics_touch_no_world() -> None:
             "analysis/flags", "analysis/summary", "analysis/claims/measured_here", "student", "analysis/doubts",
             "analysis/claims/judging", "analysis/between/comparing", "analysis/between/history",
             "analysis/between/regression", "study/operators", "machine/cpu_sets", "machine/gpus",
-            "launchers/swarm/manager")
+            "../clusters/swarm/manager")
     for path in (ROOT / "runner" / f"{name}.py" for name in pure):
         assert not {"os", "time", "subprocess", "socket", "secrets"} & set(map(top, imports(path))), path
         assert not {word for word in (*imports(path), *attributes(path)) if word.startswith("random.")} - {SEEDED}, path
 
 
 def test_no_deadline_and_no_sample_is_by_a_clock_that_somebody_may_set() -> None:
-    found = {str(path.relative_to(ROOT)): len(seen) for path in [*sources("runner"), *sources("workloads")]
+    found = {str(path.relative_to(ROOT)): len(seen) for path in [*HOST, *sources("workloads")]
              if (seen := [word for word in attributes(path) if word in OF_THE_WALL or word.endswith(".create_time")])}
     assert WALL_CLOCK == found
 
@@ -228,7 +235,8 @@ def test_no_test_takes_a_helper_from_another_file_of_tests() -> None:
 
 def test_unit_tests_lie_as_the_packages_do_but_those_of_the_whole_repository() -> None:
     inside = (f"workloads/{path.name}" for path in (ROOT / "workloads").iterdir() if path.is_dir())
-    rooms = {"", "tools", *(path.parent.relative_to(ROOT / "runner").as_posix() for path in sources("runner")), *inside}
+    rooms = {"", "tools", "clusters", *inside,
+             *(path.parent.relative_to(ROOT / "runner").as_posix() for path in sources("runner"))}
     tests = ROOT / "tests/unit"
     found = {path.parent.relative_to(tests).as_posix().removeprefix(".") for path in tests.rglob("test_*.py")}
     assert found <= rooms

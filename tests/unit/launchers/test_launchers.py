@@ -1,8 +1,9 @@
-"""A launcher is one file and a row of a table: what that row decides, and the example of CONTRIBUTING."""
+"""A launcher is one file and an entry: what the entry decides, and the example of CONTRIBUTING."""
 
 import json
 import re
 import sys
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -42,13 +43,24 @@ class LsfLauncher(FakeLauncher):
         super().__init__(FakeClock(step=0.001))
 
 
+def installed(folder: Path, monkeypatch: pytest.MonkeyPatch, **launchers: str) -> None:
+    """Lay out a package of these launchers as pip does, and read the table again."""
+    about = folder / "evenbench_lsf-1.0.dist-info"
+    about.mkdir(parents=True)
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: evenbench-lsf\nVersion: 1.0\n")
+    lines = [f"[{table.GROUP}]", *(f"{name} = {where}" for name, where in launchers.items())]
+    (about / "entry_points.txt").write_text("\n".join(lines))
+    monkeypatch.syspath_prepend(folder)
+    for name, entry in table.installed().items():
+        monkeypatch.setitem(table.LAUNCHERS, name, entry)
+
+
 def test_the_example_of_contributing_runs_a_session_to_its_summary_and_resumes_one(
         tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     section = CONTRIBUTING.read_text().split("## Add a launcher")[1].split("\n## ")[0]
-    (row,) = re.findall(r"```python\n(.*?)```", section, flags=re.DOTALL)
-    for name, entry in eval(f"{{{row}}}", {"Entry": table.Entry}).items():
-        monkeypatch.setitem(table.LAUNCHERS, name, entry)
-    monkeypatch.setitem(sys.modules, "runner.launchers.lsf", sys.modules[__name__])
+    (example,) = re.findall(r"```toml\n(.*?)```", section, flags=re.DOTALL)
+    installed(tmp_path / "site", monkeypatch, **tomllib.loads(example)["project"]["entry-points"][table.GROUP])
+    monkeypatch.setitem(sys.modules, "evenbench_lsf", sys.modules[__name__])
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     (tmp_path / "tiny.toml").write_text(STUDY)
     words = ["run", str(tmp_path / "tiny.toml"), "--launcher", "lsf", "--results", str(tmp_path / "results")]
@@ -66,6 +78,20 @@ def test_the_example_of_contributing_runs_a_session_to_its_summary_and_resumes_o
     first = next(index for index, line in enumerate(lines, 1) if json.loads(line)["event"] == "ending")
     (folder / "events.jsonl").write_text("".join(lines[:first]))
     assert f"resuming {folder}: 1 run finished\n" in CliRunner().invoke(app, words).stderr
+
+
+def test_a_package_takes_the_name_of_no_launcher_of_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ours = dict(table.LAUNCHERS)
+    installed(tmp_path, monkeypatch, docker="evenbench_lsf:LsfLauncher")
+    assert ours == table.LAUNCHERS
+
+
+def test_a_package_s_launcher_that_cannot_be_loaded_is_told_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+                                                                        ) -> None:
+    installed(tmp_path, monkeypatch, lsf="evenbench_lsf:LsfLauncher")
+    with pytest.raises(InputError, match=r"^launcher evenbench_lsf:LsfLauncher cannot be loaded \(No module named "
+                                         r"'evenbench_lsf'\): update or uninstall its package$"):
+        choose.for_stacks("lsf", print, gpus.NONE, ())
 
 
 def test_the_help_of_the_option_names_every_launcher() -> None:

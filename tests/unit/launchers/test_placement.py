@@ -3,10 +3,10 @@
 from pathlib import Path
 from typing import Any
 
+from clusters.swarm import launcher as swarm_launcher
+from clusters.swarm.manager import Node
 from runner.launchers import docker
 from runner.launchers.protocol import Order
-from runner.launchers.swarm import launcher as swarm_launcher
-from runner.launchers.swarm.manager import Node
 from runner.machine.cpu_sets import shared
 from tests.fakes import stack
 from workloads.spec import placement, turns

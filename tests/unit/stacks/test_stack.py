@@ -83,6 +83,7 @@ def test_what_is_built_from_source_is_part_of_what_a_stack_is_made_of(tmp_path):
     ("docker/Dockerfile", (True, False, False, True)), ("docker/torch-9/requirements.txt", (True, True, False, True)),
     ("docker/pip/3.11.txt", (True, True, False, True)), ("docker/system.sh", (True, False, False, True)),
     ("workloads/spec/cell.py", (True, False, True, True)), ("runner/__main__.py", (False, False, False, True)),
+    ("clusters/apptainer.py", (False, False, False, True)),
     ("docker/other-1/requirements.txt", (False, False, False, True)),
     ("workloads/spec/__pycache__/cell.cpython-311.pyc", (False, False, False, False))])
 def test_a_fingerprint_changes_with_each_of_its_inputs_and_with_nothing_else(tmp_path, name, changes):
@@ -94,6 +95,7 @@ def test_a_fingerprint_changes_with_each_of_its_inputs_and_with_nothing_else(tmp
                 fingerprint(read_runner(tmp_path / "docker")))
 
     before = seen()
+    (tmp_path / name).parent.mkdir(exist_ok=True)
     (tmp_path / name).parent.mkdir(exist_ok=True)
     (tmp_path / name).write_text("changed\n")
     assert changes == tuple(one != other for one, other in zip(before, seen(), strict=True))

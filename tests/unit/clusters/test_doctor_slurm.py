@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from runner.launchers.slurm import examination as doctor
-from runner.launchers.slurm.commands import Slurm
+from clusters.slurm import examination as doctor
+from clusters.slurm.commands import Slurm
 from tests.fake_slurm import SINFO, FakeSlurm
 
 ENFORCED = {"TaskPlugin": "task/cgroup,task/affinity", "ConstrainRAMSpace": "yes", "ConstrainCores": "yes",

@@ -5,10 +5,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from clusters.slurm import commands
+from clusters.slurm.commands import Node, Slurm
 from runner.errors import BenchError
 from runner.findings import Finding
-from runner.launchers.slurm import commands
-from runner.launchers.slurm.commands import Node, Slurm
 from runner.stacks import environments
 from runner.stacks.definition import PinnedStack
 

@@ -16,14 +16,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
-from runner import leftovers
-from runner.errors import BenchError, DiskFull, InputError
-from runner.findings import Finding
-from runner.launchers import kernel_cache
-from runner.launchers.apptainer import ApptainerLauncher
-from runner.launchers.protocol import ClusterLauncher, Order
-from runner.launchers.slurm import examination
-from runner.launchers.slurm.commands import (
+from clusters.apptainer import ApptainerLauncher
+from clusters.slurm import examination
+from clusters.slurm.commands import (
     Node,
     Slurm,
     SlurmUnreachable,
@@ -34,7 +29,12 @@ from runner.launchers.slurm.commands import (
     script,
     submission,
 )
-from runner.launchers.slurm.running import FOLLOWED, SlurmRunning, content_of, end, text_in
+from clusters.slurm.running import FOLLOWED, SlurmRunning, content_of, end, text_in
+from runner import leftovers
+from runner.errors import BenchError, DiskFull, InputError
+from runner.findings import Finding
+from runner.launchers import kernel_cache
+from runner.launchers.protocol import ClusterLauncher, Order
 from runner.launchers.venv import VenvLauncher
 from runner.machine.cpu_sets import reporters
 from runner.machine.gpus import Gpus

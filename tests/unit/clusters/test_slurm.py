@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
+from clusters.slurm import commands, running
+from clusters.slurm.commands import GONE, Job, Options, Slurm, SlurmUnreachable, Submission
+from clusters.slurm.launcher import SlurmLauncher
+from clusters.slurm.running import SlurmRunning
 from runner import leftovers
 from runner.errors import BenchError, DiskFull, InputError
 from runner.launchers import choose
 from runner.launchers.protocol import Exit
-from runner.launchers.slurm import commands, running
-from runner.launchers.slurm.commands import GONE, Job, Options, Slurm, SlurmUnreachable, Submission
-from runner.launchers.slurm.launcher import SlurmLauncher
-from runner.launchers.slurm.running import SlurmRunning
 from runner.launchers.watchdog import Limits, followed, gone
 from runner.machine import gpus
 from runner.paths import STACKS

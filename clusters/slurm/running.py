@@ -9,9 +9,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from clusters.slurm.commands import GONE, OUT_OF_MEMORY, WAITING, Job, Slurm
 from runner.launchers.line_queue import lines_of_chunks
 from runner.launchers.protocol import Exit, Running
-from runner.launchers.slurm.commands import GONE, OUT_OF_MEMORY, WAITING, Job, Slurm
 from runner.processes import Say
 from workloads.spec.cluster import Place
 

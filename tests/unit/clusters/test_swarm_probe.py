@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
+from clusters.swarm import examination
+from clusters.swarm import probe as swarm_probe
+from clusters.swarm.delivery import deliver
+from clusters.swarm.manager import Options
 from runner.errors import BenchError, BuildFailed, InputError
 from runner.launchers.protocol import Exit
-from runner.launchers.swarm import examination
-from runner.launchers.swarm import probe as swarm_probe
-from runner.launchers.swarm.delivery import deliver
-from runner.launchers.swarm.manager import Options
 from runner.stacks import images
 from tests.clock import FakeClock
 from tests.fake_swarm import NODES

@@ -7,8 +7,8 @@ neither way the image must be on every node already, and a node that lacks it sa
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from clusters.swarm.manager import Node, Options
 from runner.errors import BuildFailed, EngineUnreachable, InputError
-from runner.launchers.swarm.manager import Node, Options
 from runner.processes import Say
 from runner.stacks import engine, images
 from runner.stacks.engine import DockerClient, DockerException

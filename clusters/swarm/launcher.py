@@ -12,13 +12,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
+from clusters.swarm import delivery, examination, manager, probe
+from clusters.swarm.running import SwarmRunning, remove_network, remove_service
 from runner import formatting, leftovers
 from runner.errors import BenchError, EngineUnreachable
 from runner.findings import Finding
 from runner.launchers import kernel_cache
 from runner.launchers.protocol import ClusterLauncher, Order
-from runner.launchers.swarm import delivery, examination, manager, probe
-from runner.launchers.swarm.running import SwarmRunning, remove_network, remove_service
 from runner.machine.gpus import Gpus
 from runner.processes import Say
 from runner.stacks import engine, images

@@ -6,12 +6,12 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from clusters.swarm import manager
 from runner import leftovers
 from runner.errors import BenchError, ImageMissing
 from runner.launchers.docker import run_name
 from runner.launchers.line_queue import lines_of_chunks
 from runner.launchers.protocol import Exit, Running, Worker
-from runner.launchers.swarm import manager
 from runner.results.error_output import ErrorOutput, Written
 from runner.stacks.engine import DockerClient, DockerException, NotFound, service_output
 from workloads.spec import cluster

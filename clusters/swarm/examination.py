@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
+from clusters.swarm import manager
+from clusters.swarm.probe import NodeReport
 from runner import formatting
 from runner.errors import BenchError
 from runner.findings import Finding
-from runner.launchers.swarm import manager
-from runner.launchers.swarm.probe import NodeReport
 from runner.machine import host
 from runner.stacks import images
 from runner.stacks.definition import PinnedStack

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 import requests
 
+from clusters.swarm import launcher as swarm_launcher
+from clusters.swarm import manager
+from clusters.swarm.launcher import SwarmLauncher, placed, services
+from clusters.swarm.running import SwarmRunning
 from runner import leftovers
 from runner.errors import BenchError, EngineUnreachable, ImageMissing, InputError
 from runner.launchers import choose
 from runner.launchers.protocol import Exit, Order
-from runner.launchers.swarm import launcher as swarm_launcher
-from runner.launchers.swarm import manager
-from runner.launchers.swarm.launcher import SwarmLauncher, placed, services
-from runner.launchers.swarm.running import SwarmRunning
 from runner.launchers.watchdog import Ending, Limits, follow, gone
 from runner.machine import gpus
 from runner.planning.plan import Wishes, plan
