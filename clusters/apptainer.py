@@ -14,7 +14,6 @@ from typing import Any
 
 import psutil
 
-from runner import leftovers
 from runner.errors import BenchError
 from runner.launchers import kernel_cache
 from runner.launchers.process_groups import Limits, ProcessGroup, ProcessRunning, asked, last_line, printed, visible
@@ -43,9 +42,7 @@ class ApptainerLauncher(HostLauncher):
 
     def __init__(self, cache: Path | None = None, gpus: Gpus = NONE) -> None:
         super().__init__(cache, gpus)
-        self._files: dict[str, sif.Sif] = {}
         self._has_groups: bool | None = None         # None: not tried yet
-        self._version = ""
         self._say: Say = lambda text: None
 
     def missing(self, stack: Stack) -> str | None:
@@ -53,12 +50,12 @@ class ApptainerLauncher(HostLauncher):
         return sif.missing(pinned(stack), self._cache)
 
     def prepare(self, stacks: list[Stack], say: Say) -> None:
-        """Make image files that are not there yet, and remove what runners that are gone have left."""
+        """As HostLauncher."""
         self._say = say
-        leftovers.sweep_folders(say)
-        for stack in stacks:
-            self._files[stack.name] = sif.ready(pinned(stack), self._cache, say)
-        self._version = sif.version(_program())
+        super().prepare(stacks, say)
+
+    def _made(self, stack: Stack, say: Say) -> sif.Sif:
+        return sif.ready(pinned(stack), self._cache, say)
 
     def _may_make_groups(self, file: sif.Sif) -> bool:
         """Whether Apptainer may make control groups here, which is tried once and told where it may not."""
@@ -100,15 +97,10 @@ class ApptainerLauncher(HostLauncher):
                   "cpu_quota": share.quota if has_groups else None}
         return ProcessRunning(record, order, started)
 
-    def _ready(self, stack: Stack) -> sif.Sif:
-        if stack.name not in self._files:
-            self.prepare([stack], self._say)
-        return self._files[stack.name]
-
     def _made_of(self, file: sif.Sif) -> dict[str, Any]:
         """What the record says of the image and its program."""
         return {"isolation": self.name, "image": file.id, "base": file.base, "base_is_default": file.base_is_default,
-                "engine": self._version}
+                "engine": sif.version(_program())}
 
     def on_a_node(self, stack: Stack, seen: Sequence[Path], on_gpus: bool) -> tuple[list[str], dict[str, Any]]:
         """The words that start the stack's Python on a node that shares the cache, and what the record says of it.
@@ -123,7 +115,7 @@ class ApptainerLauncher(HostLauncher):
     def output(self, stack: Stack, module: str) -> bytes:
         """As protocol.Launcher, in a container."""
         return printed(stack, module, [_program(), "--silent", "exec", *_CONFINED, *_ALONE,
-                                       str(self._files[stack.name].path), "python", "-m", module], _ROOT)
+                                       str(self._prepared[stack.name].path), "python", "-m", module], _ROOT)
 
 
 def _program() -> str:

@@ -1,7 +1,9 @@
 """Where things lie: the checkout's own folders, the user's own, and what is kept between sessions."""
 
 import errno
+import hashlib
 import os
+import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -56,6 +58,17 @@ def usable(folder: Path) -> Path:
             return folder
     except OSError as error:             # which names the file that was to be tried
         raise OSError(error.errno, error.strerror, str(folder)) from error
+
+
+def digest(path: Path, kind: str = "sha256") -> str:
+    """A file's digest in hexadecimal digits. Raises OSError."""
+    with path.open("rb") as content:
+        return hashlib.file_digest(content, kind).hexdigest()
+
+
+def free_bytes(folder: Path) -> int:
+    """Free space of the disk that a folder (there or not) is on."""
+    return shutil.disk_usage(next(path for path in (folder, *folder.parents) if path.exists())).free
 
 
 @contextmanager

@@ -200,11 +200,10 @@ class Submission(NamedTuple):
 def submission(order: Submission, said: Options) -> list[str]:
     """The words of sbatch, as anyone could type them."""
     own = said._replace(nodelist=said.nodelist or order.nodelist)
-    return ["sbatch", "--parsable", f"--job-name={order.name}", f"--nodes={order.nodes}", "--ntasks-per-node=1",
-            f"--cpus-per-task={order.cpus}", f"--mem={_megabytes(order)}M", "--no-requeue",
+    return ["sbatch", "--parsable", f"--job-name={order.name}", *_resources(order), "--no-requeue",
             "--export=PATH,LANG,LD_LIBRARY_PATH,SLURM_CONF",
             f"--chdir={order.root}", "--input=/dev/null", f"--output={order.folder / 'job.out'}",
-            *([f"--gres=gpu:{order.gpus}"] if order.gpus else []), *own.words(), str(order.folder / "job.sh")]
+            *own.words(), str(order.folder / "job.sh")]
 
 
 def script(order: Submission) -> str:
@@ -213,18 +212,18 @@ def script(order: Submission) -> str:
     The step names its CPUs, which it does not take over from the job from Slurm 22.05 on; a task that ends badly leaves
     the others to the runner, which looks for the cause first.
     """
-    gres = [f"--gres=gpu:{order.gpus}"] if order.gpus else []
-    command = ["srun", f"--nodes={order.nodes}", f"--ntasks={order.nodes}", "--ntasks-per-node=1", "--exact",
-             f"--cpus-per-task={order.cpus}", f"--mem={_megabytes(order)}M", "--cpu-bind=cores", *gres, "--export=ALL",
-             "--kill-on-bad-exit=0", "--wait=0", "--input=none", *order.python, "-m", "workloads.places.slurm_node",
-             str(order.folder / "order.json")]
+    command = ["srun", *_resources(order), f"--ntasks={order.nodes}", "--exact", "--cpu-bind=cores", "--export=ALL",
+               "--kill-on-bad-exit=0", "--wait=0", "--input=none", *order.python, "-m", "workloads.places.slurm_node",
+               str(order.folder / "order.json")]
     return (f"#!/bin/sh\n# {order.name}: a run of evenbench\n"
             'hosts=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | tr "\\n" ,)\n'
             f"exec {shlex.join(command)} \"$hosts\"\n")
 
 
-def _megabytes(order: Submission) -> int:
-    return -(-order.memory_bytes // 2**20)
+def _resources(order: Submission) -> list[str]:
+    """What a job asks for, and its step anew."""
+    return [f"--nodes={order.nodes}", "--ntasks-per-node=1", f"--cpus-per-task={order.cpus}",
+            f"--mem={-(-order.memory_bytes // 2**20)}M", *([f"--gres=gpu:{order.gpus}"] if order.gpus else [])]
 
 
 class Slurm:

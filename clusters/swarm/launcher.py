@@ -35,9 +35,9 @@ class SwarmLauncher(ClusterLauncher):
     has_options = is_examined = True
     nodes: tuple[manager.Node, ...]
 
-    def __init__(self, client: DockerClient, options: manager.Options = manager.NO_OPTIONS) -> None:
-        """Raises EngineUnreachable where the engine manages no Swarm."""
-        self._client, self._options = client, options
+    def __init__(self, client: DockerClient, words: Sequence[str] = ()) -> None:
+        """words: the options. Raises InputError, and EngineUnreachable where the engine manages no Swarm."""
+        self._client, self._options = client, manager.options(words)
         self._images: dict[str, delivery.Delivered] = {}
         self._probed: dict[tuple[str, ...], dict[str, probe.NodeReport]] = {}
         self.nodes = _usable(client)
@@ -45,12 +45,12 @@ class SwarmLauncher(ClusterLauncher):
     @classmethod
     def made(cls, here: Gpus, options: Sequence[str]) -> Self:
         """As protocol.Launcher."""
-        return cls(engine.connect(), manager.options(options))
+        return cls(engine.connect(), options)
 
     @classmethod
     def examine(cls, stacks: Mapping[str, PinnedStack], options: Sequence[str]) -> list[Finding]:
         """As protocol.Launcher."""
-        made = cls(engine.connect(), manager.options(options))
+        made = cls(engine.connect(), options)
         return examination.examine(made._client, stacks, lambda image: made._delivered(image, lambda text: None)[1])
 
     def record(self) -> dict[str, Any]:

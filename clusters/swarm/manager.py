@@ -1,5 +1,6 @@
 """A Docker Swarm's side of the manager's API: nodes and tasks as it lists them, services as it takes them. Pure."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -29,12 +30,9 @@ class Options(NamedTuple):
         return {"encrypted": self.is_encrypted, "registry": self.registry}
 
 
-NO_OPTIONS = Options()
-
-
 def options(arguments: Iterable[str]) -> Options:
     """The Options of the words behind `--launcher swarm:`. Raises InputError."""
-    asked, engines = NO_OPTIONS, {}
+    asked, engines = Options(), {}
     for argument in arguments:
         name, _, value = argument.partition("=")
         if argument == "encrypted":
@@ -85,11 +83,10 @@ def _node(entry: Mapping[str, Any]) -> Node:
 
 def _gpus(resources: Iterable[Mapping[str, Any]]) -> tuple[str, int]:
     """The first kind of resource that is named for GPUs, and how many there are."""
-    counts: dict[str, int] = {}
+    counts = Counter[str]()
     for each in resources:
         kind, spec = next(iter(each.items()))
-        count = int(spec["Value"]) if kind == "DiscreteResourceSpec" else 1
-        counts[spec["Kind"]] = counts.get(spec["Kind"], 0) + count
+        counts[spec["Kind"]] += int(spec["Value"]) if kind == "DiscreteResourceSpec" else 1
     return next(((kind, count) for kind, count in counts.items() if "gpu" in kind.lower()), ("", 0))
 
 
@@ -115,7 +112,11 @@ def template(spec: ServiceSpec, network: str, labels: Mapping[str, str]) -> dict
     Engines up to 26 ignore NoNewPrivileges and tmpfs' options: there workloads.places.swarm_node does the first, and
     nothing in /tmp can be executed.
     """
-    limits = _resources(spec)
+    limits = {name: value for name, value in (("NanoCPUs", int(spec.cpus * 10**9)), ("MemoryBytes", spec.memory_bytes))
+              if value}
+    data = [{"Type": "bind", "Source": spec.data, "Target": "/data", "ReadOnly": True}] if spec.data else []
+    kernels = [{"Type": "volume", "Source": spec.kernels, "Target": kernel_cache.VOLUME_INSIDE}] if spec.kernels else []
+    generic = {"GenericResources": [{"DiscreteResourceSpec": {"Kind": spec.node.gpus[0], "Value": spec.gpus}}]}
     return {
         "ContainerSpec": {
             "Image": spec.image, "Command": ["python", "-m", "workloads.places.swarm_node"],
@@ -123,35 +124,16 @@ def template(spec: ServiceSpec, network: str, labels: Mapping[str, str]) -> dict
             "Hostname": spec.name, "Labels": dict(labels), "Init": True, "ReadOnly": True,
             "Env": [f"{key}={value}" for key, value in spec.environment.items()],
             "CapabilityDrop": ["ALL"], "Privileges": {"NoNewPrivileges": True}, "StopGracePeriod": 0,
-            "Mounts": [_WRITABLE, *_data(spec), *_kernels(spec), *([_SHARED] if spec.gpus > 1 else ())],
+            "Mounts": [_WRITABLE, *data, *kernels, *([_SHARED] if spec.gpus > 1 else ())],
             **({"Ulimits": [{"Name": "memlock", "Soft": -1, "Hard": -1}]} if spec.gpus > 1 else {}),
         },
         "Resources": {"Limits": {**limits, "Pids": _PROCESSES},
-                      "Reservations": {**(limits if spec.is_reserved else {}), **_generic(spec)}},
+                      "Reservations": {**(limits if spec.is_reserved else {}), **(generic if spec.gpus else {})}},
         "RestartPolicy": {"Condition": "none"},
         "Placement": {"Constraints": [f"node.id=={spec.node.id}"]},
         "Networks": [{"Target": network, "Aliases": [spec.name]}],
         "LogDriver": {"Name": "json-file"},      # whatever the node's own default: the manager reads it back
     }
-
-
-def _data(spec: ServiceSpec) -> list[dict[str, Any]]:
-    return [{"Type": "bind", "Source": spec.data, "Target": "/data", "ReadOnly": True}] if spec.data else []
-
-
-def _kernels(spec: ServiceSpec) -> list[dict[str, Any]]:
-    volume = {"Type": "volume", "Source": spec.kernels, "Target": kernel_cache.VOLUME_INSIDE}
-    return [volume] if spec.kernels else []
-
-
-def _resources(spec: ServiceSpec) -> dict[str, int]:
-    limits = {"NanoCPUs": int(spec.cpus * 10**9), "MemoryBytes": spec.memory_bytes}
-    return {name: value for name, value in limits.items() if value}
-
-
-def _generic(spec: ServiceSpec) -> dict[str, Any]:
-    kind, _ = spec.node.gpus
-    return {"GenericResources": [{"DiscreteResourceSpec": {"Kind": kind, "Value": spec.gpus}}]} if spec.gpus else {}
 
 
 # states of a task from which it goes no further, and of them those of a task that never ran

@@ -4,6 +4,7 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 from clusters.swarm import manager
@@ -24,10 +25,8 @@ _GONE_SECONDS = 15.0                # for the containers to be gone
 
 def remove_service(client: DockerClient, service: str) -> None:
     """Remove a service, if it is there and the manager answers."""
-    try:
+    with suppress(DockerException, OSError):     # it is gone, or the manager is: then the next sweep takes it
         client.api.remove_service(service)
-    except (DockerException, OSError):
-        pass      # it is gone, or the manager is: then the next sweep takes it
 
 
 def remove_network(client: DockerClient, network: str) -> bool:
@@ -75,10 +74,9 @@ class SwarmRunning(Running):
         """Ask the manager for the tasks until the run is stopped, also after it did not answer."""
         ids = [service.id for service in self._workers.values()]
         while not self._is_stopped:
-            try:
+            tasks: dict[str, manager.Task] = {}
+            with suppress(DockerException, OSError):
                 tasks = manager.tasks(self._client.api.tasks({"service": ids}))
-            except (DockerException, OSError):
-                tasks = {}
             with self._changed:
                 for service in self._workers.values():
                     service.task = tasks.get(service.id, service.task)
@@ -107,12 +105,8 @@ class SwarmRunning(Running):
             known = {node.id: node for node in manager.nodes(self._client.api.nodes())}
         except (DockerException, OSError):
             return dict.fromkeys(self._workers, "cannot be seen: the Swarm's manager does not answer")
-        troubles = {}
-        for name, node in self._nodes.items():
-            now = known.get(node.id)
-            if now is None or now.state != "ready":
-                troubles[name] = f"is on {node.name}, which is cut off from the Swarm or gone"
-        return troubles
+        return {name: f"is on {node.name}, which is cut off from the Swarm or gone"
+                for name, node in self._nodes.items() if node.id not in known or known[node.id].state != "ready"}
 
     def stop(self) -> None:
         """Remove the services, wait until their containers are gone where that can be seen, remove the network."""
@@ -129,11 +123,10 @@ class SwarmRunning(Running):
 
     def _stand(self, lost: set[str]) -> bool:
         """Whether a task of ours is still there on a node that is not lost; its service is gone, its labels are not."""
-        try:
+        with suppress(DockerException, OSError):
             tasks = self._client.api.tasks({"label": f"{manager.OWNER}={leftovers.mine()}"})
             return any(task.get("NodeID") not in lost for task in tasks)
-        except (DockerException, OSError):
-            return False
+        return False
 
 
 def _refused(node: manager.Node, task: manager.Task) -> BenchError:
@@ -174,11 +167,9 @@ class _Service(Worker):
     def _errors_from(self, lines: int) -> ErrorOutput:
         """The last lines of standard error, bounded; nothing where it cannot be had."""
         output = ErrorOutput()
-        try:
+        with suppress(DockerException, OSError):
             for chunk in service_output(self._client, self.id, is_error=True, is_following=False, tail=lines):
                 output.add(chunk)
-        except (DockerException, OSError):
-            pass
         return output
 
     def stop(self) -> None:
@@ -224,8 +215,6 @@ class _Service(Worker):
             if self._is_ending.is_set():
                 return
             self._is_ending.set()
-            try:
+            with suppress(OSError):       # the manager closed it first
                 if self._stream is not None:
                     self._stream.close()
-            except OSError:
-                pass                      # the manager closed it first

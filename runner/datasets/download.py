@@ -4,7 +4,6 @@ A server that answers with another file, ignores the range or ends early costs a
 file. Tries that bring nothing new are counted, and after TRIES of them it ends with one line.
 """
 
-import hashlib
 import json
 import os
 import time
@@ -17,7 +16,7 @@ import requests
 from runner import formatting
 from runner.datasets.catalogue import Download
 from runner.errors import DownloadFailed
-from runner.paths import writing
+from runner.paths import digest, writing
 
 TRIES = 5
 PAUSES = (1.0, 4.0, 15.0, 60.0)       # seconds before the next try
@@ -75,10 +74,8 @@ def verify(path: Path, download: Download) -> None:
     if not download.checksum:
         return
     kind, _, expected = download.checksum.partition(":")
-    with path.open("rb") as file:
-        digest = hashlib.file_digest(file, kind).hexdigest()
-    if digest != expected:
-        raise DownloadFailed(f"{path}: found {kind} {digest}, expected {expected}: not the file that was published; "
+    if (found := digest(path, kind)) != expected:
+        raise DownloadFailed(f"{path}: found {kind} {found}, expected {expected}: not the file that was published; "
                              "it was refused, run the command again for a new one")
 
 

@@ -20,12 +20,6 @@ _UNPACKED_MORE = 1.1                  # than the catalogue's round number; beyon
 _SPARE_BYTES = 500_000_000            # left on the disk by a download, for all else that goes on
 
 
-def free_bytes(folder: Path) -> int:
-    """Free space of the disk that a folder (there or not) is on."""
-    there = next(path for path in (folder, *folder.parents) if path.exists())
-    return shutil.disk_usage(there).free
-
-
 def sources(cache: Path, name: str) -> Path:
     """Where the cache keeps a data set as published, for those that must be prepared."""
     return cache / "sources" / name
@@ -69,7 +63,7 @@ def _here(cache: Path, name: str) -> str:
     return f"{formatting.size(done)} downloaded" if done else "missing"
 
 
-def get(name: str, cache: Path, net: Net, free: Free = free_bytes) -> Path:
+def get(name: str, cache: Path, net: Net, free: Free = paths.free_bytes) -> Path:
     """The folder of a data set, downloaded, verified and unpacked if it is not there.
 
     Raises InputError, DownloadFailed, DiskFull.

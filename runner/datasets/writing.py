@@ -107,8 +107,7 @@ class Sources:
 
     def add_file(self, path: Path) -> None:
         """Add a file that is too large for the memory."""
-        with path.open("rb") as file:
-            self._add(path.name, hashlib.file_digest(file, "sha256").hexdigest(), path.stat().st_size)
+        self._add(path.name, paths.digest(path), path.stat().st_size)
 
     def _add(self, name: str, digest: str, size: int) -> None:
         self._digest.update(f"{name} {digest}\n".encode())

@@ -11,6 +11,7 @@ import queue
 import socket
 import threading
 import time
+from contextlib import suppress
 from typing import Any
 
 from runner.errors import BenchError, ImageMissing
@@ -141,8 +142,7 @@ class ComposeLauncher(Launcher):
                                      "compose.yaml's runner alone (`docker compose up`)")
                 self._changed.wait(left)
             nodes = [self._nodes[stack.name, name] for name in names]
-        lost = [node.name for node in nodes if node.is_lost]
-        if lost:
+        if lost := [node.name for node in nodes if node.is_lost]:
             raise BenchError(f"{', '.join(lost)} was lost in an earlier run: start again with `docker compose up`")
         return nodes
 
@@ -155,9 +155,8 @@ class ComposeLauncher(Launcher):
 
 def _check(node: "_Node", stack: Stack) -> None:
     """Raises ImageMissing where a node is made of something else than the runner."""
-    is_same = (node.about.workloads == workloads_digest(stack.root)
-               and node.about.fingerprint in ("", fingerprint(stack)))      # "": built by compose or by hand
-    if not is_same:
+    if (node.about.workloads != workloads_digest(stack.root)
+            or node.about.fingerprint not in ("", fingerprint(stack))):     # "": built by compose or by hand
         raise ImageMissing(f"the images of {stack.name} and of the runner were not built from the same files: run "
                            f"`evenbench images {stack.name} runner`")
 
@@ -292,18 +291,14 @@ class _Node(Worker):
         """Have it end its worker, if that still runs."""
         if self.is_over.is_set():
             return
-        try:
+        with suppress(OSError):       # listen has seen it, or will
             self._send({"stop": True})
-        except OSError:
-            pass                      # listen has seen it, or will
 
     def close(self) -> None:
         """Close the connection; a node whose runner is gone ends."""
         self.is_lost = True
-        try:
+        with suppress(OSError):
             self._connection.shutdown(socket.SHUT_RDWR)
-        except OSError:
-            pass
         self._connection.close()
 
     def _send(self, message: dict[str, Any]) -> None:

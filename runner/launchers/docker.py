@@ -26,7 +26,6 @@ from runner.stacks.engine import (
     DockerClient,
     DockerException,
     Network,
-    NotFound,
     Waiting,
     aliased,
     explained,
@@ -221,10 +220,8 @@ def sweep(client: DockerClient, say: Say) -> int:
 
 
 def _remove(what: Any, **how: bool) -> None:
-    try:
+    with suppress(APIError):     # it is being removed already; a network that it still holds is the next sweep's
         what.remove(**how)
-    except (NotFound, APIError):
-        pass      # it is being removed already; a network that such a container holds is the next sweep's
 
 
 class DockerRunning(Running):
@@ -328,7 +325,8 @@ class _Container(Worker):
         """As protocol.Worker."""
         try:
             if seconds:
-                self._wait(seconds)
+                with suppress(OSError):                  # the time is over
+                    self.container.wait(timeout=seconds)
             self.container.reload()
         except (DockerException, OSError) as error:      # removed, or the engine does not answer
             return self.gone(explained(error))
@@ -340,41 +338,30 @@ class _Container(Worker):
         """How it ended is not known."""
         return Exit(None, is_gone=True, last_words=self._errors.last_words() or why)
 
-    def _wait(self, seconds: float) -> None:
-        """Wait until it has ended, at most these seconds."""
-        try:
-            self.container.wait(timeout=seconds)
-        except OSError:
-            pass                                         # the time is over
-
     def trouble(self) -> str:
         """As protocol.Worker."""
         try:
             self.container.reload()
         except (DockerException, OSError):
             return "is gone"
-        if self.container.attrs["State"]["Paused"]:
+        state, networks = self.container.attrs["State"], self.container.attrs["NetworkSettings"]["Networks"]
+        if state["Paused"]:
             return "is paused"
-        is_cut = self._has_network and self.container.attrs["State"]["Running"] and not self.container.attrs[
-            "NetworkSettings"]["Networks"]
-        return "is cut from the network" if is_cut else ""
+        return "is cut from the network" if self._has_network and state["Running"] and not networks else ""
 
     def used(self) -> dict[str, int | None]:
         """As protocol.Worker; {"group_peak_bytes": None} where the engine does not say (control groups v2)."""
         try:
             stats: Any = self.container.stats(stream=False, one_shot=True)
-            peak = stats["memory_stats"].get("max_usage")
+            return {"group_peak_bytes": stats["memory_stats"].get("max_usage")}
         except (DockerException, OSError, KeyError):
-            peak = None
-        return {"group_peak_bytes": None if peak is None else int(peak)}
+            return {"group_peak_bytes": None}
 
     def close(self) -> None:
         """Stop listening."""
         if self._input is not None:
             self._input._response.close()    # its own close leaves its descriptor to the collector
         if self._stream is not None:
-            try:
+            with suppress(OSError):          # the engine has closed it already
                 self._stream.close()
-            except OSError:
-                pass                         # the engine has closed it already
             self._stream._response.close()   # likewise

@@ -3,6 +3,7 @@
 import queue
 import threading
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from typing import IO
 
 from runner.results.contract import LONGEST_LINE
@@ -22,23 +23,19 @@ class Pipe:
         threading.Thread(target=self._read, args=(place, lines), daemon=True).start()
 
     def _read(self, place: str, lines: Iterable[bytes]) -> None:
-        try:
+        with suppress(OSError, ValueError):      # the stream was closed under us: the same as its end
             for line in lines:
                 self.put(place, line)
                 if self._is_closed.is_set():
                     return
-        except (OSError, ValueError):
-            pass                      # the stream was closed under us: the same as its end
         self.put(place, b"")
 
     def put(self, place: str, line: bytes) -> None:
         """Add a line, waiting while too many are on their way; after close it is dropped."""
         while not self._is_closed.is_set():
-            try:
+            with suppress(queue.Full):
                 self._lines.put((place, line), timeout=0.5)
-            except queue.Full:
-                continue
-            return
+                return
 
     def next(self, seconds: float) -> tuple[str, bytes] | None:
         """A place and its next line, b"" at its end; None if nothing came in time."""

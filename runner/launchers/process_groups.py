@@ -58,12 +58,10 @@ def _free_ports(count: int) -> list[int]:
 
 
 def _is_free(port: int) -> bool:
-    with socket.socket() as listener:
-        try:
-            listener.bind(("127.0.0.1", port))
-        except OSError:
-            return False
-    return True
+    with socket.socket() as listener, suppress(OSError):
+        listener.bind(("127.0.0.1", port))
+        return True
+    return False
 
 
 class Limits(NamedTuple):
@@ -156,10 +154,9 @@ class ProcessGroup(Worker):
 
     def processes(self) -> list[psutil.Process]:
         """The one that was started."""
-        try:
+        with suppress(psutil.Error):
             return [psutil.Process(self._process.pid)]
-        except psutil.Error:
-            return []
+        return []
 
     def stop(self) -> None:
         """Kill it, and remove its temporary folder."""
@@ -173,10 +170,9 @@ class ProcessGroup(Worker):
 
 
 def _is_stopped(process: psutil.Process) -> bool:
-    try:
+    with suppress(psutil.Error):
         return bool(process.status() == psutil.STATUS_STOPPED)
-    except psutil.Error:
-        return False
+    return False
 
 
 def kept_environment(scratch: str) -> dict[str, str]:

@@ -10,8 +10,9 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, NamedTuple, Self
 
+from runner import leftovers
 from runner.errors import InputError
 from runner.findings import Finding
 from runner.launchers import kernel_cache
@@ -292,6 +293,7 @@ class HostLauncher(Launcher):
     def __init__(self, cache: Path | None = None, gpus: Gpus = gpus.NONE) -> None:
         """gpus: those that cells get; cache: the folder that keeps environments, image files, compiled kernels."""
         self._gpus, self._cache = gpus, cache or cache_folder()
+        self._prepared: dict[str, Any] = {}          # by stack
 
     @classmethod
     def made(cls, here: Gpus, options: Sequence[str]) -> Self:
@@ -303,6 +305,22 @@ class HostLauncher(Launcher):
         other = copy.copy(self)
         other._gpus = gpus
         return other
+
+    def prepare(self, stacks: list[Stack], say: Say) -> None:
+        """Build what is not there yet, and remove what runners that are gone have left."""
+        leftovers.sweep_folders(say)
+        for stack in stacks:
+            self._prepared[stack.name] = self._made(stack, say)
+
+    def _made(self, stack: Stack, say: Say) -> Any:
+        """What runs of the stack are started from, made first where it is not there. Raises BenchError."""
+        raise NotImplementedError
+
+    def _ready(self, stack: Stack) -> Any:
+        """The same, of a stack that may have been prepared."""
+        if stack.name not in self._prepared:
+            self._prepared[stack.name] = self._made(stack, lambda text: None)
+        return self._prepared[stack.name]
 
     def _own_gpus(self, order: Order) -> tuple[Gpu, ...]:
         return gpus.assigned(order.cell, order.stack, self._gpus) if order.is_on_gpu else ()
@@ -316,23 +334,11 @@ class HostLauncher(Launcher):
         return kernel_cache.folder(order.stack, self._cache) if own else None
 
 
-class Node(Protocol):
-    """A machine of a cluster."""
-
-    @property
-    def cpus(self) -> int:
-        """How many there are."""
-
-    @property
-    def memory_bytes(self) -> int:
-        """How much there is."""
-
-
 class ClusterLauncher(Launcher):
     """A launcher that spreads a run over machines of a cluster, each of which gets one node of it."""
 
     has_gpus_here = False
-    nodes: Sequence[Node]
+    nodes: Sequence[Any]             # each with cpus and memory_bytes
 
     @property
     def hosts(self) -> int:

@@ -10,12 +10,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from runner import leftovers
 from runner.errors import InterpreterMissing
 from runner.launchers import kernel_cache
 from runner.launchers.process_groups import Limits, ProcessGroup, ProcessRunning, printed, visible
 from runner.launchers.protocol import HostLauncher, Order
-from runner.machine.gpus import NONE, Gpus
 from runner.processes import Say
 from runner.stacks import environments
 from runner.stacks import own as own_stacks
@@ -30,10 +28,6 @@ class VenvLauncher(HostLauncher):
     takes = frozenset({own_stacks.PINNED, own_stacks.ENVIRONMENT})
     uses_images = False
     builds_at_once = 2               # pip installs on one CPU
-
-    def __init__(self, cache: Path | None = None, gpus: Gpus = NONE) -> None:
-        super().__init__(cache, gpus)
-        self._pythons: dict[str, Path] = {}
 
     def missing(self, stack: Stack) -> str | None:
         """The missing interpreter, or None."""
@@ -54,14 +48,12 @@ class VenvLauncher(HostLauncher):
         return environments.folder(stack, self._cache).exists()
 
     def prepare(self, stacks: list[Stack], say: Say) -> None:
-        """Build the environments that are not there yet, and remove what runners that are gone have left."""
-        leftovers.sweep_folders(say)
-        for stack in stacks:
-            self._pythons[stack.name] = self._python(stack, say)
-        for (_, root), python in {(each.python, each.root): self._pythons[each.name] for each in stacks}.items():
+        """As HostLauncher; the workloads are compiled too."""
+        super().prepare(stacks, say)
+        for (_, root), python in {(each.python, each.root): self._prepared[each.name] for each in stacks}.items():
             _compile(python, root)
 
-    def _python(self, stack: Stack, say: Say) -> Path:
+    def _made(self, stack: Stack, say: Say) -> Path:
         """The interpreter of a stack, its environment made first where it is one of ours. Raises BenchError."""
         if isinstance(stack, OwnStack):
             own_stacks.check_unchanged(stack)
@@ -82,8 +74,7 @@ class VenvLauncher(HostLauncher):
 
     def _ready(self, stack: Stack) -> Path:
         """The interpreter of a stack; of a user's own one it is looked each time whether it still holds the same."""
-        prepared = None if isinstance(stack, OwnStack) else self._pythons.get(stack.name)
-        return prepared or self._python(stack, lambda text: None)
+        return self._made(stack, lambda text: None) if isinstance(stack, OwnStack) else Path(super()._ready(stack))
 
     def on_a_node(self, stack: Stack, seen: Sequence[Path], on_gpus: bool) -> tuple[list[str], dict[str, Any]]:
         """The words that start the stack's Python on a node that shares the cache, and what the record says of it.
@@ -95,7 +86,7 @@ class VenvLauncher(HostLauncher):
 
     def output(self, stack: Stack, module: str) -> bytes:
         """As protocol.Launcher, in the stack's virtual environment."""
-        return printed(stack, module, [str(self._pythons[stack.name]), "-m", module], stack.root,
+        return printed(stack, module, [str(self._prepared[stack.name]), "-m", module], stack.root,
                        own_stacks.variables(stack))
 
 

@@ -6,13 +6,13 @@ events later (a report) gets a new line of its own, the other lines stay. It is 
 can write it too, and only a copy kept elsewhere tells of that.
 """
 
-import hashlib
 import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 from runner.errors import InputError
+from runner.paths import digest
 
 NAME = "SHA256SUMS"
 _LINE = re.compile(r"([0-9a-f]{64})  ([^/\0\n\\]+)")
@@ -39,7 +39,7 @@ class Verification(NamedTuple):
 
 def text(folder: Path) -> str:
     """The manifest of what lies in a folder now."""
-    return _text({path.name: _sha256(path) for path in folder.iterdir() if _is_plain(path) and path.name != NAME})
+    return _text({path.name: digest(path) for path in folder.iterdir() if _is_plain(path) and path.name != NAME})
 
 
 def with_file(folder: Path, name: str) -> str | None:
@@ -48,7 +48,7 @@ def with_file(folder: Path, name: str) -> str | None:
         sums = read(folder)
     except InputError:
         return None
-    return _text({**sums, name: _sha256(folder / name)})
+    return _text({**sums, name: digest(folder / name)})
 
 
 def read(folder: Path) -> dict[str, str]:
@@ -78,7 +78,7 @@ def verify(folder: Path) -> Verification:
 
 
 def _is_same(path: Path, expected: str) -> bool:
-    return _is_plain(path) and _sha256(path) == expected
+    return _is_plain(path) and digest(path) == expected
 
 
 def _is_plain(path: Path) -> bool:
@@ -89,7 +89,3 @@ def _is_plain(path: Path) -> bool:
 def _text(sums: Mapping[str, str]) -> str:
     return "".join(f"{digest}  {name}\n" for name, digest in sorted(sums.items()))
 
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as content:
-        return hashlib.file_digest(content, "sha256").hexdigest()

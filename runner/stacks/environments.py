@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from runner.errors import BuildFailed, DiskFull, InterpreterMissing
-from runner.paths import cache_folder, home
+from runner.paths import cache_folder, free_bytes, home
 from runner.processes import Say, clean_environment, fresh_log, locked, run
 from runner.stacks import package_sources
 from runner.stacks.definition import PinnedStack, wheels_fingerprint
@@ -105,8 +105,7 @@ def _make(stack: PinnedStack, home: Path, say: Say) -> None:
 
 def _check_disk(stack: PinnedStack, folder: Path) -> None:
     need = int(stack.wheels_bytes * _UNPACKED_AND_DOWNLOADED)
-    free = shutil.disk_usage(folder).free
-    if free < need:
+    if (free := free_bytes(folder)) < need:
         raise DiskFull(f"{stack.name}: its virtual environment needs {need / 1e9:.1f} GB in {folder},"
                        f" {free / 1e9:.1f} GB are free: see `du -sh {folder}/*`")
 

@@ -1,6 +1,5 @@
 """Images of stacks and of the runner: built from a folder docker/<name>/, found by labels, removed when out of date."""
 
-import hashlib
 import re
 import shutil
 import time
@@ -10,7 +9,7 @@ from pathlib import Path
 
 from runner import leftovers
 from runner.errors import BuildFailed, DiskFull, ImageMissing
-from runner.paths import cache_folder
+from runner.paths import cache_folder, digest, free_bytes
 from runner.processes import Say, fresh_log, run
 from runner.stacks import bases, package_sources
 from runner.stacks.definition import Pinned, PinnedStack, build_files, carried, fingerprint, wheels_fingerprint
@@ -152,7 +151,7 @@ def matching_wheels(lock: str, folders: Sequence[Path]) -> list[Path]:
     pins = set(re.findall(r"^(\S+==\S+)", lock, re.MULTILINE))
     wheels = [path for folder in folders for path in sorted(folder.glob("*.whl"))
               if "==".join(project(path.name)) in pins]      # a folder may hold gigabytes: hash only what may be it
-    return [path for path in wheels if _sha256(path) in hashes]
+    return [path for path in wheels if digest(path) in hashes]
 
 
 def context(stack: Pinned, folder: Path, wheels: Iterable[Path]) -> None:
@@ -208,12 +207,7 @@ def _check_disk(client: DockerClient, stack: Pinned) -> None:
     if built.get(_LABEL + "wheels") == wheels_fingerprint(stack) or not root.exists():
         return
     need = int(stack.wheels_bytes * _DOWNLOADED_TOO) + _BASE_BYTES
-    free = shutil.disk_usage(root).free
-    if free < need:
+    if (free := free_bytes(root)) < need:
         raise DiskFull(f"{stack.name}: its image needs {need / 1e9:.1f} GB in {root}, {free / 1e9:.1f} GB are free:"
                        " run `evenbench images --prune` or look with `docker system df`")
 
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as content:
-        return hashlib.file_digest(content, "sha256").hexdigest()

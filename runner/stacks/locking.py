@@ -1,12 +1,12 @@
 """Locks: what requirements.in of a stack becomes with its own interpreter, every package with version and hash."""
 
-import hashlib
 import re
 import tempfile
 from pathlib import Path
 
 from runner import leftovers
 from runner.errors import InputError
+from runner.paths import digest
 from runner.processes import fresh_log, run
 from runner.stacks import package_sources
 from runner.stacks.definition import Pinned, is_source
@@ -35,7 +35,7 @@ def relock(stack: Pinned) -> str:
 
 def lock_text(stack: Pinned, files: list[Path]) -> str:
     """The text of a lock that admits exactly these wheels and source archives."""
-    pins = sorted(f"{name}=={version} \\\n    --hash=sha256:{_sha256(path)}\n"
+    pins = sorted(f"{name}=={version} \\\n    --hash=sha256:{digest(path)}\n"
                   for path in files for name, version in [project(path.name)])
     return _HEADER.format(name=stack.name, python=stack.python) + "".join(pins)
 
@@ -51,7 +51,3 @@ def project(file_name: str) -> tuple[str, str]:
             raise InputError(f"{file_name}: neither a wheel nor a source archive")
     return re.sub(r"[-_.]+", "-", name).lower(), version
 
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as content:
-        return hashlib.file_digest(content, "sha256").hexdigest()

@@ -4,7 +4,7 @@ A file is for the machine that it is made on, or for a cluster's nodes: they see
 they share. Its name changes with the stack's fingerprint. SingularityCE takes the same words, and counts as Apptainer.
 """
 
-import hashlib
+import functools
 import json
 import re
 import shutil
@@ -15,6 +15,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from runner import paths
 from runner.errors import BenchError, BuildFailed, DiskFull, EngineUnreachable, InputError
 from runner.processes import Say, clean_environment, fresh_log, locked, run
 from runner.stacks import engine, images
@@ -42,6 +43,7 @@ def command() -> str | None:
     return next(filter(None, map(shutil.which, _COMMANDS)), None)
 
 
+@functools.cache
 def version(program: str) -> str:
     """What the program says of itself: "apptainer version 1.4.5"."""
     return _answer([program, "--version"]).strip()
@@ -97,15 +99,10 @@ def _of_engine(stack: PinnedStack, file: Path, say: Say) -> str:
                           f"where `evenbench images --sif {stack.name}` made it") from error
     image = images.build(client, stack, say)
     size = int(client.images.get(image.id).attrs["Size"])
-    free = shutil.disk_usage(_existing(file.parent)).free
-    if free < _NEEDED * size:
+    if (free := paths.free_bytes(file.parent)) < _NEEDED * size:
         raise DiskFull(f"{stack.name}: its image file needs {_NEEDED * size / 1e9:.1f} GB in {file.parent} while it is "
                        f"made, and {free / 1e9:.1f} GB are free")
     return f"docker-daemon:{image.tag}"
-
-
-def _existing(folder: Path) -> Path:
-    return next(each for each in (folder, *folder.parents) if each.exists())
 
 
 def _make(stack: PinnedStack, file: Path, source: str, say: Say) -> None:
@@ -130,9 +127,7 @@ def _make(stack: PinnedStack, file: Path, source: str, say: Say) -> None:
 
 def _described(file: Path) -> Sif:
     labels = _labels(file)
-    with file.open("rb") as content:
-        digest = hashlib.file_digest(content, "sha256").hexdigest()
-    return Sif(file, f"sha256:{digest}", labels.get("org.evenbench.base", "unknown"),
+    return Sif(file, f"sha256:{paths.digest(file)}", labels.get("org.evenbench.base", "unknown"),
                labels.get("org.evenbench.base-is-default") == "true")
 
 

@@ -113,7 +113,7 @@ def ended(launcher: SwarmLauncher, asked: Cell, data: Path, run: str, begun: Cal
 
 
 def test_a_node_that_lacks_the_image_is_named_before_anything_is_measured(lab: Lab) -> None:
-    launcher = SwarmLauncher(lab.clients["lab1"], manager.options([f"engine:lab2={lab.url('lab2')}"]))
+    launcher = SwarmLauncher(lab.clients["lab1"], [f"engine:lab2={lab.url('lab2')}"])
     with pytest.raises(ImageMissing, match="lab3 lacks the image sha256:"):
         launcher.prepare([STACK], lambda text: None)
     assert lab.becomes_clean()
@@ -122,7 +122,7 @@ def test_a_node_that_lacks_the_image_is_named_before_anything_is_measured(lab: L
 @pytest.fixture(scope="module")
 def launcher(lab: Lab) -> SwarmLauncher:
     words = [f"engine:{name}={lab.url(name)}" for name in NAMES]
-    made = SwarmLauncher(lab.clients["lab1"], manager.options(words))
+    made = SwarmLauncher(lab.clients["lab1"], words)
     made.prepare([STACK], lambda text: None)
     return made
 

@@ -106,8 +106,8 @@ def test_the_step_names_its_cpus_and_gpus_and_what_every_node_runs() -> None:
     order = Submission("e", Path("/home/u/r"), Path("/repo"), ["/venv/bin/python"], 2, 8, 3 * GIB + 1, 4)
     text = commands.script(order)
     assert text.startswith("#!/bin/sh\n")
-    assert ("exec srun --nodes=2 --ntasks=2 --ntasks-per-node=1 --exact --cpus-per-task=8 --mem=3073M --cpu-bind=cores "
-            "--gres=gpu:4 ") in text
+    assert ("exec srun --nodes=2 --ntasks-per-node=1 --cpus-per-task=8 --mem=3073M --gres=gpu:4 --ntasks=2 --exact "
+            "--cpu-bind=cores ") in text
     assert '/venv/bin/python -m workloads.places.slurm_node /home/u/r/order.json "$hosts"\n' in text
     assert "--gres=gpu:4" in commands.submission(order, Options())
 
