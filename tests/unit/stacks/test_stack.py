@@ -96,7 +96,6 @@ def test_a_fingerprint_changes_with_each_of_its_inputs_and_with_nothing_else(tmp
 
     before = seen()
     (tmp_path / name).parent.mkdir(exist_ok=True)
-    (tmp_path / name).parent.mkdir(exist_ok=True)
     (tmp_path / name).write_text("changed\n")
     assert changes == tuple(one != other for one, other in zip(before, seen(), strict=True))
 
