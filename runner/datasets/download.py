@@ -4,12 +4,11 @@ A server that answers with another file, ignores the range or ends early costs a
 file. Tries that bring nothing new are counted, and after TRIES of them it ends with one line.
 """
 
-import json
 import os
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import requests
 
@@ -130,7 +129,7 @@ def _accept(answer: requests.Response, download: Download) -> None:
 def _receive(answer: requests.Response, part: Path, first: int, download: Download, net: Net) -> None:
     """Write the body from its place in the file on; a body that is too long is not taken."""
     tag = answer.headers.get("ETag") or answer.headers.get("Last-Modified") or ""
-    _tag_path(part).write_text(json.dumps({"address": download.address, "tag": tag}))
+    _tag_path(part).write_text(tag)
     with part.open("r+b" if first else "wb") as file:
         file.seek(first)
         done = first
@@ -165,11 +164,8 @@ def _tag_path(part: Path) -> Path:
 
 def _tag(part: Path) -> str:
     """The server's tag of the file that the part is of; empty where there is none."""
-    try:
-        content: Any = json.loads(_tag_path(part).read_text())
-        return str(content["tag"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return ""
+    path = _tag_path(part)
+    return path.read_text(errors="replace") if path.is_file() else ""
 
 
 def _forget(part: Path) -> None:

@@ -16,8 +16,6 @@ from numpy.lib import format as npy
 from runner import paths
 from workloads.spec.data.prepared import FACTS, FORMAT
 
-_HEADER = 128            # bytes of an array file's header with the padding that numpy puts there
-
 
 class Options(NamedTuple):
     """The options of `evenbench data prepare`; a data set ignores those that it has no use for."""
@@ -40,7 +38,7 @@ class RaggedWriter:
         self._dtype, self._columns = dtype, columns
         self._offsets = [0]
         self._file: IO[bytes] = self._path.open("wb")
-        self._file.write(b"\0" * _HEADER)
+        self._write_header(0)
 
     def append(self, values: "np.ndarray[Any, Any]") -> None:
         """Add a sequence: (length,) or (length, columns)."""
@@ -58,17 +56,15 @@ class RaggedWriter:
         with self._file:
             if kind is None:
                 self._file.seek(0)
-                self._file.write(self._header())
+                self._write_header(self._offsets[-1])
         if kind is None:
             np.save(self._offsets_path, np.array(self._offsets, np.int64))
 
-    def _header(self) -> bytes:
-        """Version 1.0 of numpy's format, filled up to the space that was kept for it."""
-        shape = (self._offsets[-1],) if self._columns is None else (self._offsets[-1], self._columns)
-        text = repr({"descr": npy.dtype_to_descr(self._dtype), "fortran_order": False, "shape": shape})
-        magic = npy.magic(1, 0)
-        room = _HEADER - len(magic) - 2
-        return bytes(magic) + room.to_bytes(2, "little") + text.ljust(room - 1).encode("latin1") + b"\n"
+    def _write_header(self, length: int) -> None:
+        """That of an array of so many rows; numpy gives it the same size whatever the length."""
+        shape = (length,) if self._columns is None else (length, self._columns)
+        npy.write_array_header_1_0(self._file, {
+            "descr": npy.dtype_to_descr(self._dtype), "fortran_order": False, "shape": shape})
 
 
 def finished(folder: Path, name: str, facts: Mapping[str, Any]) -> None:
