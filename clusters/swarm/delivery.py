@@ -54,10 +54,10 @@ def _copy(client: DockerClient, built: images.Image, node: str, url: str, say: S
     except EngineUnreachable as error:
         raise EngineUnreachable(f"--launcher swarm:engine:{node}={url}: no engine answers there") from error
     try:
-        if engine.image_id(target, built.id) is None:
+        if engine.tagged(target, built.id) is None:
             say(f"{built.tag}: copying it to {node}")
             engine.copy_image(client, built.tag, target)
-        if engine.image_id(target, built.id) is None:
+        if engine.tagged(target, built.id) is None:
             raise BuildFailed(f"{built.tag}: copied to {node}, which knows it by another id: use a registry, for the "
                               "engines keep images in different ways")
     except (DockerException, OSError) as error:

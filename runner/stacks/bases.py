@@ -18,7 +18,7 @@ from runner.paths import cache_folder
 from runner.processes import Say, fresh_log, locked, run
 from runner.stacks import package_sources
 from runner.stacks.definition import Pinned
-from runner.stacks.engine import DockerClient, image_id, image_labels
+from runner.stacks.engine import DockerClient, tagged
 from runner.stacks.environments import find_interpreter
 
 RECIPE_LABEL = "org.evenbench.base-recipe"
@@ -41,7 +41,7 @@ def choose(client: DockerClient, stack: Pinned, say: Say) -> Base:
     """The stack's pinned base, or our own where that cannot be had. Raises BuildFailed, InterpreterMissing."""
     if stack.unbuildable:
         raise BuildFailed(stack.unbuildable)
-    if image_id(client, stack.base_image):
+    if tagged(client, stack.base_image):
         return Base(stack.base_image, is_default=True)
     refused = _refusal(stack.base_image, (lambda line: None) if stack.base_has_cuda else say)
     if refused is None:
@@ -70,7 +70,8 @@ def own(client: DockerClient, python: str, say: Say) -> str:
 
 
 def _is_built(client: DockerClient, tag: str) -> bool:
-    return (image_labels(client, tag) or {}).get(RECIPE_LABEL) == RECIPE
+    image = tagged(client, tag)
+    return image is not None and image.labels.get(RECIPE_LABEL) == RECIPE
 
 
 def _refusal(image: str, say: Say) -> str | None:

@@ -7,7 +7,7 @@ from typing import Any
 from runner import leftovers
 from runner.errors import InputError
 from runner.stacks import own
-from runner.stacks.engine import Container, DockerClient, DockerException, gpu_request, image_id
+from runner.stacks.engine import Container, DockerClient, DockerException, gpu_request, tagged
 from runner.stacks.own import Asked, OwnStack
 
 OWNER = "org.evenbench.owner"       # the runner whose container it is, as runner/leftovers.py names it
@@ -42,10 +42,11 @@ def mounted(root: Path) -> dict[str, Any]:
 
 def own_stack(client: DockerClient, asked: Asked, root: Path, gpus: Sequence[str]) -> OwnStack:
     """The stack of an image of the user's. gpus: the machine's, by uuid. Raises BenchError."""
-    identity = image_id(client, asked.image)
-    if identity is None:
+    image = tagged(client, asked.image)
+    if image is None:
         raise InputError(f'--stack {asked}: this engine has no image "{asked.image}": `docker images` shows what there '
                          f"is, `docker pull {asked.image}` may bring it")
+    identity = str(image.id)
     for python in _PYTHONS:
         answer = _output_of(client, identity, [python, "-m", own.INVENTORY], root, {})
         if answer is not None:

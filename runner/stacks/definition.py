@@ -376,7 +376,7 @@ def _flat(path: Path, fields: _Tables, tables: strict_toml.Table) -> dict[str, A
         if table not in fields or not isinstance(content, dict):
             raise InputError(f'{path}: "{table}" is unknown; known tables: {", ".join(fields)}')
         if table == _GPU:
-            values[_GPU] = {key: _frozen(value) for key, value in content.items()}
+            values[_GPU] = strict_toml.frozen(content)
             continue
         if table == _INDEX:
             for package, address in content.items():
@@ -387,10 +387,5 @@ def _flat(path: Path, fields: _Tables, tables: strict_toml.Table) -> dict[str, A
         for key, value in content.items():
             if key not in fields[table]:
                 raise InputError(f'{path}: {table}.{key} is unknown; known: {", ".join(fields[table])}')
-            values[fields[table][key]] = _frozen(value)
+            values[fields[table][key]] = strict_toml.frozen(value)
     return values
-
-
-def _frozen(value: Any) -> Any:
-    """A file's list as a model's tuple; another value as it is."""
-    return tuple(value) if isinstance(value, list) else value

@@ -13,6 +13,7 @@ import psutil
 from docker import DockerClient
 from docker.errors import APIError, DockerException, ImageNotFound, NotFound
 from docker.models.containers import Container
+from docker.models.images import Image
 from docker.models.networks import Network
 from docker.types import CancellableStream, DeviceRequest, EndpointConfig, Ulimit
 from docker.utils.config import find_config_file, load_general_config
@@ -21,9 +22,8 @@ from runner import formatting
 from runner.errors import EngineUnreachable
 
 __all__ = ["APIError", "Container", "DockerClient", "DockerException", "ImageNotFound", "Network", "NotFound",
-           "Waiting", "aliased", "connect", "copy_image", "data_root", "explained",
-           "gpu_request", "image_id", "image_labels",
-           "labelled_images", "podman_info", "remove_image", "service_output", "told_here", "unlimited_memlock"]
+           "Waiting", "aliased", "connect", "copy_image", "data_root", "explained", "gpu_request", "labelled_images",
+           "podman_info", "remove_image", "service_output", "tagged", "told_here", "unlimited_memlock"]
 
 _HERE = ("localhost", "127.0.0.1", "::1")
 _TIMEOUT_SECONDS = 60
@@ -89,18 +89,10 @@ def explained(error: Exception) -> str:
     return " ".join(str(text).split())[:300]
 
 
-def image_id(client: DockerClient, tag: str) -> str | None:
-    """The image's id ("sha256:..."), None where there is no such tag."""
+def tagged(client: DockerClient, name: str) -> Image | None:
+    """The image of that tag or id, None where there is none."""
     try:
-        return str(client.images.get(tag).id)
-    except ImageNotFound:
-        return None
-
-
-def image_labels(client: DockerClient, tag: str) -> dict[str, str] | None:
-    """The image's labels, None where there is no such tag."""
-    try:
-        return dict(client.images.get(tag).labels)
+        return client.images.get(name)
     except ImageNotFound:
         return None
 

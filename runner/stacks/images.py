@@ -13,7 +13,7 @@ from runner.paths import cache_folder, digest, free_bytes
 from runner.processes import Say, fresh_log, run
 from runner.stacks import bases, package_sources
 from runner.stacks.definition import Pinned, PinnedStack, build_files, carried, fingerprint, wheels_fingerprint
-from runner.stacks.engine import DockerClient, data_root, image_id, image_labels, labelled_images, remove_image
+from runner.stacks.engine import DockerClient, data_root, labelled_images, remove_image, tagged
 from runner.stacks.locking import project
 from runner.stacks.package_sources import Downloads
 
@@ -44,13 +44,13 @@ def find(client: DockerClient, stack: Pinned) -> Image | None:
 
     Labels outlive a change: an image that is none of those that were built here has another fingerprint than it says.
     """
-    identity, labels = image_id(client, tag(stack)), image_labels(client, tag(stack))
-    if identity is None or labels is None or _LABEL + "fingerprint" not in labels:
+    image = tagged(client, tag(stack))
+    if image is None or _LABEL + "fingerprint" not in image.labels:
         return None
-    built = _built(stack).read_text().split() if _built(stack).exists() else [identity]
-    return Image(id=identity, tag=tag(stack), base=labels[_LABEL + "base"],
-                 base_is_default=labels[_LABEL + "base-is-default"] == "true",
-                 fingerprint=labels[_LABEL + "fingerprint"] + ("" if identity in built else ", changed since"))
+    built = _built(stack).read_text().split() if _built(stack).exists() else [image.id]
+    base, is_default, made_of = (image.labels[_LABEL + key] for key in ("base", "base-is-default", "fingerprint"))
+    return Image(str(image.id), tag(stack), base, is_default == "true",
+                 made_of + ("" if image.id in built else ", changed since"))
 
 
 def _built(stack: Pinned) -> Path:
@@ -202,9 +202,8 @@ def _secrets(pip: Path) -> list[str]:
 
 def _check_disk(client: DockerClient, stack: Pinned) -> None:
     """Raises DiskFull where the wheels would not fit. An engine on another machine has a disk that is not seen here."""
-    built = image_labels(client, tag(stack)) or {}
-    root = Path(data_root(client))
-    if built.get(_LABEL + "wheels") == wheels_fingerprint(stack) or not root.exists():
+    built, root = tagged(client, tag(stack)), Path(data_root(client))
+    if (built and built.labels.get(_LABEL + "wheels") == wheels_fingerprint(stack)) or not root.exists():
         return
     need = int(stack.wheels_bytes * _DOWNLOADED_TOO) + _BASE_BYTES
     if (free := free_bytes(root)) < need:

@@ -85,7 +85,7 @@ def test_an_image_knows_its_base(client, stack):
     image = images.build(client, stack, lambda line: None)
 
     assert image.base_is_default == (image.base == BASE)
-    assert engine.image_id(client, image.base)
+    assert engine.tagged(client, image.base)
 
 
 def test_a_build_that_fails_says_why_in_one_line_and_leaves_no_image(client, stack):
@@ -103,7 +103,7 @@ def test_an_image_can_be_removed_but_not_below_a_container(client, stack):
     assert not engine.remove_image(client, image.id)
     container.remove()
     assert engine.remove_image(client, image.id)
-    assert engine.image_labels(client, image.tag) is None
+    assert engine.tagged(client, image.tag) is None
 
 
 def test_an_engine_that_is_not_there_is_named():
