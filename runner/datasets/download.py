@@ -104,7 +104,8 @@ def _try(download: Download, part: Path, net: Net) -> None:
         have = 0
     headers = {"Accept-Encoding": "identity", **_range(part, have)}
     with net.session.get(download.address, headers=headers, stream=True, timeout=TIMEOUT) as answer:
-        is_more = answer.status_code == requests.codes.partial_content and _begins_at(answer, have)
+        is_more = (answer.status_code == requests.codes.partial_content
+                   and answer.headers.get("Content-Range", "").startswith(f"bytes {have}-"))
         if answer.status_code == requests.codes.requested_range_not_satisfiable:
             _forget(part)
             raise _Broken("the server has no such range of it")
@@ -148,24 +149,15 @@ def _receive(answer: requests.Response, part: Path, first: int, download: Downlo
 
 def _range(part: Path, have: int) -> dict[str, str]:
     """Headers that ask for the rest of the same file."""
-    tag = _tag(part)
+    path = _tag_path(part)
+    tag = path.read_text(errors="replace") if path.is_file() else ""
     if not have or not tag or tag.startswith("W/"):        # a weak tag does not say that the bytes are the same
         return {}
     return {"Range": f"bytes={have}-", "If-Range": tag}
 
 
-def _begins_at(answer: requests.Response, have: int) -> bool:
-    return answer.headers.get("Content-Range", "").startswith(f"bytes {have}-")
-
-
 def _tag_path(part: Path) -> Path:
     return part.with_name(f"{part.name}.tag")
-
-
-def _tag(part: Path) -> str:
-    """The server's tag of the file that the part is of; empty where there is none."""
-    path = _tag_path(part)
-    return path.read_text(errors="replace") if path.is_file() else ""
 
 
 def _forget(part: Path) -> None:

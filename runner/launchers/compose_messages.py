@@ -3,6 +3,8 @@
 workloads/places/compose_node.py writes them."""
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Annotated, Any
 
 from pydantic import Field
@@ -48,13 +50,22 @@ class _End(Line):
     last_words: Text
 
 
+@contextmanager
+def _heard(line: bytes) -> Iterator[dict[str, Any]]:
+    """The object in a line. Raises Unheard, also for what its reader refuses."""
+    try:
+        content = json.loads(line)
+        if not isinstance(content, dict):
+            raise ValueError(f"no object: {content!r:.40}")
+        yield content
+    except (ValueError, OverflowError, RecursionError) as error:
+        raise Unheard(f"a node's message: {error}") from error
+
+
 def about(line: bytes) -> About:
     """A node's first line. Raises Unheard."""
-    greeting = _object(line)
-    try:
+    with _heard(line) as greeting:
         return About.read(greeting)
-    except (ValueError, OverflowError) as error:
-        raise Unheard(f"a node's greeting: {error}") from error
 
 
 def message(line: bytes) -> bytes | Exit | Alive | None:
@@ -62,23 +73,10 @@ def message(line: bytes) -> bytes | Exit | Alive | None:
 
     Raises Unheard.
     """
-    content = _object(line)
-    try:
+    with _heard(line) as content:
         if "line" in content:
             return _Output.read(content).line.encode("utf-8", "surrogateescape") + b"\n"
         if "exit" in content:
             end = _End.read(content)
             return Exit(end.exit, end.is_out_of_memory, end.last_words)
         return Alive.read(content) if "alive" in content else None
-    except (ValueError, OverflowError) as error:
-        raise Unheard(f"a node's message: {error}") from error
-
-
-def _object(line: bytes) -> dict[str, Any]:
-    try:
-        content = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise Unheard(f"no object: {error}") from error
-    if not isinstance(content, dict):
-        raise Unheard(f"no object: {content!r:.40}")
-    return content

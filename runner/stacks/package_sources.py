@@ -8,11 +8,13 @@ looked at; and a machine with a mirror or a folder of wheels would reach out for
 
 import ast
 import os
+import platform
 import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import CancelledError, Future, ThreadPoolExecutor, wait
+from concurrent.futures import CancelledError, ThreadPoolExecutor, wait
+from contextlib import suppress
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -67,8 +69,8 @@ def settings_of(listed: str, environment: Mapping[str, str]) -> dict[str, str]:
 
 def wheel_folders(settings: Mapping[str, str]) -> list[Path]:
     """The folders on this machine among pip's find-links."""
-    folders = [Path(folder.removeprefix("file://")) for folder in settings.get("find-links", "").split()]
-    return [folder for folder in folders if folder.is_dir()]
+    return [path for folder in settings.get("find-links", "").split()
+            if (path := Path(folder.removeprefix("file://"))).is_dir()]
 
 
 class Downloads:
@@ -105,13 +107,12 @@ def bring_own(stack: Pinned, command: Sequence[str], text: str, log: Path, there
     for package, address in stack.index:
         if package in there:
             continue
-        if not requirement(text, package):
+        if not (wanted := requirement(text, package)):
             raise BuildFailed(f'{stack.folder / "stack.toml"}: index: found "{package}", which is not among what is '
                               "installed")
         with leftovers.temporary_folder() as name:
-            wanted = Path(name, "requirements.txt")
-            wanted.write_text(requirement(text, package), encoding="utf-8")
-            words = [*command, "-r", str(wanted)]
+            Path(name, "requirements.txt").write_text(wanted, encoding="utf-8")
+            words = [*command, "-r", f"{name}/requirements.txt"]
             try:
                 run(words, log, heard)
             except BuildFailed as here:
@@ -143,8 +144,10 @@ def not_had(stacks: Iterable[PinnedStack], settings: Mapping[str, str],
     """
     if not _is_known(settings):
         return {}
+    folders = wheel_folders(settings)
     wanted = {stack.name: [(name, version, _addresses(settings, dict(stack.index).get(name, "")))
-                           for name, version in _frameworks(stack) if not _is_in_a_folder(name, version, settings)]
+                           for name, version in _frameworks(stack) if not any(
+                               any(folder.glob(f"{name.replace('-', '_')}-{version}-*.whl")) for folder in folders)]
               for stack in stacks}
     pages = {f"{address.rstrip('/')}/{name}/" for each in wanted.values() for name, _, of in each for address in of}
     texts = _read_at_once(pages, page)
@@ -188,26 +191,20 @@ def _usual_index() -> str:
     return found[1] if found else ""
 
 
-def _is_in_a_folder(name: str, version: str, settings: Mapping[str, str]) -> bool:
-    return any(any(folder.glob(f"{name.replace('-', '_')}-{version}-*.whl")) for folder in wheel_folders(settings))
-
-
 def _read_at_once(addresses: Iterable[str], page: Callable[[str], str]) -> dict[str, str | OSError]:
     """The text at each address, or why there is none."""
-    pool = ThreadPoolExecutor(32)
+    pool, texts = ThreadPoolExecutor(32), dict[str, str | OSError]()
     asked = {address: pool.submit(page, address) for address in addresses}
     wait(asked.values(), _ALL_SECONDS)
     pool.shutdown(wait=False, cancel_futures=True)
-    return {address: _result(future) for address, future in asked.items()}
-
-
-def _result(future: "Future[str]") -> str | OSError:
-    try:
-        return future.result(timeout=0)
-    except (TimeoutError, CancelledError):
-        return OSError("timed out")
-    except OSError as error:
-        return error
+    for address, future in asked.items():
+        try:
+            texts[address] = future.result(timeout=0)
+        except (TimeoutError, CancelledError):
+            texts[address] = OSError("timed out")
+        except OSError as error:
+            texts[address] = error
+    return texts
 
 
 def _page(address: str) -> str:
@@ -268,12 +265,9 @@ def proxies() -> dict[str, str]:
 
 def system_release() -> str:
     """The code name of this machine's system ("bookworm"), "" where it has none."""
-    try:
-        text = Path("/etc/os-release").read_text(encoding="utf-8")
-    except OSError:
-        return ""
-    match = re.search(r"^VERSION_CODENAME=\"?([a-z]+)", text, re.MULTILINE)
-    return match[1] if match else ""
+    with suppress(OSError):
+        return platform.freedesktop_os_release().get("VERSION_CODENAME", "")
+    return ""
 
 
 def system_sources(folder: Path = Path("/etc/apt")) -> list[str]:
