@@ -50,7 +50,6 @@ class ApptainerLauncher(HostLauncher):
         return sif.missing(pinned(stack), self._cache)
 
     def prepare(self, stacks: list[Stack], say: Say) -> None:
-        """As HostLauncher."""
         self._say = say
         super().prepare(stacks, say)
 
@@ -137,7 +136,6 @@ class _Container(ProcessGroup):
     standard_input = subprocess.PIPE
 
     def exit(self, seconds: float) -> Exit:
-        """As protocol.Worker."""
         return super().exit(seconds).told_of_memory()
 
     def processes(self) -> list[psutil.Process]:

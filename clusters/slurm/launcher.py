@@ -76,12 +76,10 @@ class SlurmLauncher(ClusterLauncher):
 
     @classmethod
     def made(cls, here: Gpus, options: Sequence[str]) -> Self:
-        """As protocol.Launcher."""
         return cls(cache_folder(), options)
 
     @classmethod
     def examine(cls, stacks: Mapping[str, PinnedStack], options: Sequence[str]) -> list[Finding]:
-        """As protocol.Launcher."""
         return examination.examine(Slurm(), stacks, options, cache_folder())
 
     def record(self) -> dict[str, Any]:
@@ -90,7 +88,6 @@ class SlurmLauncher(ClusterLauncher):
                           "version": self._version}}
 
     def check(self, cells: Sequence[Cell]) -> None:
-        """As protocol.Launcher."""
         for cell in cells:
             if lacking := lacks(cell, self.nodes):
                 raise InputError(f"--launcher slurm: {lacking}")

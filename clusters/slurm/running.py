@@ -88,7 +88,6 @@ class SlurmRunning(Running):
             time.sleep(_LINES_SECONDS)
 
     def next_line(self, seconds: float) -> tuple[str, bytes] | None:
-        """As protocol.Running."""
         self._sign(time.monotonic())
         return super().next_line(seconds)
 
@@ -104,11 +103,9 @@ class SlurmRunning(Running):
             self._folder.joinpath(FOLLOWED).write_text(repr(now))
 
     def is_waiting(self) -> bool:
-        """As protocol.Running."""
         return self._job.state in WAITING
 
     def exit(self, place: str, seconds: float) -> Exit:
-        """As protocol.Running."""
         deadline = time.monotonic() + seconds
         while not self._has_ended(place) and time.monotonic() < deadline:
             time.sleep(0.1)

@@ -44,12 +44,10 @@ class SwarmLauncher(ClusterLauncher):
 
     @classmethod
     def made(cls, here: Gpus, options: Sequence[str]) -> Self:
-        """As protocol.Launcher."""
         return cls(engine.connect(), options)
 
     @classmethod
     def examine(cls, stacks: Mapping[str, PinnedStack], options: Sequence[str]) -> list[Finding]:
-        """As protocol.Launcher."""
         made = cls(engine.connect(), options)
         return examination.examine(made._client, stacks, lambda image: made._delivered(image, lambda text: None)[1])
 
@@ -69,7 +67,6 @@ class SwarmLauncher(ClusterLauncher):
         return image, self.probed(image, None, self.nodes)
 
     def image(self, stack: Stack) -> str:
-        """As protocol.Launcher."""
         return self._images[stack.name].built.id if stack.name in self._images else ""
 
     def begin(self, order: Order) -> SwarmRunning:

@@ -155,7 +155,6 @@ class _Service(Worker):
         self._lock = threading.Lock()
 
     def exit(self, seconds: float) -> Exit:
-        """As protocol.Worker."""
         self._wait(lambda: self.task.is_over, seconds)
         last_words = self._errors_from(_LAST_LINES).last_words() if self.task.is_over else ""
         return Exit(self.task.code, last_words=last_words).told_of_memory()
@@ -173,7 +172,6 @@ class _Service(Worker):
         return output
 
     def stop(self) -> None:
-        """As protocol.Worker."""
         self.end_follow()
         remove_service(self._client, self.id)
 

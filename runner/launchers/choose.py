@@ -67,12 +67,12 @@ def for_stacks(asked: str, say: Say, here: Gpus, stacks: Sequence[Stack]) -> Lau
 
 
 def _named(asked: str, say: Say, here: Gpus) -> Launcher:
-    if asked != AUTO:
-        kind, options = _parsed(asked)
-        return kind.made(here, options)
+    kind, options = _parsed(WITH_ENGINE if asked == AUTO else asked)
     try:
-        return LAUNCHERS[WITH_ENGINE].load().made(here, ())
+        return kind.made(here, options)
     except EngineUnreachable as error:
+        if asked != AUTO:
+            raise
         say(f"{error}. Measuring in virtual environments on this host instead; the results are marked so.")
         return LAUNCHERS[WITHOUT_ENGINE].load().made(here, ())
 
@@ -99,28 +99,22 @@ class ByStack(Launcher):
         self._launchers = tuple(launchers)
 
     def of(self, stack: Stack) -> Launcher:
-        """As protocol.Launcher."""
         return next(each for each in self._launchers if own.kind(stack) in each.takes)
 
     def with_gpus(self, gpus: Gpus) -> Self:
-        """As protocol.Launcher."""
         other = copy.copy(self)
         other._launchers = tuple(each.with_gpus(gpus) for each in self._launchers)
         return other
 
     def missing(self, stack: Stack) -> str | None:
-        """As protocol.Launcher."""
         return self.of(stack).missing(stack)
 
     def image(self, stack: Stack) -> str:
-        """As protocol.Launcher."""
         return self.of(stack).image(stack)
 
     def prepare(self, stacks: list[Stack], say: Say) -> None:
-        """As protocol.Launcher."""
         for stack in stacks:
             self.of(stack).prepare([stack], say)
 
     def begin(self, order: Order) -> Running:
-        """As protocol.Launcher."""
         return self.of(order.stack).begin(order)

@@ -259,7 +259,6 @@ class _Node(Worker):
             self._ended(Exit(_KILLED))
 
     def exit(self, seconds: float) -> Exit:
-        """As protocol.Worker."""
         self.is_over.wait(seconds)
         return self._exit
 
@@ -270,7 +269,6 @@ class _Node(Worker):
         return "" if self._asked() else "does not answer (it is paused, or cut from the network)"
 
     def used(self) -> dict[str, int | None] | None:
-        """As protocol.Worker."""
         answer = self._asked()
         return answer.model_dump() if answer else None
 

@@ -54,7 +54,6 @@ class DockerLauncher(HostLauncher):
 
     @classmethod
     def made(cls, here: gpus.Gpus, options: Sequence[str]) -> Self:
-        """As protocol.Launcher."""
         return cls(engine.connect(), here)
 
     def machine(self, here: Machine) -> Machine:
@@ -67,7 +66,6 @@ class DockerLauncher(HostLauncher):
         return stack.foreign or stack.unbuildable
 
     def is_built(self, stack: PinnedStack) -> bool:
-        """As protocol.Launcher."""
         return images.is_current(self._client, stack)
 
     def prepare(self, stacks: list[Stack], say: Say) -> None:
@@ -79,7 +77,6 @@ class DockerLauncher(HostLauncher):
                                         else images.build(self._client, pinned(stack), say))
 
     def image(self, stack: Stack) -> str:
-        """As protocol.Launcher."""
         return self._images[stack.name].id if stack.name in self._images else ""
 
     def begin(self, order: Order) -> "DockerRunning":
@@ -255,15 +252,12 @@ class DockerRunning(Running):
         return gone
 
     def is_lost(self) -> bool:
-        """As protocol.Running."""
         return self._waiting.is_back() and self._waiting.absences != self._absences
 
     def trouble(self) -> dict[str, str]:
-        """As protocol.Running."""
         return super().trouble() if self._waiting.answers() else {}
 
     def used(self) -> dict[str, dict[str, int | None]]:
-        """As protocol.Running."""
         return super().used() if self.servers and self._waiting.answers() else {}
 
     def stop(self) -> None:
@@ -305,7 +299,6 @@ class _Container(Worker):
         self._input = self._client.api.attach_socket(str(self.container.id), params={"stdin": 1, "stream": 1})
 
     def tell(self, words: str) -> None:
-        """As protocol.Worker."""
         with suppress(OSError):              # it is gone
             self._input._sock.sendall(words.encode() + b"\n")
 
@@ -318,11 +311,9 @@ class _Container(Worker):
                 yield output
 
     def errors(self) -> Written:
-        """As protocol.Worker."""
         return self._errors.written()
 
     def exit(self, seconds: float) -> Exit:
-        """As protocol.Worker."""
         try:
             if seconds:
                 with suppress(OSError):                  # the time is over
@@ -339,7 +330,6 @@ class _Container(Worker):
         return Exit(None, is_gone=True, last_words=self._errors.last_words() or why)
 
     def trouble(self) -> str:
-        """As protocol.Worker."""
         try:
             self.container.reload()
         except (DockerException, OSError):

@@ -128,14 +128,12 @@ class ProcessGroup(Worker):
                 self._errors.add(chunk)
 
     def tell(self, words: str) -> None:
-        """As protocol.Worker."""
         assert self._process.stdin is not None
         with suppress(OSError):              # it is gone
             self._process.stdin.write(words.encode() + b"\n")
             self._process.stdin.flush()
 
     def exit(self, seconds: float) -> Exit:
-        """As protocol.Worker."""
         try:
             code = self._process.wait(seconds)
             self._reader.join(_READING_SECONDS)          # helpers may hold the pipe open
@@ -145,7 +143,6 @@ class ProcessGroup(Worker):
         return Exit(code, is_out_of_memory, self._errors.last_words(), limit_bytes=self._limit_bytes)
 
     def errors(self) -> Written:
-        """As protocol.Worker."""
         return self._errors.written()
 
     def trouble(self) -> str:

@@ -297,11 +297,9 @@ class HostLauncher(Launcher):
 
     @classmethod
     def made(cls, here: Gpus, options: Sequence[str]) -> Self:
-        """As Launcher."""
         return cls(gpus=here)
 
     def with_gpus(self, gpus: Gpus) -> Self:
-        """As Launcher."""
         other = copy.copy(self)
         other._gpus = gpus
         return other
@@ -342,7 +340,6 @@ class ClusterLauncher(Launcher):
 
     @property
     def hosts(self) -> int:
-        """As Launcher."""
         return len(self.nodes)
 
     def machine(self, here: Machine) -> Machine:

@@ -44,7 +44,6 @@ class VenvLauncher(HostLauncher):
         return environments.missing_tools(stack)
 
     def is_built(self, stack: PinnedStack) -> bool:
-        """As protocol.Launcher."""
         return environments.folder(stack, self._cache).exists()
 
     def prepare(self, stacks: list[Stack], say: Say) -> None:

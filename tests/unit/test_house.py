@@ -176,6 +176,15 @@ def test_a_package_that_has_one_place_is_imported_there_alone(package: str) -> N
     assert found and all(path.startswith(ALONE[package]) for path in found)
 
 
+def test_a_launcher_s_method_without_words_has_those_of_the_protocol() -> None:
+    methods = [(path.name, method) for path in [*sources("runner/launchers"), *sources("clusters")]
+               for node in nodes(path) if isinstance(node, ast.ClassDef) for method in node.body
+               if isinstance(method, ast.FunctionDef) and not method.name.startswith("_")]
+    bare = {method.name for _, method in methods if not ast.get_docstring(method)}
+    assert bare and bare <= {method.name for name, method in methods
+                             if name == "protocol.py" and ast.get_docstring(method)}
+
+
 def test_no_module_of_runner_imports_clusters() -> None:
     assert [] == [path for path in sources("runner") if "clusters" in map(top, imports(path))]
 
