@@ -163,7 +163,7 @@ def services(order: Order, on: list[manager.Node], image: str) -> list[manager.S
     kernels = {kernel_cache.VARIABLE: kernel_cache.VOLUME_INSIDE} if gpus else {}
     return [manager.ServiceSpec(
         place.name, node, image, order.words, str(order.data), cell.cpus, cell.memory_bytes, gpus, rank < cell.nodes,
-        {**order.by_name(rank), **order.variables(), **kernels}, kernel_cache.volume(cell.stack) if gpus else "")
+        {**order.by_name(rank), **order.variables(), **kernels}, f"evenbench-kernels-{cell.stack}" if gpus else "")
         for rank, (place, node) in enumerate(zip(order.places, on, strict=True))]
 
 

@@ -17,11 +17,6 @@ VOLUME_INSIDE = "/var/tmp"          # where it has a volume: a new one takes ove
 _EVERYBODY = 0o1777                 # a container's user is another than the host's
 
 
-def volume(stack: str) -> str:
-    """The name of a stack's volume, which an engine makes where it has none."""
-    return f"evenbench-kernels-{stack}"
-
-
 def _of(stack: Stack) -> str:
     """The folder's name; a user may call two environments alike, and fill one anew."""
     return f"{stack.name}-{stack.holds()[:12]}" if isinstance(stack, OwnStack) else stack.name

@@ -147,11 +147,9 @@ def labels(stack: Pinned, base: bases.Base) -> dict[str, str]:
 
 def matching_wheels(lock: str, folders: Sequence[Path]) -> list[Path]:
     """The wheels in folders that a lock's hashes name."""
-    hashes = set(re.findall(r"--hash=sha256:([0-9a-f]{64})", lock))
-    pins = set(re.findall(r"^(\S+==\S+)", lock, re.MULTILINE))
-    wheels = [path for folder in folders for path in sorted(folder.glob("*.whl"))
-              if "==".join(project(path.name)) in pins]      # a folder may hold gigabytes: hash only what may be it
-    return [path for path in wheels if digest(path) in hashes]
+    pins = package_sources.pins(lock)           # a folder may hold gigabytes: only what may be it is read
+    return [path for folder in folders for path in sorted(folder.glob("*.whl"))
+            if (hashes := pins.get(project(path.name))) and digest(path) in hashes]
 
 
 def context(stack: Pinned, folder: Path, wheels: Iterable[Path]) -> None:

@@ -49,5 +49,5 @@ def project(file_name: str) -> tuple[str, str]:
         name, _, version = stem.rpartition("-")
         if stem == file_name or not name:
             raise InputError(f"{file_name}: neither a wheel nor a source archive")
-    return re.sub(r"[-_.]+", "-", name).lower(), version
+    return package_sources.normal(name), version
 

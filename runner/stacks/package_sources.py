@@ -129,6 +129,17 @@ def _not_had(here: str, there: str, address: str, log: Path) -> str:
     return f"by pip's settings: {by_settings}; at {address}: {at_its_own}{TO_SET}{ending}"
 
 
+def normal(name: str) -> str:
+    """A package's name as indexes compare it."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def pins(lock: str) -> dict[tuple[str, str], tuple[str, ...]]:
+    """The SHA-256s of each (package, version) in a lock."""
+    return {(normal(named[1]), named[2]): tuple(re.findall(r"--hash=sha256:([0-9a-f]{64})", pin))
+            for pin in re.split(r"\n(?=\S)", lock) if (named := re.match(r"([\w.-]+)==(\S+)", pin))}
+
+
 def requirement(text: str, package: str) -> str:
     """A package's lines in a lock or in requirements.in, "" where it is not there."""
     found = re.search(rf"^{re.escape(package)}(?=[ =<>~!;\[])(?:.*\\\n)*.*\n?", text, re.MULTILINE)
@@ -166,9 +177,9 @@ def not_had(stacks: Iterable[PinnedStack], settings: Mapping[str, str],
 
 def _frameworks(stack: PinnedStack) -> list[tuple[str, str]]:
     """(name, version) of the packages in a lock that are the framework, or have an index of their own."""
-    pins = re.findall(r"^(\S+)==(\S+)", stack.lock.read_text(encoding="utf-8"), re.MULTILINE)
     own = re.compile(re.escape(stack.version) + r"(\.post\d+)?")
-    return [(name, version) for name, version in pins if own.fullmatch(version) or name in dict(stack.index)]
+    return [(name, version) for name, version in pins(stack.lock.read_text(encoding="utf-8"))
+            if own.fullmatch(version) or name in dict(stack.index)]
 
 
 def _addresses(settings: Mapping[str, str], own: str) -> list[str]:

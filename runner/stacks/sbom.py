@@ -5,7 +5,6 @@ Names, versions and licences are what the packages installed there say of themse
 the package was installed. Licences are the packagers' words: an SPDX expression where there is one, else classifiers.
 """
 
-import re
 from collections.abc import Iterator, Mapping
 from email.message import Message
 from email.parser import HeaderParser
@@ -16,6 +15,7 @@ from runner.errors import BenchError, InputError, lacking
 from runner.stacks import definition
 from runner.stacks.definition import PinnedStack, Stack
 from runner.stacks.own import OwnStack, answer_in
+from runner.stacks.package_sources import normal, pins
 
 if TYPE_CHECKING:
     from cyclonedx.model.component import Component
@@ -65,22 +65,17 @@ def read(answer: bytes, stack: Stack, isolation: str, is_image: bool = False) ->
 def kept(installed: Mapping[str, str]) -> dict[tuple[str, str], tuple[str, ...]]:
     """The hashes of each (package, version) that an environment of a user's kept of what it was installed from."""
     entries = {name: entry.partition(" ") for name, entry in installed.items()}
-    return {(_normal(name), version): (digest.removeprefix("sha256:"),)
+    return {(normal(name), version): (digest.removeprefix("sha256:"),)
             for name, (version, _, digest) in entries.items() if digest.startswith("sha256:")}
 
 
 def locked(stack: PinnedStack) -> dict[tuple[str, str], tuple[str, ...]]:
     """The hashes of each (package, version) in the stack's locks."""
-    hashes: dict[tuple[str, str], tuple[str, ...]] = {}
-    for lock in stack.locks:
-        for pin in re.split(r"\n(?=\S)", lock.read_text(encoding="utf-8")):
-            if named := re.match(r"([\w.-]+)==(\S+)", pin):
-                hashes[_normal(named[1]), named[2]] = tuple(re.findall(r"--hash=sha256:([0-9a-f]{64})", pin))
-    return hashes
+    return pins("\n".join(lock.read_text(encoding="utf-8") for lock in stack.locks))
 
 
 def _package(header: Message, hashes: Mapping[tuple[str, str], tuple[str, ...]]) -> Package:
-    name, version = _normal(str(header["Name"])), str(header["Version"])
+    name, version = normal(str(header["Name"])), str(header["Version"])
     return Package(name, version, tuple(_licences(header)), hashes.get((name, version), ()))
 
 
@@ -94,10 +89,6 @@ def _licences(header: Message) -> Iterator[str]:
         yield text
     else:
         yield from sorted(set(classified) - {"OSI Approved"})
-
-
-def _normal(name: str) -> str:
-    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def cyclonedx(environment: Environment) -> str:
