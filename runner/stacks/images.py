@@ -81,8 +81,9 @@ def build(client: DockerClient, stack: Pinned, say: Say) -> Image:
     if image is not None and image.fingerprint == fingerprint(stack):
         return image
     _build(client, stack, tag(stack), say)
+    made = tagged(client, tag(stack))
     with _built(stack).open("a") as built:
-        built.write(f"{image_id(client, tag(stack))}\n")
+        built.write(f"{made and made.id}\n")
     image = find(client, stack)
     if image is None:
         raise BuildFailed(f"{stack.name}: built, but not on this engine: look at `docker context show` and DOCKER_HOST")
