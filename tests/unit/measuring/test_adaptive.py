@@ -64,20 +64,13 @@ def test_steady_ratios_stop_after_the_second_look(tmp_path: Path) -> None:
     assert "every interval is narrower after 8 rounds" in said[0]
 
 
-def test_noisy_ratios_stop_at_the_cap_and_are_named(tmp_path: Path) -> None:
+def test_noisy_ratios_stop_at_the_cap_and_are_named_and_all_stages_are_one_session(tmp_path: Path) -> None:
     _, said = ran(tmp_path / "r", Until(0.02, 9), noisy)
-
-    assert list(range(9)) == rounds(tmp_path / "r")
-    assert "the cap of 9 rounds is reached; 1 interval is still too wide, the widest b, lenet5 (" in said[0]
-    assert [False] == [record["is_narrow"] for record in store.read(tmp_path / "r") if record["event"] == "until"]
-
-
-def test_the_runs_of_all_stages_count_as_one_session(tmp_path: Path) -> None:
-    ran(tmp_path / "r", Until(0.02, 9), noisy)
     measured = measurements(store.read(tmp_path / "r"))
 
-    assert (9, True) == (measured.rounds, measured.is_done)
-    assert [9, 9] == [len(row.runs) for row in measured.rows]
+    assert "the cap of 9 rounds is reached; 1 interval is still too wide, the widest b, lenet5 (" in said[0]
+    assert [False] == [record["is_narrow"] for record in store.read(tmp_path / "r") if record["event"] == "until"]
+    assert (9, True, [9, 9]) == (measured.rounds, measured.is_done, [len(row.runs) for row in measured.rows])
 
 
 def test_a_run_that_failed_in_one_stage_is_not_tried_again_in_the_next(tmp_path: Path) -> None:

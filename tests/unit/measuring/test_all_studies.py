@@ -1,6 +1,7 @@
 """Every study in turn."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -40,69 +41,47 @@ def place(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_every_study_with_the_scale_is_run_and_the_others_are_named(place: Path) -> None:
-    runner = Runner()
+def test_every_published_study_with_the_scale_is_run_and_the_others_are_named(place: Path) -> None:
+    runner, of_all_scales = Runner(), Runner()
+    (place / "studies" / "o.toml").write_text(OURS.format(id="o", scales='"quick"'))       # our own
     endings = runner.run(place)
 
-    assert ["a", "b", "c"] == runner.ran and all(ending.is_ok for ending in endings)
+    assert ["a", "b", "c"] == runner.ran == all_studies.published(place / "studies", "quick")
+    assert all(ending.is_ok for ending in endings)
     assert StudyEnding("d", True, 'left out: it has no scale "quick"') == endings[-1]
+    of_all_scales.run(place, scale=None)
+    assert ["a", "b", "c", "d"] == of_all_scales.ran
 
 
-def test_studies_of_our_own_are_not_among_all(place: Path) -> None:
-    (place / "studies" / "b.toml").write_text(OURS.format(id="b", scales='"quick"'))
-    runner = Runner()
-    runner.run(place)
-
-    assert ["a", "c"] == runner.ran
-    assert ["a", "c"] == all_studies.published(place / "studies", "quick")
-
-
-def test_without_a_scale_all_are_run(place: Path) -> None:
-    runner = Runner()
-    runner.run(place, scale=None)
-
-    assert ["a", "b", "c", "d"] == runner.ran
-
-
-def test_a_study_that_fails_does_not_stop_the_next(place: Path) -> None:
+def test_a_study_that_fails_or_cannot_be_read_does_not_stop_the_next(place: Path) -> None:
     runner = Runner(a=InputError("nothing can run here"), b=False)
     endings = runner.run(place)
-
     assert [StudyEnding("a", False, "nothing can run here"), StudyEnding("b", False),
             StudyEnding("c", True)] == endings[:3]
 
-
-def test_a_broken_study_file_does_not_stop_the_next(place: Path) -> None:
     (place / "studies" / "a.toml").write_text("[study")
     runner = Runner()
     endings = runner.run(place)
-
     assert not endings[0].is_ok and "not TOML" in endings[0].reason and ["b", "c"] == runner.ran
 
 
 def test_the_same_command_goes_on_after_what_is_done(place: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         Runner(a=False, b=KeyboardInterrupt()).run(place)
-    runner = Runner()
+    runner, again = Runner(), Runner()
     endings = runner.run(place)
+    again.run(place)                                            # after its end it begins anew
 
     assert ["b", "c"] == runner.ran and [False, True, True] == [ending.is_ok for ending in endings[:3]]
+    assert ["a", "b", "c"] == again.ran
 
 
-def test_another_command_and_a_fresh_one_begin_anew(place: Path) -> None:
-    for again in ({"command": "x"}, {"is_fresh": True}):
-        with pytest.raises(KeyboardInterrupt):
-            Runner(b=KeyboardInterrupt()).run(place)
-        runner = Runner()
-        runner.run(place, **again)  # type: ignore[arg-type]
-        assert ["a", "b", "c"] == runner.ran
-
-
-def test_after_its_end_the_same_command_begins_anew(place: Path) -> None:
-    Runner().run(place)
+@pytest.mark.parametrize("again", [{"command": "x"}, {"is_fresh": True}])
+def test_another_command_and_a_fresh_one_begin_anew(place: Path, again: dict[str, Any]) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        Runner(b=KeyboardInterrupt()).run(place)
     runner = Runner()
-    runner.run(place)
-
+    runner.run(place, **again)
     assert ["a", "b", "c"] == runner.ran
 
 

@@ -8,6 +8,7 @@ import pytest
 from runner.launchers.watchdog import Ending
 from runner.measuring import equality
 from runner.report.writers import equality as written
+from runner.stacks.definition import Stack
 from tests.clock import FakeClock
 from tests.fakes import FakeLauncher, stack
 from workloads.measuring.sketch import WIDTH, sketch
@@ -29,33 +30,51 @@ def arrays(scale: float = 1.0, name: str = "3", kind: str = "activation") -> equ
     return made
 
 
-def test_equal_arrays_pass() -> None:
-    assert equality.compare(cell(), arrays(), arrays(), TF, TORCH).passed
+def without(sent: equality.Sent, *kinds: str) -> equality.Sent:
+    return {kind: {} if kind in kinds else named for kind, named in sent.items()}
 
 
-@pytest.mark.parametrize(("pair", "difference", "passes"), [
-    ((TF, TORCH), 1e-7, True), ((TF, TORCH), 3e-6, False), ((TORCH, TORCH), 1e-7, False),
-    ((TORCH, TORCH), 1e-11, True)])
-def test_float64_must_agree_to_1e_10_and_1e_6_with_tensorflow(pair: tuple[object, object], difference: float,
-                                                             passes: bool) -> None:
-    ours, reference = pair
-    verdict = equality.compare(cell(), arrays(1 + difference), arrays(), ours, reference)  # type: ignore[arg-type]
-    assert passes == verdict.passed
+def gradients(scale: float) -> equality.Sent:
+    return arrays(scale, kind="gradient")
 
 
-def test_the_first_layer_that_differs_is_named_with_its_type() -> None:
-    verdict = equality.compare(cell(), arrays(1.5, "3"), arrays(), TF, TORCH)
-    assert not verdict.passed
-    assert "activation 3 (Conv)" == verdict.first
-    assert "gradient 7.weight (Dense)" == equality.compare(cell(), arrays(1.5, "7.weight", "gradient"), arrays(), TF,
-                                                        TORCH).first
+INFERRED = without(arrays(), "loss", "gradient", "weight", "statistic")
+BY_BATCH, BOTH = arrays(1.1), arrays(1.1)                       # a layer normalised by a batch's own statistics
+BOTH["inferred"]["3"] = 1.1 * BOTH["inferred"]["3"]
+TUNED = equality.check_cell("lenet5", "tf-x", "float64", 2, 0, "tuned")
 
 
-def test_a_gradient_that_is_zero_but_for_rounding_may_be_rounded_otherwise() -> None:
-    ours, theirs = arrays(1e-16, kind="gradient"), arrays(-1e-16, kind="gradient")
-    assert equality.compare(cell(), ours, theirs, TORCH, TORCH).passed
-    ours, theirs = arrays(1e-12, kind="gradient"), arrays(-1e-12, kind="gradient")
-    assert not equality.compare(cell(), ours, theirs, TORCH, TORCH).passed
+@pytest.mark.parametrize(("stack", "ours", "theirs", "of", "said"), [
+    (TF, arrays(), arrays(), cell(), ""),
+    # float64 must agree to 1e-10, and to 1e-6 with TensorFlow; the first that differs is named with its layer's type
+    (TF, arrays(1 + 1e-7), arrays(), cell(), ""), (TF, arrays(1 + 3e-6), arrays(), cell(), "activation 3 (Conv)"),
+    (TORCH, arrays(1 + 1e-11), arrays(), cell(), ""),
+    (TORCH, arrays(1 + 1e-7), arrays(), cell(), "activation 3 (Conv)"),
+    (TF, arrays(1.5, "7.weight", "gradient"), arrays(), cell(), "gradient 7.weight (Dense)"),
+    # a gradient that is zero but for rounding may be rounded otherwise
+    (TORCH, gradients(1e-16), gradients(-1e-16), cell(), ""),
+    (TORCH, gradients(1e-12), gradients(-1e-12), cell(), "gradient 3 (Conv)"),
+    (TF, arrays(np.nan), arrays(), cell(), "activation 3 (Conv)"),
+    (TF, arrays(np.nan), arrays(), cell("float32"), "activation 3 (Conv)"),
+    (TF, Ending("unsupported", "no such layer"), arrays(), cell(), "tf-x: unsupported: no such layer"),
+    # what one stack does not have of a model is compared where both do
+    (TF, without(arrays(), "decoded"), arrays(), cell(), ""), (TF, arrays(), without(arrays(), "decoded"), cell(), ""),
+    (TF, arrays(2.0, kind="decoded"), arrays(), cell(), "decoded 3 (Conv)"),
+    # a stack that only infers is compared by what it infers
+    (RUNTIME, INFERRED, arrays(), cell("float32"), ""),
+    (TF, INFERRED, arrays(), cell("float32"), "loss 0 is in torch-x alone"),
+    (RUNTIME, {**INFERRED, "inferred": arrays(1.1, kind="inferred")["inferred"]},
+     arrays(), cell("float32"), "inferred 3 (Conv)"),
+    (RUNTIME, BY_BATCH, arrays(), cell("float32"), ""),
+    (RUNTIME, BOTH, arrays(), cell("float32"), "activation 3 (Conv)"),
+    # activations may be missing only where a loop compiles them away
+    (TF, without(arrays(), "activation"), arrays(), TUNED, ""),
+    (TF, without(arrays(), "activation"), arrays(), cell(), "activation 0 is in torch-x alone")])
+def test_what_agrees_passes_and_what_differs_is_named(
+        stack: Stack, ours: equality.Sent | Ending, theirs: equality.Sent, of: Cell, said: str) -> None:
+    verdict = equality.compare(of, ours, theirs, stack, TORCH)
+
+    assert (not said, said) == (verdict.passed, verdict.first or verdict.problem)
 
 
 def test_in_float32_one_gradient_may_be_far_off_if_the_whole_is_not() -> None:
@@ -67,16 +86,6 @@ def test_in_float32_one_gradient_may_be_far_off_if_the_whole_is_not() -> None:
     assert not equality.compare(cell("float64"), ours, theirs, TF, TORCH).passed
 
 
-def test_what_is_not_a_number_never_passes() -> None:
-    assert not equality.compare(cell(), arrays(np.nan), arrays(), TF, TORCH).passed
-    assert not equality.compare(cell("float32"), arrays(np.nan), arrays(), TF, TORCH).passed
-
-
-def test_a_stack_that_cannot_run_the_task_is_not_passed_and_says_why() -> None:
-    verdict = equality.compare(cell(), Ending("unsupported", "no such layer"), arrays(), TF, TORCH)
-    assert not verdict.passed and "tf-x: unsupported: no such layer" == verdict.problem
-
-
 def test_a_sketch_keeps_the_length_of_a_difference_to_a_few_percent() -> None:
     random = np.random.default_rng(5)
     first = random.normal(size=200_000)
@@ -85,10 +94,7 @@ def test_a_sketch_keeps_the_length_of_a_difference_to_a_few_percent() -> None:
     apart = np.linalg.norm(sketch("w", first) - sketch("w", second))
     assert apart == pytest.approx(np.linalg.norm(first - second), rel=0.15)
     assert (WIDTH,) == sketch("w", first).shape
-
-
-def test_a_small_array_is_sent_whole() -> None:
-    assert [1.0, 2.0, 3.0] == list(sketch("b", np.array([[1.0, 2.0, 3.0]])))
+    assert [1.0, 2.0, 3.0] == list(sketch("b", np.array([[1.0, 2.0, 3.0]])))         # a small one is sent whole
 
 
 def test_verdicts_prove_only_what_the_stacks_are_made_of_now(tmp_path: Path) -> None:
@@ -105,33 +111,6 @@ def test_a_later_failure_takes_an_earlier_proof_back_and_garbage_proves_nothing(
     with (tmp_path / equality.VERDICTS).open("a") as file:
         file.write('nonsense\n{"task": 1}\n[]\n')
     assert set() == equality.proved(tmp_path, made_of)
-
-
-def test_what_one_stack_does_not_have_of_a_model_is_compared_where_both_do() -> None:
-    without, other = arrays(), arrays(2.0, kind="decoded")
-    without["decoded"].clear()
-    assert equality.compare(cell(), without, arrays(), TF, TORCH).passed
-    assert equality.compare(cell(), arrays(), without, TF, TORCH).passed
-    assert "decoded 3 (Conv)" == equality.compare(cell(), other, arrays(), TF, TORCH).first
-
-
-def test_a_stack_that_only_infers_is_compared_by_what_it_infers() -> None:
-    ours = arrays()
-    for kind in ("loss", "gradient", "weight", "statistic"):
-        ours[kind].clear()
-
-    assert equality.compare(cell("float32"), ours, arrays(), RUNTIME, TORCH).passed
-    assert "loss 0 is in torch-x alone" == equality.compare(cell("float32"), ours, arrays(), TF, TORCH).problem
-    changed = ({**ours, "inferred": arrays(1.1, kind="inferred")["inferred"]})
-    assert "inferred 3 (Conv)" == equality.compare(cell("float32"), changed, arrays(), RUNTIME, TORCH).first
-
-
-def test_a_layer_that_differs_by_a_batch_s_own_statistics_is_named_where_what_is_inferred_differs() -> None:
-    by_batch, both = arrays(1.1), arrays(1.1)
-    both["inferred"]["3"] = 1.1 * both["inferred"]["3"]
-
-    verdicts = [equality.compare(cell("float32"), ours, arrays(), RUNTIME, TORCH) for ours in (by_batch, both)]
-    assert [(True, ""), (False, "activation 3 (Conv)")] == [(each.passed, each.first) for each in verdicts]
 
 
 def test_a_stack_that_only_infers_is_proved_in_float32_which_proves_nothing_of_others(tmp_path: Path) -> None:
@@ -165,20 +144,10 @@ def test_a_tuned_build_that_equals_its_own_native_one_is_proved_once_that_is_com
 
 
 def test_a_tuned_build_is_proved_for_itself_and_proves_nothing_of_its_reference(tmp_path: Path) -> None:
-    tuned = equality.check_cell("lenet5", "tf-x", "float64", 2, 0, "tuned")
-    equality.keep([equality.compare(tuned, arrays(), arrays(), TF, TORCH)], {"tf-x": "1", "torch-x": "2"}, tmp_path)
+    equality.keep([equality.compare(TUNED, arrays(), arrays(), TF, TORCH)], {"tf-x": "1", "torch-x": "2"}, tmp_path)
     assert {("lenet5", "tf-x, tuned")} == equality.proved(tmp_path, {"tf-x": "1", "torch-x": "2"})
 
 
-def test_activations_may_be_missing_only_where_a_loop_compiles_them_away() -> None:
-    tuned, without = equality.check_cell("lenet5", "tf-x", "float64", 2, 0, "tuned"), arrays()
-    without["activation"].clear()
-    assert equality.compare(tuned, without, arrays(), TF, TORCH).passed
-    assert not equality.compare(cell(), without, arrays(), TF, TORCH).passed
-
-
 def test_a_verdict_without_activations_is_listed() -> None:
-    tuned, without = equality.check_cell("lenet5", "tf-x", "float64", 2, 0, "tuned"), arrays()
-    without["activation"].clear()
-    line = written.listed(equality.compare(tuned, without, arrays(), TF, TORCH))
+    line = written.listed(equality.compare(TUNED, without(arrays(), "activation"), arrays(), TF, TORCH))
     assert ("-", "0e+00", "equal") == (line["layers"], line["loss"], line["verdict"])

@@ -86,42 +86,20 @@ def meeting(count: int) -> Any:
     return lambda cell, name: [good_lines()[0], meet, *good_lines()[2:]]
 
 
-def alone(cell: Cell, name: str) -> list[bytes]:
-    return good_lines()
-
-
-def test_two_cells_run_at_once_each_on_a_gpu_of_its_own_and_are_marked(tmp_path: Path) -> None:
-    made, seen = bench(tmp_path / "r", TWO, meeting(2))
+@pytest.mark.parametrize(("here", "at_once", "settings", "given"), [
+    (TWO, 2, {}, {("GPU-r0",), ("GPU-r1",)}), (TWO, 1, {"gpus": 2}, {("GPU-r0", "GPU-r1")}),
+    (FOUR, 2, {"gpus": 2}, {("GPU-v0", "GPU-v1"), ("GPU-v2", "GPU-v3")}),
+    (TWO, 1, {"device": "cpu"}, {("GPU-r0", "GPU-r1")})])
+def test_cells_run_at_once_where_the_machine_has_gpus_for_them_and_round_by_round(
+        tmp_path: Path, here: gpus.Gpus, at_once: int, settings: dict[str, Any], given: set[tuple[str, ...]]) -> None:
+    made, seen = bench(tmp_path / "r", here, meeting(at_once), rounds=3, **settings)
     assert run(made)
-    assert {("GPU-r0",), ("GPU-r1",)} == set(seen.given)
-    begun = [record for record in store.read(tmp_path / "r") if record["event"] == "begin"]
-    assert [True, True] == [record["place"]["gpus_in_parallel"] for record in begun]
+    records = list(store.read(tmp_path / "r"))
+    rounds = [record["run"].split(".")[1] for record in records if record["event"] in ("begin", "ending")]
 
-
-def test_cells_that_need_both_gpus_take_turns(tmp_path: Path) -> None:
-    made, seen = bench(tmp_path / "r", TWO, alone, gpus=2)
-    assert run(made)
-    assert ([("GPU-r0", "GPU-r1")] * 2, 1) == (seen.given, seen.most)
-
-
-def test_cells_of_two_gpus_share_four(tmp_path: Path) -> None:
-    made, seen = bench(tmp_path / "r", FOUR, meeting(2), gpus=2)
-    assert run(made)
-    assert {("GPU-v0", "GPU-v1"), ("GPU-v2", "GPU-v3")} == set(seen.given)
-
-
-def test_a_cell_on_the_cpu_runs_alone(tmp_path: Path) -> None:
-    made, seen = bench(tmp_path / "r", TWO, alone, rounds=2, device="cpu")
-    assert run(made)
-    assert 1 == seen.most
-
-
-def test_a_round_is_over_before_the_next_begins(tmp_path: Path) -> None:
-    made, _ = bench(tmp_path / "r", FOUR, meeting(2), rounds=3)
-    assert run(made)
-    order = [(record["event"], record["run"].split(".")[1]) for record in store.read(tmp_path / "r")
-             if record["event"] in ("begin", "ending")]
-    assert [index for _, index in order] == sorted(index for _, index in order)
+    assert (given, at_once) == (set(seen.given), seen.most)
+    assert rounds == sorted(rounds)
+    assert {bool(given)} == {"gpus_in_parallel" in record["place"] for record in records if record["event"] == "begin"}
 
 
 def test_a_cell_gets_gpus_that_are_free_in_the_machine_s_order() -> None:

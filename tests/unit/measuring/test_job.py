@@ -84,14 +84,10 @@ def without_engine(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("without_engine")
-def test_where_no_engine_answers_auto_is_venv_and_says_why() -> None:
+def test_where_no_engine_answers_auto_is_venv_and_says_why_and_docker_is_refused() -> None:
     said: list[str] = []
     assert "venv" == choose.for_stacks("auto", said.append, gpus.NONE, ()).name
     assert 1 == len(said) and "virtual environments on this host instead; the results are marked so" in said[0]
-
-
-@pytest.mark.usefixtures("without_engine")
-def test_docker_that_was_asked_for_by_name_is_not_replaced() -> None:
     with pytest.raises(EngineUnreachable):
         choose.for_stacks("docker", quiet, gpus.NONE, ())
 
@@ -102,11 +98,6 @@ def test_docker_that_was_asked_for_by_name_is_not_replaced() -> None:
 def test_a_launcher_that_cannot_be_is_refused(name: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
         choose.for_stacks(name, quiet, gpus.NONE, ())
-
-
-def test_one_machine_is_planned_for_as_it_is() -> None:
-    launcher = VenvLauncher(Path("unused"))
-    assert (MACHINE, 1) == (launcher.machine(MACHINE), launcher.hosts)
 
 
 def test_stacks_that_the_launcher_cannot_make_are_left_out_and_told() -> None:
@@ -135,8 +126,9 @@ def test_what_is_to_be_built_is_told_with_its_size_and_what_cannot_be_had(
     assert [] == job.ahead(asked)
 
 
-def test_the_same_command_is_the_same_job() -> None:
-    assert asked_for().command() == asked_for().command()
+def test_the_same_command_is_the_same_job_whatever_a_stack_is_that_is_not_measured() -> None:
+    with_another = asked_for(stacks={**STACKS, "c": stack("c")}, launcher=Launcher(c="changed"))
+    assert asked_for().command() == asked_for().command() == with_another.command()
 
 
 @pytest.mark.parametrize("other", [
@@ -146,11 +138,6 @@ def test_the_same_command_is_the_same_job() -> None:
     ids=["batch", "rounds", "seed", "what a stack is made of", "machine", "data", "facts", "stacks"])
 def test_what_is_measured_otherwise_is_another_command(other: job.Job) -> None:
     assert asked_for().command() != other.command()
-
-
-def test_a_stack_that_is_not_measured_does_not_count() -> None:
-    with_another = asked_for(stacks={**STACKS, "c": stack("c")}, launcher=Launcher(c="changed"))
-    assert asked_for().command() == with_another.command()
 
 
 def test_the_record_of_a_session_is_found_by_its_command(tmp_path: Path) -> None:

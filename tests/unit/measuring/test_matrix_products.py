@@ -52,18 +52,12 @@ def measured(folder: Path, script: Any, is_stopping: Any = lambda: False, **fiel
     return [each for each in store.read(folder) if each["event"] == "product"]
 
 
-def test_each_stack_is_asked_once_for_each_precision_and_number_of_threads() -> None:
+def test_each_stack_is_asked_once_for_each_precision_and_number_of_threads_of_a_rate() -> None:
     grid = {"batch": [1, 2], "precision": ["float32", "float64"], "cpus": [1, 2]}
-    planned = plan(study("a", "b", grid=grid), STACKS, MACHINE, Wishes(), lambda stack: None)
-    cells = matrix_products.cells(planned)
-
-    assert 2 * 2 * 2 == len(cells) == len({(cell.stack, cell.precision, cell.cpus) for cell in cells})
-    assert {"product"} == {cell.measure for cell in cells}
-
-
-def test_a_plan_without_rates_of_training_or_inference_asks_nobody() -> None:
-    planned = plan(study("a", measure="operators"), STACKS, MACHINE, Wishes(), lambda stack: None)
-    assert [] == matrix_products.cells(planned)
+    rates, others = (matrix_products.cells(plan(each, STACKS, MACHINE, Wishes(), lambda stack: None))
+                     for each in (study("a", "b", grid=grid), study("a", measure="operators")))
+    assert 2 * 2 * 2 == len(rates) == len({(cell.stack, cell.precision, cell.cpus) for cell in rates})
+    assert {"product"} == {cell.measure for cell in rates} and [] == others
 
 
 def test_blocks_are_stored_raw_with_the_stack_and_what_they_are_of(folder: Path) -> None:
@@ -115,51 +109,32 @@ def session(*more: store.Record, cell: Cell | None = None, **values: Any) -> Ite
     yield from made.runs(one, [RATE] * 5)
 
 
-def test_a_share_is_the_flops_that_steps_need_over_the_best_product() -> None:
+def test_the_limit_is_the_best_product_of_any_stack() -> None:
     summary = summarise(session(of("torch", 0.5), of("tf", 0.1), of("mxnet", 0.2)))
-    [result] = summary.comparisons[0].results
-
-    assert pytest.approx(RATE * FLOPS / 20e9) == result.machine_share         # 2 GFLOP in 0.1 s, by tf
-    assert [("tf", 20e9)] == [(limit.stack, limit.flops_per_second) for limit in summary.limits]
-    assert Flag.ABOVE_MACHINE not in result.flags
+    assert [("tf", 20e9)] == [(limit.stack, limit.flops_per_second) for limit in summary.limits]   # 2 GFLOP in 0.1 s
 
 
-def test_products_of_another_precision_or_number_of_threads_are_no_limit() -> None:
-    others = (of("torch", 0.1, Unit("cpu", "float64", 2)), of("torch", 0.1, Unit("cpu", "float32", 4)))
-    assert summarise(session(*others)).comparisons[0].results[0].machine_share is None
-    assert summarise(session()).comparisons[0].results[0].machine_share is None
+BERT = made.cell("torch", task="bert")
+PADDED = {**made.FACTS, "data": {"name": "seeded sequences", "tokens": 80.0, "padded_tokens": 300.0}}
 
 
-def test_a_rate_in_another_precision_than_the_cell_s_is_no_share_of_its_product() -> None:
-    cell = made.cell("torch", loop="tuned")
-    [result] = summarise([made.session(), made.plan(cell), of("torch", 0.1),
-                          *made.runs(cell, [RATE] * 5, facts={**made.FACTS, "precision": "amp"})
-                          ]).comparisons[0].results
-
-    assert (None, "amp") == (result.machine_share, result.ran_precision)
-
-
-def test_a_share_above_one_is_shown_and_flagged() -> None:
-    summary = summarise(session(of("torch", 2e9 / (RATE * FLOPS / 1.25))))
-    [result] = summary.comparisons[0].results
-
-    assert pytest.approx(1.25) == result.machine_share
-    assert Flag.ABOVE_MACHINE in result.flags
-    assert Flag.ABOVE_MACHINE in [note.flag for note in summary.footnotes]
-
-
-def test_what_is_no_training_and_no_inference_has_no_share() -> None:
-    summary = summarise(session(of("torch", 0.1), cell=made.cell("torch", measure="phases")))
-    assert summary.comparisons[0].results[0].machine_share is None
-
-
-def test_padding_is_not_counted() -> None:
-    cell = made.cell("torch", task="bert")
-    facts = {**made.FACTS, "data": {"name": "seeded sequences", "tokens": 80.0, "padded_tokens": 300.0}}
-    [result] = summarise([made.session(), made.plan(cell), of("torch", 0.1),
-                          *made.runs(cell, [RATE] * 5, facts=facts)]).comparisons[0].results
-    assert pytest.approx(RATE * tasks.step_flops(cell, tokens=80) / 10 / 20e9) == result.machine_share
-    assert tasks.step_flops(cell, tokens=80) < tasks.step_flops(cell, tokens=300)
+@pytest.mark.parametrize(("cell", "products", "facts", "share"), [
+    (made.cell("torch"), [of("torch", 0.5), of("tf", 0.1), of("mxnet", 0.2)], {}, RATE * FLOPS / 20e9),
+    (made.cell("torch"), [of("torch", 2e9 / (RATE * FLOPS / 1.25))], {}, 1.25),          # is shown, and flagged
+    # products of another precision or number of threads are no limit
+    (made.cell("torch"), [of("torch", 0.1, Unit("cpu", "float64", 2)), of("torch", 0.1, Unit("cpu", "float32", 4))],
+     {}, None), (made.cell("torch"), [], {}, None),
+    # nor is one of the cell's precision a limit of a rate in another; phases have no share
+    (made.cell("torch", loop="tuned"), [of("torch", 0.1)], {**made.FACTS, "precision": "amp"}, None),
+    (made.cell("torch", measure="phases"), [of("torch", 0.1)], {}, None),
+    # padding is not counted
+    (BERT, [of("torch", 0.1)], PADDED, RATE * tasks.step_flops(BERT, tokens=80) / 10 / 20e9)])
+def test_a_share_is_the_flops_that_steps_need_over_the_best_product(
+        cell: Cell, products: list[store.Record], facts: dict[str, Any], share: float | None) -> None:
+    [result] = summarise([made.session(), made.plan(cell), *products, *made.runs(
+        cell, [RATE] * 5, facts=facts or made.FACTS)]).comparisons[0].results
+    assert (share if share is None else pytest.approx(share)) == result.machine_share
+    assert (Flag.ABOVE_MACHINE in result.flags) is (share is not None and share > 1)
 
 
 def test_an_input_product_that_is_skipped_is_not_counted() -> None:
@@ -211,12 +186,8 @@ def worker(seconds: float, memory_bytes: int = 0) -> list[dict[str, Any]]:
 
 
 def test_a_worker_multiplies_larger_and_larger_matrices_until_the_next_would_take_too_long() -> None:
-    assert [512, 1024, 2048] == [event["size"] for event in worker(0.001)]        # 1, 8 and 64 ms; 0.5 s would follow
+    small, *larger = worker(0.001)
+    assert [512, 1024, 2048] == [event["size"] for event in (small, *larger)]    # 1, 8 and 64 ms; 0.5 s would follow
     assert [512] == [event["size"] for event in worker(1.3)]
     assert [512, 1024] == [event["size"] for event in worker(0.001, memory_bytes=2**29)]    # 3 of 2048: 101 MB of 67
-
-
-def test_blocks_are_long_enough_for_the_clock() -> None:
-    small, *_ = worker(0.001)
-    assert 16 == small["count"]
-    assert all(seconds >= 0.01 for seconds in small["seconds"])
+    assert 16 == small["count"] and all(seconds >= 0.01 for seconds in small["seconds"])    # enough for the clock

@@ -84,20 +84,16 @@ def test_two_files_are_one_comparison_of_columns_that_say_which_where_they_must(
         own_model.loads(cell.source).file for cell in training]
 
 
-def test_files_that_no_command_line_can_carry_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="expected at most 100000"):
-        own_models.study([written(tmp_path, "net.py", TORCH + "#" * 100_000)])
-
-
-def test_a_lane_or_a_setting_that_is_none_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="pytorch-compile"):
-        own_models.study([written(tmp_path, "net.py", TORCH)], lanes=["pytorch-comp"])
+@pytest.mark.parametrize(("text", "words", "said"), [
+    (TORCH + "#" * 100_000, {}, "expected at most 100000"), (TORCH, {"lanes": ["pytorch-comp"]}, "pytorch-compile"),
+    (TORCH, {"loops": ["fit"]}, "--set loop"),
+    (TORCH, {"lanes": ["pytorch"], "loops": ["compile"]}, "found no such lane")])
+def test_files_that_no_command_line_carries_and_lanes_that_are_none_are_refused(
+        tmp_path: Path, text: str, words: dict[str, list[str]], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        own_models.study([written(tmp_path, "net.py", text)], **words)
     with pytest.raises(InputError, match="nodes"):
         own_models.check_settings({"batch": 8, "nodes": 2})
-    with pytest.raises(InputError, match="--set loop"):
-        own_models.study([written(tmp_path, "net.py", TORCH)], loops=["fit"])
-    with pytest.raises(InputError, match="found no such lane"):
-        own_models.study([written(tmp_path, "net.py", TORCH)], lanes=["pytorch"], loops=["compile"])
 
 
 def test_compiled_steps_of_keras_are_columns_of_their_own_where_they_are_asked_for(tmp_path: Path) -> None:

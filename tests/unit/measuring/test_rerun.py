@@ -35,14 +35,8 @@ def test_the_same_plan_comes_back(tmp_path: Path) -> None:
     known = recorded.plan.keys() - {"experiments"}
     assert {name: recorded.plan[name] for name in known} == {name: again.record()[name] for name in known}
     assert ["no image"] == [skip.reason for skip in again.skipped]
-
-
-def test_a_record_s_cells_are_those_that_were_measured(tmp_path: Path) -> None:
-    assert list(CELLS) == [planned.cell for planned in plan_again(kept(tmp_path), STACKS, None).cells]
-
-
-def test_other_rounds_can_be_asked_for(tmp_path: Path) -> None:
-    assert 2 == plan_again(kept(tmp_path), STACKS, 2).rounds
+    assert list(CELLS) == [planned.cell for planned in again.cells]
+    assert 2 == plan_again(recorded, STACKS, 2).rounds
 
 
 def test_one_cell_is_chosen_by_number_or_by_the_beginning_of_its_key(tmp_path: Path) -> None:
@@ -98,10 +92,7 @@ def test_what_differs_now_is_told_line_by_line(tmp_path: Path) -> None:
 
     assert {"machine: kernel was 6.1, is 6.9", "launcher was docker, is venv",
             "torch: stack or workloads have changed (thenthen then, now0now0 now)"} == set(told)
-
-
-def test_nothing_differs_where_nothing_changed(tmp_path: Path) -> None:
-    assert [] == differences(kept(tmp_path), MACHINE, "docker", {})
+    assert [] == differences(recorded, MACHINE, "docker", {})
 
 
 def test_the_data_s_folder_is_the_recorded_one(tmp_path: Path) -> None:
@@ -111,12 +102,8 @@ def test_the_data_s_folder_is_the_recorded_one(tmp_path: Path) -> None:
 
     assert "cifar10=/there" == data_argument(recorded, None)
     assert "cifar10=/here" == data_argument(recorded, "cifar10=/here")
-
-
-def test_data_that_is_not_named_is_asked_for() -> None:
-    found = Recorded(made.session(), made.plan(made.cell(data="cifar10")), {})
     with pytest.raises(InputError, match="made read cifar10, found digits32: give --data NAME=FOLDER"):
-        data_argument(found, None)
+        data_argument(Recorded(made.session(), plan, {}), None)
 
 
 @pytest.mark.parametrize(("then", "given", "name"), [("docker", "", "auto"), ("venv", "", "venv"),

@@ -38,29 +38,32 @@ def begun(launcher: Any) -> list[tuple[str, str]]:
     return [(cell.stack, run.split(".")[1]) for cell, run in launcher.started]
 
 
-def test_every_cell_runs_once_a_round_and_rounds_are_not_mixed(tmp_path: Path) -> None:
+def test_every_cell_runs_once_a_round_by_one_seed_of_the_round_and_rounds_are_not_mixed(tmp_path: Path) -> None:
     made = bench(tmp_path / "r")
     assert run(made)
-    rounds = [index for _, index in begun(made.launcher)]
-    assert ["0", "0", "1", "1", "2", "2"] == rounds
-    assert all({"a", "b"} == {name for name, index in begun(made.launcher) if index == r} for r in "012")
+    rounds = begun(made.launcher)
+
+    assert ["0", "0", "1", "1", "2", "2"] == [index for _, index in rounds]
+    assert all({"a", "b"} == {name for name, index in rounds if index == r} for r in "012")
+    assert {(0, 1), (1, 2), (2, 3)} == {(record["round"], record["seed"]) for record in store.read(tmp_path / "r")
+                                        if record["event"] == "begin"}
+    assert ({(run.split(".")[1], cell.seed) for cell, run in made.launcher.started}  # type: ignore[attr-defined]
+            == {("0", 1), ("1", 2), ("2", 3)})
+    lines = [record["line"] for record in store.read(tmp_path / "r") if record["event"] == "line"]
+    assert [0.5, 0.5] == next(line["seconds"] for line in lines if line["event"] == "steps")        # raw, no mean
 
 
-def test_the_order_in_a_round_is_drawn_from_the_seed(tmp_path: Path) -> None:
-    orders = []
+def test_the_seed_draws_the_order_of_each_round_and_each_run_an_unused_variable_of_some_length(tmp_path: Path) -> None:
+    orders, paddings = [], []
     for number, seed in enumerate((1, 1, 2, 3, 4)):
         made = bench(tmp_path / str(number), seed=seed)
         run(made)
         orders.append(begun(made.launcher))
-    assert orders[0] == orders[1]
-    assert any(order != orders[0] for order in orders[2:])
-
-
-def test_raw_samples_are_stored_and_no_mean_is(tmp_path: Path) -> None:
-    run(bench(tmp_path / "r"))
-    lines = [record["line"] for record in store.read(tmp_path / "r") if record["event"] == "line"]
-    assert [0.5, 0.5] == next(line["seconds"] for line in lines if line["event"] == "steps")
-    assert not any("mean" in line for line in lines)
+        paddings.append(made.launcher.paddings)  # type: ignore[attr-defined]
+    assert orders[0] == orders[1] and any(order != orders[0] for order in orders[2:])
+    assert paddings[0] == [record["padding"] for record in store.read(tmp_path / "0") if record["event"] == "begin"]
+    assert 6 == len(set(paddings[0])) and all(0 <= each <= 4096 for each in paddings[0])
+    assert paddings[0] != paddings[1]
 
 
 def test_every_worker_is_stopped_however_it_went(tmp_path: Path) -> None:
@@ -70,10 +73,17 @@ def test_every_worker_is_stopped_however_it_went(tmp_path: Path) -> None:
     assert all(running.is_stopped for running in made.launcher.running)  # type: ignore[attr-defined]
 
 
-def test_a_run_that_cannot_start_has_an_ending_and_the_rest_run(tmp_path: Path) -> None:
+def test_what_cannot_start_is_run_again_by_the_same_command_and_nothing_else_is(tmp_path: Path) -> None:
     made = bench(tmp_path / "r", lambda cell, run: no_engine() if cell.stack == "a" else good_lines())
     assert not run(made)
     assert (3, 3) == (endings(tmp_path / "r").count("not_started"), endings(tmp_path / "r").count("ok"))
+    assert list(store.read(tmp_path / "r"))[-1] == {"event": "closed", "reason": "incomplete"}
+    assert earlier_sessions.unfinished(tmp_path, "another") is None
+    kept = earlier_sessions.unfinished(tmp_path, "c")
+    again = bench(tmp_path / "r")
+    assert run(again, kept)
+    assert {"a"} == {cell.stack for cell, _ in again.launcher.started}  # type: ignore[attr-defined]
+    assert earlier_sessions.unfinished(tmp_path, "c") is None
 
 
 @pytest.mark.parametrize(("status", "able", "is_well"), [
@@ -173,17 +183,6 @@ def test_a_session_that_is_asked_to_stop_ends_its_run_as_killed_and_starts_no_ot
     assert list(store.read(tmp_path / "r"))[-1] == {"event": "closed", "reason": "interrupted"}
 
 
-def test_what_was_cut_short_from_outside_is_run_again_by_the_same_command_and_nothing_else_is(tmp_path: Path) -> None:
-    made = bench(tmp_path / "r", lambda cell, run: no_engine() if cell.stack == "a" else good_lines())
-    assert not run(made)
-    assert list(store.read(tmp_path / "r"))[-1] == {"event": "closed", "reason": "incomplete"}
-    kept = earlier_sessions.unfinished(tmp_path, "c")
-    again = bench(tmp_path / "r")
-    assert run(again, kept)
-    assert {"a"} == {cell.stack for cell, _ in again.launcher.started}  # type: ignore[attr-defined]
-    assert earlier_sessions.unfinished(tmp_path, "c") is None
-
-
 @pytest.mark.parametrize(("exit", "word"), [(Exit(None, is_gone=True), "killed"), (Exit(None), "died")])
 def test_a_run_whose_engine_went_away_and_is_back_is_made_once_more_in_the_same_session(
         tmp_path: Path, exit: Exit, word: str) -> None:
@@ -206,12 +205,6 @@ def test_a_run_whose_engine_went_away_and_is_back_is_made_once_more_in_the_same_
     stays = bench(tmp_path / "stays", script)
     assert not run(stays)
     assert 5 == endings(tmp_path / "stays").count("ok") and 1 == endings(tmp_path / "stays").count(word)
-
-
-def test_another_command_does_not_find_the_session(tmp_path: Path) -> None:
-    with pytest.raises(Stopped):
-        run(bench(tmp_path / "r", stopping(after=1)))
-    assert earlier_sessions.unfinished(tmp_path, "another") is None
 
 
 class Full:
@@ -335,46 +328,20 @@ def said(made: Bench) -> str:
     return file.getvalue()
 
 
-def test_runs_that_differ_by_what_labels_leave_out_are_told_apart(tmp_path: Path) -> None:
-    seeds = parse(STUDY + b"grid = {seed = [1, 2]}\n", "s.toml")
-    planned = plan(seeds, STACKS, MACHINE, Wishes(), lambda stack: None)
-    lines = [line for line in said(bench(tmp_path / "r")._replace(plan=planned)).splitlines() if "] " in line]
+def lines_of(folder: Path, study: bytes) -> list[str]:
+    """What a log says of this study's runs."""
+    planned = plan(parse(study, "s.toml"), STACKS, MACHINE, Wishes(), lambda stack: None)
+    return [line for line in said(bench(folder)._replace(plan=planned)).splitlines() if "] " in line]
+
+
+def test_runs_that_differ_by_what_labels_leave_out_are_told_apart_and_generation_has_tokens(tmp_path: Path) -> None:
+    of_seeds = lines_of(tmp_path / "r", STUDY + b"grid = {seed = [1, 2]}\n")
+    tokens = lines_of(tmp_path / "t", STUDY.replace(b'"train"', b'"decode"').replace(b"lenet5", b"gpt2"))
 
     assert {f"e: {name}: lenet5 (62 k parameters) train, batch 42, 32 px, seed {seed}"
-            for name in "ab" for seed in (1, 2)} == {line.split(" ", 2)[2].partition(": ok")[0] for line in lines}
-    assert len(lines) == sum(", 84.0 samples/s, " in line for line in lines)       # a batch of 42 in half a second
-
-
-def test_the_speed_of_generation_is_told_in_tokens(tmp_path: Path) -> None:
-    text = STUDY.replace(b'"train"', b'"decode"').replace(b"lenet5", b"gpt2")
-    planned = plan(parse(text, "s.toml"), STACKS, MACHINE, Wishes(), lambda stack: None)
-
-    assert 6 == said(bench(tmp_path / "r")._replace(plan=planned)).count("84.0 tokens/s")
-
-
-def head_of(folder: Path) -> list[store.Record]:
-    return [record for record in store.read(folder) if record["event"] == "begin"]
-
-
-def test_the_stacks_of_a_round_have_one_seed_and_rounds_have_different_ones(tmp_path: Path) -> None:
-    made = bench(tmp_path / "r")
-    run(made)
-
-    assert {(0, 1), (1, 2), (2, 3)} == {(record["round"], record["seed"]) for record in head_of(tmp_path / "r")}
-    assert ({(run.split(".")[1], cell.seed) for cell, run in made.launcher.started}  # type: ignore[attr-defined]
-            == {("0", 1), ("1", 2), ("2", 3)})
-    assert 2 == len({record["key"] for record in head_of(tmp_path / "r")})
-
-
-def test_each_run_has_an_unused_variable_of_a_drawn_length_that_is_recorded(tmp_path: Path) -> None:
-    made, other = bench(tmp_path / "r"), bench(tmp_path / "other")
-    run(made)
-    run(other)
-    paddings = made.launcher.paddings  # type: ignore[attr-defined]
-
-    assert paddings == [record["padding"] for record in head_of(tmp_path / "r")]
-    assert 6 == len(set(paddings)) and all(0 <= each <= 4096 for each in paddings)
-    assert paddings != other.launcher.paddings  # type: ignore[attr-defined]
+            for name in "ab" for seed in (1, 2)} == {line.split(" ", 2)[2].partition(": ok")[0] for line in of_seeds}
+    assert all(", 84.0 samples/s, " in line for line in of_seeds)            # a batch of 42 in half a second
+    assert tokens and all(", 84.0 tokens/s, " in line for line in tokens)
 
 
 def test_a_worker_begins_with_the_variables_of_its_cell_s_switches(tmp_path: Path) -> None:
@@ -405,14 +372,6 @@ def with_others(folder: Path, shares: dict[str, float], rounds: int = 2) -> tupl
     OPENED[-1].append(made.plan.record())
     return made._replace(plan=made.plan._replace(rounds=rounds), launcher=FakeLauncher(clock, script), clock=clock,
                          readings=lambda: READING._replace(all_cpus=CpuSeconds(busy[0]))), started
-
-
-def test_after_a_round_the_time_that_is_left_is_told_from_what_each_cell_took(tmp_path: Path) -> None:
-    made, _ = with_others(tmp_path / "r", {}, rounds=3)
-    left: list[float] = []
-    run(made, heard=lambda event: left.append(event["left"]) if "left" in event else None)
-
-    assert [4 * 10.0, 2 * 10.0] == left
 
 
 def test_the_time_that_is_left_counts_what_lies_between_the_runs(tmp_path: Path) -> None:

@@ -50,34 +50,32 @@ def heard(running: ProcessRunning) -> dict[str, Any]:
     return dict(json.loads(line[1])) if line[1] else {}
 
 
-def test_a_process_that_listens_waits_behind_its_imports_and_then_reads_nothing_else() -> None:
-    running = started(LISTENING, listens=True)
-    try:
-        assert {"event": "waiting", "at": "imported"} == heard(running)
-        assert running.next_line(0.1) is None
-        running.tell("go now")
-        assert {"event": "beat", "words": ["go", "now"], "left": 0, "told": ""} == heard(running)
-    finally:
-        running.stop()
+@pytest.fixture
+def process(request: pytest.FixtureRequest) -> Iterator[ProcessRunning]:
+    running = started(LISTENING, listens=request.param)
+    yield running
+    running.stop()
 
 
-def test_a_process_that_does_not_listen_does_not_wait() -> None:
-    running = started(LISTENING, listens=False)
-    try:
-        assert {"event": "beat", "words": [], "left": 0, "told": ""} == heard(running)
-    finally:
-        running.stop()
+@pytest.mark.parametrize("process", [True], indirect=True)
+def test_a_process_that_listens_waits_behind_its_imports_and_then_reads_nothing_else(process: ProcessRunning) -> None:
+    assert {"event": "waiting", "at": "imported"} == heard(process)
+    assert process.next_line(0.1) is None
+    process.tell("go now")
+    assert {"event": "beat", "words": ["go", "now"], "left": 0, "told": ""} == heard(process)
 
 
-def test_a_process_whose_runner_is_gone_ends() -> None:
-    running = started(LISTENING, listens=True)
-    try:
-        heard(running)
-        running._workers["node0"]._process.stdin.close()
-        assert {} == heard(running)
-        assert 1 == running.exit("node0", 20).code
-    finally:
-        running.stop()
+@pytest.mark.parametrize("process", [False], indirect=True)
+def test_a_process_that_does_not_listen_does_not_wait(process: ProcessRunning) -> None:
+    assert {"event": "beat", "words": [], "left": 0, "told": ""} == heard(process)
+
+
+@pytest.mark.parametrize("process", [True], indirect=True)
+def test_a_process_whose_runner_is_gone_ends(process: ProcessRunning) -> None:
+    heard(process)
+    process._workers["node0"]._process.stdin.close()
+    assert {} == heard(process)
+    assert 1 == process.exit("node0", 20).code
 
 
 class TurnWorker(FakeRunning):
@@ -131,9 +129,14 @@ class TurnMachine(FakeLauncher):
     def start(self, cell: Cell, stack: Any, data: Path, run: str, module: str = "workloads", padding: int = 0,
               listens: bool = False) -> FakeRunning:
         assert listens
+        worker = TurnWorker(self, cell)
+        self.begins(worker, cell.stack, cell.stack in [each.stack for each, _ in self.started])
         self.started.append((cell, run))
-        self.running.append(TurnWorker(self, cell))
-        return self.running[-1]
+        self.running.append(worker)
+        return worker
+
+    def begins(self, worker: TurnWorker, stack: str, is_again: bool) -> None:
+        """What becomes of a worker at its start; for tests to replace."""
 
 
 def turn_bench(folder: Path, rounds: int = 1, **machine: Any) -> tuple[Bench, TurnMachine]:
@@ -163,6 +166,8 @@ def test_all_build_before_any_warms_up_and_all_are_warm_before_the_first_turn(tm
     assert ["go"] * 4 == words[:first]
     assert {("a", "go"), ("b", "go")} == set(launcher.told[:2]) == set(launcher.told[2:4])
     assert ["end", "end"] == words[-2:]
+    assert "waiting" not in {record["line"]["event"] for record in store.read(tmp_path / "r")
+                             if record["event"] == "line"}
 
 
 def test_every_worker_takes_its_turns_and_each_goes_round_before_the_next(tmp_path: Path) -> None:
@@ -173,13 +178,6 @@ def test_every_worker_takes_its_turns_and_each_goes_round_before_the_next(tmp_pa
     assert 2 * turns.TURNS == len(order)
     assert all({"a", "b"} == set(order[index:index + 2]) for index in range(0, len(order), 2))
     assert 2 == len({tuple(order[index:index + 2]) for index in range(0, len(order), 2)})       # drawn anew
-
-
-def test_waiting_is_no_part_of_the_record(tmp_path: Path) -> None:
-    made, _ = turn_bench(tmp_path / "r")
-    run(made)
-    assert "waiting" not in {record["line"]["event"] for record in store.read(tmp_path / "r")
-                             if record["event"] == "line"}
 
 
 def test_a_disturbed_turn_is_kept_and_repeated(tmp_path: Path) -> None:
@@ -196,59 +194,41 @@ def test_a_machine_that_stays_busy_is_waited_for_until_patience_is_over(tmp_path
     assert clock() > 30
 
 
+def endings(folder: Path) -> list[str]:
+    return sorted(record["ending"] for record in store.read(folder) if record["event"] == "ending")
+
+
 def test_a_worker_that_dies_in_a_turn_has_its_ending_and_the_others_theirs(tmp_path: Path) -> None:
     made, _ = turn_bench(tmp_path / "r", dies=("a", 3))
     assert not run(made)
-    assert ["died", "ok"] == sorted(record["ending"] for record in store.read(tmp_path / "r")
-                                    if record["event"] == "ending")
+    assert ["died", "ok"] == endings(tmp_path / "r")
     assert [2, turns.TURNS] == sorted(counts(tmp_path / "r").values())
+
+
+def tells_of_no_turn(worker: TurnWorker) -> None:
+    worker._turn = lambda: b'{"event": "steps", "first": 0, "seconds": [0.05]}\n'
+
+
+def cannot_start(worker: TurnWorker) -> None:
+    raise no_engine()
+
+
+@pytest.mark.parametrize(("becomes", "ending"), [(tells_of_no_turn, "died"), (cannot_start, "not_started")])
+def test_a_worker_without_turns_has_its_ending_and_the_others_have_their_turns(
+        tmp_path: Path, becomes: Callable[[TurnWorker], None], ending: str) -> None:
+    made, launcher = turn_bench(tmp_path / "r")
+    launcher.begins = lambda worker, stack, is_again: becomes(worker) if stack == "a" else None
+    assert not run(made)
+    assert sorted([ending, "ok"]) == endings(tmp_path / "r")
 
 
 def test_a_worker_that_is_lost_while_it_waits_is_started_again(tmp_path: Path) -> None:
     made, launcher = turn_bench(tmp_path / "r")
     launcher.lost.append(("a", 0))
-    start = launcher.start
-
-    def once(cell: Cell, *arguments: Any, **named: Any) -> Any:
-        if cell.stack in [each.stack for each, _ in launcher.started]:
-            launcher.lost.clear()
-        return start(cell, *arguments, **named)
-
-    launcher.start = once  # type: ignore[method-assign]
+    launcher.begins = lambda worker, stack, is_again: launcher.lost.clear() if is_again else None
     assert run(made)
     assert ["a", "a", "b"] == sorted(cell.stack for cell, _ in launcher.started)
     assert [True, True, True] == [each.is_stopped for each in launcher.running]
-
-
-def test_a_worker_that_tells_of_no_turn_ends_as_died(tmp_path: Path) -> None:
-    made, launcher = turn_bench(tmp_path / "r")
-    start = launcher.start
-
-    def plain(cell: Cell, *arguments: Any, **named: Any) -> Any:
-        running = start(cell, *arguments, **named)
-        if cell.stack == "a":
-            running._turn = lambda: b'{"event": "steps", "first": 0, "seconds": [0.05]}\n'  # type: ignore[attr-defined]
-        return running
-
-    launcher.start = plain  # type: ignore[method-assign]
-    assert not run(made)
-    assert ["died", "ok"] == sorted(record["ending"] for record in store.read(tmp_path / "r")
-                                    if record["event"] == "ending")
-
-
-def test_what_cannot_be_started_says_so_and_the_others_have_their_turns(tmp_path: Path) -> None:
-    made, launcher = turn_bench(tmp_path / "r")
-    start = launcher.start
-
-    def some(cell: Cell, *arguments: Any, **named: Any) -> Any:
-        if cell.stack == "a":
-            raise no_engine()
-        return start(cell, *arguments, **named)
-
-    launcher.start = some  # type: ignore[method-assign]
-    run(made)
-    assert ["not_started", "ok"] == sorted(record["ending"] for record in store.read(tmp_path / "r")
-                                           if record["event"] == "ending")
 
 
 def test_who_stops_in_a_turn_leaves_no_worker_and_both_runs_are_killed(tmp_path: Path) -> None:
@@ -256,8 +236,7 @@ def test_who_stops_in_a_turn_leaves_no_worker_and_both_runs_are_killed(tmp_path:
     with pytest.raises(Stopped):
         run(made._replace(is_stopping=lambda: ("a", "turn") in launcher.told))
     assert all(each.is_stopped for each in launcher.running)
-    assert ["killed", "killed"] == [record["ending"] for record in store.read(tmp_path / "r")
-                                    if record["event"] == "ending"]
+    assert ["killed", "killed"] == endings(tmp_path / "r")
 
 
 def test_workers_that_do_not_fit_into_memory_together_run_one_after_the_other(tmp_path: Path) -> None:
@@ -281,18 +260,14 @@ def test_a_worker_that_the_kernel_killed_for_memory_beside_another_is_made_again
     made, launcher = turn_bench(tmp_path / "r", rounds=2, dies=("a", 1))
     launcher.uses_images = False
     launcher.lost.append(("a", 3))               # go, go, turn
-    start = launcher.start
 
-    def started(cell: Cell, *arguments: Any, **named: Any) -> Any:
-        is_again = cell.stack in [each.stack for each, _ in launcher.started]
-        running = start(cell, *arguments, **named)
-        if cell.stack == "a" and is_again:
+    def begins(worker: TurnWorker, stack: str, is_again: bool) -> None:
+        if stack == "a" and is_again:
             launcher.dies = ("", 0)
-        elif cell.stack == "a":
-            running._exit = Exit(-9, is_out_of_memory=True)
-        return running
+        elif stack == "a":
+            worker._exit = Exit(-9, is_out_of_memory=True)
 
-    launcher.start = started  # type: ignore[method-assign]
+    launcher.begins = begins
     assert run(made)
     records = list(store.read(tmp_path / "r"))
     ended = [(record["ending"], record["message"]) for record in records if record["event"] == "ending"]
