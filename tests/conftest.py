@@ -4,8 +4,12 @@ slow(1) puts a test into third 1; a parametrised group marked slow is dealt out 
 CI's third, so three commits in a row run all; THIRD=1 .ci/run, or pytest --third 1, repeats one.
 """
 
+from functools import cache
+
 import pytest
 from hypothesis import HealthCheck, settings
+
+from runner.stacks import environments
 
 # a shared machine's load says nothing about the code: nothing fails for being slow. The same examples each time, so
 # that a change is judged by itself; the thorough profile (--hypothesis-profile=thorough) draws others each time
@@ -14,6 +18,13 @@ settings.register_profile("thorough", settings.get_profile("evenbench"), max_exa
 settings.load_profile("evenbench")
 
 THIRDS = (0, 1, 2)
+FOUND = cache(environments.find_interpreter)
+
+
+@pytest.fixture
+def known_interpreters(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each interpreter is started once for all tests that plan with it, however often they look for it."""
+    monkeypatch.setattr(environments, "find_interpreter", FOUND)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

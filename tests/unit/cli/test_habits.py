@@ -12,6 +12,7 @@ import evenbench
 from runner import __version__, cli, paths
 from runner.cli import app, measuring, notebook
 from runner.errors import InputError
+from runner.launchers import choose
 from runner.measuring import job
 from runner.measuring.bench import Going
 from runner.measuring.request import Request
@@ -21,6 +22,7 @@ from runner.study.file import parse
 from tests import made_report
 from tests.fakes import MACHINE, stack
 
+pytestmark = pytest.mark.usefixtures("known_interpreters")
 STUDY = b"""
 [study]
 id = "s"
@@ -151,12 +153,16 @@ scale.quick = { steps = 10 }
 
 def test_a_study_without_a_scale_is_planned_at_the_largest_that_takes_no_hour_here(
         tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[str] = []
+    for_stacks = choose.for_stacks
+    monkeypatch.setattr(choose, "for_stacks", lambda name, *rest: (made.append(name), for_stacks(name, *rest))[1])
     monkeypatch.setenv(paths.OWN_STUDIES, "")
     (tmp_path / "sized.toml").write_text(SCALES)
     for name in ("sized", tmp_path / "sized.toml"):
         answer = answered("plan", name, "--studies", tmp_path, "--launcher", "venv")
         assert re.search(r"^scale quick: paper takes about [\d,]+ days here; --scale paper chooses it$", answer.stderr,
                          re.MULTILINE)
+    assert ["venv"] * 2 == made                # one launcher for all scales that are tried: compose's listens on a port
     for words in (("--scale", "paper"), ("--budget", "90m")):
         answer = answered("plan", "sized", "--studies", tmp_path, "--launcher", "venv", *words)
         assert 0 == answer.exit_code and "scale quick" not in answer.stderr

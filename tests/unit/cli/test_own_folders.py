@@ -11,6 +11,7 @@ from runner import paths
 from runner.cli import COMMANDS, app
 from tests.stack_folder import study_toml
 
+pytestmark = pytest.mark.usefixtures("known_interpreters")
 STUDY = study_toml("torch-2.13-cpu")
 
 

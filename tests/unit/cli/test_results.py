@@ -15,6 +15,8 @@ from runner.errors import InputError
 from runner.results import store
 from tests import made_report
 
+pytestmark = pytest.mark.usefixtures("known_interpreters")
+
 
 def stored(folder: Path) -> None:
     """A session of two stacks."""

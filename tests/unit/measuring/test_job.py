@@ -28,6 +28,7 @@ from tests.clock import FakeClock
 from tests.fakes import MACHINE, FakeLauncher, quiet, stack, study
 from tests.stack_folder import small_stack
 
+pytestmark = pytest.mark.usefixtures("known_interpreters")
 STACKS = {name: stack(name) for name in ("a", "b")}
 PLAIN = Wishes()
 LARGER = Machine("a CPU", 4, 8 * 2**30, "6.1", "Debian", "host")
@@ -196,21 +197,6 @@ def test_auto_keeps_to_the_launcher_of_the_session_that_the_same_words_began(
     except EngineUnreachable as error:
         found = str(error)
     assert found.endswith(outcome)
-
-
-def test_a_plan_that_tries_several_scales_makes_one_launcher(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Compose's listens on a port, which it has once."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    made: list[str] = []
-    for_stacks = choose.for_stacks
-
-    def counted(name: str, *rest: Any) -> Any:
-        made.append(name)
-        return for_stacks(name, *rest)
-
-    monkeypatch.setattr(choose, "for_stacks", counted)
-    assert job.planned(Request("krisilias", launcher="venv", results=tmp_path), quiet).plan.cells
-    assert ["venv"] == made
 
 
 # ---- what runs beside it
