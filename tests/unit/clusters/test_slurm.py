@@ -97,11 +97,6 @@ def test_another_word_is_refused(word: str) -> None:
         commands.options([word])
 
 
-def test_options_of_a_launcher_that_has_none_are_refused() -> None:
-    with pytest.raises(InputError, match='--launcher: found "venv:shared", expected venv without options'):
-        choose.for_stacks("venv:shared", print, gpus.NONE, [])
-
-
 def test_the_step_names_its_cpus_and_gpus_and_what_every_node_runs() -> None:
     order = Submission("e", Path("/home/u/r"), Path("/repo"), ["/venv/bin/python"], 2, 8, 3 * GIB + 1, 4)
     text = commands.script(order)
@@ -112,16 +107,12 @@ def test_the_step_names_its_cpus_and_gpus_and_what_every_node_runs() -> None:
     assert "--gres=gpu:4" in commands.submission(order, Options())
 
 
-def test_a_cell_on_gpus_asks_for_them_by_gres(tmp_path: Path) -> None:
-    slurm = FakeSlurm()
-    started(tmp_path, slurm, cell(nodes=2, device="gpu", gpus=2)).stop()
-    assert "--gres=gpu:2" in slurm.of("sbatch")[0]
-
-
-def test_what_a_gpu_compiled_is_kept_in_the_cache_that_nodes_share(tmp_path: Path) -> None:
+def test_a_cell_on_gpus_asks_for_them_and_what_they_compiled_is_kept_in_the_cache_that_nodes_share(
+        tmp_path: Path) -> None:
     slurm = FakeSlurm()
     for of, kept in ((cell(nodes=2, device="gpu", gpus=2), tmp_path / "kernels" / STACK.name), (cell(), None)):
         made = started(tmp_path, slurm, of)
+        assert ("--gres=gpu:2" in slurm.of("sbatch")[-1]) is (of.device == "gpu")
         variables = json.loads((folder_of(made, tmp_path) / "order.json").read_text())["variables"]
         made.stop()
         assert variables.get("EVENBENCH_KERNELS") == (str(kept) if kept else None)
@@ -173,21 +164,12 @@ def test_without_slurm_s_commands_it_says_where_to_go(monkeypatch: pytest.Monkey
         choose.for_stacks("slurm", print, gpus.NONE, ())
 
 
-@pytest.mark.parametrize(("words", "message"), [
-    (("partition=fast",), '--launcher slurm: found "partition=fast", expected one of big, lab')])
-def test_an_unknown_partition_is_refused_with_those_that_are(tmp_path: Path, words: tuple[str, ...], message: str
-                                                             ) -> None:
-    with pytest.raises(InputError, match=message):
-        launcher(tmp_path, FakeSlurm(), *words)
-
-
-def test_a_cluster_without_a_default_partition_asks_for_one(tmp_path: Path) -> None:
+def test_a_partition_that_is_none_or_not_named_is_refused_and_a_silent_controller_told(tmp_path: Path) -> None:
+    slurm = FakeSlurm()
+    with pytest.raises(InputError, match='--launcher slurm: found "partition=fast", expected one of big, lab'):
+        launcher(tmp_path, slurm, "partition=fast")
     with pytest.raises(InputError, match=r"no default partition: choose .* slurm:partition=, of big, lab"):
         launcher(tmp_path, FakeSlurm(FakeSlurm().sinfo.replace("lab*", "lab")))
-
-
-def test_a_controller_that_does_not_answer_is_told(tmp_path: Path) -> None:
-    slurm = FakeSlurm()
     slurm.answers = False
     with pytest.raises(SlurmUnreachable, match=r"Unable to contact slurm controller.*: look at `scontrol ping`"):
         launcher(tmp_path, slurm)
@@ -270,43 +252,35 @@ def test_a_job_in_the_queue_says_once_what_it_waits_for(tmp_path: Path) -> None:
     assert ["slurm: job 7 waits: Resources"] == said
 
 
-STATES = [
-    ("TIMEOUT", "timeout", "Slurm ended job 7 at its time limit: give a run more with --launcher slurm:time="),
-    ("NODE_FAIL", "killed", r"Slurm lost a node of job 7 \(NODE_FAIL\): slurm2"),
-    ("CANCELLED", "killed", "job 7 was cancelled by somebody else"),
-    ("PREEMPTED", "killed", r"Slurm took job 7 from its nodes \(PREEMPTED\)"),
-    ("OUT_OF_MEMORY", "oom", "the worker hit its memory limit and was killed"),
-    ("FAILED", "died", "exit code 1 without an end event; last words: job 7: FAILED, exit code 9:0: srun: no")]
+def of_job(folder: Path, state: str, count: int = 1, sinfo: str = "", **how: Any) -> tuple[SlurmRunning, FakeSlurm]:
+    """Job 7, of so many places, in this state."""
+    slurm = FakeSlurm(*filter(None, [sinfo]))
+    slurm.jobs["7"] = shown(state, **how)
+    return SlurmRunning(Slurm(slurm), folder, "7", places(count), {}), slurm
 
 
-@pytest.mark.parametrize(("state", "word", "message"), STATES)
-def test_a_place_that_left_no_word_went_as_the_job_did(tmp_path: Path, state: str, word: str, message: str) -> None:
-    slurm = FakeSlurm(FakeSlurm().sinfo.replace("slurm2|mixed", "slurm2|down*"))
-    slurm.jobs["7"] = shown(state, exit="9:0")
+@pytest.mark.parametrize(("state", "left", "word", "message"), [
+    # a place that left no word went as the job did
+    ("TIMEOUT", "", "timeout", "Slurm ended job 7 at its time limit: give a run more with --launcher slurm:time="),
+    ("NODE_FAIL", "", "killed", r"Slurm lost a node of job 7 \(NODE_FAIL\): slurm2"),
+    ("CANCELLED", "", "killed", "job 7 was cancelled by somebody else"),
+    ("PREEMPTED", "", "killed", r"Slurm took job 7 from its nodes \(PREEMPTED\)"),
+    ("OUT_OF_MEMORY", "", "oom", "the worker hit its memory limit and was killed"),
+    ("FAILED", "", "died", "exit code 1 without an end event; last words: job 7: FAILED, exit code 9:0: srun: no"),
+    # a worker that a signal ended went as Slurm says, and one that its control group killed as the group does
+    *((state, KILLED, word, "") for state, word in (
+        ("CANCELLED", "killed"), ("TIMEOUT", "timeout"), ("NODE_FAIL", "killed"), ("OUT_OF_MEMORY", "oom"),
+        ("RUNNING", "killed"))),
+    ("RUNNING", '{"code": -9, "last_words": "", "is_out_of_memory": true}', "oom", "")])
+def test_a_place_went_as_it_says_or_as_the_job_did(tmp_path: Path, state: str, left: str, word: str, message: str
+                                                   ) -> None:
     (tmp_path / "job.out").write_text("srun:\n no")
-    wrote(tmp_path, "node0", good_lines()[0], exit="")
-    _, ending = followed(SlurmRunning(Slurm(slurm), tmp_path, "7", places(1), {}), Limits(), FakeClock(step=0.0))
+    wrote(tmp_path, "node0", good_lines()[0], exit=left)
+    made, _ = of_job(tmp_path, state, sinfo=FakeSlurm().sinfo.replace("slurm2|mixed", "slurm2|down*"), exit="9:0")
+    _, ending = followed(made, Limits(), FakeClock(step=0.0))
+
     assert word == ending.word
     assert re.match(message, ending.message), ending.message
-
-
-@pytest.mark.parametrize(("state", "word"), [("CANCELLED", "killed"), ("TIMEOUT", "timeout"), ("NODE_FAIL", "killed"),
-                                             ("OUT_OF_MEMORY", "oom"), ("RUNNING", "killed")])
-def test_a_worker_that_a_signal_ended_went_as_slurm_says(tmp_path: Path, state: str, word: str) -> None:
-    slurm = FakeSlurm()
-    slurm.jobs["7"] = shown(state)
-    wrote(tmp_path, "node0", good_lines()[0], KILLED)
-    _, ending = followed(SlurmRunning(Slurm(slurm), tmp_path, "7", places(1), {}), Limits(), FakeClock(step=0.0))
-    assert word == ending.word
-
-
-def test_a_worker_that_its_control_group_killed_ran_out_of_memory(tmp_path: Path) -> None:
-    slurm = FakeSlurm()
-    slurm.jobs["7"] = shown("RUNNING")
-    wrote(tmp_path, "node0", b"", '{"code": -9, "last_words": "", "is_out_of_memory": true}')
-    made = SlurmRunning(Slurm(slurm), tmp_path, "7", places(1), {})
-    assert Exit(137, True) == made.exit("node0", 5.0)
-    made.stop()
 
 
 def test_a_job_whose_folder_no_node_sees_was_not_started(tmp_path: Path) -> None:
@@ -346,26 +320,17 @@ def test_a_place_on_a_node_that_slurm_lost_is_named(tmp_path: Path) -> None:
     made.stop()
 
 
-def test_a_place_whose_node_has_fallen_silent_is_named_before_slurm_notices(tmp_path: Path) -> None:
-    slurm = FakeSlurm()
-    slurm.jobs["7"] = shown("RUNNING")
+def test_a_silent_node_is_named_before_slurm_notices_and_when_the_job_has_left_the_others(tmp_path: Path) -> None:
+    wrote(tmp_path, "node0", b"", '{"code": 1}')
     for place in ("node0", "node2"):
-        wrote(tmp_path, place, b"", '{"code": 1}' if place == "node0" else "")
         (tmp_path / f"{place}.beat").write_text("1.5")
-    made = SlurmRunning(Slurm(slurm), tmp_path, "7", places(3), {})
-    assert {"node2": "is on slurm3, which has fallen silent"} == made.trouble()
-    made.stop()
+    made, slurm = of_job(tmp_path, "RUNNING", 3)
+    silent = {"node2": "is on slurm3, which has fallen silent"}
 
-
-def test_a_silent_node_is_named_also_when_the_job_has_left_the_others(tmp_path: Path) -> None:
-    slurm = FakeSlurm()
-    slurm.jobs["7"] = shown("RUNNING")
-    (tmp_path / "node2.beat").write_text("1.5")
-    made = SlurmRunning(Slurm(slurm), tmp_path, "7", places(3), {})
-    assert {"node2": "is on slurm3, which has fallen silent"} == made.trouble()
+    assert silent == made.trouble()
     for nodes in ("slurm3", ""):                                # as Slurm shows a job that completes
         slurm.jobs["7"] = shown("COMPLETING", nodes)
-        assert {"node2": "is on slurm3, which has fallen silent"} == made.trouble()
+        assert silent == made.trouble()
     made.stop()
 
 
@@ -383,13 +348,18 @@ def test_who_follows_a_run_says_so_again_and_again(tmp_path: Path, monkeypatch: 
 
 # ---- runs that a dead runner left
 
-def test_a_job_that_went_on_is_taken_over_with_all_its_lines(tmp_path: Path) -> None:
+@pytest.mark.parametrize("answers", [True, False])
+def test_a_job_that_went_on_is_taken_over_with_all_its_lines_whether_slurm_answers_or_not(tmp_path: Path,
+                                                                                         answers: bool) -> None:
     slurm = FakeSlurm()
     left = started(tmp_path, slurm, cell(nodes=1, parallel="none"))
     wrote(folder_of(left, tmp_path), "node0", LINES)
-    taken = launcher(tmp_path, slurm).rejoined(left.place)
+    made = launcher(tmp_path, slurm)
+    slurm.answers = answers
+    taken = made.rejoined(left.place)
     assert taken is not None
     events, ending = followed(taken, Limits(), FakeClock(step=0.0))
+
     assert (3, "ok") == (len(events), ending.word)
 
 
@@ -420,16 +390,12 @@ def test_what_can_still_give_a_result_is_taken_over_and_the_rest_removed(tmp_pat
         _ = each and each.stop()
 
 
-@pytest.mark.parametrize("place", [{}, {"folder": "../../etc"}, {"folder": "evenbench-x"}, {"folder": 7}])
-def test_a_record_of_somebody_else_leads_nowhere(tmp_path: Path, place: dict[str, Any]) -> None:
-    assert launcher(tmp_path, FakeSlurm()).rejoined(place) is None
-
-
-def test_a_job_of_another_name_under_the_same_number_is_not_ours_to_end(tmp_path: Path) -> None:
+def test_a_record_or_a_job_of_somebody_else_is_not_ours_to_end(tmp_path: Path) -> None:
     slurm = FakeSlurm()
     left = started(tmp_path, slurm, cell(nodes=1, parallel="none"))
     slurm.jobs["7"] = shown("RUNNING", name="somebody-s")
-    assert launcher(tmp_path, slurm).rejoined(left.place) is None
+    for place in (left.place, {}, {"folder": "../../etc"}, {"folder": "evenbench-x"}, {"folder": 7}):
+        assert launcher(tmp_path, slurm).rejoined(place) is None
     assert [] == slurm.of("scancel")
 
 
@@ -442,17 +408,6 @@ def test_no_second_job_is_begun_while_nobody_says_how_the_first_went(tmp_path: P
         made.rejoined(left.place)
     assert folder_of(left, tmp_path).exists()
     left.stop()
-
-
-def test_a_run_that_left_all_its_files_is_taken_over_also_where_slurm_does_not_answer(tmp_path: Path) -> None:
-    slurm = FakeSlurm()
-    left = started(tmp_path, slurm, cell(nodes=1, parallel="none"))
-    wrote(folder_of(left, tmp_path), "node0", LINES)
-    made = launcher(tmp_path, slurm)
-    slurm.answers = False
-    taken = made.rejoined(left.place)
-    assert taken is not None
-    assert "ok" == followed(taken, Limits(), FakeClock(step=0.0))[1].word
 
 
 @pytest.mark.parametrize("is_followed", [True, False])

@@ -14,10 +14,8 @@ from clusters.swarm.launcher import SwarmLauncher, placed, services
 from clusters.swarm.running import SwarmRunning
 from runner import leftovers
 from runner.errors import BenchError, EngineUnreachable, ImageMissing, InputError
-from runner.launchers import choose
 from runner.launchers.protocol import Exit, Order
 from runner.launchers.watchdog import Ending, Limits, follow, gone
-from runner.machine import gpus
 from runner.planning.plan import Wishes, plan
 from tests.clock import FakeClock
 from tests.fake_swarm import (
@@ -83,11 +81,18 @@ def test_a_place_s_service_asks_for_what_it_needs_and_no_more() -> None:
         "LogDriver": {"Name": "json-file"}}
 
 
-def test_gpus_are_reserved_as_the_kind_that_the_node_offers() -> None:
+def test_gpus_are_reserved_as_the_node_s_kind_and_several_share_memory_and_pin_as_much_as_they_want() -> None:
     node = manager.nodes([node_said(1, gpus=4)])[0]
-    made = manager.template(manager.ServiceSpec("node0", node, IMAGE, (), "", gpus=2), "net", {})
-    assert made["Resources"]["Reservations"] == {
-        "GenericResources": [{"DiscreteResourceSpec": {"Kind": "NVIDIA-GPU", "Value": 2}}]}
+    made = [manager.template(manager.ServiceSpec("node0", node, IMAGE, (), "", gpus=count), "net", {})
+            for count in (1, 2)]
+    one, two = (each["ContainerSpec"] for each in made)
+
+    assert {"GenericResources": [{"DiscreteResourceSpec": {"Kind": "NVIDIA-GPU", "Value": 2}}]} == made[1][
+        "Resources"]["Reservations"]
+    assert ["/tmp"] == [mount["Target"] for mount in one["Mounts"]] and "Ulimits" not in one
+    shared = two["Mounts"][-1]
+    assert ("/dev/shm", 2**30) == (shared["Target"], shared["TmpfsOptions"]["SizeBytes"])
+    assert [{"Name": "memlock", "Soft": -1, "Hard": -1}] == two["Ulimits"]
 
 
 def test_what_a_gpu_compiled_is_kept_in_a_volume_of_its_node_that_everybody_may_write_to() -> None:
@@ -99,20 +104,14 @@ def test_what_a_gpu_compiled_is_kept_in_a_volume_of_its_node_that_everybody_may_
     assert ["EVENBENCH_KERNELS=/var/tmp"] == made["Env"]
 
 
-def test_several_gpus_of_a_service_get_shared_memory_and_may_pin_as_much_as_they_want() -> None:
-    node = manager.nodes([node_said(1, gpus=4)])[0]
-    one, two = (manager.template(manager.ServiceSpec("node0", node, IMAGE, (), "", gpus=count), "net", {})[
-        "ContainerSpec"] for count in (1, 2))
-    assert ["/tmp"] == [mount["Target"] for mount in one["Mounts"]] and "Ulimits" not in one
-    shared = two["Mounts"][-1]
-    assert ("/dev/shm", 2**30) == (shared["Target"], shared["TmpfsOptions"]["SizeBytes"])
-    assert [{"Name": "memlock", "Soft": -1, "Hard": -1}] == two["Ulimits"]
-
-
-def test_a_node_that_offers_too_few_gpus_is_named() -> None:
-    one = cell(nodes=1, parallel="none", device="gpu", gpus=2)
-    with pytest.raises(BenchError, match=r"host1 offers 1 GPUs .* asks for 2"):
-        placed(places(1), one, manager.nodes([node_said(1, gpus=1)]))
+@pytest.mark.parametrize(("of", "nodes", "said"), [
+    (cell(nodes=1, parallel="none", device="gpu", gpus=2), manager.nodes([node_said(1, gpus=1)]),
+     r"host1 offers 1 GPUs .* asks for 2"),
+    (cell(), NODES[:2], "needs 3 nodes, and the Swarm has 2 ready and active"),
+    (cell(cpus=8), NODES, r"host1 has 4 CPUs and 17.2 GB, and the cell asks for 8 and 4.3 GB")])
+def test_nodes_that_are_too_few_or_too_small_are_named(of: Cell, nodes: Any, said: str) -> None:
+    with pytest.raises(BenchError, match=said):
+        placed(places(of.nodes), of, nodes)
 
 
 @pytest.mark.parametrize(("is_encrypted", "options"), [(False, None), (True, {"encrypted": "true"})])
@@ -132,16 +131,6 @@ def test_a_coordinator_shares_the_first_node_and_reserves_nothing() -> None:
     made = services(order, placed(order.places, of, NODES), IMAGE)
     assert [("host1", True), ("host2", True), ("host3", True), ("host1", False)] == [
         (each.node.name, each.is_reserved) for each in made]
-
-
-def test_too_few_nodes_are_told() -> None:
-    with pytest.raises(BenchError, match="needs 3 nodes, and the Swarm has 2 ready and active"):
-        placed(places(3), cell(), NODES[:2])
-
-
-def test_a_node_that_is_too_small_is_named() -> None:
-    with pytest.raises(BenchError, match=r"host1 has 4 CPUs and 17.2 GB, and the cell asks for 8 and 4.3 GB"):
-        placed(places(3), cell(cpus=8), NODES)
 
 
 def test_all_places_train_and_nothing_is_left() -> None:
@@ -193,26 +182,20 @@ def test_a_running_place_has_no_exit_code() -> None:
     running.stop()
 
 
-@pytest.mark.parametrize(("why", "said"), [
-    ("No such image: sha256:11", r"host2 lacks the image sha256:11: .* swarm:engine:host2=URL.* swarm:registry="),
+@pytest.mark.parametrize(("why", "error", "said"), [
+    ("No such image: sha256:11", ImageMissing,
+     r"host2 lacks the image sha256:11: .* swarm:engine:host2=URL.* swarm:registry="),
     ('invalid mount config for type "bind": bind source path does not exist: /cache/digits',
-     "host2 lacks the data: /cache/digits must be there"),
-    ("no suitable node (insufficient resources on 3 nodes)", r"host2 did not start .*insufficient resources")])
-def test_a_place_that_cannot_start_says_why_and_what_mends_it(why: str, said: str) -> None:
+     BenchError, "host2 lacks the data: /cache/digits must be there"),
+    ("no suitable node (insufficient resources on 3 nodes)", BenchError,
+     r"host2 did not start .*insufficient resources")])
+def test_a_place_that_cannot_start_says_why_and_what_mends_it(why: str, error: type[BenchError], said: str) -> None:
     client = FakeSwarm({"node0": Script(b"", RUNS), "node1": Script(b"", rejected(why)), "node2": Script(b"", RUNS)})
     running = started(client)
-    with pytest.raises(BenchError, match=said):
+    with pytest.raises(error, match=said):
         running.await_start()
     running.stop()
     assert ({}, {}) == (client.made, client.nets)
-
-
-def test_a_missing_image_is_its_own_error() -> None:
-    client = FakeSwarm({"node0": Script(b"", rejected("No such image: sha256:11"))})
-    running = started(client, 1)
-    with pytest.raises(ImageMissing):
-        running.await_start()
-    running.stop()
 
 
 def test_a_manager_that_is_gone_is_told_as_an_engine_that_does_not_answer() -> None:
@@ -252,11 +235,8 @@ def test_what_a_dead_runner_of_this_host_left_is_swept_and_nothing_else() -> Non
 def test_only_nodes_that_are_ready_and_active_take_part() -> None:
     said = [node_said(1, availability="drain"), node_said(2), node_said(3, state="down")]
     assert ["host2"] == [node.name for node in SwarmLauncher(FakeSwarm(said=said)).nodes]
-
-
-def test_a_swarm_without_any_such_node_is_told() -> None:
     with pytest.raises(EngineUnreachable, match="no node of the Swarm is ready and active"):
-        SwarmLauncher(FakeSwarm(said=[node_said(1, availability="drain")]))
+        SwarmLauncher(FakeSwarm(said=said[:1]))
 
 
 def test_nodes_on_machines_of_their_own_get_all_of_them() -> None:
@@ -285,11 +265,6 @@ def test_the_words_of_the_option_become_options() -> None:
 def test_another_word_is_refused(word: str) -> None:
     with pytest.raises(InputError, match="expected one of encrypted, registry=HOST/NAME, engine:NODE=URL"):
         manager.options([word])
-
-
-def test_options_of_a_launcher_that_has_none_are_refused() -> None:
-    with pytest.raises(InputError, match='--launcher: found "compose:encrypted", expected compose without options'):
-        choose.for_stacks("compose:encrypted", print, gpus.NONE, [])
 
 
 @pytest.mark.parametrize(("code", "kills", "left"), [

@@ -103,31 +103,29 @@ def started(launcher: ComposeLauncher, module: str, cell: Cell = CELL) -> tuple[
     return running, events
 
 
-def test_every_place_is_told_its_rank_and_its_lines_come_with_its_name(launcher: Any, nodes: Any) -> None:
+def test_every_place_is_told_its_rank_and_each_run_is_a_fresh_interpreter_with_a_folder_of_its_own(
+        launcher: Any, nodes: Any) -> None:
     nodes(NAMES)
-    events, ending = heard(launcher.start(CELL, STACK, Path("/some/data"), "r", "well"))
-    assert "ok" == ending.word and set(NAMES) == set(ending.said["places"])
-    assert {(name, str(rank), "node0,node1,node2", "/some/data") for rank, name in enumerate(NAMES)} == {
-        (event["place"], event["facts"]["rank"], event["facts"]["nodes"], event["facts"]["folder"]) for event in events}
+    facts: list[dict[str, Any]] = []
+    for padding in (3, 0):
+        running = launcher.start(CELL, STACK, Path("/some/data"), "r", "well", padding)
+        events, ending = heard(running)
+        assert "ok" == ending.word and set(NAMES) == set(ending.said["places"]) == set(running.place["nodes"])
+        assert ("compose", "compose", True) == tuple(
+            running.place[key] for key in ("launcher", "isolation", "base_is_default"))
+        assert {(name, str(rank), "node0,node1,node2", "/some/data", "x" * padding or None)
+                for rank, name in enumerate(NAMES)} == {
+            (event["place"], *(event["facts"][key] for key in ("rank", "nodes", "folder", "padding")))
+            for event in events}
+        facts += [event["facts"] for event in events]
+
+    assert 6 == len({each["pid"] for each in facts}) == len({each["home"] for each in facts})
 
 
 def test_a_run_of_one_place_is_told_of_no_others(launcher: Any, nodes: Any) -> None:
     nodes(["node0"])
     [event], ending = heard(launcher.start(ONE, STACK, Path("/data"), "r", "well"))
     assert "ok" == ending.word and event["facts"]["nodes"] is None
-
-
-def test_a_run_s_unused_variable_is_its_own(launcher: Any, nodes: Any) -> None:
-    nodes(NAMES[:1])
-    events = [heard(launcher.start(ONE, STACK, Path("/data"), "r", "well", padding))[0] for padding in (3, 0)]
-    assert ["xxx", None] == [event["facts"]["padding"] for [event] in events]
-
-
-def test_every_run_is_a_fresh_interpreter_with_a_folder_of_its_own(launcher: Any, nodes: Any) -> None:
-    nodes(NAMES)
-    runs = [heard(launcher.start(CELL, STACK, Path("/data"), "r", "well"))[0] for _ in range(2)]
-    facts = [event["facts"] for events in runs for event in events]
-    assert 6 == len({each["pid"] for each in facts}) == len({each["home"] for each in facts})
 
 
 def test_stopping_ends_the_workers_and_their_helpers_and_leaves_no_folder(launcher: Any, nodes: Any) -> None:
@@ -256,15 +254,6 @@ def test_a_place_that_says_what_no_node_says_is_let_go_and_its_run_ends(launcher
         assert [] == events and "killed" == ending.word
         with pytest.raises(BenchError, match=r"^node0 was lost in an earlier run"):
             launcher.start(ONE, STACK, Path("/data"), "r")
-
-
-def test_the_record_says_how_the_run_was_isolated_and_on_which_base(launcher: Any, nodes: Any) -> None:
-    nodes(NAMES)
-    running = launcher.start(CELL, STACK, Path("/data"), "r", "well")
-    heard(running)
-    assert ("compose", "compose", True) == tuple(
-        running.place[key] for key in ("launcher", "isolation", "base_is_default"))
-    assert set(NAMES) == set(running.place["nodes"])
 
 
 def test_a_node_and_the_runner_know_workloads_by_the_same_digest() -> None:

@@ -117,9 +117,13 @@ def test_without_an_engine_environments_are_measured_and_that_is_said(monkeypatc
         choose.for_stacks("docker", said.append, gpus.NONE, ())
 
 
-def test_a_launcher_that_is_not_in_the_table_is_refused() -> None:
-    with pytest.raises(InputError, match='--launcher: found "fly", expected one of auto, docker, venv, '):
-        choose.for_stacks("fly", print, gpus.NONE, ())
+@pytest.mark.parametrize(("name", "message"), [
+    ("fly", 'found "fly", expected one of auto, docker, venv, '),
+    *((f"{name}:words", f'found "{name}:words", expected {name} without options')
+      for name in ("docker", "venv", "compose"))])
+def test_a_launcher_that_is_not_in_the_table_or_has_no_options_is_refused(name: str, message: str) -> None:
+    with pytest.raises(InputError, match=f"--launcher: {message}"):
+        choose.for_stacks(name, print, gpus.NONE, ())
 
 
 @pytest.mark.parametrize(("recorded", "name"), [

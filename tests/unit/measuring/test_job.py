@@ -13,9 +13,7 @@ import pytest
 from runner import processes
 from runner.datasets.choice import Data
 from runner.errors import BuildFailed, EngineUnreachable, InputError
-from runner.launchers import choose
 from runner.launchers.venv import VenvLauncher
-from runner.machine import gpus
 from runner.machine.host import Machine
 from runner.measuring import job
 from runner.measuring.bench import Going
@@ -82,23 +80,6 @@ def test_a_setting_that_cannot_be_is_refused_with_what_was_found_and_expected(pa
 @pytest.fixture
 def without_engine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DOCKER_HOST", "nowhere://engine")
-
-
-@pytest.mark.usefixtures("without_engine")
-def test_where_no_engine_answers_auto_is_venv_and_says_why_and_docker_is_refused() -> None:
-    said: list[str] = []
-    assert "venv" == choose.for_stacks("auto", said.append, gpus.NONE, ()).name
-    assert 1 == len(said) and "virtual environments on this host instead; the results are marked so" in said[0]
-    with pytest.raises(EngineUnreachable):
-        choose.for_stacks("docker", quiet, gpus.NONE, ())
-
-
-@pytest.mark.parametrize(("name", "message"), [
-    ("podman", '--launcher: found "podman", expected one of auto, docker, venv, apptainer'),
-    ("docker:encrypted", '--launcher: found "docker:encrypted", expected docker without options')])
-def test_a_launcher_that_cannot_be_is_refused(name: str, message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        choose.for_stacks(name, quiet, gpus.NONE, ())
 
 
 def test_stacks_that_the_launcher_cannot_make_are_left_out_and_told() -> None:
