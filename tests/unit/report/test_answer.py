@@ -8,6 +8,7 @@ from runner.report.document import Answer
 from tests import made_report
 from tests import made_rows as made
 from tests.made_report import DONE, FAST, SLOW, TF, TORCH
+from workloads.spec.cell import Cell
 
 SAME = [100.0, 99.0, 101.0, 100.2, 99.8]
 
@@ -27,21 +28,15 @@ def test_stacks_stand_by_speed_each_with_its_ratio_its_interval_and_its_word() -
     assert fastest.is_fastest and fastest.ends and 1 < fastest.ends[0] < 1.5 < fastest.ends[1]
 
 
-def test_a_heading_says_how_large_the_model_is() -> None:
-    gpt2 = {made.cell(name, task="gpt2", measure="decode", batch=1): rates
-            for name, rates in (("torch", SLOW), ("tf", FAST))}
-
-    assert ["GPT-2 (0.5 M parameters, 2 layers), generating, batch 1"] == [
-        block.heading for block in answer(cells=gpt2).blocks]
-    assert ["LeNet-5 (tanh, 62 k parameters), training, batch 10"] == [block.heading for block in answer().blocks]
-
-
-def test_headings_that_would_read_alike_say_in_what_the_comparisons_differ() -> None:
-    found = answer(cells={made.cell(loop=loop, image=64): SLOW for loop in ("native", "tuned")})
-
-    assert ["LeNet-5 (tanh, 0.3 M parameters), training, batch 10, 64 px, loop native",
-            "LeNet-5 (tanh, 0.3 M parameters), training, batch 10, 64 px, loop tuned"] == [
-                block.heading for block in found.blocks]
+@pytest.mark.parametrize(("cells", "headings"), [
+    ({TORCH: SLOW, TF: FAST}, ["LeNet-5 (tanh, 62 k parameters), training, batch 10"]),
+    ({made.cell(name, task="gpt2", measure="decode", batch=1): SLOW for name in ("torch", "tf")},
+     ["GPT-2 (0.5 M parameters, 2 layers), generating, batch 1"]),
+    ({made.cell(loop=loop, image=64): SLOW for loop in ("native", "tuned")},
+     [f"LeNet-5 (tanh, 0.3 M parameters), training, batch 10, 64 px, loop {loop}" for loop in ("native", "tuned")])])
+def test_a_heading_says_how_large_the_model_is_and_in_what_comparisons_that_read_alike_differ(
+        cells: dict[Cell, list[float]], headings: list[str]) -> None:
+    assert headings == [block.heading for block in answer(cells=cells).blocks]
 
 
 def test_a_stack_without_an_ok_run_stands_last_with_how_it_ended() -> None:
@@ -50,17 +45,14 @@ def test_a_stack_without_an_ok_run_stands_last_with_how_it_ended() -> None:
     assert [("torch", ""), ("tf", "oom")] == [(each.stack, each.word) for each in block.standings]
 
 
-def test_the_verdict_of_one_comparison_says_by_how_much() -> None:
-    assert answer().verdict.startswith("tf is the fastest: 1.50 times as fast as torch (1.")
-    assert answer(cells={TORCH: FAST, TF: SLOW}).verdict.startswith("torch is the fastest: tf is 0.67 times as fast (")
-    assert "No stack is shown to be the fastest" == answer(cells={TORCH: SLOW, TF: SAME}).verdict
-
-
-def test_the_verdict_of_several_comparisons_counts() -> None:
+def test_the_verdict_says_by_how_much_or_counts_the_comparisons() -> None:
     rates = {batch: (SLOW, FAST) if batch < 3 else (SLOW, SAME) for batch in (1, 2, 3)}
     cells = {made.cell(name, batch=batch): of_batch[index] for batch, of_batch in rates.items()
              for index, name in enumerate(("torch", "tf"))}
 
+    assert answer().verdict.startswith("tf is the fastest: 1.50 times as fast as torch (1.")
+    assert answer(cells={TORCH: FAST, TF: SLOW}).verdict.startswith("torch is the fastest: tf is 0.67 times as fast (")
+    assert "No stack is shown to be the fastest" == answer(cells={TORCH: SLOW, TF: SAME}).verdict
     assert "Of 3 comparisons tf is the fastest in 2, no stack is shown to be in 1" == answer(cells=cells).verdict
 
 
@@ -91,9 +83,5 @@ def test_notes_are_few_words_and_name_the_stacks_where_it_is_not_all() -> None:
 
 def test_facts_are_the_machine_the_day_and_the_rounds() -> None:
     assert ("a CPU, 2 CPUs", "21 Nov 2026", "quick, 5 rounds") == answer().facts
-
-
-@pytest.mark.parametrize(("began", "day"), [("2026-11-05T10:00:00+00:00", "5 Nov 2026"), ("long ago", "long ago"),
-                                            (None, "an unknown time")])
-def test_a_day_that_is_none_stands_as_it_is(began: str | None, day: str) -> None:
-    assert day == answer(session={"began": began}).facts[1]
+    assert ["5 Nov 2026", "long ago", "an unknown time"] == [
+        answer(session={"began": began}).facts[1] for began in ("2026-11-05T10:00:00+00:00", "long ago", None)]

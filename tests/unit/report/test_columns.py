@@ -41,28 +41,15 @@ def test_the_example_of_contributing_is_read_from_a_run_and_makes_a_column(monke
     assert (name, columns.BESIDE) == (column.name, column.part) and Form.CSV in column.forms
 
 
-def test_a_column_that_no_line_has_a_value_for_is_left_out() -> None:
-    (one,) = table("", NAMES, {"a": [{"name": "x"}]})
-
-    assert ("name",) == one.written(Form.PAGE).titles
-
-
-def test_a_line_without_a_value_has_a_dash_on_the_terminal_and_nothing_on_the_page() -> None:
-    lines = {"a": [{"name": "x", "number": 1000, "remark": "r"}, {"name": "y"}]}
-    (one,) = table("", NAMES, lines)
-    screen, page = one.written(Form.SCREEN), one.written(Form.PAGE)
-
-    assert (("x", "1,000"), ("y", "-")) == screen.lines
-    assert (("x", "1,000", "r"), ("y", "", "")) == page.lines
-
-
-def test_a_zero_is_a_value() -> None:
-    (one,) = table("", NAMES, {"a": [{"name": "x", "number": 0}]})
-
-    assert (("x", "0"),) == one.written(Form.PAGE).lines
-
-
-def test_a_table_without_lines_is_none() -> None:
+@pytest.mark.parametrize(("lines", "screen", "shown"), [
+    ([{"name": "x", "number": 1000, "remark": "r"}, {"name": "y"}],
+     (("x", "1,000"), ("y", "-")), (("x", "1,000", "r"), ("y", "", ""))),
+    ([{"name": "x"}, {"name": ""}], (("x",), ("",)), (("x",), ("",))),         # columns without a value are left out
+    ([{"name": "x", "number": 0}], (("x", "0"),), (("x", "0"),))])
+def test_a_line_without_a_value_has_a_dash_on_the_terminal_and_nothing_on_the_page(
+        lines: list[dict[str, Any]], screen: tuple[Any, ...], shown: tuple[Any, ...]) -> None:
+    (one,) = table("", NAMES, {"a": lines})
+    assert (screen, shown) == (one.written(Form.SCREEN).lines, one.written(Form.PAGE).lines)
     assert [] == table("", NAMES, {"a": []})
 
 
@@ -81,10 +68,3 @@ def test_what_a_framework_compiled_stands_beside_the_rate_with_a_dash_where_it_t
     assert ["1.2 s", "-"] == [
         column.shown(Line(summary, comparison, result), Form.SCREEN) for result in (told, silent)]
     assert columns.BESIDE == column.part
-
-
-def test_what_a_terminal_has_no_value_for_is_a_dash_and_what_there_is_nothing_to_say_of_is_empty() -> None:
-    column: Column[Any] = Column("verdict", lambda value: value)
-
-    assert ["-", ""] == [column.shown(value, Form.SCREEN) for value in (None, "")]
-    assert ["", ""] == [column.shown(value, Form.PAGE) for value in (None, "")]

@@ -29,22 +29,17 @@ def test_warm_up_and_timed_samples_are_rows_in_order() -> None:
         (row["is_warmup"], row["index"], row["seconds"]) for row in found]
     assert [None, None, 0.1, 0.05] == [row["load_seconds"] for row in found]
     assert ("made", "torch", 10, "ok") == tuple(found[0][name] for name in ("result", "stack", "batch", "ending"))
+    assert all(list(row) == list(COLUMNS) for row in found)
 
 
-def test_one_sample_for_all_steps_says_how_many_it_covers() -> None:
+def test_one_sample_for_all_steps_says_how_many_it_covers_and_a_run_without_any_keeps_a_row_with_its_ending() -> None:
     cell = made.cell(sync="end")
-    run = made.run(cell, 0, made.steps([4.0], count=100))
-    (row,) = [row for row in rows(measurements([made.session(), made.plan(cell), *run])) if not row["is_warmup"]]
+    begin, *_, end = made.run(cell, 1, ending="oom")
+    *_, timed, failed = rows(measurements([made.session(), made.plan(cell), *made.run(
+        cell, 0, made.steps([4.0], count=100)), begin, end]))
 
-    assert (100, 4.0) == (row["steps"], row["seconds"])
-
-
-def test_a_run_without_samples_keeps_a_row_with_its_ending() -> None:
-    cell = made.cell()
-    begin, *_, end = made.run(cell, 0, ending="oom")
-    (row,) = rows(measurements([made.session(), made.plan(cell), begin, end]))
-
-    assert ("oom", None, None) == (row["ending"], row["seconds"], row["is_warmup"])
+    assert (100, 4.0, False) == (timed["steps"], timed["seconds"], timed["is_warmup"])
+    assert ("oom", None, None) == (failed["ending"], failed["seconds"], failed["is_warmup"])
 
 
 def test_a_row_has_the_cell_s_precision_and_the_one_that_its_run_had() -> None:
@@ -53,10 +48,6 @@ def test_a_row_has_the_cell_s_precision_and_the_one_that_its_run_had() -> None:
     found = list(rows(measurements([made.session(), made.plan(cell), *run])))
 
     assert {("float32", "amp")} == {(row["precision"], row["ran_precision"]) for row in found}
-
-
-def test_every_row_has_every_column() -> None:
-    assert all(list(row) == list(COLUMNS) for row in rows(measured()))
 
 
 def test_a_csv_file_has_a_line_a_sample(tmp_path: Path) -> None:

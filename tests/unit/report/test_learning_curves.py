@@ -19,15 +19,6 @@ def trained(stack: str, **values: object) -> Cell:
     return made.cell(stack, measure="epochs", epochs=2, **values)
 
 
-def test_a_chart_has_the_median_run_against_epochs_and_against_time() -> None:
-    by_epoch, by_time = drawn(trained("torch"), trained("tf"))
-
-    assert ["torch", "tf"] == [curve.name for curve in by_epoch.curves]
-    assert [0, 1] == [curve.series for curve in by_epoch.curves]
-    assert ((1.0, 2.0), (2.0, 4.0)) == (by_epoch.curves[0].x, by_time.curves[0].x)
-    assert (0.55, 0.75) == tuple(round(value, 6) for value in by_epoch.curves[0].y)
-
-
 def test_optimizers_share_a_chart_as_in_the_papers_figures() -> None:
     by_epoch, _ = drawn(*(trained(stack, optimizer=name) for name in ("sgd", "adam") for stack in ("torch", "tf")))
 

@@ -5,17 +5,15 @@ from typing import Any
 
 import pytest
 
-from runner.analysis.summary import summary_of
 from runner.cells import key
-from runner.report.contents import report
 from runner.report.document import Curves, Dots, Report, Section
 from runner.report.tables import Form, Written
 from runner.report.writers import charts
-from runner.results.rows import measurements
 from tests import made_report
 from tests import made_rows as made
 from tests.made_claims import claim
 from tests.made_report import FAST, SLOW, TF, TORCH
+from workloads.spec.cell import Cell
 
 NUMBER = {"id": "n", "source": "Table 5", "text": "", "quantity": "step", "of": {"stack": "torch"},
           "to": {"stack": "tf"}, "where": {}, "value": 3.0, "unit": "x"}
@@ -46,44 +44,29 @@ def test_a_complete_session_as_the_study_wants_it_deviates_in_nothing() -> None:
     assert () == contents(made_report.DONE).deviations
 
 
-def test_a_published_study_at_a_smaller_scale_says_so_and_where() -> None:
-    plan = planned(experiment("e", TORCH, TF, scaled=["steps 6 for 3960"]), published=[NUMBER])
-    found = contents(plan=plan)
+def test_a_published_study_at_a_smaller_scale_or_cut_by_a_budget_says_so_and_where() -> None:
+    steps = "steps 6 for 3960"
+    found, cut = (contents(plan=planned(experiment("e", TORCH, TF, scaled=[words]), published=[NUMBER]),
+                           session={"scale": scale})
+                  for words, scale in ((steps, "quick"), (f"within the budget of 12 h, {steps}", "paper")))
 
     assert said(found)["scale"].endswith("is smaller than the paper's. It changes e; each says how.")
-    assert 'Scale "quick" changes: steps 6 for 3960.' in found.sections[0].notes
+    assert f'Scale "quick" changes: {steps}.' in found.sections[0].notes
     assert "no reproduction" in found.reading
+    assert "A budget of time cut steps or epochs of e; each says how." == said(cut)["budget"]
+    assert "scale" not in {*said(cut), *said(contents())}           # our own study has no paper to be smaller than
 
 
-def test_a_paper_s_own_scale_that_a_budget_cut_says_so_and_where() -> None:
-    plan = planned(experiment("e", TORCH, TF, scaled=["within the budget of 12 h, steps 6 for 3960"]),
-                   published=[NUMBER])
-    found = contents(plan=plan, session={"scale": "paper"})
-
-    assert "A budget of time cut steps or epochs of e; each says how." == said(found)["budget"]
-    assert "scale" not in said(found)
+TUNED = (TORCH._replace(loop="tuned"), TF._replace(loop="tuned"))
 
 
-def test_our_own_study_has_no_paper_to_be_smaller_than() -> None:
-    assert "scale" not in said(contents())
-
-
-def test_in_short_the_fastest_stacks_are_counted() -> None:
-    cells = (TORCH, TF, TORCH._replace(loop="tuned"), TF._replace(loop="tuned"))
-    rates = dict(zip(cells, (SLOW, FAST, FAST, SLOW), strict=True))
-    measured = measurements([made.session(), made.plan(*cells), *(
-        record for cell, values in rates.items() for record in made.runs(cell, values))])
-
-    assert ("Of 2 comparisons tf is the fastest in 1, torch in 1.",) == report(summary_of(measured), measured).in_short
-
-
-def test_in_short_many_comparisons_without_a_fastest_stack_are_one_sentence() -> None:
-    cells = tuple(cell._replace(batch=batch) for batch in (8, 16) for cell in (TORCH, TF))
-    measured = measurements([made.session(), made.plan(*cells), *(
-        record for cell in cells for record in made.runs(cell, SLOW))])
-
-    assert "No stack is shown to be the fastest in any of 2 comparisons." == report(
-        summary_of(measured), measured).in_short[0]
+@pytest.mark.parametrize(("rates", "said"), [
+    ({TORCH: SLOW, TF: FAST, TUNED[0]: FAST, TUNED[1]: SLOW},
+     "Of 2 comparisons tf is the fastest in 1, torch in 1."),
+    ({cell._replace(batch=batch): SLOW for batch in (8, 16) for cell in (TORCH, TF)},
+     "No stack is shown to be the fastest in any of 2 comparisons.")])
+def test_in_short_the_fastest_stacks_are_counted(rates: dict[Cell, list[float]], said: str) -> None:
+    assert said == contents(cells=rates).in_short[0]
 
 
 def test_an_interrupted_session_says_so_first() -> None:
@@ -138,10 +121,6 @@ def test_an_experiment_that_shares_all_its_cells_shows_them_and_says_whose_they_
     assert ["torch"] == [line[0] for line in table(second, "Rates").lines]
 
 
-def test_an_older_result_has_the_experiments_of_its_cells() -> None:
-    assert [("e", "")] == [(section.id, section.title) for section in contents().sections]
-
-
 def test_published_numbers_stand_with_the_experiment_titled_like_their_source() -> None:
     plan = planned(experiment("e", TORCH, TF), experiment("f", TORCH, TF, title="Table 5: times"), published=[NUMBER])
     first, second = contents(plan=plan).sections
@@ -151,18 +130,13 @@ def test_published_numbers_stand_with_the_experiment_titled_like_their_source() 
     assert ("Table 5", "torch / tf", "step", "3.00x", "1.50x", "0.50x") == line
 
 
-def test_a_published_number_of_no_experiment_here_is_not_lost() -> None:
-    number = {**NUMBER, "of": {"stack": "jax"}, "to": {"stack": "flax"}}
-    last = contents(plan={"published": [number]}).sections[-1]
+def test_a_published_number_of_no_experiment_here_is_not_lost_and_a_contradicted_one_has_the_arithmetic() -> None:
+    nowhere = {**NUMBER, "of": {"stack": "jax"}, "to": {"stack": "flax"}}
+    last = contents(plan={"published": [nowhere]}).sections[-1]
+    assert ("published", "no data") == (last.id, last.tables[0].written(Form.PAGE).lines[0][4])
 
-    assert "published" == last.id
-    assert "no data" == last.tables[0].written(Form.PAGE).lines[0][4]
-
-
-def test_a_published_number_that_its_paper_contradicts_has_the_arithmetic_below() -> None:
     number = {**NUMBER, "contradiction": "6 / 4 is 1.5, not 3"}
     (line,) = table(contents(plan={"published": [number]}).sections[0], "Published numbers that do not").lines
-
     assert ("Table 5", "n", "6 / 4 is 1.5, not 3") == line
 
 
@@ -208,21 +182,17 @@ def test_the_ratios_of_all_comparisons_are_one_chart_with_one_in_its_middle() ->
     assert axis and one and float(one[1]) == pytest.approx((float(axis[1]) + float(axis[2])) / 2, abs=0.1)
 
 
-def test_a_number_with_three_values_is_drawn_as_curves() -> None:
-    cells = {made.cell(stack, batch=batch): rates for batch in (1, 2, 4) for stack, rates in
-             (("torch", SLOW), ("tf", FAST))}
-    (chart,) = [chart for chart in contents(cells=cells).sections[0].charts if isinstance(chart, Curves)]
+def test_a_number_with_three_values_is_drawn_as_curves_of_stacks_and_of_switches() -> None:
+    stacks = {made.cell(stack, batch=batch): rates for batch in (1, 2, 4) for stack, rates in
+              (("torch", SLOW), ("tf", FAST))}
+    switches = {made.cell("torch", batch=batch, conv=conv, device="gpu"): SLOW
+                for batch in (1, 2, 4) for conv in ("heuristic", "fixed")}
+    (chart,), (other,) = ([chart for chart in contents(cells=cells).sections[0].charts if isinstance(chart, Curves)]
+                          for cells in (stacks, switches))
 
     assert [("torch", (1.0, 2.0, 4.0)), ("tf", (1.0, 2.0, 4.0))] == [(curve.name, curve.x) for curve in chart.curves]
     assert chart.curves[0].y == pytest.approx((100.0, 100.0, 100.0), rel=1e-4)
-
-
-def test_switches_that_a_figure_compares_are_curves_of_one_panel() -> None:
-    cells = {made.cell("torch", batch=batch, conv=conv, device="gpu"): SLOW
-             for batch in (1, 2, 4) for conv in ("heuristic", "fixed")}
-    (chart,) = [chart for chart in contents(cells=cells).sections[0].charts if isinstance(chart, Curves)]
-
-    assert ["torch heuristic", "torch fixed"] == [curve.name for curve in chart.curves]
+    assert ["torch heuristic", "torch fixed"] == [curve.name for curve in other.curves]
 
 
 def test_nine_panels_are_nine_small_charts_named_after_what_tells_them_apart() -> None:

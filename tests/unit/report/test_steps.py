@@ -39,6 +39,8 @@ def test_time_begins_where_the_first_step_ends_and_the_timed_part_where_the_warm
     assert 0.4 == pytest.approx(shown.warmup)
     assert (0.05, 0.25, 0.5, 0.7, 1.0, 1.3) == pytest.approx(shown.median.x)
     assert (100, 300, 200, 200, 400, 200) == pytest.approx(shown.median.y)
+    shown = strip(told(TORCH, [0.1, 0.2], warm=[]))
+    assert (0, (100, 200)) == (shown.warmup, pytest.approx(shown.median.y))
 
 
 def test_disturbed_turns_are_marked_from_their_first_step_to_their_last() -> None:
@@ -57,11 +59,8 @@ def test_a_first_step_a_hundred_times_as_long_is_named_and_flattens_nothing() ->
     shown = strip(told(TORCH, [0.01] * 20, warm=[1.0, 0.01]))
 
     assert "first step 1.0 s" == shown.first
-    assert 18 == pytest.approx(shown.top)
-
-
-def test_a_first_step_as_long_as_the_others_is_not_named() -> None:
     assert "" == strip(told(TORCH, [0.01] * 20, warm=[0.011, 0.01])).first
+    assert 18 == pytest.approx(shown.top)
 
 
 def test_a_run_that_was_waited_for_once_is_a_level_from_its_first_step_to_its_last() -> None:
@@ -69,12 +68,6 @@ def test_a_run_that_was_waited_for_once_is_a_level_from_its_first_step_to_its_la
 
     assert (0.0, 0.6, 0.6, 2.6) == pytest.approx(shown.median.x)
     assert (300, 300, 200, 200) == pytest.approx(shown.median.y)
-
-
-def test_without_a_warm_up_the_first_timed_step_is_drawn_too() -> None:
-    shown = strip(told(TORCH, [0.1, 0.2], warm=[]))
-
-    assert (0, (100, 200)) == (shown.warmup, pytest.approx(shown.median.y))
 
 
 def test_a_long_run_has_a_hundred_points_each_the_median_of_its_steps() -> None:
