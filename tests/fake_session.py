@@ -54,6 +54,11 @@ def stored(events: Iterator[Event], opened: store.Store, heard: Callable[[Event]
     return endings.are_well
 
 
+def endings(folder: Path) -> list[str]:
+    """How the runs that a folder's record has went, in their order."""
+    return [record["ending"] for record in store.read(folder) if record["event"] == "ending"]
+
+
 def close_stores() -> None:
     while OPENED:
         OPENED.pop().close()

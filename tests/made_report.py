@@ -1,5 +1,6 @@
 """A made session's report, for tests of how reports are written."""
 
+from pathlib import Path
 from typing import Any
 
 from runner.analysis.summary import summary_of
@@ -8,6 +9,7 @@ from runner.paths import STACKS, STUDIES
 from runner.planning.plan import Plan, Wishes, plan
 from runner.report.contents import report
 from runner.report.document import Report
+from runner.results import store
 from runner.results.rows import Measurements, measurements
 from runner.stacks import definition
 from runner.study import file
@@ -73,3 +75,11 @@ def evil() -> list[Any]:
                             "launcher": EVIL, "began": EVIL, "evenbench": EVIL,
                             "machine": machine},
                    plan={**planned, "title": EVIL, "experiments": [experiment], "settings": {EVIL: EVIL}})
+
+
+def stored(folder: Path) -> Path:
+    """The session of two stacks, done, as a folder of results holds it."""
+    with store.Store(folder) as opened:
+        for record in records(DONE):
+            opened.append(record)
+    return folder

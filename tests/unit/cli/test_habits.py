@@ -39,14 +39,6 @@ def answered(*words: object) -> Result:
     return CliRunner().invoke(app, [str(word) for word in words])
 
 
-def stored(folder: Path) -> Path:
-    """A session of two stacks."""
-    with store.Store(folder) as opened:
-        for record in made_report.records(made_report.DONE):
-            opened.append(record)
-    return folder
-
-
 def test_the_version_is_one_line() -> None:
     answer = answered("--version")
     assert (0, f"evenbench {__version__}\n") == (answer.exit_code, answer.stdout)
@@ -66,7 +58,7 @@ def test_help_is_in_groups() -> None:
 
 def test_q_says_nothing_but_what_is_wrong(tmp_path: Path, capsys: pytest.CaptureFixture[str],
                                           monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = stored(tmp_path / "a")
+    folder = made_report.stored(tmp_path / "a")
     quiet, loud = answered("report", folder, "-q"), answered("report", folder)
     assert (0, "") == (quiet.exit_code, quiet.stderr) and quiet.stdout == loud.stdout and loud.stderr
     monkeypatch.setattr(sys, "argv", ["evenbench", "report", "-q", "nobody", "--results", str(tmp_path)])
@@ -76,7 +68,7 @@ def test_q_says_nothing_but_what_is_wrong(tmp_path: Path, capsys: pytest.Capture
 
 
 def test_v_is_details(tmp_path: Path) -> None:
-    folder = stored(tmp_path / "a")
+    folder = made_report.stored(tmp_path / "a")
     assert answered("report", folder, "-v").stdout == answered("report", folder, "--details").stdout
     assert len(answered("report", folder, "-v").stdout) > len(answered("report", folder).stdout)
 
@@ -110,7 +102,7 @@ def test_a_short_name_is_todays_stack() -> None:
 
 
 def test_a_result_is_named_by_latest_or_by_the_beginning_of_its_id(tmp_path: Path) -> None:
-    one, two = stored(tmp_path / "20260101-a"), stored(tmp_path / "20260202-b")
+    one, two = made_report.stored(tmp_path / "20260101-a"), made_report.stored(tmp_path / "20260202-b")
     assert (two, two, one) == (store.located("latest", tmp_path), store.located("", tmp_path),
                                store.located("202601", tmp_path))
     with pytest.raises(InputError) as refused:
@@ -176,7 +168,7 @@ def test_a_study_without_a_scale_is_planned_at_the_largest_that_takes_no_hour_he
     ("compare late", {"latest"}), ("list stu", {"studies"}), ("check lenet", {"lenet5"})])
 def test_the_shell_offers_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str, offered: set[str]) -> None:
     for name in ("20260101-a", "20260202-b"):
-        stored(tmp_path / "results" / name)
+        made_report.stored(tmp_path / "results" / name)
     monkeypatch.chdir(tmp_path)
     words = {"_EVENBENCH_COMPLETE": "complete_bash", "COMP_WORDS": f"evenbench {line}",
              "COMP_CWORD": str(len(line.split()))}
@@ -195,14 +187,14 @@ def test_more_than_an_hour_wants_a_yes() -> None:
 
 
 def test_compare_says_the_ratios_first_and_what_differed_with_details(tmp_path: Path) -> None:
-    one, two = stored(tmp_path / "a"), stored(tmp_path / "b")
+    one, two = made_report.stored(tmp_path / "a"), made_report.stored(tmp_path / "b")
     short, long = answered("compare", one, two).stdout, answered("compare", one, two, "--details").stdout
     assert short.startswith("Times as fast as torch in each session:") and "Samples a second" not in short
     assert long.startswith(short[:short.rindex("\n\n")]) and "Samples a second of one worker (runs):" in long
 
 
 def test_a_report_from_a_folder_that_cannot_be_written_is_printed_all_the_same(tmp_path: Path) -> None:
-    folder = stored(tmp_path / "a")
+    folder = made_report.stored(tmp_path / "a")
     for name in (".summary.json", ".report.html"):       # where root may write everything: no file can take their place
         (folder / name).mkdir()
     answer = answered("report", folder)
@@ -211,7 +203,7 @@ def test_a_report_from_a_folder_that_cannot_be_written_is_printed_all_the_same(t
 
 
 def test_a_report_says_which_files_changed_since_the_session(tmp_path: Path) -> None:
-    folder = stored(tmp_path / "a")
+    folder = made_report.stored(tmp_path / "a")
     assert "not as the session left them" not in answered("report", folder).stdout
     events = folder / "events.jsonl"
     events.write_text(events.read_text().rstrip("\n") + " \n")
@@ -226,7 +218,7 @@ def test_a_notebook_reads_ratios_and_samples_by_the_library_that_it_has(
         tmp_path: Path, monkeypatch: pytest.MonkeyPatch, absent: tuple[str, ...], kind: str) -> None:
     for name in absent:
         monkeypatch.setitem(sys.modules, name, None)
-    result = evenbench.load("latest", stored(tmp_path / "a").parent)
+    result = evenbench.load("latest", made_report.stored(tmp_path / "a").parent)
     ratios = result.ratios()
     assert {"comparison", "stack", "rate", "ratio", "low", "high", "word"} == set(ratios[0])
     other = next(row for row in ratios if row["ratio"] is not None)

@@ -12,17 +12,9 @@ from typer.testing import CliRunner
 
 from runner.cli import app
 from runner.errors import InputError
-from runner.results import store
 from tests import made_report
 
 pytestmark = pytest.mark.usefixtures("known_interpreters")
-
-
-def stored(folder: Path) -> None:
-    """A session of two stacks."""
-    with store.Store(folder) as opened:
-        for record in made_report.records(made_report.DONE):
-            opened.append(record)
 
 
 def said(*words: object) -> str:
@@ -53,13 +45,13 @@ def test_a_run_or_a_file_that_cannot_be_is_refused(words: str, refusal: str, tmp
                                                    monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for each in ("a", "b"):
-        stored(tmp_path / "made" / each)
+        made_report.stored(tmp_path / "made" / each)
     assert refusal in said(*words.split())
 
 
 def test_history_tells_of_a_result_that_cannot_be_read_and_shows_the_others(tmp_path: Path) -> None:
     for name in ("a", "b"):
-        stored(tmp_path / name)
+        made_report.stored(tmp_path / name)
     (tmp_path / "c").mkdir()
     (tmp_path / "c/events.jsonl").write_text("{\n")
     answer = CliRunner().invoke(app, ["history", str(tmp_path)])
@@ -70,7 +62,7 @@ def test_history_tells_of_a_result_that_cannot_be_read_and_shows_the_others(tmp_
 
 def test_a_link_and_a_device_are_written_to_and_not_taken_away(tmp_path: Path) -> None:
     """As /dev/stdout and /dev/null are, where root may replace them."""
-    stored(tmp_path / "a")
+    made_report.stored(tmp_path / "a")
     (tmp_path / "link").symlink_to(tmp_path / "file")
     os.mkfifo(tmp_path / "pipe")
     with (tmp_path / "out").open("wb") as out:
@@ -91,7 +83,7 @@ def test_every_command_with_a_table_gives_it_in_three_forms(words: str, title: s
                                                             monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for name in ("a", "b"):
-        stored(tmp_path / name)
+        made_report.stored(tmp_path / name)
     made = CliRunner().invoke(app, [*words.split(), "--csv", "x.csv", "--markdown", "x.md", "--json", "-"])
     assert json.loads(made.stdout) is not None
     if title:                                           # of a whole folder that is verified there is no row
@@ -101,7 +93,7 @@ def test_every_command_with_a_table_gives_it_in_three_forms(words: str, title: s
 
 
 def test_a_form_in_a_file_leaves_the_table_on_the_terminal(tmp_path: Path) -> None:
-    stored(tmp_path / "a")
+    made_report.stored(tmp_path / "a")
     shown = CliRunner().invoke(app, ["list", "results", "--results", str(tmp_path), "--csv", str(tmp_path / "x.csv")])
     assert "result" in shown.stdout and f"written: {tmp_path}/x.csv" in shown.stderr
     assert (tmp_path / "x.csv").read_text().startswith("result,study,launcher,runs,ok,state\na,")

@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ from runner import paths
 from runner.machine.host import FOREIGN_SHARE, CpuSeconds
 from runner.results import store
 from tests.clock import FakeClock
-from tests.fake_session import OPENED, bench, close_stores, run
+from tests.fake_session import OPENED, bench, run
 from tests.fakes import READING, FakeLauncher
 from workloads.spec.cell import Cell
 
@@ -53,12 +52,6 @@ elif kind == "waited":
 send("burnt", seconds=float(burnt))
 send("end", status="ok", message="", **environment.used())
 """
-
-
-@pytest.fixture(autouse=True)
-def closed_stores() -> Iterator[None]:
-    yield
-    close_stores()
 
 
 def burnt_by_a_stranger() -> float:

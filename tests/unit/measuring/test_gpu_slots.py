@@ -1,7 +1,6 @@
 """Cells on different GPUs at once: a machine of two or four GPUs, workers that wait for each other."""
 
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,19 +18,13 @@ from runner.planning.plan import Wishes, plan
 from runner.results import store
 from tests.clock import FakeClock
 from tests.fake_nvml import RTX, V100, FakeNvml
-from tests.fake_session import OPENED, close_stores, run
+from tests.fake_session import OPENED, run
 from tests.fakes import MACHINE, READING, FakeLauncher, good_lines, stack, study
 from workloads.spec.cell import Cell
 
 PATIENCE = 5.0
 STACKS = {name: stack(name, devices=("cpu", "gpu")) for name in ("a", "b")}
 TWO, FOUR = nvml.observe(FakeNvml(*RTX)), nvml.observe(FakeNvml(*V100))
-
-
-@pytest.fixture(autouse=True)
-def closed_stores() -> Iterator[None]:
-    yield
-    close_stores()
 
 
 class Seen:

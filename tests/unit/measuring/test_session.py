@@ -2,7 +2,6 @@
 
 import errno
 import io
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,19 +18,9 @@ from runner.results import earlier_sessions, manifest, store
 from runner.screen.progress import progress
 from runner.study.file import parse
 from tests.clock import FakeClock
-from tests.fake_session import OPENED, STACKS, STUDY, bench, close_stores, run
+from tests.fake_session import OPENED, STACKS, STUDY, bench, close_stores, endings, run
 from tests.fakes import MACHINE, READING, FakeLauncher, good_lines, no_engine
 from workloads.spec.cell import Cell
-
-
-@pytest.fixture(autouse=True)
-def closed_stores() -> Iterator[None]:
-    yield
-    close_stores()
-
-
-def endings(folder: Path) -> list[str]:
-    return [record["ending"] for record in store.read(folder) if record["event"] == "ending"]
 
 
 def begun(launcher: Any) -> list[tuple[str, str]]:

@@ -20,7 +20,7 @@ from runner.planning.plan import Wishes, plan
 from runner.results import store
 from runner.study.file import parse
 from tests.clock import FakeClock
-from tests.fake_session import OPENED, STACKS, STUDY, bench, close_stores, run, stored
+from tests.fake_session import OPENED, STACKS, STUDY, bench, endings, run, stored
 from tests.fakes import MACHINE, READING, FakeLauncher, FakeRunning, no_engine, stack
 from workloads.spec import frameworks, turns
 from workloads.spec.cell import Cell
@@ -29,12 +29,6 @@ LISTENING = ("from workloads.process import emit, waiting; send = emit.take_over
              "import os; send('beat', words=runner.wait('imported') if runner else [], left=len(os.read(0, 1)),"
              " told=os.environ.get('EVENBENCH_TURNS', ''))")
 OPEN = STUDY + b'warm = "steady"\nseconds = 1.0\n'
-
-
-@pytest.fixture(autouse=True)
-def closed_stores() -> Iterator[None]:
-    yield
-    close_stores()
 
 
 def started(code: str, listens: bool) -> ProcessRunning:
@@ -194,14 +188,10 @@ def test_a_machine_that_stays_busy_is_waited_for_until_patience_is_over(tmp_path
     assert clock() > 30
 
 
-def endings(folder: Path) -> list[str]:
-    return sorted(record["ending"] for record in store.read(folder) if record["event"] == "ending")
-
-
 def test_a_worker_that_dies_in_a_turn_has_its_ending_and_the_others_theirs(tmp_path: Path) -> None:
     made, _ = turn_bench(tmp_path / "r", dies=("a", 3))
     assert not run(made)
-    assert ["died", "ok"] == endings(tmp_path / "r")
+    assert ["died", "ok"] == sorted(endings(tmp_path / "r"))
     assert [2, turns.TURNS] == sorted(counts(tmp_path / "r").values())
 
 
@@ -219,7 +209,7 @@ def test_a_worker_without_turns_has_its_ending_and_the_others_have_their_turns(
     made, launcher = turn_bench(tmp_path / "r")
     launcher.begins = lambda worker, stack, is_again: becomes(worker) if stack == "a" else None
     assert not run(made)
-    assert sorted([ending, "ok"]) == endings(tmp_path / "r")
+    assert sorted([ending, "ok"]) == sorted(endings(tmp_path / "r"))
 
 
 def test_a_worker_that_is_lost_while_it_waits_is_started_again(tmp_path: Path) -> None:
@@ -236,7 +226,7 @@ def test_who_stops_in_a_turn_leaves_no_worker_and_both_runs_are_killed(tmp_path:
     with pytest.raises(Stopped):
         run(made._replace(is_stopping=lambda: ("a", "turn") in launcher.told))
     assert all(each.is_stopped for each in launcher.running)
-    assert ["killed", "killed"] == endings(tmp_path / "r")
+    assert ["killed", "killed"] == sorted(endings(tmp_path / "r"))
 
 
 def test_workers_that_do_not_fit_into_memory_together_run_one_after_the_other(tmp_path: Path) -> None:

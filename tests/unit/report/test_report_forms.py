@@ -96,9 +96,7 @@ def test_a_page_asks_for_nothing_from_outside() -> None:
 
 def test_the_command_prints_the_summary_and_writes_the_page_that_the_form_has(
         tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with store.Store(tmp_path) as opened:
-        for record in made_report.records(made_report.DONE):
-            opened.append(record)
+    made_report.stored(tmp_path)
 
     app(["report", str(tmp_path)], standalone_mode=False)
     assert "1.50  1.50–1.50  FASTEST" in capsys.readouterr().out
