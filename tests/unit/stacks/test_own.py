@@ -75,22 +75,17 @@ def test_environments_that_are_called_alike_keep_their_kernels_apart(tmp_path: P
     ("mine=/envs/a", Asked("mine", "/envs/a")), ("my-2.0=env#jax", Asked("my-2.0", "env", "", "jax")),
     ("a=image:user/torch:1", Asked("a", "", "user/torch:1")),
     ("a=image:host:5000/x@sha256:00#tensorflow", Asked("a", "", "host:5000/x@sha256:00", "tensorflow")),
-])
-def test_a_word_asks_for_an_environment_or_an_image(word: str, expected: Asked) -> None:
-    assert expected == own.parse(word, PINNED)
-    assert word == str(expected)
-
-
-@pytest.mark.parametrize(("word", "message"), [
     ("=/envs/a", 'found the name "", expected up to 40 small letters'), ("My Env=/envs/a", 'found the name "My Env"'),
     ("torch-x=/envs/a", '"torch-x" is a pinned stack\'s name; choose another, such as my-torch-x'),
     ("mine=", "expected NAME=PATH of a Python or a virtual environment, or NAME=image:NAME"),
     ("mine=image:", "expected NAME=PATH"), ("mine=/envs/a#caffe", 'found "#caffe", expected one of #torch, #t'),
-    ("mine=/envs/a#", 'found "#", expected one of'),
-])
-def test_a_word_that_asks_for_nothing_is_refused(word: str, message: str) -> None:
-    with pytest.raises(InputError, match=re.escape(message)):
-        own.parse(word, PINNED)
+    ("mine=/envs/a#", 'found "#", expected one of')])
+def test_a_word_asks_for_an_environment_or_an_image_or_is_refused(word: str, expected: Asked | str) -> None:
+    if isinstance(expected, str):
+        with pytest.raises(InputError, match=re.escape(expected)):
+            own.parse(word, PINNED)
+    else:
+        assert (expected, word) == (own.parse(word, PINNED), str(expected))
 
 
 def test_an_environment_is_asked_what_it_holds(mine: Path) -> None:
@@ -185,13 +180,14 @@ def test_a_changed_package_makes_another_stack_and_is_named(mine: Path) -> None:
         own.check_unchanged(before)
 
 
-def test_the_workloads_are_part_of_what_a_stack_is_made_of(tmp_path: Path) -> None:
+def test_the_workloads_and_the_image_are_part_of_what_a_stack_is_made_of(tmp_path: Path) -> None:
     root = repository(tmp_path / "repository").parents[1]
     mine = own_of().model_copy(update={"repository": root})
     before = mine.made_of()
     (root / "workloads/__main__.py").write_text("print('another')\n")
 
     assert before != mine.made_of()
+    assert own_of(image="sha256:1").made_of() != own_of(image="sha256:2").made_of()
 
 
 @pytest.mark.parametrize(("record", "expected"), [
@@ -340,19 +336,16 @@ def test_several_stacks_stand_beside_pinned_ones_in_the_order_of_the_words(tmp_p
     assert ("tf", "torch-x", "mine") == chosen.names
     assert ["tensorflow", "pytorch", "pytorch"] == [chosen.stacks[name].framework for name in chosen.names]
     assert ["environment", "pinned", "environment"] == [own.kind(each) for each in chosen.named]
-
-
-def test_a_name_that_is_given_twice_is_refused(mine: Path) -> None:
     with pytest.raises(InputError, match='the name "mine" is given twice'):
         own_stacks.chosen([f"mine={mine}", f"mine={mine}"], PINNED, ROOT, gpus.NONE)
 
 
-@pytest.mark.parametrize(("word", "message"), [
-    ("/opt/env", "--stack /opt/env: found a path without a name, expected NAME=..., such as mine=/opt/env"),
-    ("./env", "found a path without a name"), ("image:mine", "found an image without a name")])
-def test_a_path_or_an_image_without_a_name_is_told_how_to_name_it(word: str, message: str) -> None:
+@pytest.mark.parametrize(("words", "message"), [
+    (["/opt/env"], "--stack /opt/env: found a path without a name, expected NAME=..., such as mine=/opt/env"),
+    (["./env"], "found a path without a name"), (["image:mine"], "found an image without a name")])
+def test_a_path_or_an_image_without_a_name_is_told_how_to_name_it(words: list[str], message: str) -> None:
     with pytest.raises(InputError, match=re.escape(message)):
-        own_stacks.chosen([word], PINNED, ROOT, gpus.NONE)
+        own_stacks.chosen(words, PINNED, ROOT, gpus.NONE)
 
 
 def test_a_rerun_starts_what_is_named_now_and_tells_what_a_record_names(mine: Path) -> None:
@@ -368,12 +361,10 @@ def test_a_rerun_starts_what_is_named_now_and_tells_what_a_record_names(mine: Pa
     assert ["mine has changed: numpy 2.4.6 then, 2.5.0 now"] == own_stacks.changes(session, chosen.stacks)
 
 
-@pytest.mark.parametrize("session", [{}, {"own": 1}, {"own": {"mine": {"asked": 2}}}])
-def test_a_record_that_names_no_stack_of_the_users_adds_none(session: dict[str, Any]) -> None:
-    assert dict(PINNED) == own_stacks.again([], session, [{"stack": "torch-x"}], PINNED, ROOT, gpus.NONE, print).stacks
-
-
-def test_a_rerun_takes_no_other_pinned_stack() -> None:
+def test_a_record_that_names_no_stack_of_the_users_adds_none_and_a_pinned_one_is_refused() -> None:
+    for session in ({}, {"own": 1}, {"own": {"mine": {"asked": 2}}}):
+        assert dict(PINNED) == own_stacks.again([], session, [{"stack": "torch-x"}], PINNED, ROOT, gpus.NONE,
+                                                print).stacks
     with pytest.raises(InputError, match="--stack torch-x: found a name, expected NAME=PATH"):
         own_stacks.again(["torch-x"], {}, [], PINNED, ROOT, gpus.NONE, print)
 
@@ -517,10 +508,6 @@ def test_an_image_is_asked_in_a_container_without_a_network_that_may_only_read()
 def test_an_image_that_cannot_be_a_stack_is_refused(client: Any, message: str) -> None:
     with pytest.raises(InputError, match=re.escape(message)):
         own_stack(client, Asked("mine", "", "user/torch:1"), ROOT, ())
-
-
-def test_another_image_of_the_same_packages_is_another_stack() -> None:
-    assert own_of(image="sha256:1").made_of() != own_of(image="sha256:2").made_of()
 
 
 def test_the_workloads_are_put_into_an_image_of_the_users_alone() -> None:
