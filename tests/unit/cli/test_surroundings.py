@@ -31,7 +31,8 @@ def nameless(user: int) -> NoReturn:
 
 
 @pytest.fixture(params=["no home", "HOME=/proc", "XDG_CACHE_HOME", "TMPDIR", "results"])
-def surroundings(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> str:
+def surroundings(request: pytest.FixtureRequest, known_interpreters: None, monkeypatch: pytest.MonkeyPatch,
+                 tmp_path: Path) -> str:
     """What cannot be used; nothing is built or measured in any of them."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
