@@ -44,18 +44,11 @@ def test_only_equal_weights_orders_and_float64_should_agree() -> None:
         assert should == found.should_agree
 
 
-def test_cells_that_differ_in_more_than_the_stack_are_not_compared() -> None:
+def test_cells_of_one_training_are_compared_with_the_baseline_or_the_first_as_far_as_they_go() -> None:
     assert [] == measured(({}, [1.0]), ({"stack": "tf", "init": "framework"}, [1.0]))
-
-
-def test_without_the_baseline_the_first_stack_is_compared_with() -> None:
     found, = measured(({"stack": "a"}, [1.0]), ({"stack": "b"}, [1.0]))
-    assert ("b", "a") == (found.stack, found.to)
-
-
-def test_a_curve_cut_short_is_compared_as_far_as_it_goes() -> None:
-    found, = measured(({}, [1.0, 2.0]), ({"stack": "tf", "steps": 2}, [1.0]))
-    assert (1, 0.0) == (found.steps, found.most_apart)
+    short, = measured(({}, [1.0, 2.0]), ({"stack": "tf", "steps": 2}, [1.0]))
+    assert ("b", "a") == (found.stack, found.to) and (1, 0.0) == (short.steps, short.most_apart)
 
 
 def after_warm_ups(own: int, other: int, losses: int = 40) -> rows.Measurements:
@@ -143,12 +136,8 @@ def test_trainings_that_are_told_from_their_first_step_on_are_drawn_and_how_far_
     assert "1e-09" in charts.svg(apart, "a") and "torch" in charts.svg(told, "b")
 
 
-def test_losses_that_are_equal_to_the_last_bit_have_no_distance_to_draw() -> None:
-    losses = [2.0 / step for step in range(1, 13)]
-
-    assert 1 == len(step_charts(({"warmup": 0}, losses), ({"warmup": 0, "stack": "tf"}, losses)))
-
-
-def test_trainings_after_a_warm_up_and_short_ones_are_not_drawn() -> None:
-    for values, steps in (({"warmup": 2}, 12), ({"warmup": 0}, 5)):
-        assert [] == step_charts((values, [1.0] * steps), ({**values, "stack": "tf"}, [1.0] * steps))
+@pytest.mark.parametrize(("warmup", "steps", "charts"), [(2, 12, 0), (0, 5, 0), (0, 12, 1)])
+def test_trainings_after_a_warm_up_and_short_ones_are_not_drawn_nor_the_distance_of_equal_ones(
+        warmup: int, steps: int, charts: int) -> None:
+    losses = [2.0 / step for step in range(1, steps + 1)]
+    assert charts == len(step_charts(({"warmup": warmup}, losses), ({"warmup": warmup, "stack": "tf"}, losses)))

@@ -48,8 +48,10 @@ def test_the_interval_of_lanes_allows_for_all_words_of_the_session() -> None:
     assert alone and among and among.low < alone.low
 
 
-def test_equal_lanes_have_no_word() -> None:
+def test_equal_lanes_have_no_word_and_cells_that_differ_in_more_than_the_loop_are_none() -> None:
     assert "no difference shown" == only(summary({TORCH: SLOW, TUNED_TORCH: SLOW})).results[0].verdict
+    assert () == summary({TORCH: SLOW, TUNED_TORCH._replace(batch=20): FAST}).lanes
+    assert () == summary({TORCH._replace(loop="eager"): SLOW, TUNED_TORCH: FAST}).lanes
 
 
 def unsteady(cell: Cell, rate: float) -> list[made.Record]:
@@ -82,8 +84,3 @@ def test_a_stack_that_cannot_be_tuned_stands_there_with_its_ending_and_without_a
 
     assert (None, None, "no data", {"unsupported": 1}) == (tf.ratio, tf.tuned_rate, tf.verdict, tf.endings)
     assert tf.common_rate is not None
-
-
-def test_cells_that_differ_in_more_than_the_loop_are_no_lanes() -> None:
-    assert () == summary({TORCH: SLOW, TUNED_TORCH._replace(batch=20): FAST}).lanes
-    assert () == summary({TORCH._replace(loop="eager"): SLOW, TUNED_TORCH: FAST}).lanes

@@ -54,13 +54,9 @@ def test_graphs_and_largest_batches_are_told() -> None:
     assert "128            1.1 GB" in shown(*largest)
 
 
-def test_the_largest_batch_is_what_every_run_could_train() -> None:
+def test_the_largest_batch_is_what_every_run_could_train_and_a_run_that_told_nothing_is_left_out() -> None:
     found = summary(made.cell(measure="max_batch"), {**LARGEST, "largest": 97}, LARGEST, rounds=2)
-
-    assert [96] == [each.largest for each in found.largest_batches[0].stacks.values()]
-
-
-def test_a_run_that_told_nothing_is_left_out() -> None:
     silent = made.cell(measure="graph"), {"event": "beat"}
 
+    assert [96] == [each.largest for each in found.largest_batches[0].stacks.values()]
     assert {} == summary(*silent).graphs[0].stacks and "Nodes of the graph" not in shown(*silent)

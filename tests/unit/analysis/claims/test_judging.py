@@ -95,19 +95,15 @@ def test_a_stack_s_form_for_another_device_stands_for_it() -> None:
     assert NO_DATA is judge(claim("faster"), measured).verdict
 
 
-def test_a_claim_of_older_results_has_subjects_without_settings() -> None:
+def test_subjects_with_settings_survive_the_store_and_older_results_have_none() -> None:
+    asked = claim("order", of=None, to=None, order=(CUDNN, dataclasses.replace(PLAIN, also=("x",))))
+    assert asked == claims.from_record(json.loads(json.dumps(asked.record())))
+
     record = json.loads(json.dumps(claim("faster").record()))
     for name in ("of", "to"):
         del record[name]["settings"], record[name]["also"]
     del record["experiment"], record["skips_oom"]
-
     assert claim("faster") == claims.from_record(record)
-
-
-def test_subjects_with_settings_survive_the_store() -> None:
-    asked = claim("order", of=None, to=None, order=(CUDNN, dataclasses.replace(PLAIN, also=("x",))))
-
-    assert asked == claims.from_record(json.loads(json.dumps(asked.record())))
 
 
 @pytest.mark.parametrize("field", ["lstm", "stack"])
@@ -184,13 +180,6 @@ def test_a_slope_may_be_a_ratio_s_and_turned() -> None:
 
     assert HOLDS is judge(claim("slope", **{**asked, "to": TORCH}), measured).verdict
     assert DOES_NOT is judge(claim("slope", **{**asked, "of": TORCH, "to": TF}), measured).verdict
-
-
-def test_a_slope_of_one_value_is_none() -> None:
-    found = judge(claim("slope", to=None, cases=((1,),), along="batch", direction="up"),
-                  took({made.cell("tf", batch=1): 1.0}))
-
-    assert (NO_DATA, ("the study has only one value of batch at this scale",)) == (found.verdict, found.missing)
 
 
 # ---- mpe
@@ -273,16 +262,11 @@ def test_intervals_of_a_claim_s_cases_allow_for_all_of_them() -> None:
     assert DOES_NOT is judge(claim("faster"), one).verdict
 
 
-def test_a_case_that_contradicts_is_enough_beside_one_that_is_missing() -> None:
+def test_a_case_that_contradicts_is_enough_beside_one_that_is_missing_and_no_mean_is_of_some() -> None:
     measured = took({made.cell("tf", batch=1): 2.0, made.cell("torch", batch=1): 1.0, made.cell("tf", batch=2): 1.0})
     found = judge(claim("faster", **OVER), measured)
 
     assert (DOES_NOT, ("torch, batch 2: not planned",)) == (found.verdict, found.missing)
-
-
-def test_a_mean_over_some_of_its_cases_is_no_data() -> None:
-    measured = took({made.cell("tf", batch=1): 2.0, made.cell("torch", batch=1): 1.0, made.cell("tf", batch=2): 1.0})
-
     assert NO_DATA is judge(claim("ratio", at_most=1.0, holds_for="mean", **OVER), measured).verdict
     assert NO_DATA is judge(claim("mpe", at_least=0.5, **OVER), measured).verdict
 
@@ -362,27 +346,23 @@ def of_seeds(seeds: Sequence[int], kind: str = "ratio", **values: Any) -> Claim:
     return claim(kind, quantity="accuracy", over=("seed",), cases=tuple((seed,) for seed in seeds), **values)
 
 
-@pytest.mark.parametrize("values", [{}, {"holds_for": "mean"}])
-def test_accuracies_of_a_grid_of_seeds_have_an_interval_over_the_seeds(values: dict[str, Any]) -> None:
-    seeds = (1, 2, 3, 4, 5)
-    found = judge(of_seeds(seeds, at_least=1.0, **values), of_grid(seeds, rounds=2, scale=0.9))
+SHARE = {"kind": "share", "to": None, "at_least": 0.5}
+
+
+@pytest.mark.parametrize(("seeds", "rounds", "values", "expected", "reason", "value"), [
+    ((1, 2, 3, 4, 5), 2, {"at_least": 1.0}, HOLDS, "", 1 / 0.9),
+    ((1, 2, 3, 4, 5), 2, {"at_least": 1.0, "holds_for": "mean"}, HOLDS, "", 1 / 0.9),
+    ((1, 2, 3), 5, {"at_least": 1.0}, INCONCLUSIVE, "needs 5 rounds or seeds", 1 / 0.9),     # too few, and not one
+    ((1, 2, 3, 4, 5), 1, SHARE, HOLDS, "", 0.903)])
+def test_accuracies_of_a_grid_of_seeds_have_an_interval_over_the_seeds(
+        seeds: tuple[int, ...], rounds: int, values: dict[str, Any], expected: Verdict, reason: str, value: float
+        ) -> None:
+    found = judge(of_seeds(seeds, **values), of_grid(seeds, rounds, scale=0.9))
 
     only = number(found)
-    assert (HOLDS, 5, pytest.approx(1 / 0.9)) == (found.verdict, only.rounds, only.value)
+    assert (expected, reason, len(seeds), pytest.approx(value, rel=1e-3)) == (
+        found.verdict, only.reason, only.rounds, only.value)
     assert only.interval is not None and {} == only.case
-
-
-def test_a_grid_of_few_seeds_is_too_few_and_not_one() -> None:
-    found = judge(of_seeds((1, 2, 3), at_least=1.0), of_grid((1, 2, 3), rounds=5, scale=0.9))
-
-    assert (INCONCLUSIVE, "needs 5 rounds or seeds") == (found.verdict, number(found).reason)
-
-
-def test_a_share_of_a_grid_of_seeds_is_over_the_seeds_too() -> None:
-    seeds = (1, 2, 3, 4, 5)
-    found = judge(of_seeds(seeds, "share", to=None, at_least=0.5), of_grid(seeds))
-
-    assert (HOLDS, 5) == (found.verdict, number(found).rounds)
 
 
 # ---- the paper's claims
