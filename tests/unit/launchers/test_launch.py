@@ -32,18 +32,33 @@ def test_on_many_nodes_deadlines_leave_ten_seconds_of_a_minute() -> None:
     assert (90, 90) == limits(one._replace(nodes=3), 90)[:2]
 
 
-def test_a_worker_that_says_its_end_has_that_ending() -> None:
-    assert "ok" == ending(good_lines()).word
+BEGUN = good_lines()[:2]
+CRASHED = ("crashed (SIGABRT) where it may hold 629 MB of memory: a library that is refused more often ends so; last "
+           "words: Segmentation fault: 11")
 
 
-@pytest.mark.parametrize("word", ["oom", "unsupported", "not_finite", "error"])
-def test_the_worker_s_own_word_counts(word: str) -> None:
-    line = b'{"event": "end", "status": "%s", "message": "why"}\n' % word.encode()
-    assert (word, "why") == ending([line])[:2]
-
-
-def test_a_worker_that_never_starts_is_timed_out_at_the_start_limit() -> None:
-    assert ("timeout", "did not start in 60 s") == ending([None])[:2]
+@pytest.mark.parametrize(("lines", "exit", "word", "message"), [
+    (good_lines(), WELL, "ok", ""),
+    *(([b'{"event": "end", "status": "%s", "message": "why"}\n' % word.encode()], WELL, word, "why")
+      for word in ("oom", "unsupported", "not_finite", "error")),
+    ([None], WELL, "timeout", "did not start in 60 s"), ([*BEGUN, None], WELL, "timeout", "no step finished in 30 s"),
+    # who runs a place may know what ended it
+    (BEGUN, Exit(-15, last_words="Terminated", verdict=("timeout", "the queue's time limit")), "timeout",
+     "the queue's time limit; last words: Terminated"),
+    (BEGUN, Exit(137, is_out_of_memory=True), "oom", "the worker hit its memory limit and was killed"),
+    (BEGUN, Exit(137), "killed", "the worker was killed from outside (exit code 137)"),
+    (BEGUN, Exit(-9), "killed", "the worker was killed from outside (exit code -9)"),
+    (BEGUN, Exit(None, is_gone=True, last_words="connection refused"), "killed",
+     "its container is gone, or the engine that ran it; last words: connection refused"),
+    ([], Exit(1, last_words="ImportError: no"), "died",
+     "exit code 1 without an end event; last words: ImportError: no"),
+    # as MXNet's crash, whose segmentation fault looks like a bug of its own (seen at 0.6 GB)
+    ([], Exit(-6, last_words="Segmentation fault: 11", limit_bytes=629_145_600), "died", CRASHED),
+    ([], Exit(-6), "died", "exit code -6 without an end event"),
+    ([], Exit(1, limit_bytes=1), "died", "exit code 1 without an end event")])
+def test_every_way_in_which_a_worker_goes_has_its_ending(lines: list[Any], exit: Exit, word: str, message: str
+                                                         ) -> None:
+    assert (word, message) == ending(lines, exit)[:2]
 
 
 def test_a_place_in_a_queue_meets_no_deadline_until_it_runs() -> None:
@@ -55,43 +70,11 @@ def test_a_place_in_a_queue_meets_no_deadline_until_it_runs() -> None:
     assert ("timeout", "did not start in 60 s", 1060) == (*last[:2], round(clock.now, -1))
 
 
-def test_who_runs_a_place_may_know_what_ended_it() -> None:
-    exit = Exit(-15, last_words="Terminated", verdict=("timeout", "the queue's time limit"))
-    assert ("timeout", "the queue's time limit; last words: Terminated") == ending(good_lines()[:2], exit)[:2]
-
-
-def test_a_worker_that_stalls_is_timed_out_at_the_stall_limit() -> None:
-    assert ("timeout", "no step finished in 30 s") == ending([*good_lines()[:2], None])[:2]
-
-
-def test_a_worker_over_its_memory_limit_ran_out_of_memory() -> None:
-    assert "oom" == ending(good_lines()[:2], Exit(137, is_out_of_memory=True)).word
-
-
-def test_a_worker_killed_from_outside_is_killed() -> None:
-    assert "killed" == ending(good_lines()[:2], Exit(137)).word
-    assert "killed" == ending(good_lines()[:2], Exit(-9)).word
-
-
-def test_a_worker_that_goes_without_a_word_died_and_its_last_words_are_told() -> None:
-    end = ending([], Exit(1, last_words="ImportError: no"))
-    assert ("died", "exit code 1 without an end event; last words: ImportError: no") == end[:2]
-
-
 def test_a_worker_whose_instruction_the_cpu_lacks_says_which_this_one_has_not(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(host, "_read", lambda path: "processor: 0\nflags: sse avx\n\nprocessor: 1\nflags: fma\n")
     end = ending([], Exit(-4))
     assert ("died", "the CPU lacks an instruction that this build needs (SIGILL); of those that builds are made for, "
                     "this host's has no avx2, fma, avx512f") == end[:2]
-
-
-def test_a_crash_below_a_limit_of_memory_is_told_with_the_limit() -> None:
-    """As MXNet's is, whose segmentation fault looks like a bug of its own (seen at 0.6 GB)."""
-    end = ending([], Exit(-6, last_words="Segmentation fault: 11", limit_bytes=629_145_600))
-    assert ("died", "crashed (SIGABRT) where it may hold 629 MB of memory: a library that is refused more often ends "
-                    "so; last words: Segmentation fault: 11") == end[:2]
-    assert "exit code -6 without an end event" == ending([], Exit(-6)).message
-    assert "exit code 1 without an end event" == ending([], Exit(1, limit_bytes=1)).message
 
 
 @pytest.mark.parametrize("garbage", [b"hello\n", b"[1]\n", b'{"event": "dance"}\n', b'{"event": "end"}\n',
@@ -123,39 +106,29 @@ def cluster_ending(script: list[Any], exit: Exit = WELL, seen: dict[str, str] | 
     return last
 
 
-def test_a_run_of_two_places_is_ok_once_both_said_so() -> None:
-    end = cluster_ending([*lines("node0", START, STEPS, OK, b""), *lines("node1", START, STEPS, OK)])
-    assert "ok" == end.word and {"node0", "node1"} == set(end.said["places"])
+BOTH = [*lines("node0", START), *lines("node1", START)]
 
 
-def test_a_killed_place_ends_the_run_and_is_named() -> None:
-    end = cluster_ending([*lines("node0", START), *lines("node1", START, b"")], Exit(137))
-    assert ("killed", "node1: the worker was killed from outside (exit code 137)") == end[:2]
+@pytest.mark.parametrize(("script", "more", "word", "message"), [
+    ([*lines("node0", START, STEPS, OK, b""), *lines("node1", START, STEPS, OK)], {}, "ok", ""),
+    ([*BOTH, ("node1", b"")], {"exit": Exit(137)}, "killed",
+     "node1: the worker was killed from outside (exit code 137)"),
+    # an error waits for the place that made it, and is the ending where nothing else is seen
+    ([*lines("node0", START, ERROR), ("node1", b"")], {"exit": Exit(137)}, "killed", "node1"),
+    ([*lines("node0", START, ERROR), None], {}, "error", "node0: connection reset"),
+    # a paused place is named where the others only stall, and a cut network before the error behind it
+    ([*BOTH, None], {"seen": {"node1": "is paused"}}, "timeout", "node1 is paused; no step finished in 30 s"),
+    ([*lines("node0", START, ERROR), None], {"seen": {"node1": "is cut from the network"}}, "timeout",
+     "node1 is cut from the network; then node0: connection reset"),
+    ([*lines("node0", START), None], {}, "timeout", "node1 has not started; node0: no step finished in 30 s"),
+    ([None], {}, "timeout", "node0, node1: did not start in 60 s"),
+    ([*lines("node0", START), ("node2", b"")], {"exit": Exit(1), "servers": ("node2",)}, "died", "node2")])
+def test_a_run_of_two_places_is_ok_once_both_said_so_and_names_the_one_that_ended_it(
+        script: list[Any], more: dict[str, Any], word: str, message: str) -> None:
+    end = cluster_ending(script, **more)
 
-
-def test_a_place_s_error_waits_for_the_place_that_made_it() -> None:
-    end = cluster_ending([*lines("node0", START, ERROR), *lines("node1", b"")], Exit(137))
-    assert "killed" == end.word and end.message.startswith("node1")
-
-
-def test_a_place_s_own_error_is_the_ending_where_nothing_else_is_seen() -> None:
-    assert ("error", "node0: connection reset") == cluster_ending([*lines("node0", START, ERROR), None])[:2]
-
-
-def test_a_paused_place_is_named_where_the_others_only_stall() -> None:
-    end = cluster_ending([*lines("node0", START), *lines("node1", START), None], seen={"node1": "is paused"})
-    assert ("timeout", "node1 is paused; no step finished in 30 s") == end[:2]
-
-
-def test_an_error_behind_a_cut_network_is_a_timeout() -> None:
-    end = cluster_ending([*lines("node0", START, ERROR), None], seen={"node1": "is cut from the network"})
-    assert ("timeout", "node1 is cut from the network; then node0: connection reset") == end[:2]
-
-
-def test_a_place_that_never_starts_is_named() -> None:
-    end = cluster_ending([*lines("node0", START), None])
-    assert ("timeout", "node1 has not started; node0: no step finished in 30 s") == end[:2]
-    assert ("timeout", "node0, node1: did not start in 60 s") == cluster_ending([None])[:2]
+    assert word == end.word and end.message.startswith(message)
+    assert word != "ok" or {"node0", "node1"} == set(end.said["places"])
 
 
 def speaking(clock: FakeClock, place: str, seconds: float) -> Any:
@@ -203,13 +176,3 @@ def test_many_events_over_a_long_time_are_no_flood() -> None:
     beats = [speaking(clock, "node0", 0.1)] * 30_000
     *_, last = follow(FakeRunning([*lines("node0", START), *beats, ("node0", OK)], WELL, clock), LIMITS, clock)
     assert isinstance(last, Ending) and "ok" == last.word
-
-
-def test_a_worker_whose_engine_is_gone_was_killed_from_outside() -> None:
-    end = ending(good_lines()[:2], Exit(None, is_gone=True, last_words="connection refused"))
-    assert ("killed", "its container is gone, or the engine that ran it; last words: connection refused") == end[:2]
-
-
-def test_a_server_that_goes_ends_the_run() -> None:
-    end = cluster_ending([*lines("node0", START), ("node2", b"")], Exit(1), servers=("node2",))
-    assert "died" == end.word and end.message.startswith("node2")
