@@ -6,6 +6,7 @@ import gc
 import importlib
 import importlib.util
 import os
+import re
 import sys
 import traceback
 
@@ -104,8 +105,16 @@ def find_adapter(stack=""):
 
 
 def _explained(error):
-    """The error's words on one line."""
-    return explained(" ".join(str(error).split())[:500], getattr(sys.modules.get("numpy"), "__version__", ""))
+    """The error's words on one line, the middle of long ones left out, without a terminal's colours."""
+    words = " ".join(re.sub("\x1b\\[[0-9;]*m", "", str(error)).split())
+    short = words if len(words) <= 500 else words[:200] + " ... " + words[-295:]
+    return explained(short, getattr(sys.modules.get("numpy"), "__version__", ""))
+
+
+def _place(error):
+    """Where a user's own file raised the error or called what did, such as "net.py, line 7: "; "" where none did."""
+    of_files = [each for each in traceback.extract_tb(error.__traceback__) if each[0].endswith((".py>", "--same>"))]
+    return "%s, line %d: " % (of_files[-1][0][1:-1], of_files[-1][1]) if of_files else ""
 
 
 def _measured(cell: Cell, adapter, folder: str, send, joined, runner):
@@ -123,7 +132,7 @@ def _measured(cell: Cell, adapter, folder: str, send, joined, runner):
     except Exception as error:
         status = "oom" if adapter.is_oom(error) else "error"
         traceback.print_exc()
-        return _end(send, status, "%s: %s" % (type(error).__name__, _explained(error)),
+        return _end(send, status, "%s%s: %s" % (_place(error), type(error).__name__, _explained(error)),
                     of_gpu=_of_gpu(cell, adapter))
     return _end(send, "ok", "", of_gpu=_of_gpu(cell, adapter))
 

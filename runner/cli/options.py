@@ -20,6 +20,8 @@ StudyName = Annotated[str, typer.Argument(metavar="STUDY", show_default=False, a
                                           "model of your own.")]
 ResultName = Annotated[str, typer.Argument(metavar="RESULT", show_default=False, autocompletion=complete.results,
                                            help="A result's id, its beginning, or its folder; latest: the newest.")]
+Settings = Annotated[list[str] | None, typer.Option("--set", autocompletion=complete.settings, help="KEY=VALUE of a "
+                                                    "cell, such as batch=8; batch=1,8,64 measures each; repeatable.")]
 StackNames = Annotated[list[str] | None, typer.Option(
     "--stack", autocompletion=complete.stacks, help="These stacks instead; repeat, or put commas. torch, tf, jax, "
     "mxnet: today's. NAME=PATH, NAME=image:NAME: one of your own.")]

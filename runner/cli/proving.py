@@ -14,6 +14,7 @@ from runner.cli.options import (
     LauncherName,
     Results,
     Scale,
+    Settings,
     StackNames,
     options,
     split_stacks,
@@ -25,6 +26,8 @@ from runner.launchers import choose
 from runner.machine import nvml
 from runner.measuring import equality, job, own_models, own_stacks
 from runner.measuring.request import Request
+from runner.planning.plan import Wishes
+from runner.report.tables import Part
 from runner.report.writers import equality as written
 from runner.stacks import definition
 from runner.stacks.definition import chosen_names
@@ -47,12 +50,19 @@ def check_(names: Annotated[list[str] | None, typer.Argument(
            precision: Annotated[str, typer.Option(help="float64 proves; float32 shows rounding.")] = "float64",
            loop: Annotated[str, typer.Option(help="native; tuned: against the first stack's native loop.")] = "native",
            launcher: LauncherName = "auto",
-           results: Results = RESULTS,
+           results: Results = RESULTS, pairs: Settings = None,
            data: Annotated[str | None, typer.Option(help="own=FOLDER that MODEL.py reads.")] = None, *, own: Own,
            output: Output) -> None:
     """Prove that stacks compute the same: weights, batch, every activation, gradient and update, compared."""
-    if names and own_models.is_file(names[0]):
-        sys.exit(_of_files(own.of(Request(names[0], None, launcher, data, results=results), names[1:]), output))
+    files = names if names and own_models.is_file(names[0]) else []
+    others = {"--stack": stacks, "--all": every, "--parallel": parallel, "--precision": precision != "float64",
+              "--loop": loop != equality.NATIVE} if files else {
+                  "--same": own.same, "--lane": own.lanes, "--with": own.packages, "--set": pairs, "--data": data}
+    if wrong := next((option for option, value in others.items() if value), ""):
+        raise InputError(f"check: found {wrong}, which is of {'tasks' if files else 'models of your own, MODEL.py'}")
+    if files:
+        wishes = Wishes(settings=job.settings(pairs or []))
+        sys.exit(_of_files(own.of(Request(files[0], None, launcher, data, wishes, results=results), files[1:]), output))
     if names and every:
         raise InputError(f"check: found --all and {names[0]}, expected one of them")
     here_gpus = nvml.observe()
@@ -74,13 +84,14 @@ def check_(names: Annotated[list[str] | None, typer.Argument(
                                parallel)
         verdicts = check.kept(tasks, chosen, results)
     against = "one worker" if parallel else ", ".join(sorted({verdict.reference for verdict in verdicts}))
-    sys.exit(_judged(verdicts, output, f"worst relative differences, against {against}:"))
+    sys.exit(_judged(verdicts, output, [f"worst relative differences, against {against}:",
+                                        list(map(written.listed, verdicts))]))
 
 
-def _judged(verdicts: Sequence[equality.Verdict], output: Output, *above: str) -> int:
-    """Give the verdicts below those lines; the exit code."""
+def _judged(verdicts: Sequence[equality.Verdict], output: Output, parts: Sequence[Part]) -> int:
+    """Give the verdicts, to people as those parts; the exit code."""
     rows = [{**verdict._asdict(), "passed": verdict.passed} for verdict in verdicts]
-    output.rows(rows, [*above, list(map(written.listed, verdicts))], documented=[list(map(written.row, verdicts))])
+    output.rows(rows, parts, documented=[list(map(written.row, verdicts))])
     return 0 if all(verdict.passed for verdict in verdicts) else 1
 
 
@@ -90,7 +101,8 @@ def _of_files(request: Request, output: Output) -> int:
     with job.measuring_alone(paths.cache_folder() if made.launcher.measures_here else request.results, screen.say):
         check = equality.Check(made.launcher, made.data.folder, equality.resources(made.launcher), screen.say)
         _, verdicts = own_models.checked(made.plan, made.stacks, check, request.results)
-    return _judged(verdicts, output)
+    return _judged(verdicts, output, list(map(own_models.told, verdicts)) or ["it runs; one column has no other to be "
+                                                                              "compared with"])
 
 
 def _first(numbers: Sequence[str]) -> str:

@@ -15,6 +15,7 @@ from runner.cli.options import (
     Results,
     Rounds,
     Scale,
+    Settings,
     StackNames,
     duration,
     split,
@@ -35,9 +36,7 @@ class Settled(NamedTuple):
     seed: Annotated[int, typer.Option(min=0, help="Seed of the order of the runs.")] = 1
     launcher: LauncherName = "auto"
     data: DataArgument = None
-    pairs: Annotated[list[str] | None, typer.Option(
-        "--set", autocompletion=complete.settings, help="KEY=VALUE of a cell, such as batch=8; batch=1,8,64 measures "
-        "each; repeatable.")] = None
+    pairs: Settings = None
     device: Annotated[str | None, typer.Option(
         help="cpu or gpu instead of the study's; short for --set device=.")] = None
     env: Annotated[list[str] | None, typer.Option(

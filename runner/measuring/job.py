@@ -146,7 +146,7 @@ def planned(request: Request, say: Say) -> Job:
         settings = {"device": "cpu", **request.wishes.settings}
         loops = settings.pop("loop", ())
         study, lanes = own_models.study(request.models, request.same, request.lanes,
-                                        loops if isinstance(loops, tuple) else (loops,))
+                                        loops if isinstance(loops, tuple) else (loops,), settings.pop("measure", ""))
         wishes = request.wishes._replace(settings=settings)
         return planned_study(study, request._replace(wishes=wishes), say, lanes=lanes)
 

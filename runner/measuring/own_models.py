@@ -30,6 +30,7 @@ SETTINGS = ("batch", "steps", "warmup", "warm", "seconds", "cpus", "memory_bytes
             "weight_decay", "measure", "loop")
 PRECISIONS = ("float64", "float32")          # the wider first
 _BATCH = 32
+_MEASURES = {"train": "Training", "infer": "Inference of"}
 _KINDS = {"torch": "model() of a torch.nn.Module", "jax": "init(key) and apply(parameters, inputs)",
           "keras": "model() of a keras.Model"}
 
@@ -61,18 +62,11 @@ def is_file(name: str) -> bool:
 
 def read(name: str) -> Read:
     """The file, parsed and not run. Raises InputError."""
-    path = paths.named(name)
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-        tree = ast.parse(text)
-    except (OSError, UnicodeError) as error:
-        raise InputError(f"{path}: {getattr(error, 'strerror', None) or error}") from error
-    except (SyntaxError, ValueError) as error:
-        raise InputError(f"{path}: line {getattr(error, 'lineno', '?')}: {error}") from error
+    path, text, tree = _parsed(name)
     functions = _bound(tree)
-    imported = {alias.name.partition(".")[0] for each in ast.walk(tree) if isinstance(each, ast.Import)
-                for alias in each.names} | {(each.module or "").partition(".")[0] for each in ast.walk(tree)
-                                            if isinstance(each, ast.ImportFrom)}
+    imported = {name.partition(".")[0] for each in ast.walk(tree) for name in (
+        [alias.name for alias in each.names] if isinstance(each, ast.Import)
+        else [each.module or ""] if isinstance(each, ast.ImportFrom) else [])}
     kind = "jax" if {"init", "apply"} <= functions else "" if "model" not in functions else \
         "keras" if "keras" in imported else "torch"
     if kind == "torch" and "tensorflow" in imported:
@@ -82,6 +76,17 @@ def read(name: str) -> Read:
                          f"batch(rng, size) and {', or '.join(_KINDS.values())}: `evenbench init torch` writes one to "
                          "begin with")
     return Read(path, text, kind)
+
+
+def _parsed(name: str, option: str = "") -> tuple[Path, str, ast.Module]:
+    path = paths.named(name)
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+        return path, text, ast.parse(text)
+    except SyntaxError as error:
+        raise InputError(f"{option}{path}: line {error.lineno}: {error.msg}") from error
+    except (OSError, ValueError) as error:
+        raise InputError(f"{option}{path}: {getattr(error, 'strerror', None) or error}") from error
 
 
 def _bound(tree: ast.Module) -> set[str]:
@@ -97,12 +102,14 @@ def _bound(tree: ast.Module) -> set[str]:
     return names
 
 
-def study(names: Sequence[str], same: str = "", lanes: Sequence[str] = (), loops: Sequence[str] = ()
-          ) -> tuple[Study, dict[str, Named]]:
+def study(names: Sequence[str], same: str = "", lanes: Sequence[str] = (), loops: Sequence[str] = (),
+          measure: str = "") -> tuple[Study, dict[str, Named]]:
     """The study of the files, training and inference, with its lanes by their columns' names. Raises InputError.
 
-    lanes, loops: the columns that are measured; without either all but those of the loop step.
+    lanes, loops: the columns that are measured; without either all but those of the loop step. measure: the one alone.
     """
+    if measure and measure not in _MEASURES:
+        raise unknown("--set measure", measure, _MEASURES)
     files = [read(name) for name in names]
     if len({each.path.name for each in files}) < len(files):
         raise InputError(f"{', '.join(names)}: found a name twice, expected files of different names")
@@ -117,10 +124,10 @@ def study(names: Sequence[str], same: str = "", lanes: Sequence[str] = (), loops
     shared = {"task": "+".join(texts), "batch": _BATCH, "input": "synthetic", "warm": "steady", "warmup": 10,
               "seconds": 1.0, "steps": 50}
     experiments = tuple(Experiment(
-        measure, f"{words} {title}", tuple(each.name for each in able), {**shared, "measure": measure}, ({},), {},
-        {}, variants={each.name: ({"loop": each.lane.loop, "source": models[each.name]},) for each in able})
-        for measure, words in (("train", "Training"), ("infer", "Inference of"))
-        if (able := [each for each in chosen if measure == "infer" or not frameworks.only_infers(each.lane.framework)]))
+        each, f"{words} {title}", tuple(one.name for one in able), {**shared, "measure": each}, ({},), {},
+        {}, variants={one.name: ({"loop": one.lane.loop, "source": models[one.name]},) for one in able})
+        for each, words in _MEASURES.items() if measure in ("", each)
+        if (able := [one for one in chosen if each == "infer" or not frameworks.only_infers(one.lane.framework)]))
     identifier = "".join(each if each.isalnum() or each in "._-" else "-" for each in "+".join(texts))[:64]
     return (Study(identifier, title, 5, chosen[0].name, "own", experiments), {each.name: each for each in chosen})
 
@@ -128,13 +135,8 @@ def study(names: Sequence[str], same: str = "", lanes: Sequence[str] = (), loops
 def _same(name: str) -> str:
     if not name:
         return ""
-    path = paths.named(name)
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-        names = _bound(ast.parse(text))
-    except (OSError, ValueError, SyntaxError) as error:
-        raise InputError(f"--same {path}: {error}") from error
-    if "arrays" not in names:
+    path, text, tree = _parsed(name, "--same ")
+    if "arrays" not in _bound(tree):
         raise InputError(f"--same {path}: found no arrays(rng), expected it to give the weights as {{name: array}}")
     return text
 
@@ -189,15 +191,19 @@ def prove(plan: Plan, stacks: Mapping[str, Stack], check: Check, results: Path) 
     Raises Differs where one is another.
     """
     plan, verdicts = checked(plan, stacks, check, results)
+    for verdict in filter(lambda each: each.passed, verdicts):
+        check.say(told(verdict))
     if bad := [verdict for verdict in verdicts if not verdict.passed]:
         raise Differs(f"not the same model, so nothing is timed: {'; '.join(map(told, bad))}")
+    if not plan.cells:
+        raise BenchError(plan.skipped[-1].reason)
     return plan
 
 
 def checked(plan: Plan, stacks: Mapping[str, Stack], check: Check, results: Path) -> tuple[Plan, list[Verdict]]:
     """The plan without lanes that cannot run, and the verdicts, which are kept, on each other lane against the first.
 
-    Raises BenchError where none can run.
+    Raises BenchError where none of a file's can run.
     """
     cells: dict[str, Cell] = {}
     for each in plan.cells:
@@ -212,20 +218,23 @@ def checked(plan: Plan, stacks: Mapping[str, Stack], check: Check, results: Path
     widest = {name: _widest(each.lane, functools.partial(sent, name)) for name, each in named.items()}
     reasons = {name: ending.message for name, precision in widest.items()
                if isinstance(ending := sent(name, precision), Ending)}
+    there = [name for name in named if name not in reasons]
+    if {named[name].file for name in there} < {each.file for each in named.values()}:      # what was asked for is gone
+        raise BenchError("; ".join(f"{' and '.join(name for name in reasons if reasons[name] == reason)} cannot run: "
+                                   f"{reason}" for reason in dict.fromkeys(reasons.values())))
     for name, reason in reasons.items():
         check.say(f"{name} is left out: {reason}")
-    there = [name for name in named if name not in reasons]
-    if not there:
-        raise BenchError(f"no lane can run: {next(iter(reasons.values()))}")
-    check.say("check: each with the same weights and batch; dropout is off in it")
+    if there[1:]:
+        check.say("check: each with the same weights and batch; dropout is off in it")
     first, verdicts = there[0], []
     for name in there[1:]:
         precision = max(widest[first], widest[name], key=PRECISIONS.index)
         verdict = equality.compare(cells[name]._replace(precision=precision), sent(name, precision),
                                    sent(first, precision), shown(stacks[name], named[name]),
                                    shown(stacks[first], named[first]))
+        if verdict.problem and named[name].file != named[first].file and not own_model.loads(cells[name].source).same:
+            verdict = verdict._replace(problem=f"{verdict.problem}; --same FILE pairs what only has another name")
         verdicts.append(verdict._replace(loop="", proves=True, is_own=True))
-        check.say(told(verdicts[-1]))
     equality.keep(verdicts, {name: check.launcher.fingerprint(stacks[name]) for name in there}, results)
     only_infer = {name: f"{named[name].file}: batch() gives no targets, so it only infers" for name in there
                   if isinstance(told_of := sent(name, widest[name]), dict) and not told_of.get("loss")}

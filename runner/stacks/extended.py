@@ -29,7 +29,7 @@ def made(stack: PinnedStack, packages: Sequence[str], cache: Path, say: Say) -> 
     if not packages:
         return stack
     wanted = "\n".join([(stack.folder / "requirements.in").read_text(encoding="utf-8").rstrip(), *sorted(packages), ""])
-    digest = hashlib.sha256((wanted + stack.made_of()).encode()).hexdigest()[:12]
+    digest = hashlib.sha256((wanted + definition.wheels_fingerprint(stack)).encode()).hexdigest()[:12]
     folder = cache.absolute() / "with" / f"{stack.name}-with-{digest}"
     with locked(folder.with_name(folder.name + ".lock")):
         folder.mkdir(parents=True, exist_ok=True)

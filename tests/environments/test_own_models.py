@@ -32,30 +32,13 @@ PLANTED = {
     "bias": ("nn.Linear(16, 16)", "nn.Linear(16, 16, bias=False)", "gradient 5.bias is in"),
     "transposed": ("nn.Linear(16, 16)", "Turned(16, 16)", "activation 5"),
 }
-JAX = """
-import jax, jax.numpy as jnp
-
-def init(key):
-    return {"w": jnp.zeros((30, 8)), "b": jnp.zeros(8)}
-
-def apply(p, x):
-    return jnp.tanh(x @ p["w"] + p["b"])
-
-def batch(rng, size):
-    return rng.standard_normal((size, 30)), rng.randint(0, 8, size)
-"""
-TORCH = """
-import torch
-
-def model():
-    return torch.nn.Sequential(torch.nn.Linear(30, 8), torch.nn.Tanh())
-
-def batch(rng, size):
-    return rng.standard_normal((size, 30)), rng.randint(0, 8, size)
-"""
 KERAS = """
 import keras
 from keras import layers
+
+class Turned(layers.Conv2D):
+    def convolution_op(self, inputs, kernel):
+        return super().convolution_op(inputs, keras.ops.swapaxes(kernel, 0, 1))
 
 def model():
     inputs = keras.Input((8, 8, 3))
@@ -75,7 +58,52 @@ PLANTED_IN_KERAS = {
     "padding": ('padding="same"', 'padding="valid"', "activation conv"),
     "activation": ("layers.ReLU(name", "layers.Activation('gelu', name", "activation act"),
     "momentum": ("momentum=0.9", "momentum=0.99", "statistic norm/moving_mean"),
+    "transposed": ("layers.Conv2D(4", "Turned(4", "activation conv"),
     "bias": ("layers.Dense(16,", "layers.Dense(16, use_bias=False,", "gradient head/bias is in"),
+}
+PURE = """
+import jax, jax.numpy as jnp
+
+def init(key):
+    return {"conv": jnp.zeros((4, 3, 3, 3)), "bias": jnp.zeros(4), "scale": jnp.ones(256), "shift": jnp.zeros(256),
+            "head": jnp.zeros((256, 16)), "low": jnp.zeros(16), "last": jnp.zeros((16, 16)), "end": jnp.zeros(16)}
+
+def apply(p, x):
+    x = jax.lax.conv_general_dilated(x, p["conv"], (1, 1), ((1, 1), (1, 1))) + p["bias"][:, None, None]
+    x = x.reshape(x.shape[0], -1)
+    x = (x - x.mean(1, keepdims=True)) / jnp.sqrt(x.var(1, keepdims=True) + 1e-5) * p["scale"] + p["shift"]
+    return (jax.nn.relu(x) @ p["head"] + p["low"]) @ p["last"] + p["end"]
+
+def batch(rng, size):
+    return rng.standard_normal((size, 3, 8, 8)), rng.randint(0, 16, size)
+"""
+LAYERED = """
+import torch
+from torch import nn
+
+def model():
+    return nn.Sequential(nn.Conv2d(3, 4, 3, padding=1), nn.Flatten(), nn.LayerNorm(256), nn.ReLU(),
+                         nn.Linear(256, 16), nn.Linear(16, 16))
+
+def batch(rng, size):
+    return rng.standard_normal((size, 3, 8, 8)), rng.randint(0, 16, size)
+"""
+SAME_LAYERED = """
+def arrays(rng):
+    shapes = {"conv": (4, 3, 3, 3), "bias": 4, "scale": 256, "shift": 256, "head": (256, 16), "low": 16,
+              "last": (16, 16), "end": 16}
+    return {name: rng.standard_normal(shape) / 5 for name, shape in shapes.items()}
+
+def first(a):
+    return {"0.weight": a["conv"], "0.bias": a["bias"], "2.weight": a["scale"], "2.bias": a["shift"],
+            "4.weight": a["head"].T, "4.bias": a["low"], "5.weight": a["last"].T, "5.bias": a["end"]}
+"""
+PLANTED_IN_JAX = {
+    "epsilon": ("1e-5", "1e-3"),
+    "padding": ("((1, 1), (1, 1))", "((0, 2), (1, 1))"),
+    "activation": ("relu", "gelu"),
+    "transposed": ('p["last"]', 'p["last"].T'),
+    "bias": (' + p["end"]', ""),
 }
 SAME_CNN = """
 import numpy as np
@@ -149,13 +177,11 @@ def model():
 def batch(rng, size):
     return rng.standard_normal((size, 5, 8)), rng.randint(0, 4, size)
 """
-SAME = """
-def arrays(rng):
-    return {"w": rng.standard_normal((30, 8)), "b": rng.standard_normal(8)}
 
-def first(arrays):
-    return {"0.weight": arrays["w"].T, "0.bias": arrays["b"]}
-"""
+
+def evenbench(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-m", "runner", *words, "--results", str(folder)], cwd=paths.ROOT,
+                          capture_output=True, text=True, check=False)
 
 
 def check(folder: Path, *words: str, **files: str) -> tuple[int, list[dict[str, object]], str]:
@@ -163,8 +189,7 @@ def check(folder: Path, *words: str, **files: str) -> tuple[int, list[dict[str, 
     for name, text in files.items():
         (folder / f"{name}.py").write_text(text)
     names = [str(folder / f"{name}.py") for name in files if name != "same"]
-    ended = subprocess.run([sys.executable, "-m", "runner", "check", *names, *words, "--launcher", "venv", "--results",
-                            str(folder), "--json", "-"], cwd=paths.ROOT, capture_output=True, text=True, check=False)
+    ended = evenbench(folder, "check", *names, *words, "--launcher", "venv", "--json", "-")
     return ended.returncode, json.loads(ended.stdout or "[]"), ended.stderr
 
 
@@ -180,6 +205,18 @@ def test_each_planted_difference_is_refused_by_the_first_tensor(
     found = [f"{verdict['first']}{verdict['problem']}" for verdict in verdicts]
     named = [first for _, _, first in planted.values()]
     assert named == [each[:len(first)] for each, first in zip(found, named, strict=True)]
+
+
+def test_each_difference_planted_in_a_jax_file_is_refused_beside_its_torch_file(tmp_path: Path) -> None:
+    files = {"equal": PURE, **{name: PURE.replace(then, now) for name, (then, now) in PLANTED_IN_JAX.items()}}
+
+    code, (equal, *verdicts), errors = check(
+        tmp_path, "--lane", ",".join(["pytorch", *(f"{name}-jax" for name in files)]), "--same",
+        str(tmp_path / "same.py"), first=LAYERED, **files, same=SAME_LAYERED)
+
+    assert 1 == code, errors
+    assert equal["passed"] and all(value < 1e-13 for value in equal["worst"].values())  # type: ignore[attr-defined]
+    assert ["logits output"] * len(PLANTED_IN_JAX) == [verdict["first"] for verdict in verdicts]
 
 
 @pytest.mark.parametrize(("momentum", "first"), [("0.1", ""), ("0.01", "statistic mean")])
@@ -198,15 +235,6 @@ def test_an_export_that_fails_leaves_its_runtime_out_with_what_it_failed_at(tmp_
     assert (0, []) == (code, verdicts), errors
     assert "onnxruntime is left out: PyTorch cannot export it to ONNX: " in errors
     assert "data-dependent" in errors
-
-
-def test_equal_files_of_two_frameworks_agree_to_float64_s_rounding(tmp_path: Path) -> None:
-    code, (verdict,), errors = check(tmp_path, "--lane", "pytorch,jax", "--same", str(tmp_path / "same.py"),
-                                     first=TORCH, second=JAX, same=SAME)
-
-    assert 0 == code, errors
-    assert "float64" == verdict["precision"]
-    assert all(value < 1e-13 for value in verdict["worst"].values())  # type: ignore[attr-defined]
 
 
 def test_dropout_of_every_kind_is_off_while_lanes_are_compared(tmp_path: Path) -> None:
@@ -228,3 +256,22 @@ def test_a_template_s_lanes_are_equal(kind: str, tmp_path: Path) -> None:
 
     assert 0 == code, errors
     assert lanes.count(",") == len(verdicts)
+
+
+def test_a_model_is_run_reported_rerun_and_held_to_a_gate(tmp_path: Path) -> None:
+    files = [str(tmp_path / "first.py"), str(tmp_path / "second.py")]
+    for file in files:
+        Path(file).write_text(LAYERED)
+    short = [word for pair in ("measure=infer", "warm=fixed", "warmup=1", "steps=5") for word in ("--set", pair)]
+
+    ran = evenbench(tmp_path, "run", *files, "--lane", "first-pytorch,second-pytorch", "--rounds", "1", "--launcher",
+                    "venv", *short)
+    assert 0 == ran.returncode and "second-pytorch and first-pytorch are equal (float64" in ran.stderr, ran.stderr
+    assert "first.py and second.py" in evenbench(tmp_path, "report", "latest").stdout
+    refused = evenbench(tmp_path, "rerun", "latest")
+    assert 2 == refused.returncode and "--run-code where you trust them" in refused.stderr
+    assert 0 == evenbench(tmp_path, "rerun", "latest", "--run-code", "--rounds", "1").returncode
+    gate = evenbench(tmp_path, "gate", *files, "--base", "first-pytorch", "--head", "second-pytorch", "--rounds", "5",
+                     "--launcher", "venv", *short)
+    (judged,) = tmp_path.glob("*/gate.json")
+    assert gate.returncode in (0, 1, 3) and "first-pytorch" == json.loads(judged.read_text())["base"], gate.stderr

@@ -19,7 +19,7 @@ from workloads.measuring.turns import TurnWatch
 from workloads.measuring.watch import ENDLESS, ENDS, Beats, Over, Recorded, Watch, WorkersWatch
 from workloads.places import agreement
 from workloads.process import environment, processor
-from workloads.process.errors import DataError, Unsupported
+from workloads.process.errors import DataError, NotFinite, Unsupported
 from workloads.profiles import traces, walls
 from workloads.spec import duration, layers, placement, refusals, sequence_tasks, switches, tasks
 from workloads.spec.cell import Cell
@@ -351,8 +351,11 @@ def sequence_check(cell: Cell, adapter, workload: contract.Sequences, series, fo
 
 
 def own_check(cell: Cell, adapter: "contract.Adapter", workload, images, folder: str, emit) -> None:
-    """The same of a user's own model, whose workload says all kinds of arrays itself."""
+    """The same of a user's own model, whose workload says all kinds of arrays itself. Raises NotFinite."""
     for kind, arrays in workload.check().items():
+        for name, array in arrays.items():
+            if not np.isfinite(array).all():
+                raise NotFinite("%s has NaN or infinite values" % " ".join(dict.fromkeys([kind, name])))
         _send(emit, kind, arrays)
 
 

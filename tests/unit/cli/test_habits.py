@@ -120,6 +120,8 @@ def test_a_result_is_named_by_latest_or_by_the_beginning_of_its_id(tmp_path: Pat
     (("images", "--prune", "torch-1.7"),
      "images: found --prune and torch-1.7, expected one of them; it removes all that are out of date"),
     (("check", "lenet5", "--all"), "check: found --all and lenet5, expected one of them"),
+    (("check", "lenet5", "--set", "batch=8"), "check: found --set, which is of models of your own, MODEL.py"),
+    (("check", "net.py", "--precision", "float32"), "check: found --precision, which is of tasks"),
     (("list", "stacks", "--scale", "quick"), "list stacks: found --scale, which only studies have"),
     (("sbom", "torch", "--csv", "-"), "sbom: found a file without --licences, whose table it is; --out FOLDER keeps "
                                       "CycloneDX")])

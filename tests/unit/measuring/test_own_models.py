@@ -1,13 +1,16 @@
 """Models of the user's own on the host: files are parsed and never run, lanes are columns, content is part of a key."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 from runner import cells, paths
-from runner.errors import InputError
+from runner.cli import app
+from runner.errors import BenchError, InputError
 from runner.measuring import equality, own_models
 from runner.planning.plan import Plan, Wishes, plan
 from runner.stacks import definition
@@ -20,15 +23,18 @@ TORCH = "import torch\n\nraise SystemExit('the host ran it')\n\ndef model(): ...
 JAX = "import jax\n\ndef init(key): ...\ndef apply(parameters, inputs): ...\ndef batch(rng, size): ...\n"
 
 
+EAGER_AND_COMPILED = ("pytorch", "pytorch-compile")
+
+
 def written(folder: Path, name: str, text: str) -> str:
     (folder / name).write_text(text)
     return str(folder / name)
 
 
-def planned(*names: str) -> Plan:
-    study, lanes = own_models.study(names)
+def planned(*names: str, lanes: Sequence[str] = (), measure: str = "") -> Plan:
+    study, named = own_models.study(names, lanes=lanes, measure=measure)
     pinned = definition.read_all(paths.STACKS)
-    shown = {name: own_models.shown(pinned[each.lane.stack], each) for name, each in lanes.items()}
+    shown = {name: own_models.shown(pinned[each.lane.stack], each) for name, each in named.items()}
     return plan(study, shown, MACHINE, Wishes(), lambda stack: None)
 
 
@@ -41,7 +47,7 @@ def test_a_file_is_parsed_and_not_run_and_says_its_kind(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("text", "said"), [
-    ("def model(: ...", "line 1: "),
+    ("def model(: ...", r"a\.py: line 1: invalid syntax$"),
     ("import torch\ndef model(): ...\n", "found model at its top, expected batch"),
     ("def net(): ...\ndef batch(rng, size): ...\n", "evenbench init torch"),
     ("from tensorflow import keras\n" + TORCH, "expected `import keras`"),
@@ -51,6 +57,19 @@ def test_a_file_that_cannot_be_one_is_refused_in_a_line(tmp_path: Path, text: st
         own_models.read(written(tmp_path, "a.py", text))
     with pytest.raises(InputError, match="No such file"):
         own_models.read(str(tmp_path / "none.py"))
+
+
+@pytest.mark.parametrize(("kind", "lanes"), [
+    ("torch", ["pytorch", "pytorch-compile", "onnxruntime", "openvino"]), ("jax", ["jax"]),
+    ("keras", ["keras-on-tensorflow", "keras-on-jax", "keras-on-pytorch"])])
+def test_init_writes_a_file_that_plan_takes_with_its_lanes(tmp_path: Path, kind: str, lanes: list[str]) -> None:
+    file = str(tmp_path / "my.py")
+    assert 0 == CliRunner().invoke(app, ["init", kind, file]).exit_code
+
+    answer = CliRunner().invoke(app, ["plan", file, "--launcher", "venv", "--set", "measure=infer", "--json", "-"])
+
+    assert lanes == [each["cell"]["stack"] for each in json.loads(answer.stdout)["cells"]]
+    assert "expected a new file's name" in str(CliRunner().invoke(app, ["init", kind, file]).exception)
 
 
 def test_runtimes_infer_and_all_lanes_of_a_measure_are_one_comparison(tmp_path: Path) -> None:
@@ -115,14 +134,23 @@ def lines(kind: str = "weight", **arrays: list[float]) -> list[bytes]:
     return [json.dumps(line).encode() for line in (*tensors, {"event": "end", "status": "ok", "message": ""})]
 
 
-def proved(folder: Path, ours: list[bytes], theirs: list[bytes]) -> tuple[Plan, set[tuple[str, str]]]:
-    """The plan that is left of an eager and a compiled lane that send these, and what is known to be proved."""
-    made = planned(written(folder, "net.py", TORCH)).without({"onnxruntime": "", "openvino": ""})
-    stacks = dict.fromkeys(("pytorch", "pytorch-compile"), definition.read_all(paths.STACKS)["torch-2.13-cpu"])
-    launcher = FakeLauncher(FakeClock(), lambda cell, run: ours if cell.stack == "pytorch-compile" else theirs)
+def proof(made: Plan, folder: Path, *sent: list[bytes]) -> tuple[Plan, set[tuple[str, str]]]:
+    """The plan that is left of lanes that send these, in their order, and what is known to be proved."""
+    of_lane = dict(zip(dict.fromkeys(each.cell.stack for each in made.cells), sent, strict=True))
+    stacks = dict.fromkeys(of_lane, definition.read_all(paths.STACKS)["torch-2.13-cpu"])
+    launcher = FakeLauncher(FakeClock(), lambda cell, run: of_lane[cell.stack])
     check = equality.Check(launcher, folder, (2, 0), lambda line: None, clock=FakeClock())
     left = own_models.prove(made, stacks, check, folder)
     return left, equality.proved(folder, {name: launcher.fingerprint(each) for name, each in stacks.items()})
+
+
+def proved(folder: Path, ours: list[bytes], theirs: list[bytes]) -> tuple[Plan, set[tuple[str, str]]]:
+    """The same of a compiled and an eager lane of a file."""
+    return proof(planned(written(folder, "net.py", TORCH), lanes=EAGER_AND_COMPILED), folder, theirs, ours)
+
+
+def ending(message: str) -> list[bytes]:
+    return [json.dumps({"event": "end", "status": "error", "message": message}).encode()]
 
 
 def test_equal_lanes_are_proved_and_stay(tmp_path: Path) -> None:
@@ -143,10 +171,32 @@ def test_a_lane_that_differs_is_refused_with_the_tensor(tmp_path: Path, ours: li
         proved(tmp_path, ours, theirs)
 
 
-def test_a_lane_that_cannot_run_is_left_out_and_the_others_are_proved(tmp_path: Path) -> None:
-    cannot = [json.dumps({"event": "end", "status": "unsupported", "message": "no g++"}).encode()]
+def test_one_measure_alone_has_one_experiment_by_its_name(tmp_path: Path) -> None:
+    study, _ = own_models.study([written(tmp_path, "net.py", TORCH)], measure="infer")
 
-    left, _ = proved(tmp_path, cannot, lines(a=[1.0]))
+    assert ["infer"] == [each.id for each in study.experiments]
+    with pytest.raises(InputError, match='--set measure "epochs" is unknown; known: train, infer'):
+        own_models.study([written(tmp_path, "net.py", TORCH)], measure="epochs")
+
+
+def test_where_no_lane_can_run_each_reason_is_said_once(tmp_path: Path) -> None:
+    with pytest.raises(BenchError, match=r"^pytorch and pytorch-compile cannot run: no shapes$"):
+        proved(tmp_path, ending("no shapes"), ending("no shapes"))
+    with pytest.raises(BenchError, match=r"^pytorch cannot run: no shapes; pytorch-compile cannot run: no g\+\+$"):
+        proved(tmp_path, ending("no g++"), ending("no shapes"))
+
+
+def test_of_two_files_none_is_left_out_in_silence_and_other_names_are_told_from_differences(tmp_path: Path) -> None:
+    made = planned(written(tmp_path, "net.py", TORCH), written(tmp_path, "pure.py", JAX), lanes=["pytorch", "jax"])
+
+    with pytest.raises(BenchError, match=r"^jax cannot run: no shapes$"):
+        proof(made, tmp_path, lines(a=[1.0]), ending("no shapes"))
+    with pytest.raises(own_models.Differs, match="weight b is in jax alone; --same FILE pairs"):
+        proof(made, tmp_path, lines(a=[1.0]), lines(b=[1.0]))
+
+
+def test_a_lane_that_cannot_run_is_left_out_and_the_others_are_proved(tmp_path: Path) -> None:
+    left, _ = proved(tmp_path, ending("no g++"), lines(a=[1.0]))
 
     assert {"pytorch"} == {each.cell.stack for each in left.cells}
     assert "no g++" in {each.reason for each in left.skipped}
@@ -158,3 +208,6 @@ def test_a_file_without_targets_is_not_trained(tmp_path: Path) -> None:
     assert {"infer"} == {each.cell.measure for each in left.cells} and 2 == len(left.cells)
     assert "net.py: batch() gives no targets, so it only infers" in {each.reason for each in left.skipped}
     assert 2 == len(known)
+    training = planned(written(tmp_path, "net.py", TORCH), lanes=["pytorch"], measure="train")
+    with pytest.raises(BenchError, match=r"^net\.py: batch\(\) gives no targets, so it only infers$"):
+        proof(training, tmp_path, lines("inferred", output=[1.0]))

@@ -21,7 +21,8 @@ class Workload(Steps):
         self.cell, self._device = cell, settings.device(cell)
         self.loop, self.precision = settings.loop(cell), settings.precision(cell)
         self._file = UserFile(cell, folder)
-        self._apply, self._own_loss = self._file.function("apply"), self._file.function("loss")
+        self._apply = self._file.function("apply")
+        self._lost = self._file.loss(cross_entropy, lambda one, other: jnp.square(one - other).mean())
         leaves, self._tree = jax.tree.flatten(self._file.call("init", jax.random.key(cell.seed)))
         self._names = ["" for _ in leaves]
         for path, index in flat(jax.tree.unflatten(self._tree, list(range(len(leaves)))), "").items():
@@ -59,20 +60,6 @@ class Workload(Steps):
 
     def _training_loss(self, weights, running, key, inputs, targets):
         return self._lost(self._applied(weights, inputs), targets), {}
-
-    def _lost(self, outputs, targets):
-        """As PyTorch's: the file's loss; else cross-entropy over the last axis, or the mean square of a difference."""
-        if self._own_loss:
-            return self._own_loss(outputs, targets)
-        first = next(iter(flat(outputs).values()))
-        if not isinstance(targets, jax.Array):
-            raise DataError("%s: found targets of several arrays, expected a loss(outputs, targets)" % self._file.name)
-        if not jnp.issubdtype(targets.dtype, jnp.floating):
-            return cross_entropy(first, targets)
-        if first.shape != targets.shape:
-            raise DataError("%s: found outputs %s and targets %s, expected equal shapes, or a loss(outputs, targets)"
-                            % (self._file.name, first.shape, targets.shape))
-        return jnp.square(first - targets).mean()
 
     def sync(self, handle):
         """Return when the program is done: its results are there together."""

@@ -15,7 +15,7 @@ from keras.src.models import Functional
 from workloads.frameworks import contract
 from workloads.frameworks.own import keras_steps
 from workloads.frameworks.own.user_file import CHECKED, UserFile, demand_repeatable, flat
-from workloads.process.errors import DataError, Unsupported
+from workloads.process.errors import Unsupported
 from workloads.spec.models import own_model
 
 
@@ -52,10 +52,7 @@ class Workload(contract.Workload):
         keras.utils.clear_session()                                # names count from one
         self.cell, self.loop, self.precision = cell, cell.loop, cell.precision
         self._file = UserFile(cell, folder)
-        self._model = self._file.call("model")
-        if not isinstance(self._model, keras.Model):
-            raise DataError("%s: model(): found %s, expected a keras.Model" % (
-                self._file.name, type(self._model).__name__))
+        self._model = self._file.made("model", keras.Model)
         self._inputs, self._targets = self._file.batch()
         if not self._model.built:
             self._model(self._inputs)

@@ -10,7 +10,6 @@ from torch import nn
 from workloads.frameworks.own.user_file import CHECKED, UserFile, demand_repeatable, flat, mapped
 from workloads.frameworks.pytorch import settings
 from workloads.frameworks.pytorch.steps import Steps, array, no_gradients
-from workloads.process.errors import DataError
 from workloads.spec.measures import FORWARD
 
 _RUNNING = ("running_mean", "running_var")
@@ -28,16 +27,13 @@ class Workload(Steps):
         self.loop, self.precision = settings.loop(cell), settings.precision(cell)
         torch.manual_seed(cell.seed)
         self.file = UserFile(cell, folder)
-        self._net = self.file.call("model")
-        if not isinstance(self._net, nn.Module):
-            raise DataError("%s: model(): found %s, expected a torch.nn.Module" % (
-                self.file.name, type(self._net).__name__))
+        self._net = self.file.made("model", nn.Module)
         self._net.to(self._device, torch.float64 if cell.precision == "float64" else torch.float32)
         if cell.measure not in FORWARD:
             parameters = [each for each in self._net.parameters() if each.requires_grad]
-            self._optimize(self.file.call("optimizer", parameters) if self.file.function("optimizer")
-                           else settings.optimizer(cell, parameters))
-        self._own_loss = self.file.function("loss")
+            self._optimize(self.file.made("optimizer", torch.optim.Optimizer, parameters)
+                           if self.file.function("optimizer") else settings.optimizer(cell, parameters))
+        self._lost = self.file.loss(_cross_entropy, nn.functional.mse_loss)
         self._forward = self._net
         if settings.is_compiled(cell):
             self._forward = settings.compiled(self._net, cell)
@@ -84,20 +80,6 @@ class Workload(Steps):
 
     def _loss(self, inputs, targets):
         return self._lost(self._called(inputs), targets)
-
-    def _lost(self, outputs, targets):
-        """The file's loss; else cross-entropy of the first output's last axis, or the mean square of a difference."""
-        if self._own_loss:
-            return self._own_loss(outputs, targets)
-        first = next(iter(flat(outputs).values()))
-        if not torch.is_tensor(targets):
-            raise DataError("%s: found targets of several arrays, expected a loss(outputs, targets)" % self.file.name)
-        if not targets.is_floating_point():
-            return nn.functional.cross_entropy(first.reshape(-1, first.shape[-1]), targets.reshape(-1))
-        if first.shape != targets.shape:
-            raise DataError("%s: found outputs %s and targets %s, expected equal shapes, or a loss(outputs, targets)"
-                            % (self.file.name, tuple(first.shape), tuple(targets.shape)))
-        return nn.functional.mse_loss(first, targets)
 
     def sync(self, handle):
         """Nothing on a CPU: operators return when they are done."""
@@ -148,6 +130,10 @@ class Workload(Steps):
             hook.remove()
         self._net.load_state_dict(state)
         return kept, biased
+
+
+def _cross_entropy(outputs, targets):
+    return nn.functional.cross_entropy(outputs.reshape(-1, outputs.shape[-1]), targets.reshape(-1))
 
 
 def _call(forward, inputs):

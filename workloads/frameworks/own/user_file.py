@@ -41,13 +41,15 @@ class UserFile:
 
     @contextmanager
     def _packages(self, name):
-        """Raise DataError for a package that a file of this name imports and the environment lacks."""
+        """Raise DataError where a file of this name imports a package that the environment lacks, or wants to end."""
         try:
             yield
         except ImportError as error:
             missing = (error.name or "PACKAGE").partition(".")[0]
             raise DataError("%s: %s: it is not in the environment of lane %s, %s: --with %s==VERSION adds it" % (
                 name, error, self.lane.name, self.lane.stack, missing)) from error
+        except SystemExit as error:
+            raise DataError("%s: found sys.exit(%s), expected a file that ends nothing" % (name, error)) from error
 
     def function(self, name):
         """The file's function of that name, None where there is none."""
@@ -71,16 +73,49 @@ class UserFile:
         with self._packages(self.name):
             return function(*arguments)
 
+    def made(self, name, kind, *arguments):
+        """What the file's function returns, which is of the kind. Raises DataError."""
+        found = self.call(name, *arguments)
+        if not isinstance(found, kind):
+            raise DataError("%s: %s(): found %s, expected an instance of %s.%s" % (
+                self.name, name, type(found).__name__, kind.__module__, kind.__name__))
+        return found
+
+    def loss(self, cross_entropy, mean_square):
+        """The file's loss(outputs, targets); else cross-entropy over the first output's last axis, or the mean square.
+
+        The latter is of real targets. It raises DataError for targets that have none of these.
+        """
+        def lost(outputs, targets):
+            first = next(iter(flat(outputs).values()))
+            if isinstance(targets, (dict, tuple, list)):
+                raise DataError("%s: found targets of several arrays, expected a loss(outputs, targets)" % self.name)
+            if "float" not in str(targets.dtype):
+                return cross_entropy(first, targets)
+            if tuple(first.shape) != tuple(targets.shape):
+                raise DataError("%s: found outputs %s and targets %s, expected equal shapes, or a loss(outputs, "
+                                "targets)" % (self.name, tuple(first.shape), tuple(targets.shape)))
+            return mean_square(first, targets)
+
+        return self.function("loss") or lost
+
     def batch(self, number=TIMED):
         """(inputs, targets) of the cell's size: arrays, or trees of them, in its precision."""
         made = self.call("batch", np.random.RandomState([self._cell.seed, number]), self._cell.batch)
         if not isinstance(made, tuple) or len(made) != 2:
             raise DataError("%s: batch(): found %s, expected a tuple of inputs and targets"
                             % (self.name, type(made).__name__))
-        return mapped(self._cast, made)
+        made = mapped(self._cast, made)
+        shapes = [array.shape for array in flat(made).values()]
+        if not any(self._cell.batch in shape for shape in shapes):
+            raise DataError("%s: batch(): found arrays of shapes %s, expected %d samples"
+                            % (self.name, ", ".join(map(str, shapes)) or "none", self._cell.batch))
+        return made
 
     def _cast(self, array):
         array = np.asarray(array)
+        if array.dtype.kind not in "biufc":
+            raise DataError("%s: batch(): found an array of %s, expected numbers" % (self.name, array.dtype))
         if array.dtype.kind == "f":
             return array.astype("float64" if self._cell.precision == "float64" else "float32")
         return array.astype("int64") if array.dtype.kind in "iu" and array.dtype.itemsize > 1 else array
@@ -93,13 +128,10 @@ class UserFile:
         if self._same is None:
             return weights.of_own_model(own, self._cell.seed)
         given = self._given(self._arrays())
-        for name in sorted(set(own) ^ set(given)):
-            raise DataError("%s: weight %s is %s --same gives it" % (
-                self.name, name, "not there, but" if name in given else "there, but nothing of"))
-        for name, array in given.items():
-            if array.shape != own[name].shape:
-                raise DataError("%s: weight %s has shape %s, and --same gives it %s"
-                                % (self.name, name, own[name].shape, array.shape))
+        said = [words % names for words, names in (("nothing for %s", _unlike(own, given)),
+                                                   ("%s, which it has not", _unlike(given, own))) if names]
+        if said:
+            raise DataError("%s: --same gives it %s" % (self.name, " and ".join(said)))
         return {name: array.astype(own[name].dtype) for name, array in given.items()}
 
     def shared(self, own):
@@ -130,6 +162,12 @@ class UserFile:
     def _given(self, arrays):
         convert = getattr(self._same, self.name[:-len(".py")].replace("-", "_"), dict)
         return {name: np.asarray(array) for name, array in convert(dict(arrays)).items()}
+
+
+def _unlike(arrays, others):
+    """The arrays that the others lack, or have in another shape: "0.weight (8, 30), 0.bias (8,)"."""
+    names = [name for name in sorted(arrays) if name not in others or others[name].shape != arrays[name].shape]
+    return ", ".join(["%s %s" % (name, arrays[name].shape) for name in names[:8]] + ["..."] * (len(names) > 8))
 
 
 def mapped(function, tree):

@@ -54,7 +54,7 @@ def test_a_function_with_a_parameter_data_gets_the_folder_or_says_how_to_name_on
         opened(text).call("model")
 
     assert "/data" == opened(text, data="own").call("model")
-    assert "/data" == opened(text, data="own").batch()[0]
+    assert "/data" == opened(text, data="own").call("batch", None, 2)[0]
     assert ["/data"] == [*opened(same="def arrays(rng, data): return {data: 1.0}", data="own").weights(
         {"/data": np.zeros(())})]
 
@@ -62,8 +62,36 @@ def test_a_function_with_a_parameter_data_gets_the_folder_or_says_how_to_name_on
 def test_bytes_of_images_stay_bytes_and_other_whole_numbers_have_64_bits() -> None:
     text = "import numpy as np\ndef batch(rng, size): return np.zeros(size, 'uint8'), np.zeros(size, 'int32')"
     assert ("uint8", "int64") == tuple(array.dtype for array in opened(text).batch())
-    with pytest.raises(DataError, match=r"net\.py: found no batch\(\)"):
-        opened("x = 1").batch()
+
+
+@pytest.mark.parametrize(("text", "said"), [
+    ("x = 1", r"net\.py: found no batch\(\)"),
+    ("def batch(rng, size): return rng", r"batch\(\): found RandomState, expected a tuple of inputs and targets"),
+    ("def batch(rng, size): return ['word'] * size, None", r"batch\(\): found an array of <U4, expected numbers"),
+    ("import numpy as np\ndef batch(rng, size): return np.zeros((3, 5)), None",
+     r"batch\(\): found arrays of shapes \(3, 5\), expected 2 samples"),
+    ("def batch(rng, size): raise SystemExit(4)", r"net\.py: found sys\.exit\(4\)"),
+])
+def test_what_is_wrong_with_a_batch_is_said(text: str, said: str) -> None:
+    with pytest.raises(DataError, match=said):
+        opened(text).batch()
+
+
+def test_a_loss_that_is_left_out_follows_from_the_targets() -> None:
+    lost = opened().loss(lambda outputs, targets: "cross-entropy", lambda outputs, targets: "square")
+
+    assert "cross-entropy" == lost({"logits": np.zeros((2, 5))}, np.zeros(2, "int64"))
+    assert "square" == lost(np.zeros((2, 1)), np.zeros((2, 1), "float32"))
+    assert "mine" == opened("def loss(outputs, targets): return 'mine'").loss(None, None)(0, 0)
+    with pytest.raises(DataError, match=r"found outputs \(2,\) and targets \(2, 1\), expected equal shapes"):
+        lost(np.zeros(2), np.zeros((2, 1)))
+    with pytest.raises(DataError, match="found targets of several arrays"):
+        lost(np.zeros(2), (np.zeros(2), np.zeros(2)))
+
+
+def test_what_a_function_returns_of_another_kind_is_said() -> None:
+    with pytest.raises(DataError, match=r"net\.py: model\(\): found int, expected an instance of numpy\.ndarray"):
+        opened("def model(): return 3").made("model", np.ndarray)
 
 
 def test_drawn_weights_come_from_name_shape_and_seed_alone_and_none_is_constant() -> None:
@@ -94,11 +122,11 @@ def test_same_gives_a_file_its_weights_and_takes_its_gradients_back_to_the_share
 
 
 @pytest.mark.parametrize(("own", "said"), [
-    ({"layer.weight": np.zeros((3, 2)), "low": np.zeros(2)}, "weight high is not there, but --same gives it"),
+    ({"layer.weight": np.zeros((3, 2)), "low": np.zeros(2)}, r"net\.py: --same gives it high \(2,\), which it"),
     ({"layer.weight": np.zeros((2, 3)), "low": np.zeros(2), "high": np.zeros(2)},
-     r"weight layer\.weight has shape \(2, 3\), and --same gives it \(3, 2\)"),
-    ({"layer.weight": np.zeros((3, 2)), "low": np.zeros(2), "high": np.zeros(2), "bias": np.zeros(1)},
-     "weight bias is there, but nothing of --same gives it"),
+     r"gives it nothing for layer\.weight \(2, 3\) and layer\.weight \(3, 2\), which it has not$"),
+    ({"layer.weight": np.zeros((3, 2)), "low": np.zeros(2), "high": np.zeros(2), "bias": np.zeros(1),
+      "more": np.zeros(())}, r"--same gives it nothing for bias \(1,\), more \(\)$"),
 ])
 def test_weights_that_same_does_not_pair_are_named(own: dict[str, np.ndarray], said: str) -> None:
     with pytest.raises(DataError, match=said):

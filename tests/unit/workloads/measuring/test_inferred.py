@@ -1,11 +1,14 @@
 """What a check sends of inference: logits with drawn running statistics, after which the weights are as they were."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pytest
 
 from workloads.inputs import weights
 from workloads.measuring import measures
+from workloads.process.errors import NotFinite
 from workloads.spec.cell import Cell
 
 ARRAYS = {"0.weight": np.ones((2, 3), np.float32), "1.mean": np.zeros(2, np.float32),
@@ -73,3 +76,13 @@ def test_running_statistics_are_drawn_by_name_and_seed_and_weights_stay() -> Non
         assert np.array_equal(drawn[name], again[name]) and not np.array_equal(drawn[name], other[name])
         assert np.float32 == drawn[name].dtype and len(set(drawn[name])) == 2
     assert np.all(np.abs(drawn["1.mean"]) <= 0.5) and np.all(np.abs(drawn["1.variance"] - 1) <= 0.5)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_an_own_model_s_values_that_are_not_finite_are_told_and_not_compared(value: float) -> None:
+    events: list[str] = []
+    workload = SimpleNamespace(check=lambda: {"inferred": {"output": np.ones(2)}, "loss": {"loss": np.array(value)}})
+
+    with pytest.raises(NotFinite, match=r"^loss has NaN or infinite values$"):
+        measures.own_check(CELL, None, workload, None, "", lambda event, **fields: events.append(fields["name"]))
+    assert ["output"] == events

@@ -2,8 +2,12 @@
 
 import subprocess
 import sys
+from typing import Any
+
+import pytest
 
 from runner import paths
+from workloads import __main__ as worker
 
 WORKER = """
 import atexit
@@ -39,3 +43,19 @@ def test_a_worker_alone_ends_at_once_with_its_code_and_all_that_it_said() -> Non
 
 def test_one_of_many_places_ends_as_its_framework_does() -> None:
     assert (3, "said what the framework does last") == ended("sync")
+
+
+def test_an_error_in_a_user_s_own_file_is_told_with_its_line() -> None:
+    namespace: dict[str, Any] = {}
+    exec(compile("def model():\n    return int('x')\n", "<net.py>", "exec"), namespace)
+    with pytest.raises(ValueError) as raised:
+        namespace["model"]()
+
+    assert "net.py, line 2: " == worker._place(raised.value)
+    assert "" == worker._place(ValueError("of nobody's file"))
+
+
+def test_of_a_long_error_the_middle_is_left_out_and_colours_are() -> None:
+    said = worker._explained(ValueError("\x1b[1mbegin\x1b[0m\n" + "x" * 600 + " end"))
+
+    assert said.startswith("begin xxx") and said.endswith("xxx end") and 500 == len(said)
