@@ -28,7 +28,7 @@ ID, ID_OF_PARTS = "why", "why-parts"
 BEHIND = 0.1
 BUDGET = 600.0                     # seconds of both sessions together, about
 _COMPILING = {"compile": 40.0, "tuned": 60.0, "xla": 10.0}       # seconds that a run's compiler takes, by loop
-_PROFILED_STEPS, _PROFILED_SECONDS = 10, 15.0
+_PROFILED_STEPS = 10
 
 
 _LONG = {"elementwise": "elementwise operators"}
@@ -196,7 +196,7 @@ def trials(asked: Sequence[Question], parts: Mapping[str, Parts], seconds: Mappi
         return seconds.get(key(cell)) or run_seconds(cell)
 
     rows = dict.fromkeys(row for question in asked for row in question)
-    left = budget - len(rows) * _PROFILED_SECONDS - (LEAST_ROUNDS + 1) * sum(of_run(row.cell) for row in rows)
+    left = budget - (LEAST_ROUNDS + 2) * sum(of_run(row.cell) for row in rows)        # profiled and checked, too
     ranked = [list(enumerate(_candidates(question, parts))) for question in asked]
     chosen, untried = [], []
     for _, trial in sorted((each for of_one in ranked for each in of_one), key=lambda each: each[0]):
