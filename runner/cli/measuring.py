@@ -33,7 +33,7 @@ from runner.cli.options import (
 )
 from runner.cli.output import Output, checked
 from runner.cli.request import Form, MoreFiles, Own, Settled
-from runner.cli.results import keep_reasons, measured_in, show_result, show_with_page
+from runner.cli.results import keep_reasons, measured_in, show_result
 from runner.errors import InputError, Stopped
 from runner.measuring import (
     adaptive,
@@ -115,8 +115,9 @@ def _every(request: Request, output: Output) -> bool:
         _, seconds = _estimates(request)
         _agree(request, sum(seconds.values()))
     request = request._replace(going=request.going._replace(is_agreed=True))
+    show = functools.partial(show_result, has_page=True)
     turns = all_studies.run(paths.STUDIES, request.results, command, request.scale, request.going.is_fresh,
-                            lambda name: _ran(_named(request._replace(study=name)), show_with_page), screen.say)
+                            lambda name: _ran(_named(request._replace(study=name)), show), screen.say)
     output.rows([{"study": turn.study, "ended": "ok" if turn.is_ok else "NOT OK", "reason": turn.reason}
                  for turn in turns])
     return all(turn.is_ok for turn in turns)

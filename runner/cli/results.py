@@ -149,22 +149,17 @@ def _of_study(name: str, results: Path) -> Session:
     return Session(summarised, contents.report(summarised, measured), tuple(dict.fromkeys(measured.sessions.values())))
 
 
-def show_result(folder: Path, output: Output = NO_FILES) -> None:
-    """Write summary.json beside the events, and print the answer."""
+def show_result(folder: Path, output: Output = NO_FILES, has_page: bool = False) -> None:
+    """Write summary.json and perhaps the page beside the events, and print the answer."""
     session = summarized(folder)
-    output.give(lambda: _show(session, folder, named=_named(folder)), _forms(session))
+    page = _write_page(session.report, folder / forms.PAGE) if has_page else None
+    output.give(lambda: _show(session, folder, page, named=_named(folder)), _forms(session))
 
 
 def _forms(session: Session) -> dict[str, Callable[[], str]]:
     """The session's text in each form."""
     return {**{name: partial(form, session.report) for name, form in forms.FORMS.items()},
             "json": partial(summary.to_json, session.summary)}
-
-
-def show_with_page(folder: Path) -> None:
-    """Write summary.json and the page beside the events, and print the answer."""
-    session = summarized(folder)
-    _show(session, folder, _write_page(session.report, folder / forms.PAGE), named=_named(folder))
 
 
 def _named(folder: Path) -> str:

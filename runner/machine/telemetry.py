@@ -125,38 +125,37 @@ def seen(samples: Sequence[Sample], window: tuple[float, float] | None, was_idle
     timed = [sample for sample in samples if first <= sample.seconds <= last]
     joules = _joules(timed)
     seconds = timed[-1].seconds - timed[0].seconds if timed else 0.0
-    reasons = [[gpu.throttle for gpu in sample.gpus if gpu.throttle is not None] for sample in timed]
-    told = [{name for names in each for name in names} for each in reasons if each]
+    throttle = [[gpu.throttle for gpu in sample.gpus if gpu.throttle is not None] for sample in timed]
+    reasons = [{name for names in each for name in names} for each in throttle if each]
+    clocks, memory = _told(timed, "sm_clock_hz"), [_total([gpu.memory_bytes for gpu in each.gpus]) for each in timed]
     return GpuWindow({
         "gpu_joules": joules,
         "gpu_watts": joules / seconds if joules is not None and seconds > 0 else None,
         "gpu_seconds": seconds if timed else None,
-        "gpu_utilisation": _mean(gpu.utilisation for sample in timed for gpu in sample.gpus),
-        "gpu_memory_bytes": max((total for sample in timed
-                                 if (total := _total([gpu.memory_bytes for gpu in sample.gpus])) is not None),
-                                default=None),
-        "gpu_sm_clock": _mean(gpu.sm_clock_hz for sample in timed for gpu in sample.gpus),
-        "gpu_temperature": max((gpu.temperature for sample in timed for gpu in sample.gpus
-                                if gpu.temperature is not None), default=None),
-        "gpu_memory_clock": _mean(gpu.memory_clock_hz for sample in timed for gpu in sample.gpus),
-        "gpu_memory_temperature": max((gpu.memory_temperature for sample in timed for gpu in sample.gpus
-                                       if gpu.memory_temperature is not None), default=None),
+        "gpu_utilisation": _mean(_told(timed, "utilisation")),
+        "gpu_memory_bytes": max((total for total in memory if total is not None), default=None),
+        "gpu_sm_clock": _mean(clocks),
+        "gpu_temperature": max(_told(timed, "temperature"), default=None),
+        "gpu_memory_clock": _mean(_told(timed, "memory_clock_hz")),
+        "gpu_memory_temperature": max(_told(timed, "memory_temperature"), default=None),
         # a lock of the clocks cannot be asked for: it shows as two that are equal, and as user-defined clocks
-        "gpu_sm_clock_low": min(_clocks(timed), default=None), "gpu_sm_clock_high": max(_clocks(timed), default=None),
-        "gpu_held_clock_share": _mean(float("applications_clocks" in names) for names in told),
-        "gpu_throttled_share": _mean(float(bool(names & SLOWING)) for names in told),
-        "gpu_power_capped_share": _mean(float("sw_power_cap" in names) for names in told),
-    }, tuple(sorted(set().union(*told))), len(timed), was_idle, _power(timed),
+        "gpu_sm_clock_low": min(clocks, default=None), "gpu_sm_clock_high": max(clocks, default=None),
+        "gpu_held_clock_share": _mean([float("applications_clocks" in names) for names in reasons]),
+        "gpu_throttled_share": _mean([float(bool(names & SLOWING)) for names in reasons]),
+        "gpu_power_capped_share": _mean([float("sw_power_cap" in names) for names in reasons]),
+    }, tuple(sorted(set().union(*reasons))), len(timed), was_idle, _power(timed),
         tuple(sorted({name for sample in timed for gpu in sample.gpus for name in gpu.gone})))
 
 
-def _clocks(timed: Sequence[Sample]) -> list[float]:
-    return [gpu.sm_clock_hz for sample in timed for gpu in sample.gpus if gpu.sm_clock_hz is not None]
+def _told(timed: Sequence[Sample], name: str) -> list[float]:
+    """All that the samples say of a reading."""
+    values = [getattr(gpu, name) for sample in timed for gpu in sample.gpus]
+    return [value for value in values if value is not None]
 
 
 def _power(timed: Sequence[Sample]) -> str:
     """What the power readings are of."""
-    kinds = {gpu.is_instant for sample in timed for gpu in sample.gpus if gpu.is_instant is not None}
+    kinds = set(_told(timed, "is_instant"))
     return "" if not kinds else "instant" if kinds == {True} else "driver's own average"
 
 
@@ -187,6 +186,5 @@ def _total(values: Sequence[float | None]) -> float | None:
     return sum(known) if known and len(known) == len(values) else None
 
 
-def _mean(values: Any) -> float | None:
-    known = [value for value in values if value is not None]
-    return sum(known) / len(known) if known else None
+def _mean(values: Sequence[float]) -> float | None:
+    return sum(values) / len(values) if values else None

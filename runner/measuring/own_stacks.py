@@ -68,25 +68,21 @@ def again(arguments: Sequence[str], session: Mapping[str, Any], cells: Sequence[
     are_of_gpus = any(cell.get("device") == "gpu" for cell in cells)
     here = chosen(arguments, pinned, root, gpus if are_of_gpus else NONE)
     here = here._replace(names=tuple(dict.fromkeys(str(cell["stack"]) for cell in cells)))
-    for name, asked in _recorded(session).items():
+    for name, record in _recorded(session).items():
         if name in here.names and name not in here.stacks:
-            say(f"{name} was a stack of its user's own: `--stack {asked}` repeats its cells")
+            say(f"{name} was a stack of its user's own: `--stack {record['asked']}` repeats its cells")
     return here
 
 
-def _recorded(session: Mapping[str, Any]) -> dict[str, str]:
-    """The arguments that named the user's own stacks in a session, by name."""
+def _recorded(session: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """What a session's record says of the user's own stacks, by name."""
     records = session.get("own")
-    return {name: record["asked"] for name, record in (records if isinstance(records, dict) else {}).items()
+    return {name: record for name, record in (records if isinstance(records, dict) else {}).items()
             if isinstance(record, dict) and isinstance(record.get("asked"), str)}
 
 
 def changes(session: Mapping[str, Any], stacks: Mapping[str, Stack]) -> list[str]:
     """A line for each of the user's own stacks that is made of something else than in an earlier session."""
-    records = session.get("own")
-    changed = []
-    for name, record in records.items() if isinstance(records, dict) else ():
-        now = stacks.get(name)
-        if isinstance(now, own.OwnStack) and isinstance(record, dict) and record.get("fingerprint") != now.made_of():
-            changed.append(f"{name} has changed: {own.change(record, now) or 'the workloads are others'}")
-    return changed
+    return [f"{name} has changed: {own.change(record, now) or 'the workloads are others'}"
+            for name, record in _recorded(session).items()
+            if isinstance(now := stacks.get(name), own.OwnStack) and record.get("fingerprint") != now.made_of()]
