@@ -19,7 +19,7 @@ from runner.measuring import gpu_slots
 from runner.measuring.bench import Bench, Event, PendingRun, SideBySide
 from runner.measuring.session import turn_taking
 from runner.measuring.session.live_run import LiveRun, head
-from runner.measuring.session.turn_taking import Patience, Room
+from runner.measuring.session.turn_taking import Patience
 from runner.planning.plan import Plan
 from runner.results import store
 from runner.results.contract import FINAL, WELL
@@ -159,7 +159,7 @@ def _made(bench: Bench, pending_runs: list[PendingRun], memory: "Memory") -> Gen
         some = waiting[:1] if comparison in memory.apart else waiting
         runs = [LiveRun(bench, pending, 1 / len(some)) for pending in some]
         with ThreadPoolExecutor(len(runs)) as threads:
-            events = turn_taking.take(bench, runs, comparison, memory.room, memory.patience, threads)
+            events = turn_taking.take(bench, runs, comparison, memory.sizes, memory.patience, threads)
             left = yield from _ended(runs, events, threads)
         if left or any(run.is_crowded for run in runs):
             yield {"event": "apart", "comparison": comparison, "why": f"{len(runs)} workers did not fit into memory "
@@ -211,7 +211,8 @@ class Memory:
     def __init__(self, cells: Mapping[str, Cell] = MappingProxyType({}), clock: Callable[[], float] = time.monotonic
                  ) -> None:
         """cells: by their keys."""
-        self.patience, self.room = Patience(clock), Room()
+        self.patience = Patience(clock)
+        self.sizes: dict[str, int] = {}           # bytes of a worker of each comparison
         self.apart: set[str] = set()              # comparisons whose workers do not fit into memory together
         self._cells = cells
         self._batches: dict[Cell, int] = {}       # the smallest that ran out of memory, by the cell with batch 1

@@ -18,7 +18,7 @@ from workloads.spec import turns
 _LOOK_SECONDS = 0.15             # of the machine while nothing of ours runs: 15 ticks of each CPU
 _PATIENCE_SECONDS = 30.0         # that a session waits for others and repeats turns, and beyond that
 _PATIENCE_SHARE = 0.1            # of the time since it began
-_ROOM = 1.5                      # times the memory that the largest worker of a comparison took is kept for each other
+_ROOM = 1.5                      # times the memory that the first worker of a comparison took is kept for each other
 
 
 class Patience:
@@ -37,30 +37,15 @@ class Patience:
         return self._spent < _PATIENCE_SECONDS + _PATIENCE_SHARE * (self._clock() - self._began)
 
 
-class Room:
-    """How much memory the workers of each comparison take, by its key."""
+def take(bench: Bench, runs: Sequence[LiveRun], comparison: str, sizes: dict[str, int], patience: Patience,
+         threads: Executor) -> Generator[Event, None, list[LiveRun]]:
+    """Make the runs, which have not started; those that found no room in memory come back.
 
-    def __init__(self) -> None:
-        self._bytes: dict[str, int] = {}
-
-    def learn(self, comparison: str, size: int) -> None:
-        """A worker took so much."""
-        self._bytes[comparison] = max(size, self._bytes.get(comparison, 0))
-
-    def knows(self, comparison: str) -> bool:
-        """Whether a worker of the comparison has been alive."""
-        return comparison in self._bytes
-
-    def holds(self, comparison: str, workers: int, free_bytes: int) -> bool:
-        """Whether so many workers more fit into this memory, as far as is known."""
-        return workers * _ROOM * self._bytes.get(comparison, 0) <= free_bytes
-
-
-def take(bench: Bench, runs: Sequence[LiveRun], comparison: str, room: Room, patience: Patience, threads: Executor
-         ) -> Generator[Event, None, list[LiveRun]]:
-    """Make the runs, which have not started; those that found no room in memory come back. threads: as of start."""
+    sizes: the bytes that a worker of each comparison takes, by the comparison's key; new ones are learnt here. threads:
+    as of start.
+    """
     start(runs, threads)
-    taken = yield from _built(bench, runs, comparison, room)
+    taken = yield from _built(bench, runs, comparison, sizes)
     for run in taken:
         yield from _warm_up(run)
     drawn = random.Random(f"{bench.plan.seed}:{taken[0].pending.round}:{comparison}")
@@ -86,16 +71,16 @@ def start(runs: Sequence[LiveRun], threads: Executor) -> None:
         run.wait_imported()
 
 
-def _built(bench: Bench, runs: Sequence[LiveRun], comparison: str, room: Room
+def _built(bench: Bench, runs: Sequence[LiveRun], comparison: str, sizes: dict[str, int]
            ) -> Generator[Event, None, list[LiveRun]]:
     """Those that are built, or have ended; the first alone where it is to show how much memory a worker takes."""
     yield {"event": "now", "doing": "building"}
-    first, others = ([], list(runs)) if room.knows(comparison) or len(runs) == 1 else ([runs[0]], list(runs[1:]))
+    first, others = ([], list(runs)) if comparison in sizes or len(runs) == 1 else ([runs[0]], list(runs[1:]))
     for run in first:
         free_bytes = bench.readings().free_bytes
         yield from _build([run])
-        room.learn(comparison, free_bytes - bench.readings().free_bytes)
-    if first and not room.holds(comparison, len(others), bench.readings().free_bytes):
+        sizes[comparison] = max(0, free_bytes - bench.readings().free_bytes)
+    if first and len(others) * _ROOM * sizes[comparison] > bench.readings().free_bytes:
         return first
     yield from _build(others)
     return [*first, *others]

@@ -14,7 +14,7 @@ from runner.launchers.process_groups import Limits, ProcessGroup, ProcessRunning
 from runner.launchers.protocol import Exit, Order
 from runner.measuring import matrix_products, session
 from runner.measuring.bench import Bench
-from runner.measuring.session.turn_taking import Patience, Room
+from runner.measuring.session.turn_taking import Patience
 from runner.paths import ROOT
 from runner.planning.plan import Wishes, plan
 from runner.results import store
@@ -229,20 +229,22 @@ def test_who_stops_in_a_turn_leaves_no_worker_and_both_runs_are_killed(tmp_path:
     assert ["killed", "killed"] == sorted(endings(tmp_path / "r"))
 
 
-def test_workers_that_do_not_fit_into_memory_together_run_one_after_the_other(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("gib", "fits"), [(6, False), (4.1, False), (3.9, True)])
+def test_workers_that_do_not_fit_into_memory_together_run_one_after_the_other(tmp_path: Path, gib: float, fits: bool
+                                                                              ) -> None:
+    """Of 10 GiB free ones; a second worker is to have room for half as much again as the first took."""
     made, launcher = turn_bench(tmp_path / "r", rounds=2)
-    gib = 2**30
 
     def readings() -> Any:
         alive = sum("go" in each.told and not each.is_stopped for each in launcher.running)
-        return READING._replace(free_bytes=10 * gib - 6 * gib * alive)
+        return READING._replace(free_bytes=int((10 - gib * alive) * 2**30))
 
     assert run(made._replace(readings=readings))
     records = list(store.read(tmp_path / "r"))
-    assert ["2 workers did not fit into memory together: one after the other"] == [
-        record["why"] for record in records if record["event"] == "apart"]
+    told = [] if fits else ["2 workers did not fit into memory together: one after the other"]
+    assert told == [record["why"] for record in records if record["event"] == "apart"]
     order = [stack for stack, word in launcher.told if word == "turn"]
-    assert all(1 == len(set(order[first:first + turns.TURNS])) for first in range(0, len(order), turns.TURNS))
+    assert fits != all(1 == len(set(order[first:first + turns.TURNS])) for first in range(0, len(order), turns.TURNS))
     assert ["ok"] * 4 == [record["ending"] for record in records if record["event"] == "ending"]
 
 
@@ -264,14 +266,6 @@ def test_a_worker_that_the_kernel_killed_for_memory_beside_another_is_made_again
     assert ["killed", "ok", "ok", "ok", "ok"] == sorted(word for word, _ in ended)
     assert any(message.startswith("out of memory beside other workers; ") for _, message in ended)
     assert 1 == sum(record["event"] == "apart" for record in records)
-
-
-def test_room_is_half_as_much_again_as_the_largest_worker_took() -> None:
-    room = Room()
-    assert room.holds("c", 9, 0) and not room.knows("c")
-    room.learn("c", 4)
-    room.learn("c", 2)
-    assert room.holds("c", 2, 12) and not room.holds("c", 2, 11)
 
 
 def test_patience_is_half_a_minute_and_a_tenth_of_the_time() -> None:
