@@ -3,11 +3,10 @@
 The library comes with the driver; without one every question is answered with why. Documentation: NVML API reference.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
 from types import ModuleType
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from runner.machine.gpus import Gpu, Gpus
 
@@ -15,7 +14,6 @@ from runner.machine.gpus import Gpu, Gpus
 REASONS = {0x1: "gpu_idle", 0x2: "applications_clocks", 0x4: "sw_power_cap", 0x8: "hw_slowdown", 0x10: "sync_boost",
            0x20: "sw_thermal", 0x40: "hw_thermal", 0x80: "hw_power_brake", 0x100: "display_clocks"}
 _POWER_INSTANT, _MEMORY_TEMPERATURE = 186, 82       # NVML_FI_DEV_*; older bindings lack the first
-_Value = TypeVar("_Value")
 
 
 class GpuReading(NamedTuple):
@@ -88,23 +86,19 @@ def _cuda(library: ModuleType) -> str:
 
 def _gpus(library: ModuleType, handle: Any) -> list[Gpu]:
     """The GPU, or its slices in their order."""
+    ask = _Questions(library, handle)
     major, minor = library.nvmlDeviceGetCudaComputeCapability(handle)
     board, name = _text(library.nvmlDeviceGetUUID(handle)), _text(library.nvmlDeviceGetName(handle))
-    mode = _asked(library, lambda: library.nvmlDeviceGetMigMode(handle))
-    slices = _slices(library, handle) if mode and mode[0] else [handle]
+    mode, parts = ask("nvmlDeviceGetMigMode"), [handle]
+    if mode and mode[0]:
+        parts = [ask("nvmlDeviceGetMigDeviceHandleByIndex", with_argument=index)
+                 for index in range(ask("nvmlDeviceGetMaxMigDeviceCount") or 0)]
     return [Gpu(_text(library.nvmlDeviceGetUUID(each)), name, f"{major}.{minor}", _memory(library, each), board)
-            for each in slices]
-
-
-def _slices(library: ModuleType, handle: Any) -> list[Any]:
-    highest = _asked(library, lambda: library.nvmlDeviceGetMaxMigDeviceCount(handle)) or 0
-    handles = [_asked(library, partial(library.nvmlDeviceGetMigDeviceHandleByIndex, handle, index))
-               for index in range(highest)]
-    return [each for each in handles if each is not None]
+            for each in parts if each is not None]
 
 
 def _memory(library: ModuleType, handle: Any) -> int | None:
-    memory = _asked(library, lambda: library.nvmlDeviceGetMemoryInfo(handle))
+    memory = _Questions(library, handle)("nvmlDeviceGetMemoryInfo")
     return None if memory is None else int(memory.total)
 
 
@@ -125,7 +119,7 @@ class Reader:
 
 
 def _reading(library: ModuleType, board: str) -> GpuReading:
-    handle = _asked(library, lambda: library.nvmlDeviceGetHandleByUUID(board))      # None: fallen off the bus
+    handle = _Questions(library, board)("nvmlDeviceGetHandleByUUID")       # None: fallen off the bus
     if handle is None:
         return GpuReading(None, None, None, None, None, None, None)
     ask = _Questions(library, handle)
@@ -241,27 +235,10 @@ def states(library: ModuleType | None = None) -> list[State]:
 
 
 def _state(library: ModuleType, handle: Any) -> State:
-    def asked(question: Callable[..., Any], *more: Any) -> Any:
-        return _asked(library, lambda: question(handle, *more))
-
-    ask = _Questions(library, handle)
-    clock = ask("nvmlDeviceGetApplicationsClock", with_argument=library.NVML_CLOCK_SM)      # goes away with CUDA 14
-    highest = asked(library.nvmlDeviceGetMaxClockInfo, library.NVML_CLOCK_SM)
-    persistence, ecc = asked(library.nvmlDeviceGetPersistenceMode), asked(library.nvmlDeviceGetEccMode)
-    mig, processes = asked(library.nvmlDeviceGetMigMode), asked(library.nvmlDeviceGetComputeRunningProcesses)
-    return State(
-        _text(library.nvmlDeviceGetName(handle)), None if persistence is None else bool(persistence),
-        None if clock is None else clock * 1e6, None if highest is None else highest * 1e6,
-        None if ecc is None else bool(ecc[0]), None if mig is None else bool(mig[0]),
-        None if processes is None else tuple(process.pid for process in processes))
-
-
-def _asked(library: ModuleType, question: Callable[[], _Value]) -> _Value | None:
-    """The answer, None where this GPU or its driver does not tell."""
-    try:
-        return question()
-    except library.NVMLError:
-        return None
+    own, processes = settings(library, handle), _Questions(library, handle)("nvmlDeviceGetComputeRunningProcesses")
+    return State(_text(library.nvmlDeviceGetName(handle)), own["persistence"], own["application_sm_clock_hz"],
+                 own["highest_sm_clock_hz"], own["ecc"], own["mig"],
+                 None if processes is None else tuple(process.pid for process in processes))
 
 
 def _text(value: str | bytes) -> str:
