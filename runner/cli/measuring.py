@@ -91,7 +91,7 @@ def _named(request: Request) -> jobs.Job:
     if hint := _on_a_cpu(request, job):
         raise InputError(f"nothing can run here: {_reasons(job)}; {hint}")
     if request.is_side_by_side:
-        jobs.side_by_side(job)                   # refuses before anything is built
+        jobs.check_side_by_side(job)             # refuses before anything is built
         job = job._replace(facts={**job.facts, "gpus_in_parallel": True})
     if not request.until:
         return job

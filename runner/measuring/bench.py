@@ -7,9 +7,10 @@ from types import MappingProxyType
 from typing import Annotated, NamedTuple
 
 from runner.launchers.protocol import Launcher
-from runner.machine import gpus, telemetry
 from runner.machine import host as machine
+from runner.machine import telemetry
 from runner.machine.cpu_energy import Meter
+from runner.machine.gpus import Gpus
 from runner.planning.plan import Plan, Planned
 from runner.results.earlier_sessions import Left
 from runner.results.store import Record
@@ -36,20 +37,6 @@ class Going(NamedTuple):
     is_agreed: Annotated[bool, Option("Measure without asking, also for more than an hour.", ("-y", "--yes"))] = False
 
 
-class RunOnGpus(NamedTuple):
-    """What a run that has some of the GPUs is made with."""
-
-    launcher: Launcher
-    watches: Callable[[Planned], telemetry.Watch | None]
-
-
-class SideBySide(NamedTuple):
-    """The machine's GPUs, and what a run on some of them is made with."""
-
-    all_gpus: gpus.Gpus
-    on: Callable[[gpus.Gpus], RunOnGpus]
-
-
 class Bench(NamedTuple):
     """All that runs are made with."""
 
@@ -63,8 +50,9 @@ class Bench(NamedTuple):
     is_stopping: Callable[[], bool] = lambda: False     # whether the user asked for the end
     clock: Callable[[], float] = time.monotonic
     readings: Callable[[], machine.Reading] = machine.reading
-    watches: Callable[[Planned], telemetry.Watch | None] = lambda planned: None       # of the GPUs that a cell gets
-    side_by_side: SideBySide | None = None        # cells on different GPUs at once
+    watches: Callable[[Planned, Gpus | None], telemetry.Watch | None] = lambda planned, found: None
+    side_by_side: Gpus | None = None              # on which cells run at once
+    gpus: Gpus | None = None                      # of which alone a run has some; None: the machine's
     folders: Mapping[str, Path] = MappingProxyType({})      # of data sets by name, for cells that read another
     meters: Callable[[], Meter | None] = lambda: None       # of the CPU packages' energy
     wait: Callable[[float], None] = time.sleep

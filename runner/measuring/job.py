@@ -25,7 +25,7 @@ from runner.launchers.table import AUTO, LAUNCHERS, WITHOUT_ENGINE
 from runner.machine import cpu_energy, gpus, hardware, host, nvml, telemetry
 from runner.machine.gpus import NONE, Gpus
 from runner.measuring import at_once, own_models, own_stacks
-from runner.measuring.bench import Bench, RunOnGpus, SideBySide
+from runner.measuring.bench import Bench
 from runner.measuring.request import Request
 from runner.paths import ROOT, STACKS, STUDIES, cache_folder, usable_cache
 from runner.planning import budget
@@ -324,16 +324,16 @@ def warnings(job: Job) -> list[str]:
 def bench(job: Job, folder: Path, is_stopping: Callable[[], bool]) -> Bench:
     """What the job's runs are made with; folder: of the session."""
     return Bench(job.plan, job.stacks, job.launcher, job.data.folder, folder, job.request.going,
-                 is_stopping=is_stopping, watches=lambda planned: gpu_watch(job, planned),
+                 is_stopping=is_stopping, watches=lambda planned, found: gpu_watch(job, planned, found),
                  meters=lambda: _cpu_meter(job), folders=job.folders,
-                 side_by_side=side_by_side(job) if job.request.is_side_by_side else None)
+                 side_by_side=job.gpus if job.request.is_side_by_side else None)
 
 
-def gpu_watch(job: Job, planned: Planned) -> telemetry.Watch | None:
-    """Who watches the GPUs of a cell while it runs; None for a cell on CPUs."""
+def gpu_watch(job: Job, planned: Planned, found: Gpus | None = None) -> telemetry.Watch | None:
+    """Who watches the GPUs of a cell while it runs, of those that were found; None for a cell on CPUs."""
     if planned.cell.device != "gpu" or not job.launcher.has_gpus_here:
         return None
-    own = gpus.assigned(planned.cell, job.stacks[planned.cell.stack], job.gpus)
+    own = gpus.assigned(planned.cell, job.stacks[planned.cell.stack], found or job.gpus)
     return telemetry.Watch(nvml.Reader(list(dict.fromkeys(gpu.board for gpu in own))))
 
 
@@ -343,15 +343,12 @@ def _cpu_meter(job: Job) -> cpu_energy.Meter | None:
     return cpu_energy.Meter(zones) if zones else None
 
 
-def side_by_side(job: Job) -> SideBySide:
-    """What cells on different GPUs at once are run with. Raises InputError where there are no two, or no way to."""
-    launcher = job.launcher
-    choose.check_able(launcher, "--gpus-in-parallel", lambda each: each.divides_gpus)
+def check_side_by_side(job: Job) -> None:
+    """Raise InputError where cells cannot run on different GPUs at once: there are no two, or nobody gives them."""
+    choose.check_able(job.launcher, "--gpus-in-parallel", lambda each: each.divides_gpus)
     if len(job.gpus.gpus) < 2:
         raise InputError(f"--gpus-in-parallel: found {formatting.count(len(job.gpus.gpus), 'GPU')}, expected two or "
                          "more; see `evenbench doctor`")
-    return SideBySide(job.gpus, lambda own: RunOnGpus(
-        launcher.with_gpus(own), lambda planned: gpu_watch(job._replace(gpus=own), planned)))
 
 
 def session_record(job: Job, folder: Path, is_resumed: bool) -> store.Record:

@@ -15,8 +15,9 @@ from typing import TypeVar
 from runner.cells import lanes_key
 from runner.errors import Stopped
 from runner.launchers.protocol import Launcher
+from runner.machine.gpus import Gpus
 from runner.measuring import gpu_slots
-from runner.measuring.bench import Bench, Event, PendingRun, SideBySide
+from runner.measuring.bench import Bench, Event, PendingRun
 from runner.measuring.session import turn_taking
 from runner.measuring.session.live_run import LiveRun, head
 from runner.measuring.session.turn_taking import Patience
@@ -109,10 +110,10 @@ def made(bench: Bench, pending_runs: list[PendingRun], memory: "Memory | None" =
             yield from _group(bench, group, memory)
 
 
-def _on_gpus(bench: Bench, many: SideBySide, pending_runs: list[PendingRun], memory: "Memory") -> Iterator[Event]:
+def _on_gpus(bench: Bench, found: Gpus, pending_runs: list[PendingRun], memory: "Memory") -> Iterator[Event]:
     yield from gpu_slots.each(
-        pending_runs, many.all_gpus, lambda pending: (pending.planned, bench.stacks[pending.cell.stack]),
-        lambda pending, own: _group(bench._replace(**many.on(own)._asdict()), [pending], memory), bench.is_stopping)
+        pending_runs, found, lambda pending: (pending.planned, bench.stacks[pending.cell.stack]), lambda pending, own:
+        _group(bench._replace(launcher=bench.launcher.with_gpus(own), gpus=own), [pending], memory), bench.is_stopping)
 
 
 def _groups(bench: Bench, pending_runs: list[PendingRun]) -> Iterator[list[PendingRun]]:

@@ -89,7 +89,7 @@ class LiveRun:
         """
         bench = self._bench
         yield {"event": "now", "starts": self.pending.name}
-        self._watch = bench.watches(self.pending.planned)
+        self._watch = bench.watches(self.pending.planned, bench.gpus)
         if self._watch:
             self._watch.wait_idle()
             self._watch.start()

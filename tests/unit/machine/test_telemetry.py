@@ -155,7 +155,7 @@ def measured(folder: Path, *reads: Reads) -> list[store.Record]:
     waiting = list(reads)
     made: Bench = bench(folder, lambda cell, run: good_lines())
     made = made._replace(plan=made.plan._replace(rounds=1, cells=made.plan.cells[:1]),
-                         watches=lambda planned: Watch(waiting.pop(0), FakeClock()))
+                         watches=lambda planned, found: Watch(waiting.pop(0), FakeClock()))
     assert run(made)
     return [record for record in store.read(folder) if record["event"] == "ending"]
 

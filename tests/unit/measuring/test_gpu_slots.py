@@ -11,7 +11,7 @@ from runner.launchers.compose import ComposeLauncher
 from runner.launchers.venv import VenvLauncher
 from runner.machine import gpus, nvml
 from runner.measuring import job
-from runner.measuring.bench import Bench, RunOnGpus, SideBySide
+from runner.measuring.bench import Bench
 from runner.measuring.gpu_slots import free_for
 from runner.measuring.request import Request
 from runner.planning.plan import Wishes, plan
@@ -58,15 +58,17 @@ def bench(folder: Path, found: gpus.Gpus, script: Any, rounds: int = 1, **settin
 
     launcher = FakeLauncher(clock, counted)
 
-    def given(own: gpus.Gpus) -> RunOnGpus:
+    def given(own: gpus.Gpus) -> Any:
         seen.given.append(tuple(gpu.uuid for gpu in own.gpus))
-        return RunOnGpus(launcher, lambda planned: None)
+        return launcher
+
+    launcher.with_gpus = given  # type: ignore[method-assign]
 
     opened = store.Store(folder)
     opened.append({"event": "session", "schema": store.SCHEMA, "command": "c"})
     OPENED.append(opened)
     return Bench(planned, STACKS, launcher, folder, folder, clock=clock, readings=lambda: READING,
-                 side_by_side=SideBySide(found, given)), seen
+                 side_by_side=found), seen
 
 
 def meeting(count: int) -> Any:
@@ -111,12 +113,12 @@ def job_of(launcher: Any, here: gpus.Gpus) -> job.Job:
 def test_the_launcher_gives_a_run_its_own_gpus_alone(tmp_path: Path) -> None:
     launcher = VenvLauncher(tmp_path, TWO)
     own = TWO._replace(gpus=TWO.gpus[1:])
-    divided: Any = job.side_by_side(job_of(launcher, TWO)).on(own).launcher
+    divided: Any = launcher.with_gpus(own)
     assert (own, TWO) == (divided._gpus, launcher._gpus)
 
 
 def test_one_gpu_or_a_launcher_that_gives_none_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="--gpus-in-parallel: found 1 GPU, expected two or more"):
-        job.side_by_side(job_of(VenvLauncher(tmp_path), TWO._replace(gpus=TWO.gpus[:1])))
+        job.check_side_by_side(job_of(VenvLauncher(tmp_path), TWO._replace(gpus=TWO.gpus[:1])))
     with pytest.raises(InputError, match="--gpus-in-parallel: found launcher compose, expected docker or venv"):
-        job.side_by_side(job_of(ComposeLauncher(("127.0.0.1", 0)), TWO))
+        job.check_side_by_side(job_of(ComposeLauncher(("127.0.0.1", 0)), TWO))
