@@ -81,7 +81,7 @@ def run(name: StudyName, more: MoreFiles = None, *, own: Own, form: Form, settle
     request = own.of(form.request(name, settled), more)._replace(
         going=going, is_proving=prove, until=parse_until(width, cap), is_side_by_side=gpus_in_parallel)
     show = functools.partial(show_result, output=output)
-    is_ok = _every(request, output) if name == all_studies.NAME else _ran(_named(request), show)
+    is_ok = _every(request, output) if name == all_studies.NAME else _ran(_named(request), show)[1]
     sys.exit(0 if is_ok else 1)
 
 
@@ -117,7 +117,7 @@ def _every(request: Request, output: Output) -> bool:
     request = request._replace(going=request.going._replace(is_agreed=True))
     show = functools.partial(show_result, has_page=True)
     turns = all_studies.run(paths.STUDIES, request.results, command, request.scale, request.going.is_fresh,
-                            lambda name: _ran(_named(request._replace(study=name)), show), screen.say)
+                            lambda name: _ran(_named(request._replace(study=name)), show)[1], screen.say)
     output.rows([{"study": turn.study, "ended": "ok" if turn.is_ok else "NOT OK", "reason": turn.reason}
                  for turn in turns])
     return all(turn.is_ok for turn in turns)
@@ -132,8 +132,9 @@ def _agree(request: Request, seconds: float) -> None:
         raise InputError(f"{takes}: --yes measures it, --budget 1h fewer steps of it")
 
 
-def _ran(job: jobs.Job, show: Callable[[Path], None] = show_result, is_proved: bool = False) -> bool:
-    """Prepare and run a job, new or resumed, and show its folder; whether every run went well.
+def _ran(job: jobs.Job, show: Callable[[Path], None] = lambda folder: None, is_proved: bool = False
+         ) -> tuple[Path, bool]:
+    """Prepare and run a job, new or resumed, and show its folder, which comes back, and whether every run went well.
 
     is_proved: models of a user's own are known to be the same.
     """
@@ -162,7 +163,7 @@ def _ran(job: jobs.Job, show: Callable[[Path], None] = show_result, is_proved: b
         return _measured(job, folder, kept, show)
 
 
-def _measured(job: jobs.Job, folder: Path, kept: Kept | None, show: Callable[[Path], None]) -> bool:
+def _measured(job: jobs.Job, folder: Path, kept: Kept | None, show: Callable[[Path], None]) -> tuple[Path, bool]:
     """Run the session, then show what there is, also after an interruption."""
     endings = session.Endings()
     with store.Store(folder) as opened, progress(job.plan) as shown, _signals(job.launcher.outlives) as is_stopping:
@@ -176,7 +177,7 @@ def _measured(job: jobs.Job, folder: Path, kept: Kept | None, show: Callable[[Pa
             screen.say("interrupted; the same command goes on from here")
             sys.exit(130)
     show(folder)
-    return endings.are_well
+    return folder, endings.are_well
 
 
 def _reasons(job: jobs.Job) -> str:
@@ -290,8 +291,8 @@ def rerun_(name: ResultName, cell: Annotated[str, typer.Option(
     rerun.check_trusted(record, run_code)
     request = Request(name, None, launcher, data, Wishes(tuple(split_stacks(stacks)), rounds), results=results,
                       going=going)
-    is_ok = _ran(rerun.again(record, definition.read_all(paths.STACKS), request, screen.say),
-                 functools.partial(show_result, output=output))
+    _, is_ok = _ran(rerun.again(record, definition.read_all(paths.STACKS), request, screen.say),
+                    functools.partial(show_result, output=output))
     sys.exit(0 if is_ok else 1)
 
 
@@ -310,8 +311,8 @@ def aa_(stack_name: Annotated[str, typer.Argument(metavar="STACK", show_default=
     wishes = Wishes((stack_name,) if is_own(stack_name) else ())
     request = settled.request(self_comparison.ID, wishes)._replace(going=going)
     again = jobs.planned_study(made, request, screen.say, {self_comparison.again(name): name})
-    is_ok = _ran(again._replace(facts={**again.facts, "aa": design._asdict()}),
-                 lambda folder: _show_aa(folder, made.title, design, output))
+    _, is_ok = _ran(again._replace(facts={**again.facts, "aa": design._asdict()}),
+                    lambda folder: _show_aa(folder, made.title, design, output))
     sys.exit(0 if is_ok else 1)
 
 
@@ -382,10 +383,7 @@ def _of_plan(job: jobs.Job, plan: Plan, names: Mapping[str, str] = MappingProxyT
     stacks = {**job.stacks, **{name: job.stacks[of] for name, of in names.items()}}
     job = job._replace(plan=plan, stacks=stacks)
     done = None if job.request.going.is_fresh else earlier_sessions.finished(job.request.results, job.command())
-    folders = [done] if done else []
-    if not folders:
-        _ran(job, folders.append, is_proved=bool(names))           # by its switches, where it has some
-    return folders[-1]
+    return done or _ran(job, is_proved=bool(names))[0]             # by its switches, where it has some
 
 
 @app.command("gate")
@@ -418,14 +416,13 @@ def gate_(name: Annotated[str, typer.Argument(metavar="[STUDY]", help="The study
     request = own.of(settled.request(name, wishes, scale), more)._replace(with_products=False, going=going)
     if is_of_files:
         request = request._replace(lanes=names)
-    folders: list[Path] = []
-    _ran(_named(request), folders.append)
-    outcome = regression.judge(measured_in(folders[-1]), names[0], names[1], allowed)
+    folder, _ = _ran(_named(request))
+    outcome = regression.judge(measured_in(folder), names[0], names[1], allowed)
     record, rows = outcome.record(), regression.columns(outcome)
-    _keep(folders[-1], "gate.json", record)
+    _keep(folder, "gate.json", record)
     output.give(lambda: screen.show(screen.parts_view([rows, regression.conclusion(outcome)])), {
         "csv": lambda: spreadsheet.of_rows(record["compared"]),
-        "markdown": lambda: regression_forms.markdown(outcome, folders[-1].name),
+        "markdown": lambda: regression_forms.markdown(outcome, folder.name),
         "json": lambda: json.dumps(record, indent=2, allow_nan=False),
         "junit": lambda: regression_forms.junit(outcome)}, junit=junit)
     sys.exit(regression.EXIT_CODES[outcome.answer])

@@ -21,14 +21,13 @@ _INDENT = 2
 
 
 class Entry(NamedTuple):
-    """A harmless line of a table's cell."""
+    """A table's cell, harmless."""
 
     plain: str
     style: str = ""
 
 
-Cell = tuple[Entry, ...]       # its lines
-Row = Sequence[Cell]
+Row = Sequence[Entry]
 _NOTHING = Entry("")
 _hushed = Event()              # -q, which every part of a command heeds
 
@@ -83,9 +82,9 @@ class Page:
         """A Text of one line, harmless."""
         return Text(self._harmless(content), style)
 
-    def cell(self, content: object, style: str = "") -> Cell:
+    def cell(self, content: object, style: str = "") -> Entry:
         """The same as a table's cell."""
-        return (Entry(self._harmless(content), style),)
+        return Entry(self._harmless(content), style)
 
     def _harmless(self, content: object) -> str:
         line = formatting.clean(content)
@@ -119,12 +118,12 @@ class Page:
                          for entries in zip_longest(*map(self._folded, row, widths), fillvalue=_NOTHING)
                          for segment in self._line(entries, widths, indent)])
 
-    def _folded(self, cell: Cell, width: int) -> Cell:
-        """The cell's lines, long ones on several."""
-        if all(_width(entry.plain) <= width for entry in cell):
-            return cell
-        return tuple(entry._replace(plain=line.plain.rstrip()) for entry in cell
-                     for line in Text(entry.plain).wrap(self._console, width, overflow="fold"))
+    def _folded(self, cell: Entry, width: int) -> Row:
+        """The cell, on several lines where it is long."""
+        if _width(cell.plain) <= width:
+            return [cell]
+        return [cell._replace(plain=line.plain.rstrip())
+                for line in Text(cell.plain).wrap(self._console, width, overflow="fold")]
 
     def _line(self, entries: Sequence[Entry], widths: Sequence[int], indent: int) -> Iterator[Segment]:
         """The entries beside each other, plain ones in one piece."""
@@ -148,7 +147,7 @@ def _width(text: str) -> int:
 
 def _fitted(rows: Sequence[Row], room: int) -> list[int]:
     """The widths with which all columns fit, gaps included. Words are broken last, of narrow columns after all."""
-    columns = [[entry.plain for row in rows for entry in row[index]] for index in range(len(rows[0]))]
+    columns = [[row[index].plain for row in rows] for index in range(len(rows[0]))]
     widths = [max(map(_width, texts)) for texts in columns]
     room -= GAP * (len(widths) - 1)
     if sum(widths) <= room:
