@@ -29,9 +29,12 @@ def free_for(planned: Planned, stack: Stack, found: Gpus, taken: Sequence[Gpu]) 
 
 def each(turns: Sequence[T], found: Gpus, needs: Callable[[T], tuple[Planned, Stack]],
          run: Callable[[T, Gpus], Iterator[Event]], is_stopping: Callable[[], bool]) -> Iterator[Event]:
-    """The events of every turn of a round, each with GPUs of its own; none begins once the user asked to stop."""
+    """The events of every turn of a round, each with GPUs of its own; none begins once the user asked to stop.
+
+    What one raises is raised here, once those that have begun have ended.
+    """
     said: SimpleQueue[Event | Future[None]] = SimpleQueue()
-    is_over, waiting = Flag(), list(turns)
+    is_over, waiting, error = Flag(), list(turns), None
     alive: dict[Future[None], tuple[Gpu, ...]] = {}
 
     def ran(turn: T, own: Gpus) -> None:
@@ -43,18 +46,20 @@ def each(turns: Sequence[T], found: Gpus, needs: Callable[[T], tuple[Planned, St
     with ThreadPoolExecutor(thread_name_prefix="side-by-side") as pool:
         try:
             while True:
-                waiting = [] if is_stopping() else waiting
+                waiting = [] if is_stopping() or error else waiting
                 while waiting and (own := free_for(*needs(waiting[0]), found, sum(alive.values(), ()))):
                     future = pool.submit(ran, waiting.pop(0), found._replace(gpus=own))
                     alive[future] = own
                     future.add_done_callback(said.put)
                 if not alive:
-                    return
+                    break
                 heard = said.get()
                 if isinstance(heard, Future):
                     del alive[heard]
-                    heard.result()
+                    error = error or heard.exception()
                 else:
                     yield heard
+            if error:
+                raise error
         finally:
             is_over.set()

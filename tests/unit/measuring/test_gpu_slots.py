@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from runner.errors import InputError
+from runner.errors import InputError, Stopped
 from runner.launchers.compose import ComposeLauncher
 from runner.launchers.venv import VenvLauncher
 from runner.machine import gpus, nvml
@@ -95,6 +95,23 @@ def test_cells_run_at_once_where_the_machine_has_gpus_for_them_and_round_by_roun
     assert (given, at_once) == (set(seen.given), seen.most)
     assert rounds == sorted(rounds)
     assert {bool(given)} == {"gpus_in_parallel" in record["place"] for record in records if record["event"] == "begin"}
+
+
+def test_runs_side_by_side_all_end_as_killed_where_the_user_asks_to_stop(tmp_path: Path) -> None:
+    asked, met = threading.Event(), meeting(2)
+
+    def script(cell: Cell, name: str) -> list[Any]:
+        def ask() -> bytes:
+            asked.set()
+            return good_lines()[2]
+        return [*met(cell, name)[:2], ask, good_lines()[3]]
+
+    made, _ = bench(tmp_path / "r", TWO, script, rounds=2)
+    with pytest.raises(Stopped):
+        run(made._replace(is_stopping=asked.is_set))
+    endings = [record["ending"] for record in store.read(tmp_path / "r") if record["event"] == "ending"]
+    assert ["killed", "killed"] == endings
+    assert {"event": "closed", "reason": "interrupted"} == list(store.read(tmp_path / "r"))[-1]
 
 
 def test_a_cell_gets_gpus_that_are_free_in_the_machine_s_order() -> None:
