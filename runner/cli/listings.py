@@ -1,6 +1,6 @@
 """The command list: rows of equal keys of stacks, tasks, studies, data sets or results."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any
@@ -39,7 +39,8 @@ def list_(what: Annotated[str, typer.Argument(metavar="WHAT", autocompletion=com
         data_sets = library.listing(paths.cache_folder())
         output.rows(data_sets, [library.for_people(data_sets)])
     else:
-        output.rows(_ROWS[what](results, scale))
+        output.rows({"stacks": _stacks, "tasks": _tasks, "results": lambda: earlier_sessions.listing(results),
+                     "studies": lambda: studies(results, scale, screen.say)}[what]())
     if what == "results":
         from runner.doctor import host as doctor  # here: it asks an engine, as no other list does
 
@@ -89,9 +90,3 @@ def _planned(forms: Sequence[file.Study], of: Callable[[file.Study], Plan]) -> l
     """A plan an experiment, of the form of a study that `evenbench run` would measure here. Raises InputError."""
     chosen = of_fullest_form(forms, of).study if len(forms) > 1 else forms[0]
     return [of(chosen._replace(experiments=(one,))) for one in chosen.experiments]
-
-
-_ROWS: Mapping[str, Callable[[Path, str | None], list[dict[str, Any]]]] = {
-    "stacks": lambda results, scale: _stacks(), "tasks": lambda results, scale: _tasks(),
-    "studies": lambda results, scale: studies(results, scale, screen.say),
-    "results": lambda results, scale: earlier_sessions.listing(results)}

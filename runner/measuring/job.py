@@ -358,36 +358,26 @@ def session_record(job: Job, folder: Path, is_resumed: bool) -> store.Record:
             "began": datetime.now(UTC).isoformat(timespec="seconds"), "machine": job.machine._asdict(),
             "launcher": job.launcher.name, "governor": host.governor(), "command": job.command(),
             "hardware": hardware.hardware(), "harness": _harness(), "resumed": is_resumed,
-            **_own_record(job), **({"data": job.request.data} if job.request.data else {}), **job.facts,
+            **({"own": {name: each.record() for name, each in own.items()}, "asked_command": job.asked_command()}
+               if (own := job.own()) else {}),
+            **({"data": job.request.data} if job.request.data else {}), **job.facts,
             **job.launcher.record(), **({"gpus": job.gpus.record()} if job.gpus.gpus else {})}
 
 
 def _harness() -> dict[str, Any]:
     """Which revision of evenbench measures, and whether its files were changed since; {} where nothing says it."""
-    if not (ROOT / ".git").exists():               # it may be somebody else's, around an installed evenbench
-        return _revision()
-    try:
-        commit, changes = (subprocess.run(["git", "-C", str(ROOT), *git], capture_output=True, text=True, check=True)
-                           for git in (("rev-parse", "HEAD"), ("status", "--porcelain")))
-    except (OSError, subprocess.CalledProcessError):
-        return {}
-    return {"commit": commit.stdout.strip(), "changed": bool(changes.stdout.strip())}
-
-
-def _revision() -> dict[str, Any]:
-    """What an installed evenbench was built from, as hatch_build.py wrote it down."""
-    try:
+    if (ROOT / ".git").exists():
+        try:
+            commit, changes = (subprocess.check_output(["git", *git], text=True, stderr=subprocess.PIPE, cwd=ROOT)
+                               for git in (("rev-parse", "HEAD"), ("status", "--porcelain")))
+        except (OSError, subprocess.CalledProcessError):
+            return {}
+        return {"commit": commit.strip(), "changed": bool(changes.strip())}
+    try:                     # what an installed one was built from, as hatch_build.py wrote it down
         told = json.loads((ROOT / "runner" / "revision.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
     return {name: told[name] for name in ("commit", "changed", "version") if name in told}
-
-
-def _own_record(job: Job) -> dict[str, Any]:
-    """What a session's record says of the user's own stacks."""
-    own = job.own()
-    return {"own": {name: each.record() for name, each in own.items()},
-            "asked_command": job.asked_command()} if own else {}
 
 
 def changed_since(job: Job) -> list[str]:

@@ -3,7 +3,7 @@
 import secrets
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from runner import __version__, paths
 from runner.cells import KEY_DIGITS, key
@@ -77,28 +77,19 @@ def plan_again(recorded: Recorded, stacks: Mapping[str, Stack], rounds: int | No
     try:
         numbers = tuple(map(published.from_record, record.get("published", ())))
         claimed = tuple(map(claims.from_record, record.get("claims", ())))
-        cells = [_planned(item["experiment"], parse(item["cell"]), item.get("is_seed_fixed") is True)
-                 for item in record["cells"]]
+        cells = [Planned(key(cell), str(item["experiment"]), cell, item.get("is_seed_fixed") is True)
+                 for item in record["cells"] for cell in [parse(item["cell"])]]   # whatever the record has for its key
         skipped = [Skipped(str(item["experiment"]), parse(item["cell"]), str(item["reason"]))
                    for item in record["skipped"]]
-        study = Study(name, name, _rounds(record["rounds"]), str(record["baseline"]), str(record.get("scale") or ""),
-                      (), numbers, claimed)
+        if not isinstance(record["rounds"], int) or not 1 <= record["rounds"] <= _MOST_ROUNDS:
+            raise ValueError(f"rounds: found {record['rounds']!r:.40}, expected 1 to {_MOST_ROUNDS}")
+        study = Study(name, name, record["rounds"], str(record["baseline"]), str(record.get("scale") or ""), (),
+                      numbers, claimed)
     except (KeyError, TypeError, ValueError) as error:
         raise InputError(f"{recorded.id}: its plan cannot be repeated: {' '.join(str(error).split())}") from error
     skipped += [Skipped(each.experiment, each.cell, reason) for each in cells if (reason := _gone(each.cell, stacks))]
     left = tuple(each for each in cells if not _gone(each.cell, stacks))
     return Plan(study, rounds or study.rounds, study.baseline, seed, left, tuple(skipped))
-
-
-def _planned(experiment: Any, cell: Cell, is_seed_fixed: bool) -> Planned:
-    """Under the cell's own key: what a record says of it decides nothing."""
-    return Planned(key(cell), str(experiment), cell, is_seed_fixed)
-
-
-def _rounds(value: Any) -> int:
-    if not isinstance(value, int) or not 1 <= value <= _MOST_ROUNDS:
-        raise ValueError(f"rounds: found {value!r:.40}, expected 1 to {_MOST_ROUNDS}")
-    return value
 
 
 def _gone(cell: Cell, stacks: Mapping[str, Stack]) -> str | None:
