@@ -23,7 +23,7 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from runner import student
+from runner import student_t
 
 Array = NDArray[np.float64]
 One = TypeVar("One")
@@ -69,7 +69,7 @@ class Mean(NamedTuple):
 
     def plain_interval(self, error: float = ERROR) -> Interval:
         """The interval of a mean of plain values, which may be 0 or below."""
-        half = student.quantile(1 - error / 2, self.degrees) * self.error
+        half = student_t.quantile(1 - error / 2, self.degrees) * self.error
         return Interval(self.value - half, self.value + half)
 
 

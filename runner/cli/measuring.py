@@ -51,7 +51,7 @@ from runner.measuring.bench import Going
 from runner.measuring.request import Request
 from runner.measuring.stopping_rule import CAP
 from runner.measuring.stopping_rule import parse as parse_until
-from runner.planning import told
+from runner.planning import plan_listing
 from runner.planning.plan import Plan, Wishes
 from runner.report.between import reasons
 from runner.report.between import regression as regression_forms
@@ -251,7 +251,7 @@ def plan(name: StudyName, more: MoreFiles = None, *, own: Own, form: Form, settl
     known = earlier_sessions.known_seconds(settled.results)
     seconds = job.seconds(known)
     record = job.plan.record()
-    output.rows(told.rows(record), told.parts(record, seconds), {**record, "estimate_seconds": seconds})
+    output.rows(plan_listing.rows(record), plan_listing.parts(record, seconds), {**record, "estimate_seconds": seconds})
     if hint := _on_a_cpu(request, job):
         screen.say(hint)
 

@@ -19,12 +19,12 @@ from runner.cli.options import RESULTS, Details, NewestResult, ResultName, Resul
 from runner.cli.output import NO_FILES, STANDARD_OUTPUT, Output, checked
 from runner.errors import InputError
 from runner.measuring import equality
-from runner.report import contents, forms
+from runner.report import contents, file_formats
 from runner.report.between import history as history_report
 from runner.report.between import reasons
 from runner.report.document import Report, Trust
 from runner.report.writers import export, markdown, spreadsheet
-from runner.results import error_output, joined, manifest, shown, store
+from runner.results import error_output, joined, manifest, run_listing, store
 from runner.results.rows import Measurements, RecordError, measurements
 from runner.screen.summary import summary_view
 
@@ -61,7 +61,7 @@ def report(name: NewestResult = "", results: Results = RESULTS, details: Details
         folder, session, page = None, _of_study(study, results), results / f"{study}.html"
     else:
         folder = store.located(name, results)
-        session, page = summarized(folder), folder / forms.PAGE
+        session, page = summarized(folder), folder / file_formats.PAGE
 
     def show() -> None:
         written = None if html else _write_page(session.report, page)
@@ -79,7 +79,7 @@ def _refuse(option: str, **others: Any) -> None:
 
 def _show_runs(folder: Path, name: str, output: Output) -> None:
     """A line a run, or of those of a name all that they wrote."""
-    runs = shown.runs(measured_in(folder), error_output.read(folder), name)
+    runs = run_listing.runs(measured_in(folder), error_output.read(folder), name)
     if name and not runs:
         raise InputError(f'--run: found "{name}", expected the name or the key of a run of {folder.name}; '
                          f"`evenbench report {folder} --run all` lists them")
@@ -120,7 +120,7 @@ def keep_reasons(folder: Path, told: dict[str, Any]) -> None:
     except InputError as error:
         screen.say(f"no page: {error}")
         return
-    if page := _write_page(summarized(folder).report, folder / forms.PAGE):
+    if page := _write_page(summarized(folder).report, folder / file_formats.PAGE):
         screen.say(f"page: {page}")
 
 
@@ -152,13 +152,13 @@ def _of_study(name: str, results: Path) -> Session:
 def show_result(folder: Path, output: Output = NO_FILES, has_page: bool = False) -> None:
     """Write summary.json and perhaps the page beside the events, and print the answer."""
     session = summarized(folder)
-    page = _write_page(session.report, folder / forms.PAGE) if has_page else None
+    page = _write_page(session.report, folder / file_formats.PAGE) if has_page else None
     output.give(lambda: _show(session, folder, page, named=_named(folder)), _forms(session))
 
 
 def _forms(session: Session) -> dict[str, Callable[[], str]]:
     """The session's text in each form."""
-    return {**{name: partial(form, session.report) for name, form in forms.FORMS.items()},
+    return {**{name: partial(form, session.report) for name, form in file_formats.FORMS.items()},
             "json": partial(summary.to_json, session.summary)}
 
 
@@ -170,7 +170,7 @@ def _named(folder: Path) -> str:
 def _write_page(report: Report, to: Path) -> Path | None:
     """Write the page; None, and why, where its folder cannot be written."""
     try:
-        store.write_beside(to.parent, to.name, forms.page(report).rstrip("\n"))
+        store.write_beside(to.parent, to.name, file_formats.page(report).rstrip("\n"))
     except InputError as error:
         screen.say(f"no page: {error}")
         return None
@@ -217,7 +217,7 @@ def history_(results: Annotated[Path, typer.Argument(metavar="FOLDER", help="The
 
     output.give(show, {"csv": lambda: spreadsheet.of_rows(trend.rows()), "markdown": lambda: markdown.markdown(page),
                        "json": lambda: json.dumps(trend.record(), indent=2, allow_nan=False),
-                       "html": lambda: forms.page(page)}, html=html)
+                       "html": lambda: file_formats.page(page)}, html=html)
 
 
 def _readable(folders: Iterable[Path]) -> Iterator[Measurements]:

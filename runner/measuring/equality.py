@@ -1,6 +1,6 @@
 """Whether stacks compute the same: one update from the same weights and batch, compared array by array.
 
-Workers send sketches (workloads/measuring/sketch.py): a difference's length is known to about 4 %, and exactly for
+Workers send sketches (workloads/measuring/count_sketch.py): a difference's length is known to about 4 %, exactly for
 arrays of up to 1,024 numbers. In float64 every array must agree to LIMITS; in float32 deep networks' gradients differ
 between two stacks as much as between float32 and float64 in one, since a ReLU's input beside zero changes sign with
 the last bit (measured: 0.7 % of the gradient's length in ResNet-18, one array up to 16 %), so gradients and weights

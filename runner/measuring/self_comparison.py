@@ -9,7 +9,7 @@ it (lag-1 correlation) says whether rounds are as independent as that test takes
 import math
 from typing import Any, NamedTuple
 
-from runner import formatting, student
+from runner import formatting, student_t
 from runner.analysis import stats
 from runner.analysis.stats import CONFIDENCE, Interval, Ratio, Verdict
 from runner.errors import InputError, unknown
@@ -99,8 +99,8 @@ def binomial(hits: int, trials: int) -> Interval | None:
     if not trials:
         return None
     tail = (1 - CONFIDENCE) / 2
-    low = student.beta_quantile(tail, hits, trials - hits + 1) if hits else 0.0
-    high = student.beta_quantile(1 - tail, hits + 1, trials - hits) if hits < trials else 1.0
+    low = student_t.beta_quantile(tail, hits, trials - hits + 1) if hits else 0.0
+    high = student_t.beta_quantile(1 - tail, hits + 1, trials - hits) if hits < trials else 1.0
     return Interval(low, high)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import compress
 
-from runner import student
+from runner import student_t
 from runner.results.lines import Steps
 from workloads.spec.turns import LEAST_TURNS
 
@@ -75,7 +75,7 @@ def trend(rates: Sequence[float]) -> float:
     slope = math.fsum((index - middle) * log for index, log in enumerate(logs)) / squares
     rest = math.fsum((log - mean - slope * (index - middle))**2 for index, log in enumerate(logs))
     error = math.sqrt(rest / (count - 2) / squares)
-    is_clear = abs(slope) > max(_NOTHING, student.quantile(0.975, count - 2) * error)
+    is_clear = abs(slope) > max(_NOTHING, student_t.quantile(0.975, count - 2) * error)
     return slope * (count - 1) if is_clear else 0.0
 
 

@@ -18,8 +18,8 @@ from runner.analysis import curves, summary
 from runner.analysis.between import comparing
 from runner.errors import InputError
 from runner.measuring import all_studies, equality, rerun
-from runner.planning import coverage, told
-from runner.report import contents, forms
+from runner.planning import coverage, plan_listing
+from runner.report import contents, file_formats
 from runner.report.writers import export
 from runner.results import earlier_sessions, store
 from runner.results.rows import Measurements, measurements
@@ -107,7 +107,7 @@ def use(folder: Path) -> None:
         read_or_refused(lambda: rerun.data_argument(found, None))
         rerun.launcher_name(found, "")
         if plan := read_or_refused(lambda: rerun.plan_again(found, STACKS, None)):
-            screen.parts_view(told.parts(plan.record(), 1.0))
+            screen.parts_view(plan_listing.parts(plan.record(), 1.0))
 
 
 def _report(measured: Measurements, folder: Path) -> None:
@@ -118,7 +118,7 @@ def _report(measured: Measurements, folder: Path) -> None:
     whole = contents.report(found, measured)
     assert _is_plain(summary_view(whole))
     for form in ("markdown", "csv", "latex"):
-        text = forms.FORMS[form](whole)
+        text = file_formats.FORMS[form](whole)
         assert text.encode() and all(letter.isprintable() or letter == "\n" for letter in text)
 
 
@@ -158,7 +158,7 @@ def test_a_page_with_other_values(records: Any, folder: Path) -> None:
     measured = read_or_refused(lambda: measurements(store.read(written(folder, json_lines(records)))))
     found = measured and read_or_refused(lambda: summary.summary_of(measured))
     if found:
-        text = forms.FORMS["html"](contents.report(found, measured))
+        text = file_formats.FORMS["html"](contents.report(found, measured))
         assert 1 == text.count("<script") and text.encode()        # the page's own, which copies commands
 
 

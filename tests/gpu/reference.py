@@ -8,7 +8,7 @@ from tests.gpu.environment import Event
 from workloads.frameworks import numpy as reference
 from workloads.frameworks.numpy import recurrent
 from workloads.inputs import images, sequence_batches, weights
-from workloads.measuring.sketch import sketch
+from workloads.measuring.count_sketch import sketch
 from workloads.spec import tasks
 from workloads.spec.cell import Cell
 

@@ -25,7 +25,7 @@ FRAMEWORKS = {"frameworks/pytorch": {"torch"},
               "frameworks/numpy": set(), "frameworks/library": set(), "frameworks/surroundings": set()}
 RUNTIMES = ("frameworks/onnxruntime", "frameworks/openvino")        # they share the graphs that they run
 # of workloads/, what every adapter may import
-SHARED = ("workloads.spec", "workloads.profiles", "workloads.frameworks.contract", "workloads.frameworks.mode",
+SHARED = ("workloads.spec", "workloads.profiles", "workloads.frameworks.contract", "workloads.frameworks.forward_pass",
           "workloads.frameworks.peers", "workloads.frameworks.surroundings", "workloads.process.errors",
           "workloads.process.processor",
           "workloads.inputs.images", "workloads.inputs.loading", "workloads.inputs.lstm_vector",
@@ -205,7 +205,7 @@ def test_no_module_outside_of_their_room_knows_a_launcher_by_its_module_or_its_n
 def test_plans_rows_and_statistics_touch_no_world() -> None:
     pure = ("cells", "study/claims", "planning/plan", "study/published", "results/rows", "results/worker_lines",
             "results/runs", "results/lines", "results/records", "analysis/stats", "analysis/numbers",
-            "analysis/flags", "analysis/summary", "analysis/claims/measured_here", "student", "analysis/doubts",
+            "analysis/flags", "analysis/summary", "analysis/claims/measured_here", "student_t", "analysis/doubts",
             "analysis/claims/judging", "analysis/between/comparing", "analysis/between/history",
             "analysis/between/regression", "study/operators", "machine/cpu_sets", "machine/gpus",
             "../clusters/swarm/manager")

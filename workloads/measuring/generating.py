@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from workloads.frameworks import contract
-from workloads.measuring.sketch import encoded, sketch
+from workloads.measuring.count_sketch import encoded, sketch
 from workloads.process.errors import Unsupported
 from workloads.spec import sequence_tasks
 from workloads.spec.cell import Cell

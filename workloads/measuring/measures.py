@@ -14,7 +14,7 @@ from workloads.inputs import images as data
 from workloads.inputs import loading, passes, records, sequence_batches, weights
 from workloads.measuring import epochs as course
 from workloads.measuring import generating, matrix_products
-from workloads.measuring.sketch import encoded, sketch
+from workloads.measuring.count_sketch import encoded, sketch
 from workloads.measuring.turns import TurnWatch
 from workloads.measuring.watch import ENDLESS, ENDS, Beats, Over, Recorded, Watch, WorkersWatch
 from workloads.places import agreement

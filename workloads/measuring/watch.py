@@ -10,7 +10,7 @@ from statistics import median
 
 from workloads.frameworks import contract
 from workloads.measuring.steadiness import Fixed, warm_up
-from workloads.process import family
+from workloads.process import cpu_time
 from workloads.process.errors import NotFinite
 from workloads.profiles import walls
 from workloads.spec import duration
@@ -475,7 +475,7 @@ class Compiling:
     has minutes. Compilers that are programs of their own count: PyTorch's worker waits for a pool of them.
     """
 
-    def __init__(self, cell: Cell, emit, every=BEAT_SECONDS, clock=family.cpu_seconds):
+    def __init__(self, cell: Cell, emit, every=BEAT_SECONDS, clock=cpu_time.cpu_seconds):
         self._send = emit
         compiles = cell.device == "gpu" or cell.loop in COMPILED_LOOPS or cell.source
         self._beats = Beats(emit, every, clock, COMPILING_SECONDS) if compiles else None

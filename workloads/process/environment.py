@@ -8,7 +8,7 @@ import resource
 import sys
 
 from workloads.frameworks import surroundings
-from workloads.process import caches, control_groups, family, inventory, lifetime, processor
+from workloads.process import caches, control_groups, cpu_time, inventory, lifetime, processor
 from workloads.spec import frameworks, placement, switches
 from workloads.spec.cell import Cell, CellError
 
@@ -117,7 +117,7 @@ def used():
     """
     usage = resource.getrusage(resource.RUSAGE_SELF)
     return {"peak_bytes": usage.ru_maxrss * 1024, "group_peak_bytes": control_groups.peak_bytes(),
-            "cpu_seconds": family.cpu_seconds(), "throttling": _throttled_since(_AT_IMPORT)}
+            "cpu_seconds": cpu_time.cpu_seconds(), "throttling": _throttled_since(_AT_IMPORT)}
 
 
 def _throttled_since(before):

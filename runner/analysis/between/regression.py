@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from runner import formatting, student
+from runner import formatting, student_t
 from runner.analysis import doubts, stats
 from runner.analysis.doubts import Doubts
 from runner.analysis.stats import LEAST_ROUNDS, Ratio
@@ -111,7 +111,7 @@ def _rounds_that_would_tell(ratio: Ratio, limit: float, error: float) -> str:
     away = abs(mean.value - math.log(limit)) if mean else 0.0
     if mean is None or not away:
         return "the ratio is the allowed one"
-    reach = student.quantile(1 - error / 2, _MOST_ROUNDS) + student.quantile(_POWER, _MOST_ROUNDS)
+    reach = student_t.quantile(1 - error / 2, _MOST_ROUNDS) + student_t.quantile(_POWER, _MOST_ROUNDS)
     rounds = math.ceil(ratio.pairs * (reach * mean.error / away)**2)
     return (f"about {rounds} rounds would tell" if rounds <= _MOST_ROUNDS
             else f"more than {_MOST_ROUNDS} rounds would be needed: the ratio is too near to the allowed one")

@@ -11,7 +11,7 @@ from runner.report.writers import equality as written
 from runner.stacks.definition import Stack
 from tests.clock import FakeClock
 from tests.fakes import FakeLauncher, stack
-from workloads.measuring.sketch import WIDTH, sketch
+from workloads.measuring.count_sketch import WIDTH, sketch
 from workloads.spec.cell import Cell
 
 TORCH, TF = stack("torch-x"), stack("tf-x", framework="tensorflow")

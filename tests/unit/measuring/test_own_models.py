@@ -16,7 +16,7 @@ from runner.planning.plan import Plan, Wishes, plan
 from runner.stacks import definition
 from tests.clock import FakeClock
 from tests.fakes import MACHINE, FakeLauncher
-from workloads.measuring.sketch import encoded
+from workloads.measuring.count_sketch import encoded
 from workloads.spec.models import own_model
 
 TORCH = "import torch\n\nraise SystemExit('the host ran it')\n\ndef model(): ...\ndef batch(rng, size): ...\n"

@@ -13,14 +13,14 @@ ANCHORS = (r'class Flag\(StrEnum\):\n    """.*?"""\n\n', r"\nFOOTNOTES[^\n]*= \{
 PROGRAM = """
 import io, json
 from rich.console import Console
-from runner.report import forms
+from runner.report import file_formats
 from runner.screen.summary import summary_view
 from tests import made_report, made_rows as made
 
 report = made_report.contents(made_report.records(before={**made.BEFORE, "free_bytes": 10}))[2]
 terminal = Console(file=io.StringIO(), width=120)
 terminal.print(summary_view(report, is_detailed=True))
-texts = {name: form(report) for name, form in forms.FORMS.items()}
+texts = {name: form(report) for name, form in file_formats.FORMS.items()}
 print(json.dumps({**texts, "terminal": terminal.file.getvalue()}))
 """
 

@@ -14,7 +14,7 @@ from runner.analysis import stats
 from runner.analysis.summary import summary_of
 from runner.cli import app
 from runner.paths import STUDIES
-from runner.report import forms
+from runner.report import file_formats
 from runner.report.claims import wording
 from runner.report.contents import report
 from runner.report.document import Bar, Bars, Curve, Curves, Dots, Mark
@@ -106,7 +106,7 @@ def test_the_command_prints_the_summary_and_writes_the_page_that_the_form_has(
     assert capsys.readouterr().out.startswith("<!DOCTYPE html>")
 
     measured = measurements(store.read(tmp_path))
-    written = forms.FORMS["html"](report(summary_of(measured), measured))
+    written = file_formats.FORMS["html"](report(summary_of(measured), measured))
     assert (tmp_path / "report.html").read_text() == (tmp_path / "other.html").read_text() == written
 
 

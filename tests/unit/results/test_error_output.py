@@ -5,7 +5,7 @@ from pathlib import Path
 
 from runner.cli import results as cli
 from runner.launchers.protocol import Exit
-from runner.results import error_output, shown, store
+from runner.results import error_output, run_listing, store
 from runner.results.error_output import HEAD_BYTES, TAIL_BYTES, ErrorOutput
 from runner.results.rows import measurements
 from tests.fake_session import OPENED, bench, close_stores, run
@@ -64,11 +64,11 @@ def test_a_letter_across_the_bound_of_the_beginning_stays_whole(tmp_path: Path) 
 def test_a_run_s_line_on_standard_error_is_shown_by_its_name_and_its_cell_s_key(tmp_path: Path) -> None:
     folder = kept(tmp_path / "r")
     measured, texts = measurements(store.read(folder)), list(error_output.read(folder))
-    everything = shown.runs(measured, texts, "")
+    everything = run_listing.runs(measured, texts, "")
     noisy = next(each for each in everything if each.stack == "b")
 
-    assert 6 == len(everything) and [1] == [len(shown.runs(measured, texts, noisy.run.name))]
-    assert 3 == len(shown.runs(measured, texts, noisy.run.name.partition(".")[0]))
+    assert 6 == len(everything) and [1] == [len(run_listing.runs(measured, texts, noisy.run.name))]
+    assert 3 == len(run_listing.runs(measured, texts, noisy.run.name.partition(".")[0]))
     assert "    a \x1b]0;warning\x07" in list(noisy.lines())
 
 

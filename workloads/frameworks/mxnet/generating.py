@@ -6,7 +6,7 @@ decode(weights, tokens, position, cache, sizes, mode), which give logits. MXNet 
 import mxnet as mx
 
 from workloads.frameworks import contract
-from workloads.frameworks.mode import Mode
+from workloads.frameworks.forward_pass import Mode
 from workloads.frameworks.mxnet.models.transformer import Cache, GivenCache
 from workloads.frameworks.mxnet.steps import Steps
 from workloads.spec import sequence_tasks

@@ -6,7 +6,7 @@ running statistics. Input sizes come from the table: nothing waits for a first b
 import mxnet as mx
 from mxnet.gluon import nn
 
-from workloads.frameworks.mode import Mode
+from workloads.frameworks.forward_pass import Mode
 from workloads.frameworks.mxnet.graphs import Graph, Traced, ops
 from workloads.frameworks.mxnet.models import transformer
 from workloads.frameworks.mxnet.models.blocks import layer_norm

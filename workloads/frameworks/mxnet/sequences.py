@@ -12,7 +12,7 @@ import mxnet as mx
 import numpy as np
 from mxnet import autograd, gluon
 
-from workloads.frameworks.mode import Mode
+from workloads.frameworks.forward_pass import Mode
 from workloads.frameworks.mxnet import optimizers, settings
 from workloads.frameworks.mxnet.generating import Generation
 from workloads.frameworks.mxnet.graphs import Graphs

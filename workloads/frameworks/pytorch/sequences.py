@@ -6,7 +6,7 @@ from collections import OrderedDict
 import torch
 from torch import nn
 
-from workloads.frameworks.mode import Mode
+from workloads.frameworks.forward_pass import Mode
 from workloads.frameworks.pytorch import settings
 from workloads.frameworks.pytorch.generating import Generation
 from workloads.frameworks.pytorch.models import recurrent

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from workloads.frameworks.mode import Mode as PlainMode
+from workloads.frameworks.forward_pass import Mode as PlainMode
 
 
 class Mode(PlainMode):

@@ -7,7 +7,7 @@ import math
 
 import tensorflow as tf
 
-from workloads.frameworks.mode import Mode as PlainMode
+from workloads.frameworks.forward_pass import Mode as PlainMode
 
 
 class Mode(PlainMode):

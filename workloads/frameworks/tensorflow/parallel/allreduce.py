@@ -3,14 +3,14 @@ import numpy as np
 import tensorflow as tf
 
 from workloads.frameworks.tensorflow import images_v2, optimizers, settings
-from workloads.frameworks.tensorflow.parallel import meeting
+from workloads.frameworks.tensorflow.parallel import synchronous
 from workloads.frameworks.tensorflow.profiling import operators
 from workloads.process.errors import Unsupported
 
 _TIMEOUT_SECONDS = 60.0      # a worker whose partner is gone would wait for ever
 
 
-class Workload(meeting.Meeting, images_v2.Workload):
+class Workload(synchronous.Meeting, images_v2.Workload):
     """One of the workers, which take every step together."""
 
     _of_gradients = optimizers.EXCHANGED        # what the optimizer is told of them

@@ -6,13 +6,13 @@ import time
 import tensorflow as tf
 
 from workloads.frameworks.tensorflow import images_v1, sequences, settings, steps_v1
-from workloads.frameworks.tensorflow.parallel import meeting
+from workloads.frameworks.tensorflow.parallel import synchronous
 from workloads.process.errors import Unsupported
 
 _STORE_SECONDS = 30.0        # until the first node's store of keys answers; Horovod itself would try for 2 s
 
 
-class _Exchanging(meeting.Meeting, steps_v1.Steps):
+class _Exchanging(synchronous.Meeting, steps_v1.Steps):
     """One of the workers, which take every step together; among the bases it stands before that of one alone."""
 
     def _join(self, cell, cluster):

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from workloads.process import family
+from workloads.process import cpu_time
 
 TICKS = os.sysconf("SC_CLK_TCK")
 
@@ -22,8 +22,8 @@ def test_a_compiler_s_time_counts_whatever_its_session_and_another_program_s_doe
     (tmp_path / "14").mkdir()                # has gone meanwhile
     (tmp_path / "meminfo").write_text("")
 
-    assert 120.0 == family.cpu_seconds(10, str(tmp_path))
+    assert 120.0 == cpu_time.cpu_seconds(10, str(tmp_path))
 
 
 def test_this_process_has_used_some() -> None:
-    assert family.cpu_seconds() > 0.0
+    assert cpu_time.cpu_seconds() > 0.0

@@ -1,7 +1,7 @@
 """Student's t and the beta distribution without scipy: the regularised incomplete beta function, and its inverses.
 
 I_x(a, b) is the continued fraction of Abramowitz and Stegun 26.5.8, evaluated by Lentz's method; quantiles are found by
-Newton's steps and by halving. tests/unit/analysis/test_student.py holds them against published tables.
+Newton's steps and by halving. tests/unit/test_student_t.py holds them against published tables.
 """
 
 import math

@@ -2,7 +2,7 @@
 
 import pytest
 
-from runner.student import beta_quantile, incomplete_beta, quantile, two_sided
+from runner.student_t import beta_quantile, incomplete_beta, quantile, two_sided
 
 
 @pytest.mark.parametrize(("probability", "degrees", "published"), [      # NIST/SEMATECH e-Handbook, 1.3.6.7.2
