@@ -78,7 +78,7 @@ class Job(NamedTuple):
 
     def command(self) -> str:
         """The fingerprint by which the same command finds its unfinished session; a changed stack is another one."""
-        return self._digest({name: self.launcher.fingerprint(self.stacks[name]) for name in self._names()})
+        return self._digest({})
 
     def own(self) -> dict[str, OwnStack]:
         """The user's own stacks that it measures, by name."""
@@ -86,17 +86,17 @@ class Job(NamedTuple):
 
     def asked_command(self) -> str:
         """As command, but of the user's own stacks by what was asked for: another session's differs in those alone."""
-        own = {name: str(each.asked) for name, each in self.own().items()}
-        return self._digest({**{name: self.launcher.fingerprint(self.stacks[name])
-                                for name in self._names() if name not in own}, **own})
+        return self._digest({name: str(each.asked) for name, each in self.own().items()})
 
     def _names(self) -> list[str]:
         return sorted({planned.cell.stack for planned in self.plan.cells})
 
-    def _digest(self, made_of: Mapping[str, str]) -> str:
+    def _digest(self, asked: Mapping[str, str]) -> str:
+        """asked: what stands for stacks in place of what they are made of."""
+        made_of = {name: asked.get(name) or self.launcher.fingerprint(self.stacks[name]) for name in self._names()}
         seed = None if "rerun_of" in self.facts else self.plan.seed        # a rerun's is drawn each time
         content = [self.plan.record(), seed, self.plan.study.id, self.launcher.name, *map(str, self.folders.values()),
-                   dict(made_of), self.machine._asdict(), *([dict(self.facts)] if self.facts else []),
+                   made_of, self.machine._asdict(), *([dict(self.facts)] if self.facts else []),
                    *([self.gpus.record()] if self.gpus.gpus else []), *self.launcher.record().values()]
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
@@ -172,24 +172,20 @@ def _fitting(job: Job, request: Request, say: Say) -> Job:
 
     By guesses from FLOPs alone: earlier runs' times do not count, so that the same command resumes.
     """
-    first = job.plan.study.scale
-    seconds = job.seconds()
-    if job.plan.cells and seconds <= HOUR:
+    if job.plan.cells and job.seconds() <= HOUR:
         return job
-    fitting = {first: (seconds, job)} if job.plan.cells else {}
+    able = [job] if job.plan.cells else []
     for scale in file.scales(selection.parted(request.study)[0], STUDIES)[1:]:
         with suppress(InputError):                 # a scale without a cell of the experiments that were named
-            other = _at_scale(request._replace(scale=scale), say, job.launcher)
-            if other.plan.cells:
-                fitting[scale] = (other.seconds(), other)
-    short = [scale for scale, (takes, _) in fitting.items() if takes <= HOUR]
-    chosen = (max(short, key=lambda scale: fitting[scale][0]) if short
-              else min(fitting, key=lambda scale: fitting[scale][0], default=first))
-    if chosen == first:
-        return job
-    why = f"takes about {formatting.seconds(seconds)}" if job.plan.cells else "cannot run"
-    say(f"scale {chosen}: {first} {why} here; --scale {first} chooses it")
-    return fitting[chosen][1]
+            able += [other for other in [_at_scale(request._replace(scale=scale), say, job.launcher)]
+                     if other.plan.cells]
+    short = [each for each in able if each.seconds() <= HOUR]
+    chosen = max(short, key=Job.seconds) if short else min(able, key=Job.seconds, default=job)
+    if chosen is not job:
+        first = job.plan.study.scale
+        why = f"takes about {formatting.seconds(job.seconds())}" if job.plan.cells else "cannot run"
+        say(f"scale {chosen.plan.study.scale}: {first} {why} here; --scale {first} chooses it")
+    return chosen
 
 
 def planned_study(read: file.Study, request: Request, say: Say, names: Mapping[str, str] = MappingProxyType({}),
