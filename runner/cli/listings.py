@@ -79,8 +79,8 @@ def studies(results: Path, scale: str | None, say: Callable[[str], None]) -> lis
                 say(str(error))
                 continue
             states = coverage.experiments(plans, known, made_of)
-            if scale or not index or any(state.is_touched for state in states):
-                rows += [state.record() for state in states]
+            if scale or not index or any(state[name] for state in states for name in ("done", "stale", "failed")):
+                rows += states
     if scale and not rows:
         raise InputError(f'--scale: no study has a scale "{scale}"; `evenbench list studies` shows what there is')
     return rows

@@ -8,7 +8,7 @@ read CIFAR-10 is as much done as one that read the stand-in.
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
 
 from runner.cells import key
 from runner.errors import InputError
@@ -16,32 +16,9 @@ from runner.planning.plan import Plan
 from runner.results import earlier_sessions, store
 from workloads.spec.cell import DEFAULTS, Cell, CellError, parse
 
+STATES = ("done", "stale", "failed", "missing")
 RESULTS = frozenset({"ok", "oom", "unsupported", "not_finite"})     # endings that say something of the cell
 Endings = Mapping[str, Mapping[str, frozenset[str]]]                # by a cell's key and by fingerprint
-
-
-class Experiment(NamedTuple):
-    """Of an experiment's cells so many are in each state; a cell that experiments share counts in each."""
-
-    study: str
-    scale: str
-    experiment: str
-    cells: int
-    done: int
-    stale: int
-    failed: int
-    missing: int
-    skipped: int             # cannot run here
-
-    def record(self) -> dict[str, str | int]:
-        """A line of a list; the first word is what `evenbench run` takes."""
-        return {"experiment": f"{self.study}/{self.experiment}",
-                **{name: value for name, value in self._asdict().items() if name not in ("study", "experiment")}}
-
-    @property
-    def is_touched(self) -> bool:
-        """Whether anything was ever run of it."""
-        return bool(self.done or self.stale or self.failed)
 
 
 def key_of(cell: Cell) -> str:
@@ -64,15 +41,19 @@ def endings(results: Path) -> Endings:
             for cell_key, by_stack in by_cell.items()}
 
 
-def experiments(plans: Iterable[Plan], known: Endings, fingerprint: Callable[[str], str]) -> list[Experiment]:
-    """The state of each experiment, from plans of one experiment each; fingerprint: the present one of a stack."""
-    experiment_states = []
+def experiments(plans: Iterable[Plan], known: Endings, fingerprint: Callable[[str], str]) -> list[dict[str, Any]]:
+    """How many cells of each experiment are in each state, from plans of one experiment each.
+
+    A cell that experiments share counts in each; a skipped one cannot run here. fingerprint: the present one of a
+    stack. What stands under "experiment" is a word for `evenbench run`.
+    """
+    rows = []
     for plan in plans:
         states = Counter(_state(planned.cell, known, fingerprint) for planned in plan.cells)
-        experiment_states.append(Experiment(plan.study.id, plan.study.scale, plan.study.experiments[0].id,
-                                len(plan.cells) + len(plan.skipped), states["done"], states["stale"], states["failed"],
-                                states["missing"], len(plan.skipped)))
-    return experiment_states
+        rows.append({"experiment": f"{plan.study.id}/{plan.study.experiments[0].id}", "scale": plan.study.scale,
+                     "cells": len(plan.cells) + len(plan.skipped), **{name: states[name] for name in STATES},
+                     "skipped": len(plan.skipped)})
+    return rows
 
 
 def _state(cell: Cell, known: Endings, fingerprint: Callable[[str], str]) -> str:
