@@ -14,7 +14,7 @@ FACTS = {"framework": "pytorch", "version": "2.13.0", "python": "3.11.7", "devic
 PLACE = {"launcher": "docker", "isolation": "docker", "image": "sha256:" + "1" * 64, "base": "ubuntu:18.04",
          "base_is_default": True, "stack_version": "2.13.0"}
 BEFORE = {"load_1m": 0.1, "frequency_hz": None, "free_bytes": 2**32, "swap_used_bytes": 0}
-AFTER = {"load_1m": 1.0, "throttled_periods": 0, "periods": 0, "throttled_seconds": None, "peak_bytes": 3 * 10**8,
+AFTER = {"load_1m": 1.0, "throttled_periods": 0, "periods": 0, "peak_bytes": 3 * 10**8,
          "frequency_hz": None, "swap_used_bytes": 0, "foreign_cpu_share": 0.02}
 LENET5 = "lenet5 (62 k parameters)"    # as labels name it
 STEPS = 12                         # of a made run: as many as tell whether it was steady

@@ -224,11 +224,18 @@ class LiveRun:
             self.ending = ending = Ending("killed", f"{why}; {ending.message}", ending.said)
         if is_lost and not self.pending.is_again:
             self.again = self.pending._replace(attempt=self.pending.attempt + 1, left=None, is_again=True)
-        seconds = (bench.clock() - self._begun_at) * self._share + self._import_seconds
-        record = self._ending_record(seconds, _judged(ending, exit_status), used, share, seen)
-        record["host"].update(energy)
-        yield {**record, **learnt, **({"rejoined": True} if self.pending.left else {}),
-               **({"again": True} if self.again else {})}
+        if ending.word == "ok" and exit_status.code not in (0, None):     # it still counts: the samples were whole
+            ending = ending._replace(message=f"exit code {exit_status.code} after its end")
+        said = ending.said
+        places = {**used, **{place: usage(end) for place, end in said.get("places", {}).items()}}
+        yield {"event": "ending", "run": self.pending.name, "ending": ending.word, "message": ending.message,
+               "seconds": (bench.clock() - self._begun_at) * self._share + self._import_seconds,
+               "host": {**bench.readings().record(), **usage(said), "foreign_cpu_share": share,
+                        **(seen.readings if seen else {}), **energy},
+               **({"places": places} if places else {}),
+               **({"gpu_libraries": said["gpu_libraries"]} if said.get("gpu_libraries") else {}),
+               **({"gpu": seen.record()} if seen else {}), **learnt,
+               **({"rejoined": True} if self.pending.left else {}), **({"again": True} if self.again else {})}
         yield from _errors(self.pending.name, errors or {"": Written(exit_status.last_words.encode())})
 
     def _foreign_share(self, ending: Ending) -> float | None:
@@ -249,17 +256,6 @@ class LiveRun:
     def _padding(self) -> int:
         """How long the run's unused variable is: drawn for each run of each session, so that places average out."""
         return random.Random(f"{self._bench.folder.name}:{self.pending.name}").randint(0, placement.MOST)
-
-    def _ending_record(self, seconds: float, ending: Ending, used: dict[str, Any], share: float | None,
-                       seen: telemetry.GpuWindow | None) -> Event:
-        after, said = self._bench.readings(), ending.said
-        places = {**used, **{place: usage(end) for place, end in said.get("places", {}).items()}}
-        host = {**after.record(), **usage(said), "throttled_seconds": None, "foreign_cpu_share": share,
-                **(seen.readings if seen else {})}
-        return {"event": "ending", "run": self.pending.name, "ending": ending.word, "message": ending.message,
-                "seconds": seconds, "host": host, **({"places": places} if places else {}),
-                **({"gpu_libraries": said["gpu_libraries"]} if said.get("gpu_libraries") else {}),
-                **({"gpu": seen.record()} if seen else {})}
 
 
 def is_warm(event: Event) -> bool:
@@ -287,13 +283,6 @@ def _went(running: Running | None, seconds: float) -> tuple[Exit, dict[str, Any]
     used = running.used()
     exits = [running.exit(place, seconds) for place in running.reporters]
     return next((exit_status for exit_status in exits if exit_status.code not in (0, None)), exits[0]), used
-
-
-def _judged(ending: Ending, exit_status: Exit) -> Ending:
-    """An ok run whose process then hung or failed is told so, and still counts: the samples were whole."""
-    if ending.word == "ok" and exit_status.code not in (0, None):
-        return ending._replace(message=f"exit code {exit_status.code} after its end")
-    return ending
 
 
 def _errors(name: str, errors: Mapping[str, Written]) -> Iterator[Event]:
