@@ -44,8 +44,3 @@ def settings(incomplete: str) -> list[str]:
 def tasks() -> list[str]:
     """The names of tasks."""
     return list(NAMES)
-
-
-def lists() -> tuple[str, ...]:
-    """What `evenbench list` can list."""
-    return LISTS

@@ -25,7 +25,7 @@ app = typer.Typer()
 
 @app.command("list")
 @options
-def list_(what: Annotated[str, typer.Argument(metavar="WHAT", autocompletion=complete.lists,
+def list_(what: Annotated[str, typer.Argument(metavar="WHAT", autocompletion=lambda: complete.LISTS,
                                               help="stacks, tasks, studies, data or results.")] = "stacks",
           results: Results = RESULTS, scale: Scale = None, *, output: Output) -> None:
     """List stacks, tasks, studies (what is done, stale and missing of each experiment), data sets or results."""

@@ -96,7 +96,7 @@ def _named(request: Request) -> jobs.Job:
     if not request.until:
         return job
     adaptive.check(job.plan)
-    return job._replace(facts={**job.facts, **request.until.record()})
+    return job._replace(facts={**job.facts, "until": request.until._asdict()})
 
 
 def _on_a_cpu(request: Request, job: jobs.Job) -> str:

@@ -123,7 +123,8 @@ def compare(cell: Cell, ours: Sent | Ending, theirs: Sent | Ending, stack: Stack
             return _verdict(cell, stack, reference, {}, problem=problem)
     limits = _limits(cell, stack, reference)
     differences = {kind: _differences(of_kind) for kind, of_kind in pairs.items()}
-    worst = {kind: _overall(of_kind) if _is_joint(cell, kind) else _worst(differences[kind])
+    worst = {kind: _overall(of_kind) if cell.precision == "float32" and kind not in _FORWARD
+             else float(np.max([0.0, *differences[kind].values()]))                # NaN, unlike max's
              for kind, of_kind in pairs.items() if of_kind or kind not in optional}
     beyond = [kind for kind in worst if not worst[kind] <= limits[kind]]        # NaN too
     judged = ("inferred",) if _only_infer(stack, reference) else KINDS
@@ -148,19 +149,11 @@ def _limits(cell: Cell, *pair: Stack) -> dict[str, float]:
     return LIMITS["rounded float64" if is_rounded else cell.precision]
 
 
-def _is_joint(cell: Cell, kind: str) -> bool:
-    return cell.precision == "float32" and kind not in _FORWARD
-
-
 def _differences(pairs: Pairs) -> dict[str, float]:
     """The relative difference of each array, in order."""
     least = _NOTHING * _longest(pairs) or 1.0
     return {name: _length([one - other]) / max(_length([one]), _length([other]), least)
             for name, (one, other) in pairs.items()}
-
-
-def _worst(differences: dict[str, float]) -> float:
-    return float(np.max(list(differences.values()))) if differences else 0.0        # NaN, unlike max's
 
 
 def _overall(pairs: Pairs) -> float:

@@ -10,7 +10,7 @@ round's log-ratio from 0.2 to 1 % and --until 2%, 3.1 to 3.9 % have a false word
 import math
 import re
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from runner.analysis.summary_format import Summary
 from runner.errors import InputError
@@ -25,10 +25,6 @@ class Until(NamedTuple):
 
     width: float             # of an interval over its ratio: 0.02 is 2 %
     cap: int                 # rounds at most
-
-    def record(self) -> dict[str, Any]:
-        """As the session's record has it."""
-        return {"until": self._asdict()}
 
 
 class Width(NamedTuple):

@@ -15,7 +15,6 @@ from typing import TypeVar
 from runner.cells import lanes_key
 from runner.errors import Stopped
 from runner.launchers.protocol import Launcher
-from runner.machine.gpus import Gpus
 from runner.measuring import gpu_slots
 from runner.measuring.bench import Bench, Event, PendingRun
 from runner.measuring.session import turn_taking
@@ -104,16 +103,13 @@ def made(bench: Bench, pending_runs: list[PendingRun], memory: "Memory | None" =
     """Runs, such as a round's: by turns, one after the other, or side by side on GPUs. Raises Stopped."""
     memory = memory or Memory()
     if bench.side_by_side is not None:
-        yield from _on_gpus(bench, bench.side_by_side, pending_runs, memory)
+        yield from gpu_slots.each(
+            pending_runs, bench.side_by_side, lambda pending: (pending.planned, bench.stacks[pending.cell.stack]),
+            lambda pending, own: _group(bench._replace(launcher=bench.launcher.with_gpus(own), gpus=own), [pending],
+                                        memory), bench.is_stopping)
     else:
         for group in _groups(bench, pending_runs):
             yield from _group(bench, group, memory)
-
-
-def _on_gpus(bench: Bench, found: Gpus, pending_runs: list[PendingRun], memory: "Memory") -> Iterator[Event]:
-    yield from gpu_slots.each(
-        pending_runs, found, lambda pending: (pending.planned, bench.stacks[pending.cell.stack]), lambda pending, own:
-        _group(bench._replace(launcher=bench.launcher.with_gpus(own), gpus=own), [pending], memory), bench.is_stopping)
 
 
 def _groups(bench: Bench, pending_runs: list[PendingRun]) -> Iterator[list[PendingRun]]:

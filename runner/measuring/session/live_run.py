@@ -98,9 +98,11 @@ class LiveRun:
             self._meter.start()
         before, self._begun_at = bench.readings(), bench.clock()
         self._is_begun = True
-        if self._running and self._listens and not self.ending and self._is_lost(self._running):
-            self._running.stop()
-            self._running = None
+        if self._running and self._listens and not self.ending:
+            exits = [self._running.exit(place, 0.0) for place in self._running.reporters]
+            if any(each.is_gone or each.code is not None for each in exits):
+                self._running.stop()
+                self._running = None
         if not self._running and not self.ending:
             self.start(self._listens)
             if self._listens:
@@ -112,11 +114,6 @@ class LiveRun:
                    "place": {**self._running.place, **beside} if self._running else None}
         if self._unasked:
             yield from self._kept(self._unasked)
-
-    @staticmethod
-    def _is_lost(running: Running) -> bool:
-        exits = [running.exit(place, 0.0) for place in running.reporters]
-        return any(each.is_gone or each.code is not None for each in exits)
 
     def tell(self, words: str) -> None:
         """Tell the worker to go on, where it listens."""
