@@ -268,6 +268,10 @@ def test_a_model_is_run_reported_rerun_and_held_to_a_gate(tmp_path: Path) -> Non
                     "venv", *short)
     assert 0 == ran.returncode and "second-pytorch and first-pytorch are equal (float64" in ran.stderr, ran.stderr
     assert "first.py and second.py" in evenbench(tmp_path, "report", "latest").stdout
+    Path(files[1]).write_text(LAYERED.replace("nn.ReLU()", "nn.GELU()"))
+    differs = evenbench(tmp_path, "run", *files, "--lane", "first-pytorch,second-pytorch", "--launcher", "venv", *short)
+    assert 2 == differs.returncode and "nothing is timed: second-pytorch and first-pytorch differ" in differs.stderr
+    Path(files[1]).write_text(LAYERED)
     refused = evenbench(tmp_path, "rerun", "latest")
     assert 2 == refused.returncode and "--run-code where you trust them" in refused.stderr
     assert 0 == evenbench(tmp_path, "rerun", "latest", "--run-code", "--rounds", "1").returncode

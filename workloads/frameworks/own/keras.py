@@ -139,21 +139,16 @@ class Workload(contract.Workload):
                 "statistic": self._file.shared(new)}
 
 
-class OnBatch:
+class OnBatch(keras_steps.Steps):
     """A model's steps as its users have them: from arrays, and waited for."""
 
     def __init__(self, model):
+        super().__init__(model)
         self.train, self.infer = model.train_on_batch, model.predict_on_batch
 
     def placed(self, batch):
         """The arrays of a batch, which each step places on the device."""
         return batch
-
-    def wait(self, handle):
-        """Nothing: numbers are there."""
-
-    def settle(self):
-        """Nothing: the model has its weights."""
 
 
 def _layers(model, inputs):
