@@ -194,6 +194,12 @@ class Operators(unittest.TestCase):
                 ("jit(_step)/transpose(jvp(lstm))/while/body/mul", "gradient/lstm/mul")):
             self.assertEqual(expected, operators.named(operation))
 
+    def test_a_product_with_what_is_added_to_it_is_the_product(self):
+        from workloads.frameworks.jax.profiling import operators
+        operations = {("m", "dot_add_fusion.7"): "jit(f)/dense/dense/add", ("m", "add_fusion"): "jit(f)/dense/add"}
+        self.assertEqual(["dense/dot_general", "dense/add"], [operators.kernel_name(kernel, operations) for kernel in (
+            ("m", "dot_add_fusion.7"), ("m", "add_fusion"))])
+
     def test_a_kernel_without_an_operation_keeps_its_own_name(self):
         from workloads.frameworks.jax.profiling import operators
         operations = {("jit_f", "dot.1"): "jit(f)/dense/dot_general"}

@@ -105,8 +105,14 @@ def _read(folder):
 
 
 def kernel_name(kernel, operations):
-    """The name of a (module, kernel); operations: XLA's op_name of it, where it has one."""
-    return named(operations[kernel]) if kernel in operations else kernel[1].split(".")[0]
+    """The name of a (module, kernel); operations: XLA's op_name of it, where it has one.
+
+    A product with what is added to it, dot_add_fusion, is the product.
+    """
+    if kernel not in operations:
+        return kernel[1].split(".")[0]
+    name = named(operations[kernel])
+    return name.rpartition("/")[0] + "/dot_general" if kernel[1].startswith("dot_") and "/" in name else name
 
 
 def named(operation):
