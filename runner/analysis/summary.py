@@ -12,7 +12,7 @@ from runner.analysis import doubts, lanes, machine_share, stats, summary_profile
 from runner.analysis.claims import judging
 from runner.analysis.claims.measured_here import ours
 from runner.analysis.doubts import Doubt, Doubts
-from runner.analysis.flags import COUNTED, FOOTNOTES, Flag, Proved, flags, left_off
+from runner.analysis.flags import Flag, Proved, flags, left_off
 from runner.analysis.numbers import NUMBERS, Number
 from runner.analysis.stats import Interval, Ratio, Verdict, middle
 from runner.analysis.summary_format import (
@@ -414,5 +414,4 @@ def _footnotes(comparisons: Iterable[Comparison], measured: Measurements) -> tup
                         for each in left_off(run))
     counts = {"left_off": "; ".join(off), "runs": len(taking), "busy": sum(run.is_busy for run in taking),
               "turns": len(turns), "disturbed": sum(turn.is_disturbed for turn in turns)}
-    return tuple(Footnote(flag=flag, text=FOOTNOTES[flag].format(**counts) if flag in COUNTED else FOOTNOTES[flag])
-                 for flag in Flag if flag in used)
+    return tuple(Footnote(flag=flag, text=flag.text.format(**counts)) for flag in Flag if flag in used)

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from runner.analysis.flags import FOOTNOTES, Flag, flags, is_not_falling
+from runner.analysis.flags import Flag, flags, is_not_falling
 from runner.cells import lanes_key
 from runner.results.rows import measurements
 from tests import made_rows as made
@@ -71,10 +71,6 @@ LEVEL = (made.steps([1.0] * 8, loss=[1.0] * 8),)
 ])
 def test_what_was_run_and_seen_is_flagged(values: dict[str, Any], expected: set[Flag]) -> None:
     assert expected == found(**values)
-
-
-def test_every_flag_has_a_footnote() -> None:
-    assert set(Flag) == set(FOOTNOTES)
 
 
 @pytest.mark.parametrize(("flag", "part", "values"), [
