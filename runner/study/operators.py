@@ -1,134 +1,121 @@
 """The studies' words for operators and the frameworks' own names behind them. Pure.
 
-A word has names whose times add up, or groups of such names, of which the first that was seen counts: PyTorch 2.x's
-cross_entropy_loss contains the log_softmax and nll_loss that stand alone in 1.x.
+A word has names whose times add up, or groups of such names, with | between them, of which the first that was seen
+counts: PyTorch 2.x's cross_entropy_loss contains the log_softmax and nll_loss that stand alone in 1.x.
 Sources: krisilias, figures 5, 7 and 10, for the words, and mahorker, figure 5, for those of an LSTM; the profilers of
 the stacks themselves for the names.
 """
 
 from collections.abc import Mapping
-
-WORDS = ("convolution", "convolution_backward", "fully_connected", "fully_connected_backward", "batch_norm",
-         "batch_norm_backward", "tanh", "tanh_backward", "relu", "relu_backward", "pooling", "pooling_backward",
-         "loss", "loss_backward", "weights_update", "exchange", "lstm", "lstm_backward", "sigmoid", "sigmoid_backward")
+from fnmatch import fnmatchcase
 
 # PyTorch 1.4 leaves out "aten::"; 2.x numbers its backward nodes. The exchange of DistributedDataParallel has a name
 # from 2.x on, and overlaps with the backward pass; "exchange" is ours, of overlap = off, as is "optimizer.step".
-_PYTORCH: dict[str, tuple[str, ...] | tuple[tuple[str, ...], ...]] = {
-    "convolution": ("conv2d",),
-    "convolution_backward": (("convolution_backward",), ("mkldnn_convolution_backward",)),
-    "fully_connected": ("addmm",),
-    "fully_connected_backward": ("AddmmBackward", "AddmmBackward0"),
-    "batch_norm": ("native_batch_norm",),
-    "batch_norm_backward": ("native_batch_norm_backward",),
-    "tanh": ("tanh",),
-    "tanh_backward": ("tanh_backward",),
-    "relu": ("relu", "relu_"),
-    "relu_backward": ("threshold_backward",),
-    "pooling": ("avg_pool2d", "max_pool2d", "adaptive_avg_pool2d"),
-    "pooling_backward": ("avg_pool2d_backward", "max_pool2d_with_indices_backward", "MeanBackward1"),
-    "loss": (("cross_entropy_loss",), ("log_softmax", "nll_loss")),
-    "loss_backward": ("NllLossBackward", "LogSoftmaxBackward", "NllLossBackward0", "LogSoftmaxBackward0"),
-    "weights_update": ("optimizer.step",),
-    "exchange": ("exchange", "gloo:all_reduce"),
-    "lstm": (("mkldnn_rnn_layer",), ("_cudnn_rnn",), ("_thnn_fused_lstm_cell",)),
-    "lstm_backward": (("mkldnn_rnn_layer_backward",), ("_cudnn_rnn_backward",), ("_thnn_fused_lstm_cell_backward",)),
-    "sigmoid": ("sigmoid", "sigmoid_"),
-    "sigmoid_backward": ("sigmoid_backward",),
+_PYTORCH = {
+    "convolution": "conv2d",
+    "convolution_backward": "convolution_backward | mkldnn_convolution_backward",
+    "fully_connected": "addmm",
+    "fully_connected_backward": "AddmmBackward AddmmBackward0",
+    "batch_norm": "native_batch_norm",
+    "batch_norm_backward": "native_batch_norm_backward",
+    "tanh": "tanh",
+    "tanh_backward": "tanh_backward",
+    "relu": "relu relu_",
+    "relu_backward": "threshold_backward",
+    "pooling": "avg_pool2d max_pool2d adaptive_avg_pool2d",
+    "pooling_backward": "avg_pool2d_backward max_pool2d_with_indices_backward MeanBackward1",
+    "loss": "cross_entropy_loss | log_softmax nll_loss",
+    "loss_backward": "NllLossBackward LogSoftmaxBackward NllLossBackward0 LogSoftmaxBackward0",
+    "weights_update": "optimizer.step",
+    "exchange": "exchange gloo:all_reduce",
+    "lstm": "mkldnn_rnn_layer | _cudnn_rnn | _thnn_fused_lstm_cell",
+    "lstm_backward": "mkldnn_rnn_layer_backward | _cudnn_rnn_backward | _thnn_fused_lstm_cell_backward",
+    "sigmoid": "sigmoid sigmoid_",
+    "sigmoid_backward": "sigmoid_backward",
 }
 # MXNet 1.7 and 1.9. With a store the update runs on the servers, of which each worker tells its own place's; the
 # exchange's operations overlap and contain waiting for other workers.
-_MXNET: dict[str, tuple[str, ...]] = {
-    "convolution": ("Convolution",),
-    "convolution_backward": ("_backward_Convolution",),
-    "fully_connected": ("FullyConnected",),
-    "fully_connected_backward": ("_backward_FullyConnected",),
-    "batch_norm": ("BatchNorm",),
-    "batch_norm_backward": ("_backward_BatchNorm",),
-    "tanh": ("Activation/tanh",),
-    "tanh_backward": ("_backward_Activation/tanh",),
-    "relu": ("Activation/relu",),
-    "relu_backward": ("_backward_Activation/relu",),
-    "pooling": ("Pooling",),
-    "pooling_backward": ("_backward_Pooling",),
-    "loss": ("log_softmax", "pick", "_mul_scalar", "mean"),
-    "loss_backward": ("_backward_log_softmax", "_backward_pick", "_backward_mul_scalar", "_backward_mean"),
-    "weights_update": ("multi_sgd_update", "multi_sgd_mom_update", "adam_update", "sgd_update", "sgd_mom_update",
-                       "server/multi_sgd_update", "server/multi_sgd_mom_update", "server/adam_update"),
-    "exchange": ("KVStoreDistDefaultStoragePushPull", "KVStoreDistDefaultStoragePush",
-                 "KVStoreDistDefaultStoragePull"),
-    "lstm": ("RNN",),
-    "lstm_backward": ("_backward_RNN",),
-    "sigmoid": ("sigmoid",),
-    "sigmoid_backward": ("_backward_sigmoid",),
+_MXNET = {
+    "convolution": "Convolution",
+    "convolution_backward": "_backward_Convolution",
+    "fully_connected": "FullyConnected",
+    "fully_connected_backward": "_backward_FullyConnected",
+    "batch_norm": "BatchNorm",
+    "batch_norm_backward": "_backward_BatchNorm",
+    "tanh": "Activation/tanh",
+    "tanh_backward": "_backward_Activation/tanh",
+    "relu": "Activation/relu",
+    "relu_backward": "_backward_Activation/relu",
+    "pooling": "Pooling",
+    "pooling_backward": "_backward_Pooling",
+    "loss": "log_softmax pick _mul_scalar mean",
+    "loss_backward": "_backward_log_softmax _backward_pick _backward_mul_scalar _backward_mean",
+    "weights_update": "multi_sgd_update multi_sgd_mom_update adam_update sgd_update sgd_mom_update "
+                      "server/multi_sgd_update server/multi_sgd_mom_update server/adam_update",
+    "exchange": "KVStoreDistDefaultStoragePushPull KVStoreDistDefaultStoragePush KVStoreDistDefaultStoragePull",
+    "lstm": "RNN",
+    "lstm_backward": "_backward_RNN",
+    "sigmoid": "sigmoid",
+    "sigmoid_backward": "_backward_sigmoid",
 }
 # "gradient/" is the backward pass, "optimizer/" the update, "batch_norm/" the parts where no kernel is fused (Keras 3).
 # A bias of a convolution and of a dense layer have one name, gradient/BiasAddGrad, so it stands under neither.
-_TENSORFLOW: dict[str, tuple[str, ...]] = {
-    "convolution": ("Conv2D", "_FusedConv2D", "DepthwiseConv2dNative", "_MklNativeConv2D", "_MklNativeFusedConv2D"),
-    "convolution_backward": ("gradient/Conv2DBackpropFilter", "gradient/Conv2DBackpropInput",
-                             "gradient/_MklNativeConv2DBackpropFilter", "gradient/_MklNativeConv2DBackpropInput",
-                             "gradient/_MklNativeConv2DBackpropFilterWithBias"),
-    "fully_connected": ("MatMul", "_FusedMatMul", "_MklMatMul", "_MklNativeFusedMatMul"),
-    "fully_connected_backward": ("gradient/MatMul", "gradient/_MklMatMul"),
-    "batch_norm": ("FusedBatchNormV3", "_MklNativeFusedBatchNormV3", "_MklNativeFusedBatchNormEx", "batch_norm/*"),
-    "batch_norm_backward": ("gradient/FusedBatchNormGradV3", "gradient/_MklNativeFusedBatchNormGradV3",
-                            "gradient/batch_norm/*"),
-    "tanh": ("Tanh",),
-    "tanh_backward": ("gradient/TanhGrad",),
-    "relu": ("Relu",),
-    "relu_backward": ("gradient/ReluGrad",),
-    "pooling": ("AvgPool", "MaxPool", "_MklNativeAvgPool", "_MklNativeMaxPool"),
-    "pooling_backward": ("gradient/AvgPoolGrad", "gradient/MaxPoolGrad", "gradient/_MklNativeAvgPoolGrad",
-                         "gradient/_MklNativeMaxPoolGrad"),
-    "loss": ("SparseSoftmaxCrossEntropyWithLogits",),
-    "weights_update": ("optimizer/*",),
-    "exchange": ("CollectiveReduceV2", "HorovodAllreduce"),
-    "lstm": ("BlockLSTM", "LSTMBlockCell", "CudnnRNN", "CudnnRNNV2", "CudnnRNNV3"),
-    "lstm_backward": ("gradient/BlockLSTMGrad", "gradient/LSTMBlockCellGrad", "gradient/CudnnRNNBackprop",
-                      "gradient/CudnnRNNBackpropV2", "gradient/CudnnRNNBackpropV3"),
-    "sigmoid": ("Sigmoid",),
-    "sigmoid_backward": ("gradient/SigmoidGrad",),
+_TENSORFLOW = {
+    "convolution": "Conv2D _FusedConv2D DepthwiseConv2dNative _MklNativeConv2D _MklNativeFusedConv2D",
+    "convolution_backward": "gradient/Conv2DBackpropFilter gradient/Conv2DBackpropInput "
+                            "gradient/_MklNativeConv2DBackpropFilter gradient/_MklNativeConv2DBackpropInput "
+                            "gradient/_MklNativeConv2DBackpropFilterWithBias",
+    "fully_connected": "MatMul _FusedMatMul _MklMatMul _MklNativeFusedMatMul",
+    "fully_connected_backward": "gradient/MatMul gradient/_MklMatMul",
+    "batch_norm": "FusedBatchNormV3 _MklNativeFusedBatchNormV3 _MklNativeFusedBatchNormEx batch_norm/*",
+    "batch_norm_backward": "gradient/FusedBatchNormGradV3 gradient/_MklNativeFusedBatchNormGradV3 "
+                           "gradient/batch_norm/*",
+    "tanh": "Tanh",
+    "tanh_backward": "gradient/TanhGrad",
+    "relu": "Relu",
+    "relu_backward": "gradient/ReluGrad",
+    "pooling": "AvgPool MaxPool _MklNativeAvgPool _MklNativeMaxPool",
+    "pooling_backward": "gradient/AvgPoolGrad gradient/MaxPoolGrad gradient/_MklNativeAvgPoolGrad "
+                        "gradient/_MklNativeMaxPoolGrad",
+    "loss": "SparseSoftmaxCrossEntropyWithLogits",
+    "weights_update": "optimizer/*",
+    "exchange": "CollectiveReduceV2 HorovodAllreduce",
+    "lstm": "BlockLSTM LSTMBlockCell CudnnRNN CudnnRNNV2 CudnnRNNV3",
+    "lstm_backward": "gradient/BlockLSTMGrad gradient/LSTMBlockCellGrad gradient/CudnnRNNBackprop "
+                     "gradient/CudnnRNNBackpropV2 gradient/CudnnRNNBackpropV3",
+    "sigmoid": "Sigmoid",
+    "sigmoid_backward": "gradient/SigmoidGrad",
 }
 # The adapter's scopes; XLA fuses operations across them, and such a kernel stands where its last operation does.
-_JAX: dict[str, tuple[str, ...]] = {
-    "convolution": ("conv/*",),
-    "convolution_backward": ("gradient/conv/*",),
-    "fully_connected": ("dense/*",),
-    "fully_connected_backward": ("gradient/dense/*",),
-    "batch_norm": ("norm/*",),
-    "batch_norm_backward": ("gradient/norm/*",),
-    "tanh": ("tanh/*",),
-    "tanh_backward": ("gradient/tanh/*",),
-    "relu": ("relu/*", "relu6/*"),
-    "relu_backward": ("gradient/relu/*", "gradient/relu6/*"),
-    "pooling": ("pool/*", "global_pool/*"),
-    "pooling_backward": ("gradient/pool/*", "gradient/global_pool/*"),
-    "loss": ("loss/*",),
-    "loss_backward": ("gradient/loss/*",),
-    "weights_update": ("optimizer/*",),
-    "exchange": ("exchange/*",),
-    "lstm": ("lstm/*",),
-    "lstm_backward": ("gradient/lstm/*",),
-    "sigmoid": ("sigmoid/*",),
-    "sigmoid_backward": ("gradient/sigmoid/*",),
+_JAX = {
+    "convolution": "conv/*",
+    "convolution_backward": "gradient/conv/*",
+    "fully_connected": "dense/*",
+    "fully_connected_backward": "gradient/dense/*",
+    "batch_norm": "norm/*",
+    "batch_norm_backward": "gradient/norm/*",
+    "tanh": "tanh/*",
+    "tanh_backward": "gradient/tanh/*",
+    "relu": "relu/* relu6/*",
+    "relu_backward": "gradient/relu/* gradient/relu6/*",
+    "pooling": "pool/* global_pool/*",
+    "pooling_backward": "gradient/pool/* gradient/global_pool/*",
+    "loss": "loss/*",
+    "loss_backward": "gradient/loss/*",
+    "weights_update": "optimizer/*",
+    "exchange": "exchange/*",
+    "lstm": "lstm/*",
+    "lstm_backward": "gradient/lstm/*",
+    "sigmoid": "sigmoid/*",
+    "sigmoid_backward": "gradient/sigmoid/*",
 }
+WORDS = tuple(_PYTORCH)
 Groups = tuple[tuple[str, ...], ...]
-
-
-def _groups(names: tuple[str, ...] | Groups) -> Groups:
-    """Groups of names, as they are or the only one."""
-    return tuple(group for group in names if isinstance(group, tuple)) or (
-        tuple(name for name in names if isinstance(name, str)),)
-
-
 NAMES: dict[str, dict[str, Groups]] = {
-    "pytorch": {word: tuple((*group, *(f"aten::{name}" for name in group)) for group in _groups(names))
-                for word, names in _PYTORCH.items()},
-    "tensorflow": {word: _groups(names) for word, names in _TENSORFLOW.items()},
-    "mxnet": {word: _groups(names) for word, names in _MXNET.items()},
-    "jax": {word: _groups(names) for word, names in _JAX.items()},
-}
+    framework: {word: tuple(tuple(f"{before}{name}" for before in begin for name in group.split())
+                            for group in names.split("|")) for word, names in of.items()}
+    for framework, of, begin in (("pytorch", _PYTORCH, ("", "aten::")), ("tensorflow", _TENSORFLOW, ("",)),
+                                 ("mxnet", _MXNET, ("",)), ("jax", _JAX, ("",)))}
 
 
 def named(framework: str, own: Mapping[str, float]) -> dict[str, dict[str, float]]:
@@ -141,16 +128,9 @@ def named(framework: str, own: Mapping[str, float]) -> dict[str, dict[str, float
 
 
 def _seen(groups: Groups, own: Mapping[str, float]) -> list[str]:
-    """The own names of the first group that has any."""
-    for group in groups:
-        if present := [name for name in own if any(_is_of(name, pattern) for pattern in group)]:
-            return present
-    return []
-
-
-def _is_of(name: str, pattern: str) -> bool:
-    """Whether the name is the pattern, or lies below it where it ends in a star."""
-    return name.startswith(pattern[:-1]) if pattern.endswith("*") else name == pattern
+    """The own names of the first group that has any; a pattern may end in a star."""
+    found = ([name for name in own if any(fnmatchcase(name, pattern) for pattern in group)] for group in groups)
+    return next(filter(None, found), [])
 
 
 def seconds(framework: str, own: Mapping[str, float]) -> dict[str, float]:
