@@ -34,14 +34,15 @@ Page) allow for that too, but give no size to report, and no way to say that a s
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import StrEnum
+from itertools import chain
 from typing import Any, NamedTuple
 
 from pydantic import BaseModel, PositiveFloat
 
 from runner import formatting
-from runner.study.quantities import QUANTITIES, sharable
+from runner.study.quantities import PASSES, QUANTITIES, sharable
 from runner.study.subjects import STRICT, Subject, Text, Value, named, selection, unknown_fields
 from workloads.spec.cell import FIELDS, Cell
 
@@ -75,7 +76,6 @@ KINDS: dict[str, Kind] = {
     "equal": Kind(("of", "to", "within"), ("than",), "{ratio} is 1{within}", "equal{within}"),
     "mpe": Kind(("of", "to"), _THRESHOLDS, "mean of ({of} - {to}) / {of} {limits}"),
 }
-_OF_KINDS = sorted({name for kind in KINDS.values() for name in (*kind.must, *kind.may)})
 HOLDS_FOR = ("each", "mean", "total", "greatest", "majority", "difference")
 DIRECTIONS = ("up", "down", "flat")
 
@@ -203,117 +203,98 @@ def shown(case: Mapping[str, Value]) -> list[str]:
 
 def mistake(claim: Claim) -> str | None:
     """What of a claim contradicts its kind, or None."""
-    checks = (_unknown_names, _wrong_keys, _wrong_subjects, _wrong_thresholds, _wrong_fields, _wrong_turns)
-    return next((wrong for check in checks if (wrong := check(claim))), None)
+    checks = (_wrong_keys, _wrong_subjects, _wrong_thresholds, _wrong_fields, _wrong_cases)
+    return next(chain.from_iterable(check(claim) for check in checks), None)
 
 
-def _unknown_names(claim: Claim) -> str | None:
+def _wrong_keys(claim: Claim) -> Iterator[str]:
     for name, known in (("kind", KINDS), ("quantity", QUANTITIES), ("holds_for", HOLDS_FOR),
                         ("direction", (*DIRECTIONS, ""))):
         if getattr(claim, name) not in known:
-            return f'key "{name}": found "{getattr(claim, name)}", expected one of {", ".join(filter(None, known))}'
-    return None
-
-
-def _wrong_keys(claim: Claim) -> str | None:
+            yield f'key "{name}": found "{getattr(claim, name)}", expected one of {", ".join(filter(None, known))}'
     must, may, *_ = KINDS[claim.kind]
-    for name in _OF_KINDS:
+    for name in sorted({key for kind in KINDS.values() for key in (*kind.must, *kind.may)}):
         value = getattr(claim, name)
         if name in must and not value:
-            return f'key "{name}": missing; kind "{claim.kind}" has {", ".join((*must, *may))}'
+            yield f'key "{name}": missing; kind "{claim.kind}" has {", ".join((*must, *may))}'
         if name not in (*must, *may) and value:
-            return f'key "{name}" is not of kind "{claim.kind}", which has {", ".join((*must, *may))}'
-    return None
+            yield f'key "{name}" is not of kind "{claim.kind}", which has {", ".join((*must, *may))}'
 
 
-def _wrong_subjects(claim: Claim) -> str | None:
+def _wrong_subjects(claim: Claim) -> Iterator[str]:
     if any(len(set(each)) < len(each) for each in (claim.order, claim.compared, claim.than)):
-        return f"found {', '.join(map(str, (*claim.order, *claim.compared, *claim.than)))}, expected different subjects"
+        yield f"found {', '.join(map(str, (*claim.order, *claim.compared, *claim.than)))}, expected different subjects"
     if claim.than and len(claim.than) != 2:
-        return f'key "than": found {formatting.count(len(claim.than), "subject")}, expected two'
+        yield f'key "than": found {formatting.count(len(claim.than), "subject")}, expected two'
     if claim.kind == "order" and len(claim.order) < 2:
-        return 'key "order": expected two subjects or more'
+        yield 'key "order": expected two subjects or more'
     if claim.kind == "faster" and QUANTITIES[claim.quantity].unit != "s":
-        return f'key "quantity": found "{claim.quantity}", expected a time; what is more of it is a ratio'
+        yield f'key "quantity": found "{claim.quantity}", expected a time; what is more of it is a ratio'
     if claim.kind == "share" and claim.quantity not in sharable():
-        return f'key "quantity": found "{claim.quantity}", expected a part of a whole: {", ".join(sharable())}'
-    return None
+        yield f'key "quantity": found "{claim.quantity}", expected a part of a whole: {", ".join(sharable())}'
 
 
-def _wrong_thresholds(claim: Claim) -> str | None:
+def _wrong_thresholds(claim: Claim) -> Iterator[str]:
     if claim.kind == "slope" and (claim.within is not None) != (claim.direction == "flat"):
-        return 'direction "flat" has "within", the others have not'
+        yield 'direction "flat" has "within", the others have not'
+    if claim.kind == "trend" and claim.direction == "flat":
+        yield 'direction "flat" is of kind "slope"'
     if "about" not in KINDS[claim.kind].may:
-        return 'direction "flat" is of kind "slope"' if claim.kind == "trend" and claim.direction == "flat" else None
+        return
     is_near, is_between = claim.about is not None, claim.at_least is not None or claim.at_most is not None
     if is_near == is_between or is_near != (claim.within is not None):
-        return 'expected either "about" and "within", or "at_least" or "at_most" or both'
+        yield 'expected either "about" and "within", or "at_least" or "at_most" or both'
     if claim.at_least is not None and claim.at_most is not None and claim.at_least > claim.at_most:
-        return f'key "at_least": found {claim.at_least:g}, expected at most "at_most", {claim.at_most:g}'
-    return _out_of_range(claim)
-
-
-def _out_of_range(claim: Claim) -> str | None:
-    """A threshold that the kind's numbers cannot reach, or None."""
-    for name in ("at_least", "at_most", "about"):
-        threshold = getattr(claim, name)
-        if threshold is not None and claim.kind != "mpe" and threshold <= 0 and (
-                claim.quantity not in _MAY_BE_BELOW_NOTHING):
-            return f'key "{name}": found {threshold:g}, expected a number above 0'
-        if threshold is not None and claim.kind == "mpe" and (threshold >= 1 or (name == "about" and threshold == 0)):
-            return f'key "{name}": found {threshold:g}, expected a share below 1 of the time of "of", and not 0'
-    is_of_one = claim.kind == "share" and claim.quantity not in _ABOVE_ONE
-    if is_of_one and any((getattr(claim, name) or 0) > 1 for name in ("at_least", "at_most", "about")):
-        return "found a threshold above 1, expected shares of a whole"
-    return None
+        yield f'key "at_least": found {claim.at_least:g}, expected at most "at_most", {claim.at_most:g}'
+    ends = {name: end for name in ("at_least", "at_most", "about") if (end := getattr(claim, name)) is not None}
+    for name, end in ends.items():             # that the kind's numbers cannot reach
+        if claim.kind != "mpe" and end <= 0 and claim.quantity not in PASSES:          # these may add nodes
+            yield f'key "{name}": found {end:g}, expected a number above 0'
+        if claim.kind == "mpe" and (end >= 1 or (name == "about" and end == 0)):
+            yield f'key "{name}": found {end:g}, expected a share below 1 of the time of "of", and not 0'
+    if claim.kind == "share" and claim.quantity not in _ABOVE_ONE and any(end > 1 for end in ends.values()):
+        yield "found a threshold above 1, expected shares of a whole"
 
 
 _OF_TOTALS = ("faster", "ratio", "order", "equal")
 _OF_HOLDS_FOR = {"total": _OF_TOTALS, "greatest": _OF_TOTALS, "difference": ("ratio", "equal"),
                  "majority": ("faster", "ratio", "share", "equal")}
-_MAY_BE_BELOW_NOTHING = ("constant_folding", "arithmetic", "dependency", "pruning")     # passes may add nodes
 _ABOVE_ONE = ("first_epoch", "first_epoch_extra")     # held against a later epoch, of which they are no part
 
 
-def _wrong_fields(claim: Claim) -> str | None:
+def _wrong_fields(claim: Claim) -> Iterator[str]:
     if wrong := unknown_fields(claim.subjects):
-        return wrong
+        yield wrong
     said = named(claim.subjects)
     for name in (*claim.where, *claim.fields):
         if name not in FIELDS or name in said:
-            return f'field "{name}": expected one of a cell but {", ".join(said)}'
+            yield f'field "{name}": expected one of a cell but {", ".join(said)}'
     if len(set(claim.fields)) < len(claim.fields):
-        return "averaged, over and along name a field twice"
+        yield "averaged, over and along name a field twice"
     if any(len(case) != len(claim.fields) for case in claim.cases):
-        return f"cases: expected values of {', '.join(claim.fields)}"
+        yield f"cases: expected values of {', '.join(claim.fields)}"
     listed = claim.where.get(claim.along)
     for *_, value in claim.cases if claim.along else ():
         if value not in listed if listed else isinstance(value, str):
-            return f'key "along": {claim.along} {value} has no place in an order: list its values in where'
+            yield f'key "along": {claim.along} {value} has no place in an order: list its values in where'
         if claim.kind == "slope" and (isinstance(value, str) or value <= 0):
-            return f'key "along": {claim.along} {value} has no logarithm: kind "slope" needs numbers above 0'
-    return None
+            yield f'key "along": {claim.along} {value} has no logarithm: kind "slope" needs numbers above 0'
 
 
-def _wrong_turns(claim: Claim) -> str | None:
-    if claim.averaged and claim.kind == "mpe":
-        return 'key "averaged": an mpe is a mean over the cases already'
-    if claim.holds_for == "mean" and claim.kind == "mpe":
-        return 'key "holds_for": an mpe is a mean over the cases already'
+def _wrong_cases(claim: Claim) -> Iterator[str]:
+    if claim.kind == "mpe":
+        for key in filter(None, (claim.averaged and "averaged", claim.holds_for == "mean" and "holds_for")):
+            yield f'key "{key}": an mpe is a mean over the cases already'
     if claim.turned_for and claim.direction == "flat":
-        return 'key "turned_for": what is flat has no other way'
+        yield 'key "turned_for": what is flat has no other way'
     if claim.kind not in (of_kinds := _OF_HOLDS_FOR.get(claim.holds_for, (claim.kind,))):
-        return f'key "holds_for": {claim.holds_for} is of kinds {", ".join(of_kinds)}'
+        yield f'key "holds_for": {claim.holds_for} is of kinds {", ".join(of_kinds)}'
     if claim.turned_for and claim.holds_for != "each":
-        return f'key "turned_for": a {claim.holds_for} over the cases has no exceptions'
+        yield f'key "turned_for": a {claim.holds_for} over the cases has no exceptions'
     for key, case in (*(("turned_for", case) for case in claim.turned_for), ("at", claim.at)):
-        for name in case:
-            if name not in claim.over:
-                return f'{key}: field "{name}" is not in over'
-    for case in claim.turned_for:
-        if not case:
-            return "turned_for: expected fields and their values"
-    return None
+        yield from (f'{key}: field "{name}" is not in over' for name in case if name not in claim.over)
+    if not all(claim.turned_for):
+        yield "turned_for: expected fields and their values"
 
 
 class Verdict(StrEnum):
@@ -327,9 +308,6 @@ class Verdict(StrEnum):
 
 def together(verdicts: Iterable[Verdict]) -> Verdict:
     """One that does not hold is enough; all must hold; without any there is no data."""
-    said = set(verdicts) or {Verdict.NO_DATA}
-    return next(each for each in _WEIGHT if each in said)
-
-
-# what outweighs what: a claim that some cell contradicts is contradicted, whatever else is missing
-_WEIGHT = (Verdict.DOES_NOT_HOLD, Verdict.NO_DATA, Verdict.INCONCLUSIVE, Verdict.HOLDS)
+    # what outweighs what: a claim that some cell contradicts is contradicted, whatever else is missing
+    weight = (Verdict.DOES_NOT_HOLD, Verdict.NO_DATA, Verdict.INCONCLUSIVE, Verdict.HOLDS)
+    return min(verdicts, key=weight.index, default=Verdict.NO_DATA)
