@@ -5,7 +5,7 @@ import difflib
 import json
 import re
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
@@ -96,12 +96,13 @@ def refuse_unknown(values: Mapping[str, Any], known: Sequence[str], position: Po
 
 
 def _unknown(values: Mapping[str, Any], known: Sequence[str]) -> str | None:
-    for name in values:
-        if name not in known:
-            near = difflib.get_close_matches(name, known, 1)
-            return f'key "{name}" is unknown' + (f'; did you mean "{near[0]}"?' if near else
-                                                 f"; known: {', '.join(known)}")
-    return None
+    return next((f'key "{name}" is unknown{hint(name, known)}' for name in values if name not in known), None)
+
+
+def hint(name: str, known: Collection[str]) -> str:
+    """The known name that is like a name, or all of them."""
+    near = difflib.get_close_matches(name, known, 1)
+    return f'; did you mean "{near[0]}"?' if near else f"; known: {', '.join(known) or 'none'}"
 
 
 def refuse_twice(what: str, names: list[str], position: Position) -> None:

@@ -64,10 +64,6 @@ def _of_one_node(name: str) -> Reader:
     return lambda row, run: None if run.usage else run.after.get(name)
 
 
-def _places_peak_bytes(row: Row, run: Run) -> float | None:
-    return quantities.peak_bytes(run) if quantities.place_peaks(run) else None
-
-
 def _quantity(name: str) -> Reader:
     return lambda row, run: quantities.of(name, row, run)
 
@@ -117,6 +113,6 @@ NUMBERS: dict[str, Number] = {
     "cpu_joules_per_sample": Number(
         "cpu_watts over the samples a second of all workers",
         lambda row, run: joules(row, run, run.after.get("cpu_watts")), "a sample, CPU", "{:.3g} J".format, ENERGY),
-    "places_peak_bytes": Number("of all places of a parallel run together; null on one node", _places_peak_bytes,
-                                is_whole=True),
+    "places_peak_bytes": Number("of all places of a parallel run together; null on one node",
+                                lambda row, run: sum(quantities.place_peaks(run).values()) or None, is_whole=True),
 }

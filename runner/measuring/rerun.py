@@ -83,7 +83,7 @@ def plan_again(recorded: Recorded, stacks: Mapping[str, Stack], rounds: int | No
                    for item in record["skipped"]]
         if not isinstance(record["rounds"], int) or not 1 <= record["rounds"] <= _MOST_ROUNDS:
             raise ValueError(f"rounds: found {record['rounds']!r:.40}, expected 1 to {_MOST_ROUNDS}")
-        study = Study(name, name, record["rounds"], str(record["baseline"]), str(record.get("scale") or ""), (),
+        study = Study(name, name, record["rounds"], str(record["baseline"]), str(record.get("scale") or ""), (), {},
                       numbers, claimed)
     except (KeyError, TypeError, ValueError) as error:
         raise InputError(f"{recorded.id}: its plan cannot be repeated: {' '.join(str(error).split())}") from error

@@ -15,8 +15,7 @@ from runner.machine import data_sheets, gpus
 from runner.machine.host import Machine
 from runner.results.matrix_products import Product, Unit
 from runner.stacks.definition import Stack
-from runner.study.file import EVERY, Experiment, Study
-from runner.study.node import Node
+from runner.study.file import EVERY, Experiment, Node, Study
 from workloads.spec import cell as cells
 from workloads.spec import cluster, duration, frameworks, measures, refusals, sequence_tasks, tasks, turns
 from workloads.spec.cell import Cell
@@ -264,7 +263,7 @@ def _cell(stack: Stack, settings: Mapping[str, Any], here: Here) -> Cell:
     """The cell; a machine's nodes share it equally, at most as much as the study's had, where settings say nothing."""
     sharing = math.ceil(settings.get("nodes", 1) / here.hosts)
     share = Node(max(1, here.machine.cpus // sharing), here.machine.limit_bytes // sharing)
-    has = here.node.at_most(*share) if here.node else share
+    has = Node(*map(min, here.node, share)) if here.node else share
     of_task = {} if settings.get("source") else tasks.defaults(settings["task"])
     defaults = {**has._asdict(), **_running_ahead(settings), **of_task}
     try:

@@ -96,7 +96,7 @@ class Statement(BaseModel):
     to: Subject | None = None
     order: tuple[Subject, ...] = ()
     """From the least to the most."""
-    where: Mapping[str, tuple[Value, ...]]
+    where: Mapping[str, tuple[Value, ...]] = {}
     """Cell fields and the values that it is about."""
     over: tuple[str, ...] = ()
     """Cell fields that tell its cases apart."""

@@ -1,24 +1,34 @@
 """What a study printed and what it claims, read from its file: checked against the cells that its experiments have."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+from pydantic import BaseModel
 
 from runner import strict_toml
 from runner.strict_toml import Position, Table
 from runner.study import claims, document, quantities
 from runner.study.claims import Claim
 from runner.study.published import Published, wrong_number
-from runner.study.subjects import Subject, Text, named, sizes
+from runner.study.subjects import STRICT, Subject, Text, named, sizes
 from workloads.spec.cell import Cell
 
 
-class Told(NamedTuple):
+class Told(BaseModel):
     """A statement of a paper that no claim of ours tests."""
 
+    model_config = STRICT
+
     id: Text
-    source: Text                 # where in the paper
-    text: Text                   # in our words
-    why: Text                    # it is not tested
+    source: Text
+    """Its place in the paper."""
+    text: Text
+    """In our words."""
+    why: Text
+    """It is not tested."""
+
+
+Entry = TypeVar("Entry", Published, Claim, Told)
 
 
 class OfStudy(NamedTuple):
@@ -46,37 +56,31 @@ class Grounds(NamedTuple):
         return [each for cells in self.by_scale.values() for each in cells]
 
 
-def published(tables: Table, position: Position, grounds: Grounds) -> tuple[Published, ...]:
-    """The published numbers of a study's file. Raises InputError."""
-    numbers = tuple(_published(each, position, grounds) for each in tables["published"])
-    strict_toml.refuse_twice("published", [number.id for number in numbers], position)
-    return numbers
+MADE = ("said", "paper", "paper_cells", "cases", "fuller")       # of the study's cells: no key of its file
 
 
-def claimed(tables: Table, position: Position, grounds: Grounds) -> tuple[Claim, ...]:
-    """The claims of a study's file, with their cases at its scale. Raises InputError."""
-    read = tuple(_claim(each, position, grounds) for each in tables["claim"])
-    strict_toml.refuse_twice("claim", [claim.id for claim in read], position)
-    return read
+def read(tables: Table, position: Position, grounds: Grounds
+         ) -> tuple[tuple[Published, ...], tuple[Claim, ...], tuple[Told, ...]]:
+    """What a study prints, claims in the cells of its scale, and only tells. Raises InputError."""
+    numbers = tuple(_published(*each, grounds) for each in _entries(Published, "published", tables, position, grounds))
+    claimed = tuple(_claim(*each, grounds) for each in _entries(Claim, "claim", tables, position, grounds))
+    told = tuple(entry for entry, _ in _entries(Told, "told", tables, position, grounds))
+    return numbers, claimed, told
 
 
-def told(tables: Table, position: Position) -> tuple[Told, ...]:
-    """What the study's file tells and does not test. Raises InputError."""
-    statements = []
-    for entry in tables["told"]:
-        here = position.entry(entry, "told")
-        strict_toml.refuse_unknown(entry, Told._fields, here)
-        statements.append(strict_toml.validated(Told, entry, here))
-    strict_toml.refuse_twice("told", [each.id for each in statements], position)
-    return tuple(statements)
+def _entries(model: type[Entry], kind: str, tables: Table, position: Position, grounds: Grounds
+             ) -> Iterator[tuple[Entry, Position]]:
+    """The file's [[kind]] tables, each with its position."""
+    for table in tables[kind]:
+        here = position.entry(table, kind)
+        strict_toml.refuse_unknown(table, [name for name in model.model_fields if name not in MADE], here)
+        yield strict_toml.validated(model, _found(table, here, grounds), here), here
+    strict_toml.refuse_twice(kind, [table["id"] for table in tables[kind]], position)
 
 
-def _published(entry: Any, position: Position, grounds: Grounds) -> Published:
-    position = position.entry(entry, "published")
-    strict_toml.refuse_unknown(entry, _PUBLISHED_KEYS, position)
-    number = strict_toml.validated(Published, _found(entry, position, grounds), position)
+def _published(number: Published, position: Position, grounds: Grounds) -> Published:
     position.refuse(wrong_number(number))
-    if "steps" in entry and (number.unit != "s" or number.to):
+    if "steps" in number.model_fields_set and (number.unit != "s" or number.to):
         raise position.wrong('key "steps": only of a number of one subject in unit "s"')
     here, there = (_narrowed(number, (), cells) for cells in (grounds.here, grounds.of_paper))
     is_about = number.model_copy(update={"where": there}).selection()
@@ -89,15 +93,7 @@ def _sizes(subjects: Sequence[Subject], cells: Iterable[Cell]) -> dict[str, tupl
     return sizes(cell for cell in cells if any(one.owns(cell) for one in subjects))
 
 
-MADE = ("said", "paper", "paper_cells", "cases", "fuller")       # of the study's cells: no key of its file
-_PUBLISHED_KEYS = tuple(name for name in Published.model_fields if name not in MADE)
-_CLAIM_KEYS = tuple(name for name in Claim.model_fields if name not in MADE)
-
-
-def _claim(entry: Any, position: Position, grounds: Grounds) -> Claim:
-    position = position.entry(entry, "claim")
-    strict_toml.refuse_unknown(entry, _CLAIM_KEYS, position)
-    claim = strict_toml.validated(Claim, _found(entry, position, grounds), position)
+def _claim(claim: Claim, position: Position, grounds: Grounds) -> Claim:
     position.refuse(claims.mistake(claim))
     there = claim.model_copy(update={"where": _narrowed(claim, claim.fields, grounds.of_paper)}).selection()
     in_paper = _sizes(claim.subjects, filter(there, _of(claim.experiment, grounds.of_paper)))
@@ -116,18 +112,16 @@ def _found(entry: Table, position: Position, grounds: Grounds) -> Table:
     known = tuple(dict.fromkeys(each.experiment for each in grounds.anywhere))
     if "experiment" in entry and entry["experiment"] not in known:
         raise position.wrong(f'key "experiment": found "{entry["experiment"]}", expected one of {", ".join(known)}')
-    subjects: Table = {key: _subject(entry[key], key, position, grounds) for key in ("of", "to") if key in entry}
-    several: Table = {key: tuple(_subject(each, key, position, grounds) for each in entry[key])
-                      for key in ("order", "than") if key in entry}
-    return {**strict_toml.frozen({**entry, "where": entry.get("where", {})}), **subjects, **several}
+    found: Table = strict_toml.frozen(entry)
+    found |= {key: _subject(entry[key], key, position, grounds) for key in ("of", "to") if key in entry}
+    return found | {key: tuple(_subject(each, key, position, grounds) for each in entry[key])
+                    for key in ("order", "than") if key in entry}
 
 
 def _subject(values: Table, key: str, position: Position, grounds: Grounds) -> Subject:
     settings = {name: value for name, value in values.items() if name not in ("stack", "parallel")}
-    known = [name for name in document.SETTABLE if name != "measure"]
-    strict_toml.refuse_unknown(settings, known, position.at(key))
-    parallel = values.get("parallel", "")
-    if parallel and parallel not in _MODES:
+    strict_toml.refuse_unknown(settings, [name for name in document.SETTABLE if name != "measure"], position.at(key))
+    if (parallel := values.get("parallel", "")) not in ("", *_MODES):
         raise position.at(key).wrong(f'key "parallel": found "{parallel}", expected one of {", ".join(_MODES)}')
     return Subject(values["stack"], parallel, tuple(sorted(settings.items())), grounds.forms.get(values["stack"], ()))
 

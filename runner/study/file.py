@@ -8,16 +8,28 @@ from typing import Any, NamedTuple
 
 from runner import paths, strict_toml
 from runner.errors import InputError, unknown
-from runner.strict_toml import Position
+from runner.strict_toml import Position, Table
 from runner.study import claims_file, document, inheritance, names, rows
 from runner.study.claims import Claim
-from runner.study.node import Node, node
 from runner.study.published import Published
 from workloads.spec import cell as cells
 from workloads.spec import measures, tasks
 
 EVERY = "every"                 # in place of a list of stacks: all of the cells' device that build models
 _MOST_CELLS = 20_000            # ten times our largest study's
+
+
+class Node(NamedTuple):
+    """CPUs and memory that cells ask for; a machine that has less gives what it has."""
+
+    cpus: int
+    memory_bytes: int
+
+    @classmethod
+    def of(cls, text: str) -> "Node":
+        """The node of such a text as "4 CPUs, 16 GB"."""
+        cpus, _, memory, _ = text.split()
+        return cls(int(cpus), int(memory) * 10**9)
 
 
 class Experiment(NamedTuple):
@@ -51,8 +63,7 @@ class Experiment(NamedTuple):
         A stack without variants of its own gets every variant of the study.
         """
         every = [settings for own in self.variants.values() for settings in own]
-        different = [settings for index, settings in enumerate(every) if settings not in every[:index]]
-        return self.variants.get(stack) or tuple(different) or ({},)
+        return self.variants.get(stack) or tuple(inheritance.distinct(every)) or ({},)
 
 
 class Study(NamedTuple):
@@ -64,9 +75,9 @@ class Study(NamedTuple):
     baseline: str
     scale: str
     experiments: tuple[Experiment, ...]
+    forms: Mapping[str, tuple[str, ...]] = {}    # stacks that stand for one where it cannot run
     published: tuple[Published, ...] = ()
     claims: tuple[Claim, ...] = ()
-    forms: Mapping[str, tuple[str, ...]] = {}    # stacks that stand for one where it cannot run
     told: tuple[claims_file.Told, ...] = ()                  # what the paper states and no cell can test
 
 
@@ -77,13 +88,19 @@ def available(folder: Path) -> list[str]:
 
 
 def located(name: str, folder: Path) -> Path:
-    """The file of the study of that id: in the folder, or where the user keeps some. Raises InputError for two."""
+    """The file of the study of that id, or of that path. Raises InputError where there is none, or two."""
+    if name.endswith(".toml"):
+        if not (path := Path(name)).is_file():
+            raise InputError(f"{path}: no such file; `evenbench list studies` shows what there is")
+        return path
     files = [path for each in (folder, *paths.own_folders(paths.OWN_STUDIES))
              if (path := each / f"{name}.toml").is_file()]
     if len(files) > 1:
         raise InputError(f"{files[1]}: there is a study {name} already, {files[0]}: give yours another name, or name "
                          "its path")
-    return files[0] if files else folder / f"{name}.toml"
+    if not files:
+        raise unknown("study", name, available(folder))
+    return files[0]
 
 
 def read(name: str, folder: Path, scale: str | None = None, on_gpu: bool = False) -> Study:
@@ -91,18 +108,8 @@ def read(name: str, folder: Path, scale: str | None = None, on_gpu: bool = False
 
     on_gpu: what a scale moves from the GPU to the CPU stays on the GPU.
     """
-    path = _file(name, folder)
+    path = located(name, folder)
     return parse(path.read_bytes(), str(path), scale, on_gpu)
-
-
-def _file(name: str, folder: Path) -> Path:
-    """The file of the study of that id, or of that path. Raises InputError where there is none."""
-    path = Path(name) if name.endswith(".toml") else located(name, folder)
-    if not path.is_file():
-        if name.endswith(".toml"):
-            raise InputError(f"{path}: no such file; `evenbench list studies` shows what there is")
-        raise unknown("study", name, available(folder))
-    return path
 
 
 def repeats_publication(name: str, folder: Path) -> bool:
@@ -112,7 +119,7 @@ def repeats_publication(name: str, folder: Path) -> bool:
 
 def scales(name: str, folder: Path) -> tuple[str, ...]:
     """The scales of the study of that id or path, the first one first. Raises InputError."""
-    path = _file(name, folder)
+    path = located(name, folder)
     return document.head(_document(path), str(path)).scales
 
 
@@ -121,16 +128,12 @@ def experiments(name: str, folder: Path, on_gpu: bool = False) -> dict[str, Stud
 
     To check those takes twenty times as long. Raises InputError.
     """
-    path = _file(name, folder)
-    tables, position = _document(path), Position(str(path))
-    head = document.head(tables, str(path))
-    document.demand(tables, str(path), head.scales)
-    at_scales = _at_scales(written_out(tables, head.scales, position), head.scales, position, on_gpu)
-    return {scale: Study(head.id, head.title, head.rounds_at(scale), head.baseline, scale, at_scales[scale],
-                         forms=head.forms) for scale in head.scales}
+    path = located(name, folder)
+    head, _, at_scales = _written_out(_document(path), str(path), on_gpu)
+    return {scale: _study(head, scale, each) for scale, each in at_scales.items()}
 
 
-def _document(path: Path) -> dict[str, Any]:
+def _document(path: Path) -> Table:
     return strict_toml.document(path.read_bytes(), str(path))
 
 
@@ -139,40 +142,43 @@ def parse(content: bytes, file: str, scale: str | None = None, on_gpu: bool = Fa
     return from_document(strict_toml.document(content, file), file, scale, on_gpu)
 
 
-def from_document(tables: dict[str, Any], file: str, scale: str | None = None, on_gpu: bool = False) -> Study:
+def from_document(tables: Table, file: str, scale: str | None = None, on_gpu: bool = False) -> Study:
     """The study in a file's tables. Raises InputError."""
-    position, head = Position(file), document.head(tables, file)
+    head, written, at_scales = _written_out(tables, file, on_gpu)
     scale = scale or head.scales[0]
-    if scale not in head.scales:
-        raise position.at("[study]").wrong(f'scale "{scale}" is unknown; known: {", ".join(head.scales)}')
-    document.demand(tables, file, head.scales)
-    tables = written_out(tables, head.scales, position)
-    at_scales = _at_scales(tables, head.scales, position, on_gpu)
+    if scale not in at_scales:
+        raise Position(file, "[study]").wrong(f'scale "{scale}" is unknown; known: {", ".join(at_scales)}')
     by_scale = {name: [cell for each in those for cell in cells_of(each)] for name, those in at_scales.items()}
     grounds = claims_file.Grounds(by_scale[scale], by_scale, head.forms)
-    return Study(head.id, head.title, head.rounds_at(scale), head.baseline, scale, at_scales[scale],
-                 claims_file.published(tables, position, grounds), claims_file.claimed(tables, position, grounds),
-                 head.forms, claims_file.told(tables, position))
+    published, claims, told = claims_file.read(written, Position(file), grounds)
+    return _study(head, scale, at_scales[scale])._replace(published=published, claims=claims, told=told)
 
 
-def _at_scales(tables: strict_toml.Table, scales: tuple[str, ...], position: Position, on_gpu: bool
+def _study(head: document.Head, scale: str, experiments: tuple[Experiment, ...]) -> Study:
+    return Study(head.id, head.title, head.rounds_at(scale), head.baseline, scale, experiments, forms=head.forms)
+
+
+def _written_out(tables: Table, file: str, on_gpu: bool
+                 ) -> tuple[document.Head, Table, dict[str, tuple[Experiment, ...]]]:
+    """The head, the tables with names, rows and "same as" replaced by what they stand for, and experiments by scale."""
+    position, head = Position(file), document.head(tables, file)
+    document.demand(tables, file, head.scales)
+    known = names.read(tables, head.scales, position)
+    claims, stated = rows.printed(rows.written(tables, "claim", known, position))
+    written = {"published": rows.written(tables, "published", known, position) + stated, "claim": claims,
+               "told": rows.written(tables, "told", known, position)}
+    each = inheritance.experiments(tables, known, position)
+    return head, written, _at_scales([*map(inheritance.on_gpu, each)] if on_gpu else each, head.scales, position)
+
+
+def _at_scales(written: Sequence[Table], scales: tuple[str, ...], position: Position
                ) -> dict[str, tuple[Experiment, ...]]:
     """The experiments of written-out tables at each scale. Raises InputError."""
-    written = [inheritance.on_gpu(each) for each in tables["experiment"]] if on_gpu else tables["experiment"]
     strict_toml.refuse_twice("experiment", [each["id"] for each in written], position)
     at_scales = {name: tuple(_experiment(each, position, name) for each in written) for name in scales}
     if (count := sum(each.size for those in at_scales.values() for each in those)) > _MOST_CELLS:
         raise position.wrong(f"found {count} cells over all scales, expected at most {_MOST_CELLS}")
     return at_scales
-
-
-def written_out(tables: strict_toml.Table, scales: tuple[str, ...], position: Position) -> strict_toml.Table:
-    """The file's tables with names, rows and "same as" replaced by what they stand for."""
-    known = names.read(tables, scales, position)
-    claims, stated = rows.printed(rows.written(tables, "claim", known, position))
-    return {"experiment": inheritance.experiments(tables, known, position),
-            "published": rows.written(tables, "published", known, position) + stated, "claim": claims,
-            "told": rows.written(tables, "told", known, position)}
 
 
 def cells_of(experiment: Experiment) -> Iterator[claims_file.OfStudy]:
@@ -184,7 +190,7 @@ def cells_of(experiment: Experiment) -> Iterator[claims_file.OfStudy]:
                     {**tasks.defaults(settings["task"]), **settings, **own, "stack": stack}))
 
 
-def _experiment(table: strict_toml.Table, position: Position, scale: str) -> Experiment:
+def _experiment(table: Table, position: Position, scale: str) -> Experiment:
     """One that is written out, at a scale: what that says is put in, of the grid key by key."""
     position = position.entry(table, "experiment")
     scaled = table.get("scale", {}).get(scale, {})
@@ -205,10 +211,11 @@ def _experiment(table: strict_toml.Table, position: Position, scale: str) -> Exp
         raise position.wrong(f'found {found}, expected either "stacks" or "subjects", a list')
     variants = _variants(values.get("subjects", []), grid, position)
     return Experiment(values["id"], values.get("title", ""), tuple(variants or values["stacks"]), settings, cases, grid,
-                      values.get("assumed", {}), variants, tuple(_overrides(table, scale)), node(values.get("node")))
+                      values.get("assumed", {}), variants, tuple(_overrides(table, scale)),
+                      Node.of(values["node"]) if "node" in values else None)
 
 
-def _variants(subjects: Sequence[strict_toml.Table], grid: Mapping[str, Any],
+def _variants(subjects: Sequence[Table], grid: Mapping[str, Any],
               position: Position) -> dict[str, tuple[dict[str, Any], ...]]:
     """The settings of each stack in the list `subjects`, which a study may have instead of `stacks`."""
     variants: dict[str, tuple[dict[str, Any], ...]] = {}
@@ -221,22 +228,21 @@ def _variants(subjects: Sequence[strict_toml.Table], grid: Mapping[str, Any],
     return variants
 
 
-def _overrides(table: dict[str, Any], scale: str) -> Iterator[str]:
+def _overrides(table: Table, scale: str) -> Iterator[str]:
     """What the experiment's checked tables change for a scale, for people."""
+    def listing(options: Sequence[Any]) -> str:
+        return "/".join(map(str, options)) or "the default"
+
     for name, value in table.get("scale", {}).get(scale, {}).items():
         if name == "grid":
             before = table.get("grid", {})
-            yield from (f"{key} {_listing(options)} for {_listing(before.get(key, []))}"
+            yield from (f"{key} {listing(options)} for {listing(before.get(key, []))}"
                         for key, options in value.items() if options != before.get(key))
         elif name == "cases" and not value:
             yield "none of its cells run"
         elif name == "cases":
             yield "; ".join(", ".join(f"{key} {option}" for key, option in case.items()) for case in value)
         elif name == "stacks":
-            yield f"{name} {_listing(value)} for {_listing(table.get(name, []))}"
+            yield f"{name} {listing(value)} for {listing(table.get(name, []))}"
         elif value != table.get(name):
             yield f"{name} {value}" + (f" for {table[name]}" if name in table else "")
-
-
-def _listing(options: Sequence[Any]) -> str:
-    return "/".join(map(str, options)) or "the default"

@@ -1,7 +1,6 @@
 """Experiments written out: what [cells] says of all, "same cells as", and cases by their models' names. Pure."""
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from runner import strict_toml
 from runner.strict_toml import Position, Table
@@ -16,20 +15,12 @@ def experiments(document: Table, names: Names, position: Position) -> list[Table
     written = []
     for item in document["experiment"]:
         here = position.entry(item, "experiment")
-        whole = _over(_parent(item, by_id, document.get("cells", {}), here), item)
-        by_id[item["id"]] = whole
+        if (same := item.get("same")) is not None and same not in by_id:
+            raise here.wrong(f'key "same": found "{same}", '
+                             f'expected an experiment above it: {", ".join(by_id) or "none"}')
+        whole = by_id[item["id"]] = _over(document.get("cells", {}) if same is None else by_id[same], item)
         written.append(_with_scales(whole, names, here))
     return written
-
-
-def _parent(item: Table, above: Mapping[str, Table], shared: Table, position: Position) -> Table:
-    if "same" not in item:
-        return shared
-    name = item["same"]
-    if name not in above:
-        raise position.wrong(f'key "same": found "{name}", '
-                             f'expected an experiment above it: {", ".join(above) or "none"}')
-    return above[name]
 
 
 def _over(parent: Table, own: Table) -> Table:
@@ -64,11 +55,10 @@ def _with_scales(whole: Table, names: Names, position: Position) -> Table:
     expanded = dict(whole)
     if "subjects" in expanded:
         expanded["subjects"] = [names.subject(each, position.at("subjects")) for each in expanded["subjects"]]
-    cases, scales, grid = (whole.get(name, kind) for name, kind in (("cases", []), ("scale", {}), ("grid", {})))
-    strict_toml.refuse_unknown(scales, names.scales, position.at("scale"))
+    strict_toml.refuse_unknown(whole.get("scale", {}), names.scales, position.at("scale"))
     if "cases" in expanded:
-        expanded["cases"] = names.cases(cases, "", grid, position)
-    written = {scale: _scale(scale, scales, _Cases(cases, grid), names, position) for scale in names.scales}
+        expanded["cases"] = names.cases(whole["cases"], "", whole.get("grid", {}), position)
+    written = {scale: _scale(scale, whole, names, position) for scale in names.scales}
     return {**expanded, "scale": {scale: table for scale, table in written.items() if table}}
 
 
@@ -81,23 +71,16 @@ def on_gpu(experiment: Table) -> Table:
     return {**experiment, "scale": scales}
 
 
-class _Cases(NamedTuple):
-    """The cases of an experiment as its file lists them, and its grid."""
-
-    listed: list[Any]
-    grid: Table
-
-
-def _scale(scale: str, scales: Table, cases: _Cases, names: Names, position: Position) -> Table:
+def _scale(scale: str, whole: Table, names: Names, position: Position) -> Table:
     """What differs at a scale, with the cases that it has there; a scale may be said to be as another."""
-    here = position.at(f"scale.{scale}")
+    here, cases, scales = position.at(f"scale.{scale}"), whole.get("cases", []), whole.get("scale", {})
     name = _like(scale, scales, names.scales, here)
     table = dict(scales.get(name, {}))
-    said = {*cases.grid, *table.get("grid", {}), *table}
+    said = {*whole.get("grid", {}), *table.get("grid", {}), *table}
     if "cases" in table:
         table["cases"] = names.cases(table["cases"], name, said, here)
-    elif names.differ(cases.listed, name, table, here):
-        table["cases"] = _distinct(names.cases(cases.listed, name, said, here))
+    elif names.differ(cases, name, table, here):
+        table["cases"] = distinct(names.cases(cases, name, said, here))
     return table
 
 
@@ -113,5 +96,6 @@ def _like(scale: str, scales: Table, known: tuple[str, ...], position: Position)
     raise position.wrong(f'found "{scales[scale]}", which is as "{scale}" itself')
 
 
-def _distinct(cases: list[Any]) -> list[Any]:
+def distinct(cases: list[Any]) -> list[Any]:
+    """Each of them once."""
     return [case for index, case in enumerate(cases) if case not in cases[:index]]

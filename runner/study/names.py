@@ -1,11 +1,11 @@
 """What a study's file calls things: subjects and models, which its experiments, numbers and claims name. Pure."""
 
-import difflib
 import itertools
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from runner import strict_toml
 from runner.strict_toml import Position, Table
 from workloads.spec import tasks
 
@@ -51,14 +51,12 @@ class Names(NamedTuple):
 
     def _case(self, item: str | Table, scale: str, said: Collection[str], position: Position) -> Iterator[Table]:
         for model, own in self._parts(item, position):
-            both = {name: value for name, value in self.without_scales(model).items() if name not in said}
-            both |= self.without_scales(own)
-            for table in (model, own) if scale else ():
-                both |= table.get(scale, {})
+            both = {name: value for name, value in model.items() if name not in (*self.scales, *said)}
+            both |= {name: value for name, value in own.items() if name not in self.scales}
+            both |= {**model.get(scale, {}), **own.get(scale, {})}
             choices = [value if isinstance(value, list) else [value] for value in both.values()]
-            if math.prod(map(len, choices)) > _MOST_CASES:
-                raise position.wrong(f"found {math.prod(map(len, choices))} cases in one, "
-                                     f"expected at most {_MOST_CASES}")
+            if (count := math.prod(map(len, choices))) > _MOST_CASES:
+                raise position.wrong(f"found {count} cases in one, expected at most {_MOST_CASES}")
             yield from (dict(zip(both, values, strict=True)) for values in itertools.product(*choices))
 
     def _parts(self, item: str | Table, position: Position) -> list[tuple[Table, Table]]:
@@ -68,17 +66,13 @@ class Names(NamedTuple):
         own = {name: value for name, value in item.items() if name != "model"}
         return [(model, own) for model in self.model(item["model"], position)] if "model" in item else [({}, own)]
 
-    def without_scales(self, table: Table) -> Table:
-        """A model's or case's table without what differs at a scale."""
-        return {name: value for name, value in table.items() if name not in self.scales}
-
 
 def read(document: Table, scales: tuple[str, ...], position: Position) -> Names:
     """The names of a study's tables [subjects] and [models]. Raises InputError."""
-    names = Names(document.get("subjects", {}), {}, scales)
+    models: dict[str, tuple[Table, ...]] = {}
+    names = Names(document.get("subjects", {}), models, scales)
     for name, value in document.get("models", {}).items():
-        here = position.at(f"[models]: {name}")
-        names = names._replace(models={**names.models, name: _model(name, value, names, here)})
+        models[name] = _model(name, value, names, position.at(f"[models]: {name}"))
     return names
 
 
@@ -99,6 +93,4 @@ def _model(name: str, value: Any, names: Names, position: Position) -> tuple[Tab
 
 def _refuse_unnamed(kind: str, name: str, known: Mapping[str, Any], position: Position) -> None:
     if name not in known:
-        near = difflib.get_close_matches(name, known, 1)
-        hint = f'; did you mean "{near[0]}"?' if near else f"; known: {', '.join(known) or 'none'}"
-        raise position.wrong(f'{kind} "{name}" is not in [{kind}s]{hint}')
+        raise position.wrong(f'{kind} "{name}" is not in [{kind}s]{strict_toml.hint(name, known)}')

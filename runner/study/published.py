@@ -26,7 +26,7 @@ class Published(BaseModel):
     of: Subject
     to: Subject | None = None
     """The number holds the other one's against this one's."""
-    where: Mapping[str, tuple[Value, ...]]
+    where: Mapping[str, tuple[Value, ...]] = {}
     """Cell fields and the values that it is about."""
     value: FiniteFloat
     unit: str

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping
+from statistics import fmean
 from typing import NamedTuple
 
 from runner.results.rows import Row
@@ -77,15 +78,15 @@ UNITS = tuple(dict.fromkeys([*(unit for known in _UNITS.values() for unit in kno
                              *RATIO_UNITS]))
 
 
-def peak_bytes(run: Run) -> float | None:
-    """The peak memory of a run: the sum over its nodes where there are several."""
+def _peak_bytes(row: Row, run: Run) -> float | None:
+    """The peak memory of a run: the sum over its nodes where there are several, and all of them told.
+
+    In virtual environments those that only serve a coordinator do not.
+    """
     peaks = place_peaks(run)
+    if run.usage and len(peaks) < row.cell.nodes:
+        return None
     return sum(peaks.values()) if peaks else run.after.get("peak_bytes")
-
-
-def _is_of_all_nodes(row: Row, run: Run) -> bool:
-    """Whether every node told its memory: in virtual environments those that only serve a coordinator do not."""
-    return not run.usage or len(place_peaks(run)) >= row.cell.nodes
 
 
 def place_peaks(run: Run) -> dict[str, float]:
@@ -99,11 +100,7 @@ def place_peaks(run: Run) -> dict[str, float]:
 def watts(run: Run) -> float | None:
     """Mean power of the GPUs of all nodes over the timed window; None where it was not measured."""
     node_watts = [used["gpu_watts"] for used in (run.after, *run.usage.values()) if used.get("gpu_watts") is not None]
-    return sum(each for each in node_watts if each is not None) if node_watts else None
-
-
-def _step(row: Row, run: Run) -> float | None:
-    return step_seconds(run)
+    return sum(filter(None, node_watts)) if node_watts else None
 
 
 def _sample(row: Row, run: Run) -> float | None:
@@ -111,38 +108,19 @@ def _sample(row: Row, run: Run) -> float | None:
     return step / row.cell.batch if step is not None else None
 
 
-def _epoch(row: Row, run: Run) -> float | None:
-    """Mean training seconds of the epochs after the first."""
-    return _mean([epoch.train_seconds for epoch in run.epochs[1:]])
-
-
-def _first_epoch(row: Row, run: Run) -> float | None:
-    return run.epochs[0].train_seconds if run.epochs else None
-
-
 def _first_epoch_extra(row: Row, run: Run) -> float | None:
     """What the first epoch takes more than a later one."""
-    first, later = _first_epoch(row, run), _epoch(row, run)
+    first, later = of("first_epoch", row, run), of("epoch", row, run)
     return first - later if first is not None and later is not None else None
 
 
-def _validation(row: Row, run: Run) -> float | None:
-    """Mean validation seconds after epochs but the first."""
-    return _mean([epoch.validation_seconds for epoch in run.epochs[1:] if epoch.validation_seconds is not None])
+def _of_epochs(name: str, first: int, last: int | None, statistic: Callable[[list[float]], float] = fmean) -> Reader:
+    """A statistic of what those epochs told under a name."""
+    def read(row: Row, run: Run) -> float | None:
+        told = [value for epoch in run.epochs[first:last] if (value := getattr(epoch, name)) is not None]
+        return statistic(told) if told else None
 
-
-def _accuracy(row: Row, run: Run) -> float | None:
-    """The best epoch's."""
-    return max((epoch.accuracy for epoch in run.epochs if epoch.accuracy is not None), default=None)
-
-
-def _early_accuracy(row: Row, run: Run) -> float | None:
-    """The mean of the first 20 epochs': of two that end alike, that of the one which rises faster is the higher."""
-    return _mean([epoch.accuracy for epoch in run.epochs[:EARLY_EPOCHS] if epoch.accuracy is not None])
-
-
-def _mean(values: list[float]) -> float | None:
-    return sum(values) / len(values) if values else None
+    return read
 
 
 def _phase(name: str) -> Reader:
@@ -167,30 +145,26 @@ def _lstm_share(row: Row, run: Run) -> float | None:
 _LSTM = re.compile("lstm|rnn", re.IGNORECASE)
 
 
-def _removed(kind: str) -> Reader:
-    return lambda row, run: run.graph.share_of_removed(kind) if run.graph else None
-
-
 def _passes(*names: str) -> Reader:
     return lambda row, run: sum(map(run.graph.removed_by, names)) if run.graph else None
 
 
 QUANTITIES: dict[str, Quantity] = {
-    "step": Quantity("train", "s", _step, is_of_rate=True),
+    "step": Quantity("train", "s", lambda row, run: step_seconds(run), is_of_rate=True),
     **{name: Quantity("phases", "s", _phase(name), "step") for name in PHASES},
-    "memory": Quantity("train", "bytes", lambda row, run: peak_bytes(run) if _is_of_all_nodes(row, run) else None),
+    "memory": Quantity("train", "bytes", _peak_bytes),
     **{name: Quantity("operators", "s", _operator(name)) for name in operators.WORDS},
-    "inference": Quantity("infer", "s", _step, is_of_rate=True),
+    **{name: Quantity(measure, "s", lambda row, run: step_seconds(run), is_of_rate=True)
+       for name, measure in (("inference", "infer"), ("first_token", "prefill"), ("token", "decode"))},
     "sample": Quantity("infer", "s", _sample, is_of_rate=True),
-    "first_token": Quantity("prefill", "s", _step, is_of_rate=True),
-    "token": Quantity("decode", "s", _step, is_of_rate=True),
     "power": Quantity("infer", "W", lambda row, run: watts(run)),
-    "epoch": Quantity("epochs", "s", _epoch),
-    "first_epoch": Quantity("epochs", "s", _first_epoch, "epoch"),
+    "epoch": Quantity("epochs", "s", _of_epochs("train_seconds", 1, None)),
+    "first_epoch": Quantity("epochs", "s", _of_epochs("train_seconds", 0, 1), "epoch"),
     "first_epoch_extra": Quantity("epochs", "s", _first_epoch_extra, "epoch"),
-    "validation": Quantity("epochs", "s", _validation),
-    "accuracy": Quantity("epochs", "share", _accuracy),
-    "early_accuracy": Quantity("epochs", "share", _early_accuracy),
+    "validation": Quantity("epochs", "s", _of_epochs("validation_seconds", 1, None)),
+    "accuracy": Quantity("epochs", "share", _of_epochs("accuracy", 0, None, max)),
+    # of two that end alike, that of the one which rises faster is the higher
+    "early_accuracy": Quantity("epochs", "share", _of_epochs("accuracy", 0, EARLY_EPOCHS)),
     "kernel_share": Quantity("kernels", "share", _of_kernels("kernel_seconds")),
     "copy_share": Quantity("kernels", "share", _of_kernels("copy_seconds")),
     "launch_share": Quantity("kernels", "share", _of_kernels("launch_seconds")),
@@ -200,7 +174,9 @@ QUANTITIES: dict[str, Quantity] = {
     "max_batch": Quantity("max_batch", "count",
                           lambda row, run: run.max_batch.largest if run.max_batch else None, is_least=True),
     "nodes_removed": Quantity("graph", "share", lambda row, run: run.graph.removed_share if run.graph else None),
-    **{f"removed_{kind}": Quantity("graph", "share", _removed(kind)) for kind in ("expensive", "cheap", "noop")},
+    **{f"removed_{kind}": Quantity("graph", "share", lambda row, run, kind=kind:  # type: ignore[misc]
+                                  run.graph.share_of_removed(kind) if run.graph else None)
+       for kind in ("expensive", "cheap", "noop")},
     **{name: Quantity("graph", "share", _passes(name)) for name in PASSES},
     "arithmetic_dependency": Quantity("graph", "share", _passes("arithmetic", "dependency")),
     "parameters": Quantity("train", "count", lambda row, run: run.parameters),

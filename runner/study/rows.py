@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from runner import strict_toml
 from runner.strict_toml import Position, Table
-from runner.study.document import Entry
+from runner.study.document import Block, Entry
 from runner.study.names import Names
 from workloads.spec import frameworks
 
@@ -19,7 +19,6 @@ BLANK = "-"                       # what a paper leaves blank
 MORE = "% more"                   # how much more the one is than the other, which is the faster: a ratio of 1 + that
 WHOSE = "{}"                      # in a text: the framework of the subject
 _TOO_MUCH = 1e30                  # no percentage; refused where numbers are read
-_OF_BLOCK = ("columns", "rows", "notes", "all")
 _OF_NUMBER = ("number", "printed")     # of a claim that states a printed number: the number's id, and its text
 
 
@@ -45,13 +44,11 @@ def printed(claims: Sequence[Table]) -> tuple[list[Table], list[Table]]:
 
 def _stated(claim: Table) -> Table:
     """The published number that a claim of a ratio states; of several cases it is their mean, total or greatest."""
-    stated: Table = {name: claim[name] for name in ("source", "quantity", "of", "to", "where", "experiment")
-                    if name in claim}
-    holds_for = claim.get("holds_for", "each")
+    names = {"number": "id", "printed": "text", "holds_for": "statistic"}
+    stated = {names.get(name, name): claim[name] for name in (
+        *names, "source", "quantity", "of", "to", "where", "experiment") if claim.get(name, "each") != "each"}
     value = next((claim[name] for name in ("about", "at_least", "at_most") if name in claim), None)
-    statistic = {} if holds_for in ("each", "mean") else {"statistic": holds_for}
-    text = {"text": claim["printed"]} if "printed" in claim else {}
-    return {"id": claim["number"], **text, **stated, "value": value, "unit": "x", **statistic}
+    return {**stated, "value": value, "unit": "x"}
 
 
 def named(entry: Table, kind: str, names: Names, position: Position) -> Table:
@@ -62,9 +59,8 @@ def named(entry: Table, kind: str, names: Names, position: Position) -> Table:
         written[key] = names.subject(written[key], position.at(key))
     for key in written.keys() & {"order", "than"}:
         written[key] = [names.subject(each, position.at(key)) for each in written[key]]
-    where = written.get("where", {})
-    if "model" in entry:
-        where = {"task": names.tasks(entry["model"], position), **where}
+    where = {"task": names.tasks(entry["model"], position)} if "model" in entry else {}
+    where |= written.get("where", {})
     if where or "where" in written:
         written["where"] = {name: value if isinstance(value, list) else [value] for name, value in where.items()}
     if kind == "claim" and "over" not in written and (over := _over(written)):
@@ -97,16 +93,13 @@ def _spread(block: Table, kind: str, position: Position) -> Iterator[Table]:
         return
     whole = _joined(block.get("all", {}), block)
     here = position.entry(whole, kind)
-    shared = {name: value for name, value in whole.items() if name not in _OF_BLOCK}
-    columns = _columns(block.get("columns", []), here)
-    notes = block.get("notes", {})
-    left = set(notes)
+    shared = {name: value for name, value in whole.items() if name not in Block.model_fields}
+    columns, notes = _columns(block.get("columns", []), here), dict(block.get("notes", {}))
     for index, row in enumerate(block.get("rows", []), 1):
         for entry in _entries(row, columns, shared, here.at(f"row {index}")):
-            left.discard(str(entry.get("id")))
-            yield _joined(entry, notes.get(str(entry.get("id")), {}))
-    if left:
-        raise here.wrong(f'notes: no row has the id "{min(left)}"')
+            yield _joined(entry, notes.pop(str(entry.get("id")), {}))
+    if notes:
+        raise here.wrong(f'notes: no row has the id "{min(notes)}"')
 
 
 def _columns(listed: list[Any], position: Position) -> list[_Column]:
@@ -115,17 +108,15 @@ def _columns(listed: list[Any], position: Position) -> list[_Column]:
     columns: list[_Column] = []
     names: list[str] = []
     for column in listed:
-        if isinstance(column, str):
-            columns.append(_Column(column, {}, len(names)))
-            names.append(f"key {column}")
-        elif "same" in column:
-            if column["same"] not in names:
-                raise here.wrong(f'key "same": found {column["same"]!r}, expected one of {", ".join(names)}')
-            columns.append(_Column("", {key: each for key, each in column.items() if key != "same"},
-                                   names.index(column["same"])))
+        key, keys = (column, {}) if isinstance(column, str) else ("", dict(column))
+        source = len(names)
+        if "same" not in keys:
+            names.append(f"key {key}" if key else str(keys.get("id", keys.get("model"))))
+        elif (same := keys.pop("same")) in names:
+            source = names.index(same)
         else:
-            columns.append(_Column("", column, len(names)))
-            names.append(str(column.get("id", column.get("model"))))
+            raise here.wrong(f'key "same": found {same!r}, expected one of {", ".join(names)}')
+        columns.append(_Column(key, keys, source))
     if not columns or len(set(names)) < len(names):
         raise here.wrong("expected a list of different columns, at least one")
     return columns
@@ -138,30 +129,21 @@ def _entries(row: list[Any], columns: list[_Column], shared: Table, position: Po
     if len(row) < expected or len(last) > 1 or not all(isinstance(each, dict) for each in last):
         raise position.wrong(f"found {len(row)} values, expected {expected}, and a table of more keys where there are "
                              "any")
-    own = _joined({}, last[0] if last else {})
-    for column in columns:
-        if column.key and row[column.source] != BLANK:
-            own = _joined(own, _filled(column.key, row[column.source]))
-    of_numbers = [column for column in columns if not column.key]
-    for column in of_numbers:
-        if row[column.source] != BLANK:
-            entry = {**_joined(_joined(shared, own), column.keys), "value": row[column.source]}
-            yield {**entry, "id": _id(shared, own, column.keys)}
-    if not of_numbers:
-        whole = _joined(shared, own)
-        ids = own["id"] if isinstance(own.get("id"), list) else [_id(shared, own, {})]
-        yield from ({**whole, "id": name, **_own(whole, index, len(ids))} for index, name in enumerate(ids))
-
-
-def _own(entry: Table, index: int, count: int) -> Table:
-    """The subjects and the number of one of a row's several ids."""
-    return {key: entry[key][index] for key in ("of", "to", "number") if isinstance(entry.get(key), list)
-            and len(entry[key]) == count}
-
-
-def _filled(key: str, value: Any) -> Table:
-    of_where = key.removeprefix("where.")
-    return {key: value} if of_where == key else {"where": {of_where: value}}
+    own: Table = last[0] if last else {}
+    filled = [(column, row[column.source]) for column in columns if row[column.source] != BLANK]
+    for key, value in ((column.key, value) for column, value in filled if column.key):
+        of_where = key.removeprefix("where.")
+        own = _joined(own, {key: value} if of_where == key else {"where": {of_where: value}})
+    whole = _joined(shared, own)
+    if not all(column.key for column in columns):
+        yield from ({**_joined(whole, column.keys), "value": value, "id": _id(shared, own, column.keys)}
+                    for column, value in filled if not column.key)
+        return
+    ids = own["id"] if isinstance(own.get("id"), list) else [_id(shared, own, {})]
+    several = {key: value for key in ("of", "to", "number")
+               if isinstance(value := whole.get(key), list) and len(value) == len(ids)}
+    for index, name in enumerate(ids):
+        yield {**whole, "id": name, **{key: value[index] for key, value in several.items()}}
 
 
 def _joined(one: Table, other: Mapping[str, Any]) -> Table:

@@ -34,7 +34,7 @@ def json_schema() -> Schema:
     whole["$defs"].pop("Block")
     for name, kind, known, required in (
             ("published", Published, _PUBLISHED, ("id", "source", "quantity", "of", "value", "unit")),
-            ("claim", Claim, _CLAIM, ("id", "text", "kind", "quantity")), ("told", Told, {}, Told._fields)):
+            ("claim", Claim, _CLAIM, ("id", "text", "kind", "quantity")), ("told", Told, {}, tuple(Told.model_fields))):
         hints = {field: hint for field, hint in get_type_hints(kind, include_extras=True).items()
                  if field not in claims_file.MADE and field not in shared}
         fields = {field: _plain(TypeAdapter(hint).json_schema()) for field, hint in hints.items()}
