@@ -14,7 +14,7 @@ from runner.analysis.claims.measured_here import ours
 from runner.analysis.doubts import Doubt, Doubts
 from runner.analysis.flags import Flag, Proved, flags, left_off
 from runner.analysis.numbers import NUMBERS, Number
-from runner.analysis.stats import Interval, Ratio, Verdict, middle
+from runner.analysis.stats import Interval, One, Ratio, Verdict, middle
 from runner.analysis.summary_format import (
     METHODS,
     Column,
@@ -26,7 +26,6 @@ from runner.analysis.summary_format import (
     Lanes,
     Machine,
     PaperClaim,
-    PublishedNumber,
     Result,
     Skip,
     Summary,
@@ -53,9 +52,8 @@ class _Statistics(NamedTuple):
     """The rates, ratios and doubts of one comparison, by stack."""
 
     doubts: Mapping[str, Doubt]            # of those that are doubted
-    rates: Mapping[str, Mapping[int, float]]
     ratios: Mapping[str, Ratio]            # to the baseline, of all others
-    best: str | None                       # the stack with the highest rate
+    best: str                              # the stack with the highest rate; "" without any
     against: Mapping[str, Ratio]           # of the best to each other that was measured
     baseline: str
 
@@ -101,7 +99,9 @@ def _summary(measured: Measurements, proved: Proved) -> Summary:
     session, names = measured.session, _names(measured)
     machine = Machine(**_known(session.get("machine"), Machine.model_fields))
     doubted = doubts.of_rows(measured.rows)
-    judged = _claims(measured, doubted)
+    numbers = _of_plan("published numbers", measured.published, published.from_record)
+    judged = tuple(judging.judge(claim, measured, doubted)
+                   for claim in _of_plan("claims", measured.claims, claims.from_record))
     groups = _groups(measured, names)
     words = _words(groups, measured.baseline)
     comparisons, of_lanes = _comparisons(measured, groups, machine.cpus, proved, doubted, stats.error_of(words))
@@ -113,36 +113,18 @@ def _summary(measured: Measurements, proved: Proved) -> Summary:
         rounds=measured.rounds, baseline=measured.baseline, columns=tuple(_column(name, measured) for name in names),
         comparisons=comparisons, failures=_failures(measured),
         skipped=tuple(Skip(experiment=each.experiment, stack=each.cell.stack, label=each.comparison.label,
-                           reason=each.reason)
-                      for each in measured.skipped),
-        **summary_profiles.tables(measured.rows, measured.session_of), published=_published(measured), claims=judged,
+                           reason=each.reason) for each in measured.skipped),
+        **summary_profiles.tables(measured.rows, measured.session_of),
+        published=tuple(ours(number, measured.rows) for number in numbers), claims=judged,
         paper_claims=_paper_claims(judged), footnotes=_footnotes(comparisons, measured), methods=METHODS,
-        limits=machine_share.limits(measured), lanes=of_lanes,
-    )
+        limits=machine_share.limits(measured), lanes=of_lanes)
 
 
-def _published(measured: Measurements) -> tuple[PublishedNumber, ...]:
-    numbers = []
-    for record in measured.published:
-        try:
-            number = published.from_record(record)
-        except ValueError as error:
-            raise InputError(f"the plan's published numbers: {' '.join(str(error).split())}") from error
-        here = ours(number, measured.rows)
-        numbers.append(PublishedNumber(**dict(number), ours=here.value, cells=here.cells, differs=here.differs,
-                                       stand_ins=dict(here.stand_ins)))
-    return tuple(numbers)
-
-
-def _claims(measured: Measurements, doubted: Doubts) -> tuple[JudgedClaim, ...]:
-    judged = []
-    for record in measured.claims:
-        try:
-            claim = claims.from_record(record)
-        except ValueError as error:
-            raise InputError(f"the plan's claims: {' '.join(str(error).split())}") from error
-        judged.append(judging.judge(claim, measured, doubted))
-    return tuple(judged)
+def _of_plan(what: str, records: Iterable[Facts], read: Callable[[Facts], One]) -> list[One]:
+    try:
+        return [*map(read, records)]
+    except ValueError as error:
+        raise InputError(f"the plan's {what}: {' '.join(str(error).split())}") from error
 
 
 def _paper_claims(judged: Sequence[JudgedClaim]) -> tuple[PaperClaim, ...]:
@@ -199,27 +181,13 @@ def _groups(measured: Measurements, names: Sequence[str]) -> list[_Group]:
 
 def _statistics(group: _Group, baseline: str, doubted: Doubts, error: float) -> _Statistics:
     rates = {name: row.rates for name, row in group.rows.items()}
-    best = _fastest(rates)
-    others, rivals = _others(rates, baseline), _rivals(rates, best) if best else []
-    ratios = stats.ratios([(rates[name], rates.get(baseline, {})) for name in others], error)
-    against = stats.ratios([(rates[best or ""], rates[name]) for name in rivals], error)
-    return _Statistics({name: doubted[row.key] for name, row in group.rows.items() if row.key in doubted}, rates,
-                       dict(zip(others, ratios, strict=True)), best, dict(zip(rivals, against, strict=True)), baseline)
-
-
-def _others(names: Iterable[str], baseline: str) -> list[str]:
-    """All but the baseline."""
-    return [name for name in names if name != baseline]
-
-
-def _fastest(rates: Mapping[str, Mapping[int, float]]) -> str | None:
-    means = {name: stats.geometric_mean(list(by_round.values())) for name, by_round in rates.items()}
-    return max(means, key=lambda name: means[name] or 0.0) if any(means.values()) else None
-
-
-def _rivals(rates: Mapping[str, Mapping[int, float]], best: str) -> list[str]:
-    """The other stacks that were measured."""
-    return [name for name, by_round in rates.items() if name != best and by_round]
+    means = {name: mean for name, each in rates.items() if (mean := stats.geometric_mean(list(each.values())))}
+    best = max(means, key=means.__getitem__, default="")
+    return _Statistics({name: doubted[row.key] for name, row in group.rows.items() if row.key in doubted},
+                       {name: stats.ratios([(rates[name], rates.get(baseline, {}))], error)[0]
+                        for name in rates if name != baseline}, best,
+                       {name: stats.ratios([(rates[best], rates[name])], error)[0]
+                        for name in means if name != best}, baseline)
 
 
 def _comparison(group: _Group, statistics: _Statistics, flagged: Callable[[Row], tuple[Flag, ...]],
@@ -228,7 +196,8 @@ def _comparison(group: _Group, statistics: _Statistics, flagged: Callable[[Row],
     steps = _shared_steps(list(group.rows.values()))
     results = [_result(row, statistics, flagged(row), unstamped.get(_unstamped_key(row.cell)), steps)
                for row in group.rows.values()]
-    results += [_skipped_result(cell) for cell in group.skipped.values()]
+    results += [Result(stack=cell.stack, key=key(cell), endings={"skipped": 1}, verdict=Verdict.NO_DATA)
+                for cell in group.skipped.values()]
     return Comparison(
         key=first.comparison.key, experiment=first.experiment, label=first.comparison.label, task=first.cell.task,
         measure=first.cell.measure,
@@ -266,9 +235,8 @@ def _unstamped(measured: Measurements) -> dict[Cell, float]:
     """Seconds of a plain training step where any are stamped: the geometric mean over runs."""
     if not any(row.cell.measure == "phases" for row in measured.rows):
         return {}
-    steps = {_unstamped_key(row.cell): _typical(row.ok_runs, step_seconds).value for row in measured.rows
-             if row.cell.measure == "train"}
-    return {cell: seconds for cell, seconds in steps.items() if seconds is not None}
+    return {_unstamped_key(row.cell): seconds for row in measured.rows if row.cell.measure == "train"
+            and (seconds := _typical(row.ok_runs, step_seconds)[0]) is not None}
 
 
 def _result(row: Row, statistics: _Statistics, flagged: tuple[Flag, ...], plain_seconds: float | None,
@@ -276,11 +244,9 @@ def _result(row: Row, statistics: _Statistics, flagged: tuple[Flag, ...], plain_
     name, runs, rates = row.cell.stack, row.ok_runs, row.rates
     ratio = statistics.ratios.get(name, Ratio(None, None, len(rates)))      # the baseline's, to itself
     (verdict, withheld), turns = _word(name, statistics), row.turns
-    step, phases = _typical(runs, step_seconds), _phases(row)
+    (seconds, step_interval), phases = _typical(runs, step_seconds), _phases(row)
     tokens, padded = (_typical(runs, lambda run, name=name: _tokens_per_second(run, name))  # type: ignore[misc]
                       for name in ("tokens", "padded_tokens"))
-    seconds = step.value
-    parameters = [run.parameters for run in runs if run.parameters is not None]
     return Result(
         stack=name, key=row.key, endings=dict(Counter(run.ending for run in row.runs)),
         rate_per_worker=stats.geometric_mean(list(rates.values())),
@@ -290,16 +256,16 @@ def _result(row: Row, statistics: _Statistics, flagged: tuple[Flag, ...], plain_
         disturbed_turns=sum(turn.is_disturbed for turn in turns),
         outlier_rounds=tuple(list(rates)[index] for index in stats.outliers(list(rates.values()))),
         workers=len(runs[0].workers) if runs else 0, mode=_fact(runs, "mode"), phases=phases,
-        step_seconds=seconds, step_interval=step.interval,
+        step_seconds=seconds, step_interval=step_interval,
         communication=_fact(runs, "communication") if phases else None,
         stamping_cost=seconds / plain_seconds - 1 if phases and seconds and plain_seconds else None,
         place_peaks=_place_peaks(runs),
         weights_agree=all(len(set(run.digests.values())) == 1 for run in runs if run.digests)
         if any(len(run.digests) > 1 for run in runs) else None,
         **_losses(runs, loss_steps),
-        parameters=parameters[0] if parameters else None,
-        tokens_per_second=tokens.value, tokens_interval=tokens.interval,
-        padded_tokens_per_second=padded.value, padded_tokens_interval=padded.interval,
+        parameters=next((run.parameters for run in runs if run.parameters is not None), None),
+        tokens_per_second=tokens[0], tokens_interval=tokens[1],
+        padded_tokens_per_second=padded[0], padded_tokens_interval=padded[1],
         epochs=max((len(run.epochs) for run in runs if run.epochs), default=None),
         ran_precision=_fact(runs, "precision"), **{name: _median(row, number) for name, number in NUMBERS.items()},
     )
@@ -310,21 +276,10 @@ def _median(row: Row, number: Number) -> float | None:
     return round(value) if number.is_whole and value is not None else value
 
 
-def _skipped_result(cell: Cell) -> Result:
-    return Result(stack=cell.stack, key=key(cell), endings={"skipped": 1}, verdict=Verdict.NO_DATA)
-
-
-class _Typical(NamedTuple):
-    """A number over all runs, as a rate is: the geometric mean with its interval."""
-
-    value: float | None
-    interval: Interval | None
-
-
-def _typical(runs: Sequence[Run], of: Callable[[Run], float | None]) -> _Typical:
+def _typical(runs: Sequence[Run], of: Callable[[Run], float | None]) -> tuple[float | None, Interval | None]:
     """The geometric mean over the runs that have the value, with its interval: the statistic of rates."""
     values = [value for value in map(of, runs) if value]
-    return _Typical(stats.geometric_mean(values), stats.interval(values))
+    return stats.geometric_mean(values), stats.interval(values)
 
 
 def _shared_steps(rows: Sequence[Row]) -> tuple[int, int] | None:
@@ -355,15 +310,15 @@ def _fact(runs: Sequence[Run], name: str) -> str | None:
 def _phases(row: Row) -> dict[str, float]:
     if row.cell.measure != "phases":
         return {}
-    medians = {name: middle(row.ok_runs, lambda run, name=name: run.phase_seconds(name))  # type: ignore[misc]
-             for name in quantities.PHASES}
-    return {name: seconds for name, seconds in medians.items() if seconds is not None}
+    return {name: seconds for name in quantities.PHASES
+            if (seconds := middle(row.ok_runs, lambda run, name=name: run.phase_seconds(name)))  # type: ignore[misc]
+            is not None}
 
 
 def _place_peaks(runs: Sequence[Run]) -> dict[str, int]:
     peaks = [quantities.place_peaks(run) for run in runs]
-    names = sorted({name for of_run in peaks for name in of_run})
-    return {name: round(stats.median([of_run[name] for of_run in peaks if name in of_run]) or 0) for name in names}
+    return {name: round(middle(peaks, lambda of_run, name=name: of_run.get(name)) or 0)  # type: ignore[misc]
+            for name in sorted({name for of_run in peaks for name in of_run})}
 
 
 def _tokens_per_second(run: Run, name: str) -> float | None:

@@ -5,7 +5,7 @@ p values, smallest differences, runs that were not steady, repeated or disturbed
 over comparisons; labels say how large a model is.
 """
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
@@ -235,18 +235,6 @@ class Profile(_Model):
     rerun: str = ""
 
 
-class _Table(_Model):
-    experiment: str
-    label: str
-    task: str
-
-
-class OperatorTable(_Table):
-    """The operators of stacks in equal cells."""
-
-    stacks: dict[str, Profile]
-
-
 class DeviceTime(_Model):
     """Where the time of a step goes on the device, from profiled runs; shares are of the whole of it."""
 
@@ -271,12 +259,6 @@ class DeviceTime(_Model):
     rerun: str = ""
 
 
-class KernelTable(_Table):
-    """The device's time of stacks in equal cells."""
-
-    stacks: dict[str, DeviceTime]
-
-
 class GraphChange(_Model):
     """A graph before and after its optimisation."""
 
@@ -289,12 +271,6 @@ class GraphChange(_Model):
     removed_share: float | None = None
     """Of all nodes, net of those that were added."""
     rerun: str = ""
-
-
-class GraphTable(_Table):
-    """The graphs of stacks in equal cells."""
-
-    stacks: dict[str, GraphChange]
 
 
 class TriedBatch(_Model):
@@ -318,23 +294,32 @@ class LargestBatch(_Model):
     rerun: str = ""
 
 
-class BatchTable(_Table):
-    """The largest batches of stacks in equal cells."""
-
-    stacks: dict[str, LargestBatch]
+Told = TypeVar("Told", Profile, DeviceTime, GraphChange, LargestBatch)
 
 
-class PublishedNumber(Published):
+class ProfileTable(_Model, Generic[Told]):
+    """What stacks told in equal cells."""
+
+    experiment: str
+    label: str
+    task: str
+    stacks: dict[str, Told]
+
+
+class _OfPaper(_Model):
+    differs: tuple[str, ...] = ()
+    """How the cells here differ from the paper's, in words."""
+    stand_ins: dict[str, str] = Field(default={})
+    """What ran in place of a subject's stack."""
+
+
+class PublishedNumber(_OfPaper, Published):
     """A number of the study, and the same quantity here."""
 
     ours: float | None
     """In the same unit; the mean over cells, of ratios the geometric mean; null without data."""
     cells: int
     """That ours is computed from."""
-    differs: tuple[str, ...] = ()
-    """How the cells that ours is of differ from the paper's, in words."""
-    stand_ins: dict[str, str] = Field(default={})
-    """What ran in place of a subject's stack."""
 
 
 class ClaimNumber(_Model):
@@ -359,17 +344,13 @@ class ClaimNumber(_Model):
     verdict: claims.Verdict
 
 
-class JudgedClaim(claims.Statement):
+class JudgedClaim(_OfPaper, claims.Statement):
     """A claim of the study, and whether it holds here."""
 
     verdict: claims.Verdict
     numbers: tuple[ClaimNumber, ...]
     missing: tuple[str, ...]
     """Cells without data, with reasons."""
-    differs: tuple[str, ...] = ()
-    """How the cells that it was judged by differ from the paper's, in words."""
-    stand_ins: dict[str, str] = Field(default={})
-    """What ran in place of a subject's stack."""
 
 
 class PaperClaim(_Model):
@@ -492,10 +473,10 @@ class Summary(_Model):
     comparisons: tuple[Comparison, ...]
     failures: tuple[Failure, ...]
     skipped: tuple[Skip, ...]
-    operators: tuple[OperatorTable, ...]
-    kernels: tuple[KernelTable, ...]
-    graphs: tuple[GraphTable, ...]
-    largest_batches: tuple[BatchTable, ...]
+    operators: tuple[ProfileTable[Profile], ...]
+    kernels: tuple[ProfileTable[DeviceTime], ...]
+    graphs: tuple[ProfileTable[GraphChange], ...]
+    largest_batches: tuple[ProfileTable[LargestBatch], ...]
     published: tuple[PublishedNumber, ...]
     """What the study printed; never used for ours."""
     claims: tuple[JudgedClaim, ...]

@@ -1,42 +1,35 @@
 """What profiled runs found: operators, the device's time, graphs; and largest batches. Tables of equal cells. Pure."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from runner.analysis.stats import middle
+from pydantic import BaseModel
+
+from runner.analysis.stats import median, middle
 from runner.analysis.summary_format import (
-    BatchTable,
     DeviceTime,
     GraphChange,
-    GraphTable,
-    KernelTable,
     LargestBatch,
-    OperatorTable,
     Profile,
+    ProfileTable,
     TriedBatch,
 )
 from runner.formatting import rerun
 from runner.results.rows import Row, by_comparison
-from runner.results.runs import Run
 from runner.study import operators, quantities
 
 
 def tables(rows: Sequence[Row], session_of: Callable[[str], str]) -> dict[str, Any]:
     """The Summary's fields of profiled runs: a table for each comparison, by stack; session_of: a cell's, by key."""
-    return {"operators": tuple(OperatorTable(**each) for each in _grouped(rows, session_of, "operators", _profile)),
-            "kernels": tuple(KernelTable(**each) for each in _grouped(rows, session_of, "kernels", _device_time)),
-            "graphs": tuple(GraphTable(**each) for each in _grouped(rows, session_of, "graph", _graph)),
-            "largest_batches": tuple(BatchTable(**each) for each in _grouped(rows, session_of, "max_batch", _largest))}
+    def of(measure: str, kind: type[BaseModel], read: Callable[[Row], Any]) -> Any:
+        groups = by_comparison(row for row in rows if row.cell.measure == measure).values()
+        return tuple(ProfileTable[kind](                               # type: ignore[valid-type]
+            experiment=group[0].experiment, label=group[0].comparison.label, task=group[0].cell.task,
+            stacks={row.cell.stack: value.model_copy(update={"rerun": rerun(session_of(row.key), row.key)})
+                    for row in group if row.ok_runs and (value := read(row)) is not None}) for group in groups)
 
-
-def _grouped(rows: Sequence[Row], session_of: Callable[[str], str], measure: str, read: Callable[[Row], Any],
-             ) -> Iterator[dict[str, Any]]:
-    """The fields of the table of each comparison."""
-    for group in by_comparison(row for row in rows if row.cell.measure == measure).values():
-        stacks = {row: read(row) for row in group if row.ok_runs}
-        yield {"experiment": group[0].experiment, "label": group[0].comparison.label, "task": group[0].cell.task,
-               "stacks": {row.cell.stack: value.model_copy(update={"rerun": rerun(session_of(row.key), row.key)})
-                          for row, value in stacks.items() if value is not None}}
+    return {"operators": of("operators", Profile, _profile), "kernels": of("kernels", DeviceTime, _device_time),
+            "graphs": of("graph", GraphChange, _graph), "largest_batches": of("max_batch", LargestBatch, _largest)}
 
 
 def _profile(row: Row) -> Profile:
@@ -55,22 +48,15 @@ def _device_time(row: Row) -> DeviceTime | None:
     runs = [run for run in row.ok_runs if run.kernels]
     if not runs or not runs[0].kernels:
         return None
-    first = runs[0].kernels
-    kernels, copies, launches, count = (middle(runs, lambda run, name=name: quantities.of(name, row, run))  # type: ignore[misc]
-                                        for name in ("kernel_share", "copy_share", "launch_share", "kernels"))
-    return DeviceTime(kernels=kernels, copies=copies, gaps=middle(runs, _gaps), launches=launches, kernels_a_step=count,
+    first, told = runs[0].kernels, [run.kernels for run in runs if run.kernels]
+    shares = {field: middle(runs, lambda run, name=name: quantities.of(name, row, run))  # type: ignore[misc]
+              for field, name in (("kernels", "kernel_share"), ("copies", "copy_share"), ("launches", "launch_share"),
+                                  ("kernels_a_step", "kernels"))}
+    seconds = {name: median([getattr(kernels, name) / kernels.steps for kernels in told])
+               for name in ("kernel_seconds", "copy_seconds", "overlap_seconds", "gap_seconds")}
+    return DeviceTime(**shares, **seconds, gaps=middle(told, lambda kernels: kernels.share(kernels.gap_seconds)),
                       top={name: seconds / first.steps for name, _, seconds in first.top}, source=first.source,
-                      top_calls={name: calls / first.steps for name, calls, _ in first.top},
-                      **{name: middle(runs, lambda run, name=name: _seconds_of_a_step(run, name))  # type: ignore[misc]
-                         for name in ("kernel_seconds", "copy_seconds", "overlap_seconds", "gap_seconds")})
-
-
-def _seconds_of_a_step(run: Run, name: str) -> float | None:
-    return getattr(run.kernels, name) / run.kernels.steps if run.kernels else None
-
-
-def _gaps(run: Run) -> float | None:
-    return run.kernels.share(run.kernels.gap_seconds) if run.kernels else None
+                      top_calls={name: calls / first.steps for name, calls, _ in first.top})
 
 
 def _graph(row: Row) -> GraphChange | None:

@@ -192,7 +192,7 @@ def compare_(a: ResultName, b: ResultName, results: Results = RESULTS, details: 
              output: Output) -> None:
     """Compare two sessions: which ratios to the baseline moved, and what differed around them."""
     compared = comparing.compare(*(measured_in(store.located(name, results)) for name in (a, b)))
-    record = compared.record()
+    record = comparing.plain(compared)
     output.rows(record["rows"], comparing.lines(compared, details), record)
 
 
@@ -216,7 +216,7 @@ def history_(results: Annotated[Path, typer.Argument(metavar="FOLDER", help="The
             screen.say(f"page: {written}")
 
     output.give(show, {"csv": lambda: spreadsheet.of_rows(trend.rows()), "markdown": lambda: markdown.markdown(page),
-                       "json": lambda: json.dumps(trend.record(), indent=2, allow_nan=False),
+                       "json": lambda: json.dumps(comparing.plain(trend), indent=2, allow_nan=False),
                        "html": lambda: file_formats.page(page)}, html=html)
 
 

@@ -8,15 +8,14 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from runner import formatting
 from runner.analysis.summary_format import (
-    BatchTable,
     DeviceTime,
     GraphChange,
-    GraphTable,
-    KernelTable,
     LargestBatch,
-    OperatorTable,
+    Profile,
+    ProfileTable,
     Result,
     Summary,
+    Told,
 )
 from runner.report.comparisons import MOST_GROUPS, Context, Shown, cut, fitting, thousandths
 from runner.report.document import Bar, Bars, Chart, Dots, Mark
@@ -31,10 +30,9 @@ _PAGE = frozenset({Form.PAGE})
 _SHORT = {"communication": "comm."}    # titles of phases that would be too wide
 _OF_EXCHANGE = "Calls of exchange overlap and wait for other workers: together they may exceed a step."
 T = TypeVar("T")
-Profiles = TypeVar("Profiles", OperatorTable, KernelTable, GraphTable, BatchTable)
 
 
-def of_rows(tables: Iterable[Profiles], rows: Sequence[Row]) -> list[Profiles]:
+def of_rows(tables: Iterable[ProfileTable[Told]], rows: Sequence[Row]) -> list[ProfileTable[Told]]:
     """The summary's tables about these rows."""
     labels = {row.comparison.label for row in rows}
     return [each for each in tables if each.label in labels]
@@ -90,7 +88,7 @@ def phases(compared: Sequence[Shown]) -> Iterator[Table[Result]]:
 
 # ---- operators
 
-def operator_charts(context: Context, tables: Sequence[OperatorTable]) -> Iterator[Chart]:
+def operator_charts(context: Context, tables: Sequence[ProfileTable[Profile]]) -> Iterator[Chart]:
     """A mark a stack and operator, for the first tables."""
     for each in tables[:_MOST_CHARTS]:
         groups = [(word.replace("_", " "), tuple(
@@ -102,7 +100,7 @@ def operator_charts(context: Context, tables: Sequence[OperatorTable]) -> Iterat
             yield Dots(f"Operators: {each.label}", "milliseconds a step", tuple(groups))
 
 
-def operators(tables: Sequence[OperatorTable]) -> Iterator[Table[Any]]:
+def operators(tables: Sequence[ProfileTable[Profile]]) -> Iterator[Table[Any]]:
     """A line an operator, a column a stack."""
     for each in tables:
         profiles = {stack: profile for stack, profile in each.stacks.items() if profile.names}
@@ -115,7 +113,7 @@ def operators(tables: Sequence[OperatorTable]) -> Iterator[Table[Any]]:
             yield plain(f"Operators, measured again by: {each.label}", ("stack", "again"), again, is_extra=True)
 
 
-def own_names(each: OperatorTable) -> Table[Texts]:
+def own_names(each: ProfileTable[Profile]) -> Table[Texts]:
     """The frameworks' own names of operators behind each of the study's words."""
     lines = tuple((stack, word.replace("_", " ") or "none", name, thousandths(seconds))
                   for stack, profile in each.stacks.items() for word, names in profile.names.items()
@@ -175,7 +173,7 @@ _BATCHES: tuple[Column[_Of[LargestBatch]], ...] = _rest(
     Column("tried", lambda line: ", ".join(f"{each.batch:,} {each.ending}" for each in line.told.tried), forms=_PAGE))
 
 
-def kernels(tables: Sequence[KernelTable]) -> Iterator[Table[Any]]:
+def kernels(tables: Sequence[ProfileTable[DeviceTime]]) -> Iterator[Table[Any]]:
     """Where the device's time goes: shares of it, and on the page milliseconds of a step and the longest kernels."""
     groups = _lines(tables)
     sources = [f"{line.stack}: {line.told.source}." for lines in groups.values() for line in lines if line.told.source]
@@ -190,7 +188,7 @@ def kernels(tables: Sequence[KernelTable]) -> Iterator[Table[Any]]:
                          for label, lines in groups.items()}, is_extra=True)
 
 
-def kernel_charts(tables: Sequence[KernelTable]) -> Iterator[Chart]:
+def kernel_charts(tables: Sequence[ProfileTable[DeviceTime]]) -> Iterator[Chart]:
     """Of each stack the longest kernels, as shares of the time of all that were told."""
     groups = [(stack if len(tables) == 1 else f"{stack}: {each.label}", tuple(
         Mark(name, index, 100 * seconds / sum(time.top.values()), None, None,
@@ -202,13 +200,13 @@ def kernel_charts(tables: Sequence[KernelTable]) -> Iterator[Chart]:
         yield Dots("The longest kernels, of the GPU's time" + cut(len(kept), len(groups)), "%", kept, is_bars=True)
 
 
-def graphs(tables: Sequence[GraphTable]) -> Iterator[Table[Any]]:
+def graphs(tables: Sequence[ProfileTable[GraphChange]]) -> Iterator[Table[Any]]:
     """Nodes before and after, and what those did that went."""
     yield from table("Nodes of the graph", _GRAPHS, _lines(tables),
                      "Removed: net of nodes that were added; then those that went, by what they did.")
 
 
-def largest_batches(tables: Sequence[BatchTable]) -> Iterator[Table[Any]]:
+def largest_batches(tables: Sequence[ProfileTable[LargestBatch]]) -> Iterator[Table[Any]]:
     """The largest batch that trains."""
     yield from table("The largest batch that trains", _BATCHES, _lines(tables),
                      "Each batch was tried in a fresh process; the least of the runs.")

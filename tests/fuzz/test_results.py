@@ -92,7 +92,7 @@ def use(folder: Path) -> None:
     measured = read_or_refused(lambda: measurements(store.read(folder)))
     if measured is not None:
         _report(measured, folder)
-        read_or_refused(lambda: json.dumps(comparing.compare(measured, measured).record(), allow_nan=False))
+        read_or_refused(lambda: json.dumps(comparing.plain(comparing.compare(measured, measured)), allow_nan=False))
         assert _is_plain(screen.parts_view(comparing.lines(comparing.compare(measured, measured))))
         read_or_refused(lambda: curves.compared(measured))
         read_or_refused(lambda: export.to_csv(measured, folder / "samples.csv"))

@@ -7,7 +7,6 @@ against each other by Welch's t on their mean logarithms (stats.between), in int
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from enum import StrEnum
 from typing import Any, NamedTuple
 
 from runner import formatting
@@ -31,6 +30,7 @@ _LISTED = 3                  # cells of a stack that were not compared for one r
 
 
 NO_RATIO = Ratio(None, None, 0)
+_Pair = tuple[Row, Row]          # of one cell, in A and in B
 
 
 class Difference(NamedTuple):
@@ -41,20 +41,8 @@ class Difference(NamedTuple):
     b: str
 
 
-class Moved(StrEnum):
-    """What may be said of a ratio in B against the same in A."""
-
-    HIGHER = "higher in B"
-    LOWER = "lower in B"
-    NO_DIFFERENCE = "no difference shown"
-    COMPILED = "compiled while timed"
-    NOT_STEADY = "not steady"
-    TOO_FEW = "needs five rounds"
-    NONE = ""
-
-
-_MOVED = {Verdict.FASTER: Moved.HIGHER, Verdict.SLOWER: Moved.LOWER, Verdict.NO_DATA: Moved.NONE,
-          **{each: Moved(each.value) for each in Verdict if each.value in set(Moved)}}
+# of a ratio in B against the same in A; other verdicts in their own words
+_MOVED = {Verdict.FASTER: "higher in B", Verdict.SLOWER: "lower in B", Verdict.NO_DATA: ""}
 
 
 class Compared(NamedTuple):
@@ -72,7 +60,7 @@ class Compared(NamedTuple):
     ratio_a: Ratio = NO_RATIO    # to the baseline in the same rounds
     ratio_b: Ratio = NO_RATIO
     change: Ratio = NO_RATIO     # the ratio in B over that in A
-    verdict: Moved = Moved.NONE
+    verdict: str = ""            # what may be said of it
 
 
 class Alone(NamedTuple):
@@ -92,37 +80,33 @@ class Comparison(NamedTuple):
     rows: tuple[Compared, ...]
     alone: tuple[Alone, ...]
 
-    def record(self) -> dict[str, Any]:
-        """The same as JSON values."""
-        rows = [{**row._asdict(), "verdict": row.verdict.value,
-                 **{name: ratio_record(getattr(row, name)) for name in ("ratio_a", "ratio_b", "change")}}
-                for row in self.rows]
-        return {"a": self.a, "b": self.b, "differences": [each._asdict() for each in self.differences],
-                "rows": rows, "alone": [each._asdict() for each in self.alone]}
 
-
-def ratio_record(ratio: Ratio) -> dict[str, Any]:
-    """The same as JSON values."""
-    return {"value": ratio.value, "interval": ratio.interval and ratio.interval.record(), "rounds": ratio.pairs}
+def plain(value: Any) -> Any:
+    """A value of these as JSON has it: tuples with names by these."""
+    if isinstance(value, Ratio):
+        return {"value": value.value, "interval": value.interval and value.interval.record(), "rounds": value.pairs}
+    if hasattr(value, "_asdict"):
+        return {name: plain(each) for name, each in value._asdict().items()}
+    return [*map(plain, value)] if isinstance(value, tuple) else value
 
 
 def compare(a: Measurements, b: Measurements) -> Comparison:
     """B against A: first what differed around the runs, then a row for each cell that both have."""
     names = (str(a.session.get("id", "A")), str(b.session.get("id", "B")))
     pairs = _pairs(a.rows, b.rows)
-    both, alone = [], []
-    for one, other in pairs:
-        if one.rates and other.rates:
-            both.append((one, other))
-        else:
-            alone.append(_unmeasured(one, other, names))
-    rows = tuple(_worded([_compared(one, other) for one, other in both], _Ratios.of(a, b, both)))
+    both = [pair for pair in pairs if all(row.rates for row in pair)]
+    bases = _baselines(both, a.baseline)
+    error, doubted = stats.error_of(sum(map(bool, bases))), [doubts.of_rows(measured.rows) for measured in (a, b)]
+    alone = [Alone(pair[0].cell.stack, pair[0].comparison.label, ", ".join(
+        f"{_reason(row)} in {name}" for row, name in zip(pair, names, strict=True) if not row.rates))
+        for pair in pairs if pair not in both]
     paired = {id(row) for pair in pairs for row in pair}
     left = [[row for row in measured.rows if id(row) not in paired] for measured in (a, b)]
     for name, rows_left, others in zip(names, left, reversed(left), strict=True):
         alone += [Alone(row.cell.stack, row.comparison.label, f"only in {name}{_otherwise(row, others)}")
                   for row in rows_left]
-    return Comparison(*names, _differences(a, b), rows, tuple(alone))
+    return Comparison(*names, _differences(a, b), tuple(
+        _compared(pair, base, doubted, error) for pair, base in zip(both, bases, strict=True)), tuple(alone))
 
 
 def _otherwise(row: Row, others: Iterable[Row]) -> str:
@@ -135,83 +119,43 @@ def _otherwise(row: Row, others: Iterable[Row]) -> str:
     return f" with {', '.join(settings)}" if settings else ""
 
 
-def _pairs(one: Sequence[Row], other: Sequence[Row]) -> list[tuple[Row, Row]]:
+def _pairs(one: Sequence[Row], other: Sequence[Row]) -> list[_Pair]:
     """Rows of equal cells; then rows that differ only in their share of the machine, if each side has exactly one."""
     theirs = {row.key: row for row in other}
     pairs = [(row, theirs[row.key]) for row in one if row.key in theirs]
     taken = {row.key for row, _ in pairs}
-    ours_left, theirs_left = ({name: rows[0] for name, rows in _grouped(row for row in side if row.key not in taken)
-                               if len(rows) == 1} for side in (one, other))
-    return pairs + [(row, theirs_left[name]) for name, row in ours_left.items() if name in theirs_left]
+    sides: list[dict[str, list[Row]]] = [{}, {}]
+    for side, rows in zip(sides, (one, other), strict=True):
+        for row in (row for row in rows if row.key not in taken):
+            anywhere = key(row.cell._replace(**{name: DEFAULTS[name] for name in _OF_THE_MACHINE}))
+            side.setdefault(anywhere, []).append(row)
+    ours, others = sides
+    return pairs + [(rows[0], others[name][0]) for name, rows in ours.items()
+                    if len(rows) == 1 == len(others.get(name, ()))]
 
 
-def _grouped(rows: Iterable[Row]) -> Iterable[tuple[str, list[Row]]]:
-    groups: dict[str, list[Row]] = {}
-    for row in rows:
-        groups.setdefault(_key_anywhere(row.cell), []).append(row)
-    return groups.items()
+def _baselines(pairs: Sequence[_Pair], baseline: str) -> list[_Pair | None]:
+    """What each pair is held against: A's baseline if both sessions measured it there, else the first other stack."""
+    groups: dict[tuple[str, ...], list[_Pair]] = {}
+    for pair in sorted(pairs, key=lambda pair: pair[0].cell.stack != baseline):
+        groups.setdefault(tuple(row.comparison.key for row in pair), []).append(pair)
+    bases = [groups[tuple(row.comparison.key for row in pair)][0] for pair in pairs]
+    return [None if base is pair else base for pair, base in zip(pairs, bases, strict=True)]
 
 
-def _key_anywhere(cell: Cell) -> str:
-    return key(cell._replace(**{name: DEFAULTS[name] for name in _OF_THE_MACHINE}))
-
-
-def _compared(one: Row, other: Row) -> Compared:
-    a, b = (list(row.rates.values()) for row in (one, other))
-    return Compared(one.key, one.cell.stack, one.comparison.label, stats.geometric_mean(a) or 0.0,
-                    stats.geometric_mean(b) or 0.0, len(a), len(b), one.key != other.key)
-
-
-class _Ratios(NamedTuple):
-    """For each cell, by index: its baseline, the ratios to it in A and in B, and what withholds a verdict."""
-
-    error: float                 # of the intervals
-    baselines: list[str]
-    a: list[Ratio]
-    b: list[Ratio]
-    withheld: list[Verdict | None]
-
-    @classmethod
-    def of(cls, a: Measurements, b: Measurements, pairs: Sequence[tuple[Row, Row]]) -> "_Ratios":
-        """The baseline is A's if both sessions measured it there, else the first other stack that both measured."""
-        by_comparison: dict[tuple[str, str], list[tuple[Row, Row]]] = {}
-        for pair in pairs:
-            by_comparison.setdefault(_comparison_keys(pair), []).append(pair)
-        bases = {}
-        for keys, group in by_comparison.items():
-            group = sorted(group, key=lambda pair: pair[0].cell.stack != a.baseline)
-            bases[keys] = group[0] if len(group) > 1 else None
-        based = [(pair, base if (base := bases[_comparison_keys(pair)]) is not pair else None) for pair in pairs]
-        ratios = cls(stats.error_of(sum(base is not None for _, base in based)), [], [], [], [])
-        doubted = [doubts.of_rows(measured.rows) for measured in (a, b)]
-        for pair, base in based:
-            ratios._add(pair, base, doubted)
-        return ratios
-
-    def _add(self, pair: tuple[Row, Row], base: tuple[Row, Row] | None, doubted: Sequence[Doubts]) -> None:
-        self.baselines.append(base[0].cell.stack if base else "")
-        for side, ratios in enumerate((self.a, self.b)):
-            ratios.append(stats.ratios([(pair[side].rates, base[side].rates)], self.error)[0] if base else NO_RATIO)
-        found = [doubted[side].get(row[side].key) for row in (pair, base) if row for side in (0, 1)]
-        self.withheld.append(next((doubt.verdict for doubt in found if doubt), None))
-
-
-def _comparison_keys(pair: tuple[Row, Row]) -> tuple[str, str]:
-    return pair[0].comparison.key, pair[1].comparison.key
-
-
-def _worded(rows: Sequence[Compared], ratios: _Ratios) -> Iterable[Compared]:
-    """The rows with their ratios and verdicts."""
-    for row, baseline, in_a, in_b, withheld in zip(rows, ratios.baselines, ratios.a, ratios.b, ratios.withheld,
-                                                   strict=True):
-        change = stats.between(in_b, in_a, ratios.error)
-        said = withheld or stats.verdict(change) if baseline else Verdict.NO_DATA
-        yield row._replace(baseline=baseline, ratio_a=in_a, ratio_b=in_b, change=change, verdict=_MOVED[said])
-
-
-def _unmeasured(one: Row, other: Row, names: tuple[str, str]) -> Alone:
-    reasons = [f"{_reason(row)} in {name}" for row, name in zip((one, other), names, strict=True) if not row.rates]
-    return Alone(one.cell.stack, one.comparison.label, ", ".join(reasons))
+def _compared(pair: _Pair, base: _Pair | None, doubted: Sequence[Doubts], error: float) -> Compared:
+    a, b = (list(row.rates.values()) for row in pair)
+    compared = Compared(pair[0].key, pair[0].cell.stack, pair[0].comparison.label, stats.geometric_mean(a) or 0.0,
+                        stats.geometric_mean(b) or 0.0, len(a), len(b), pair[0].key != pair[1].key)
+    if base is None:
+        return compared
+    in_a, in_b = (stats.ratios([(row.rates, of.rates)], error)[0] for row, of in zip(pair, base, strict=True))
+    change = stats.between(in_b, in_a, error)
+    withheld = [doubt.verdict for rows in (pair, base) for row, of in zip(rows, doubted, strict=True)
+                if (doubt := of.get(row.key))]
+    said = next(iter(withheld), stats.verdict(change))
+    return compared._replace(baseline=base[0].cell.stack, ratio_a=in_a, ratio_b=in_b, change=change,
+                             verdict=_MOVED.get(said, said.value))
 
 
 def _reason(row: Row) -> str:
@@ -242,24 +186,20 @@ def _around(measured: Measurements) -> dict[str, str]:
     """The facts about the whole session as texts, by name."""
     session = measured.session
     surroundings = {f"{what}: {name}": _word(value) for what in ("machine", "hardware", "harness")
-             for name, value in recorded(session, what).items()}
-    surroundings |= {name: _word(session[name]) for name in _SESSION if name in session}
-    return surroundings | {"rounds": _word(measured.rounds)}
+                    for name, value in recorded(session, what).items()}
+    told = {name: _word(session[name]) for name in _SESSION if name in session}
+    return {**surroundings, **told, "rounds": _word(measured.rounds)}
 
 
 def _of_stack(name: str, rows: Sequence[Row]) -> dict[str, str]:
     """All values of each fact that a stack's runs reported, and the resources of its cells."""
     seen: dict[str, set[str]] = {}
-    for row in rows:
-        for run in row.runs if row.cell.stack == name else ():
-            told: Mapping[str, Any] = {**_flat(run.place), **_flat(run.facts)}
+    for row in (row for row in rows if row.cell.stack == name):
+        resources = {f"{what} of a node": getattr(row.cell, what) for what in _OF_THE_MACHINE}
+        for told in (*({**_flat(run.place), **_flat(run.facts)} for run in row.runs), resources):
             for what, value in told.items():
-                if what not in _LEFT_OUT:
-                    seen.setdefault(what, set()).add(_word(value))
-        if row.cell.stack == name:
-            for what in _OF_THE_MACHINE:
-                seen.setdefault(f"{what} of a node", set()).add(_word(getattr(row.cell, what)))
-    return {what: ", ".join(sorted(values)) for what, values in seen.items()}
+                seen.setdefault(what, set()).add(_word(value))
+    return {what: ", ".join(sorted(values)) for what, values in seen.items() if what not in _LEFT_OUT}
 
 
 def _flat(facts: Facts, before: str = "") -> dict[str, Any]:
@@ -272,24 +212,16 @@ def _flat(facts: Facts, before: str = "") -> dict[str, Any]:
 
 def _mistrusted(measured: Measurements) -> dict[str, str]:
     """The number of rows with each flag, without UNPROVED: checks are not part of a session."""
-    machine = measured.session.get("machine")
-    cpus = machine.get("cpus") if isinstance(machine, dict) else None
-    own = [flag for row in measured.rows for flag in flags(row, cpus, frozenset()) if flag is not Flag.UNPROVED]
-    rows = len(measured.rows)
-    return {f"flagged {flag.value.replace('_', ' ')}": f"{own.count(flag)} of {rows} cells"
-            for flag in Flag if flag in own}
+    cpus = recorded(measured.session, "machine").get("cpus")
+    own = [flag for row in measured.rows for flag in flags(row, cpus, frozenset())]
+    return {f"flagged {flag.value.replace('_', ' ')}": f"{own.count(flag)} of {len(measured.rows)} cells"
+            for flag in Flag if flag in own and flag is not Flag.UNPROVED}
 
 
 def _word(value: Any) -> str:
-    match value:
-        case None:
-            return ABSENT
-        case bool():
-            return "yes" if value else "no"
-        case list():
-            return " ".join(map(_word, value)) or ABSENT
-        case _:
-            return str(value)
+    if isinstance(value, list):
+        return " ".join(map(_word, value)) or ABSENT
+    return ABSENT if value is None else {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
 
 
 Table = list[dict[str, str]]
@@ -316,17 +248,15 @@ def lines(compared: Comparison, is_detailed: bool = False) -> list[str | Table |
     differ = formatting.count(len(compared.differences), "fact")
     if not is_detailed:
         return [*parts, "", f"{differ} around them differed: --details lists them, and rates."]
-    return [*parts, "", f"{differ} around them differed{':' if compared.differences else '.'}",
-            *([[{"": each.what, "A": _short(each.a), "B": _short(each.b)} for each in compared.differences]]
-              if compared.differences else [])]
+    if not compared.differences:
+        return [*parts, "", f"{differ} around them differed."]
+    return [*parts, "", f"{differ} around them differed:",
+            [{"": what, **{side: fact if len(fact) <= _LONGEST else f"{fact[:_LONGEST - 3]}..."
+                           for side, fact in (("A", a), ("B", b))}} for what, a, b in compared.differences]]
 
 
 _READING = ("A word is said where the interval of the ratio in B over that in A (Welch's t, for all words here "
             "together) excludes 1. Rates get no word: whatever changed between the sessions is in them.")
-
-
-def _short(fact: str) -> str:
-    return fact if len(fact) <= _LONGEST else f"{fact[:_LONGEST - 3]}..."
 
 
 def _by_label(rows: Iterable[Compared], line: Callable[[Compared], dict[str, str]]) -> dict[str, Table]:
@@ -340,7 +270,7 @@ def _ratios(row: Compared, has_baseline: bool) -> dict[str, str]:
     in_a, in_b = ("" if ratio.value is None else formatting.ratio(ratio.value, ratio.interval)
                   for ratio in (row.ratio_a, row.ratio_b))
     to = {"to": row.baseline} if has_baseline else {}
-    return {**to, "in A": in_a, "in B": in_b, "ratio is": row.verdict.value}
+    return {**to, "in A": in_a, "in B": in_b, "ratio is": row.verdict}
 
 
 def _rates(row: Compared) -> dict[str, str]:

@@ -10,13 +10,18 @@ around the two sessions and differed stands beside it: versions, kernel, driver,
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from runner.analysis import stats
+from runner.analysis import doubts, stats
 from runner.analysis.between import comparing
-from runner.analysis.between.comparing import Comparison, Difference, Moved, ratio_record
+from runner.analysis.between.comparing import Comparison, Difference, plain
 from runner.analysis.stats import Ratio
 from runner.results.rows import Measurements
 
-_TOLD = (Moved.HIGHER, Moved.LOWER, Moved.NO_DIFFERENCE)
+
+class Session(NamedTuple):
+    """One that was measured."""
+
+    id: str
+    began: str
 
 
 class Point(NamedTuple):
@@ -50,27 +55,16 @@ class Course(NamedTuple):
 class History(NamedTuple):
     """All cells that at least two sessions measured beside a baseline."""
 
-    sessions: tuple[tuple[str, str], ...]    # id and beginning, in order
-    courses: tuple[Course, ...]
+    sessions: tuple[Session, ...]            # in order
     neighbours: int                          # pairs of sessions' ratios that were held against each other
-    spread: float | None = None              # by which ratios move between sessions beyond their rounds
-    spread_degrees: int = 0                  # of freedom, that it is known with
+    spread: float | None                     # by which ratios move between sessions beyond their rounds
+    spread_degrees: int                      # of freedom, that it is known with
+    courses: tuple[Course, ...]
 
     def rows(self) -> list[dict[str, Any]]:
         """A row a point of a course."""
-        return [{"comparison": course.label, "stack": course.stack, "baseline": course.baseline, **point._asdict(),
-                 "ratio": ratio_record(point.ratio)} for course in self.courses for point in course.points]
-
-    def record(self) -> dict[str, Any]:
-        """The same as JSON values."""
-        return {"sessions": [{"id": name, "began": began} for name, began in self.sessions],
-                "neighbours": self.neighbours, "spread": self.spread, "spread_degrees": self.spread_degrees,
-                "courses": [{**course._asdict(),
-                             "points": [{**point._asdict(), "ratio": ratio_record(point.ratio)}
-                                        for point in course.points],
-                             "steps": [{**step._asdict(), "change": ratio_record(step.change),
-                                        "differences": [each._asdict() for each in step.differences]}
-                                       for step in course.steps]} for course in self.courses]}
+        return [{"comparison": course.label, "stack": course.stack, "baseline": course.baseline, **plain(point)}
+                for course in self.courses for point in course.points]
 
 
 class _Pair(NamedTuple):
@@ -89,12 +83,14 @@ def over_time(sessions: Sequence[Measurements]) -> History:
     error = stats.error_of(len(pairs))
     by_cell: dict[tuple[str, str, str], list[_Pair]] = {}
     for pair in pairs:
-        by_cell.setdefault(_cell(pair.compared), []).append(pair)
+        of = pair.compared
+        by_cell.setdefault((of.label, of.stack, of.baseline), []).append(pair)
     courses = tuple(Course(*cell, tuple(_points(of_cell, error)), tuple(_steps(of_cell, error)))
                     for cell, of_cell in by_cell.items())
     spread = stats.spread_of([[point.ratio for point in course.points] for course in courses])
-    return History(tuple((_name(session), _began(session)) for session in ordered), courses,
-                   len(pairs), *(spread or ()))
+    value, degrees = spread or (None, 0)
+    return History(tuple(Session(_name(session), _began(session)) for session in ordered), len(pairs), value, degrees,
+                   courses)
 
 
 def _pairs(ordered: Sequence[Measurements]) -> Iterator[_Pair]:
@@ -110,10 +106,6 @@ def _pairs(ordered: Sequence[Measurements]) -> Iterator[_Pair]:
         last.update(dict.fromkeys(keys, later))
 
 
-def _cell(compared: comparing.Compared) -> tuple[str, str, str]:
-    return compared.label, compared.stack, compared.baseline
-
-
 def _points(pairs: Sequence[_Pair], error: float) -> Iterator[Point]:
     first = pairs[0]
     yield Point(_name(first.earlier), _began(first.earlier), first.compared.ratio_a.at(error), first.compared.rate_a)
@@ -124,7 +116,7 @@ def _points(pairs: Sequence[_Pair], error: float) -> Iterator[Point]:
 def _steps(pairs: Sequence[_Pair], error: float) -> Iterator[Step]:
     for pair in pairs:
         change = pair.compared.change.at(error)
-        if pair.compared.verdict in _TOLD and change.excludes(1.0):
+        if pair.compared.verdict not in doubts.REMEDIES and change.excludes(1.0):
             yield Step(_name(pair.earlier), _name(pair.later), change, pair.comparison.differences)
 
 

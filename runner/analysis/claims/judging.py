@@ -1,8 +1,10 @@
 """Whether a claim holds in what was measured: numbers with intervals, a verdict, the cells that it lacks. Pure."""
 
 import math
+import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
+from statistics import fmean
 from typing import NamedTuple
 
 import numpy as np
@@ -10,7 +12,7 @@ import numpy as np
 from runner.analysis import doubts as doubting
 from runner.analysis import stats
 from runner.analysis.claims.differing import differences
-from runner.analysis.stats import ByRound, Interval, Mean
+from runner.analysis.stats import ByRound, Interval
 from runner.analysis.summary_format import ClaimNumber, JudgedClaim
 from runner.results.rows import Measurements, Row
 from runner.study import quantities
@@ -19,7 +21,6 @@ from runner.study.subjects import Subject, Value, stand_ins
 from workloads.spec.measures import OPEN
 
 _ONE_SEED = "all rounds have one seed: another could train to another accuracy"
-_TOO_FEW = f"needs {stats.LEAST_ROUNDS} rounds"
 
 
 class Side(NamedTuple):
@@ -33,15 +34,14 @@ class Side(NamedTuple):
         """Holds where the interval lies wholly inside, does not where it lies wholly outside; else inconclusive."""
         if interval is None:
             return Verdict.INCONCLUSIVE
-        if self._inside(*interval):
+        inside, outside = (operator.lt, operator.le) if self.is_open else (operator.le, operator.lt)
+        if inside(self.low, interval.low) and inside(interval.high, self.high):
             return Verdict.HOLDS
-        return Verdict.DOES_NOT_HOLD if self._outside(*interval) else Verdict.INCONCLUSIVE
+        is_outside = outside(interval.high, self.low) or outside(self.high, interval.low)
+        return Verdict.DOES_NOT_HOLD if is_outside else Verdict.INCONCLUSIVE
 
-    def _inside(self, low: float, high: float) -> bool:
-        return self.low < low and high < self.high if self.is_open else self.low <= low and high <= self.high
 
-    def _outside(self, low: float, high: float) -> bool:
-        return high <= self.low or self.high <= low if self.is_open else high < self.low or self.high < low
+_ABOVE_ONE, _BELOW_ONE = Side(1.0, math.inf, is_open=True), Side(0.0, 1.0, is_open=True)
 
 
 class _Pair(NamedTuple):
@@ -55,13 +55,6 @@ class _Pair(NamedTuple):
     doubts: tuple[str, ...] = ()     # why nothing may be said of it
 
 
-class _Series(NamedTuple):
-    """A subject's quantity in one case, by round, and the reason to doubt it."""
-
-    values: ByRound
-    doubt: str = ""
-
-
 SeriesByCase = Mapping[Case, Mapping[Subject, ByRound]]     # values of every case that lacks no subject
 Doubts = Mapping[Case, Sequence[str]]
 
@@ -73,12 +66,14 @@ def judge(asked: Claim, measured: Measurements, doubted: doubting.Doubts) -> Jud
            and any(one.owns(row.cell) for one in asked.subjects)]
     ran_instead = stand_ins(asked.subjects, (row.cell for row in ran))
     claim = _named_as_ran(_with_seeds_as_rounds(asked), ran_instead)
-    by_case, doubts, missing = _complete_cases(claim, measured, doubted if _is_of_steps(claim) else {})
+    quantity = quantities.QUANTITIES[claim.quantity]
+    can_be_doubted = quantity.unit == "s" and quantity.measure in OPEN        # seconds of steps
+    by_case, doubts, missing = _complete_cases(claim, measured, doubted if can_be_doubted else {})
     claim, by_case, doubts = _averaged(claim, by_case, doubts)
     pairs = [_doubted(claim, pair, doubts) for pair in _PAIRS[claim.kind](claim, by_case)]
     if not pairs and not missing:
         missing.append(f"the study has only one {f'value of {claim.along}' if claim.along else 'case'} at this scale"
-                       + _elsewhere(claim))
+                       + (f"; scale {claim.fuller} has" if claim.fuller else ""))
     pairs = _over_cases(claim, pairs)
     numbers = []
     for pair in pairs:
@@ -87,12 +82,13 @@ def judge(asked: Claim, measured: Measurements, doubted: doubting.Doubts) -> Jud
         else:
             missing.append(", ".join([pair.what, *shown(pair.case)]) + ": no round in which all ended ok")
     lacks = [each for each in missing if not (claim.skips_oom and each.endswith(_OOM))]
+    verdicts = [number.verdict for number in numbers]
     if asked.holds_for == "majority":
-        verdict = _of_majority([number.verdict for number in numbers], len(claim.cases), bool(lacks))
-    elif lacks and asked.is_over_cases:
-        verdict = Verdict.NO_DATA
+        verdict = _of_majority(verdicts, len(claim.cases), bool(lacks))
+    elif lacks:
+        verdict = Verdict.NO_DATA if asked.is_over_cases else together([*verdicts, Verdict.NO_DATA])
     else:
-        verdict = together([*(number.verdict for number in numbers), *[Verdict.NO_DATA][:len(lacks)]])
+        verdict = together(verdicts)
     return JudgedClaim(**{name: value for name, value in asked if name != "cases"}, verdict=verdict,
                        numbers=tuple(numbers), missing=tuple(missing), differs=differences(asked.paper, ran),
                        stand_ins=ran_instead)
@@ -100,12 +96,12 @@ def judge(asked: Claim, measured: Measurements, doubted: doubting.Doubts) -> Jud
 
 def _named_as_ran(claim: Claim, ran_instead: Mapping[str, str]) -> Claim:
     """The claim with subjects that are called what ran: "tf-2.21-gpu (for tf-1.15)"."""
-    def named(one: Subject) -> Subject:
-        name = ran_instead.get(one.stack)
-        return one.called(f"{name} (for {one.stack})") if name else one
+    def named(one: Subject | None) -> Subject | None:
+        name = one and ran_instead.get(one.stack)
+        return one.called(f"{name} (for {one.stack})") if one and name else one
 
     return claim.model_copy(update={
-        **{key: named(one) for key in ("of", "to") if (one := getattr(claim, key))},
+        "of": named(claim.of), "to": named(claim.to),
         **{key: tuple(map(named, getattr(claim, key))) for key in ("order", "than")}})
 
 
@@ -126,7 +122,7 @@ def judge_values(claim: Claim, values: Mapping[Case, Mapping[Subject, float]]) -
 
 
 def _exact(claim: Claim, pair: _Pair) -> ClaimNumber:
-    value = _mean_of(claim, pair)[1].value
+    value = _value(claim, pair)
     # the logarithms on the way must not push a number over the threshold that it is equal to
     value = next((end for end in (pair.side.low, pair.side.high) if math.isclose(value, end, rel_tol=1e-9)), value)
     interval = Interval(value, value)
@@ -163,39 +159,33 @@ def _is_of(claim: Claim, named: Mapping[str, Value], case: Case) -> bool:
 
 def _number(claim: Claim, pair: _Pair, cases: int) -> ClaimNumber:
     """The pair's ratio or share with its verdict; cases: how many there are, for all of which intervals allow."""
-    mean, scale = _mean_of(claim, pair)
-    rounds = len(pair.one.keys() & pair.other.keys())
-    too_few = _TOO_FEW.replace("rounds", "rounds or seeds") if _is_of_seeds(claim) else _TOO_FEW
-    reason = ", ".join(pair.doubts) or (too_few if rounds < stats.LEAST_ROUNDS else "")
+    ratios = _ratios(pair)
+    too_few = f"needs {stats.LEAST_ROUNDS} rounds{' or seeds' if _is_of_seeds(claim) else ''}"
+    reason = ", ".join(pair.doubts) or (too_few if len(ratios) < stats.LEAST_ROUNDS else "")
     interval = None
-    if mean and rounds >= stats.LEAST_RUNS and _ONE_SEED not in pair.doubts:
-        interval = scale.interval(mean, stats.error_of(cases))
+    if len(ratios) >= stats.LEAST_RUNS and _ONE_SEED not in pair.doubts:
+        interval = _interval(claim, ratios, stats.error_of(cases))
     verdict = Verdict.INCONCLUSIVE if reason else pair.side.verdict(interval)
-    return _of_pair(pair, scale.value, interval, rounds, verdict, reason)
+    return _of_pair(pair, _value(claim, pair), interval, len(ratios), verdict, reason)
 
 
-class _Scale(NamedTuple):
-    """How a mean of logarithms, or of plain values, becomes the number that people read."""
-
-    value: float
-    interval: Callable[[Mean, float], Interval]
+def _ratios(pair: _Pair) -> list[float]:
+    """One over the other, in each round that both have."""
+    return [pair.one[index] / pair.other[index] for index in sorted(pair.one.keys() & pair.other.keys())]
 
 
-def _mean_of(claim: Claim, pair: _Pair) -> tuple[Mean | None, _Scale]:
-    """The mean of logarithms, or of plain values where a share is 0 or below. An mpe is 1 minus the mean of to / of."""
-    rounds = sorted(pair.one.keys() & pair.other.keys())
-    values = [pair.one[index] / pair.other[index] for index in rounds]
+def _value(claim: Claim, pair: _Pair) -> float:
+    """The mean over the rounds. An mpe is 1 minus that of to / of."""
+    value = _middle(_ratios(pair))
+    return 1 - value if claim.kind == "mpe" else value
+
+
+def _interval(claim: Claim, values: Sequence[float], error: float) -> Interval | None:
+    """Of the mean of logarithms, or of plain values where a share is 0 or below."""
     if min(values) <= 0:
-        return stats.mean_of(values), _Scale(math.fsum(values) / len(values), Mean.plain_interval)
-    mean = stats.mean_of([math.log(value) for value in values])
-    value = stats.geometric_mean(values) or 0.0
-    if claim.kind == "mpe":
-        return mean, _Scale(1 - value, lambda mean, error: _lacking(mean.interval(error)))
-    return mean, _Scale(value, Mean.interval)
-
-
-def _lacking(interval: Interval) -> Interval:
-    return Interval(1 - interval.high, 1 - interval.low)
+        return (mean := stats.mean_of(values)) and mean.plain_interval(error)
+    interval = (mean := stats.mean_of([*map(math.log, values)])) and mean.interval(error)
+    return Interval(1 - interval.high, 1 - interval.low) if interval and claim.kind == "mpe" else interval
 
 
 _OOM = ": ended oom"
@@ -214,14 +204,15 @@ def _complete_cases(claim: Claim, measured: Measurements, of_rows: doubting.Doub
                for subject in claim.subjects if subject.owns(skip.cell)}
     complete: dict[Case, dict[Subject, ByRound]] = {}
     doubts: dict[Case, list[str]] = {}
-    missing = [] if claim.cases else ["the study has no such cells at this scale" + _elsewhere(claim)]
+    elsewhere = f"; scale {claim.fuller} has" if claim.fuller else ""
+    missing = [] if claim.cases else [f"the study has no such cells at this scale{elsewhere}"]
     for case in claim.cases:
         values, doubted = {}, []
         for subject in claim.subjects:
             each = rows.get((subject, case))
             try:
                 if not each:
-                    raise _Lacks(skipped.get((subject, case)) or "not planned" + _elsewhere(claim))
+                    raise _Lacks(skipped.get((subject, case)) or f"not planned{elsewhere}")
                 values[subject], doubt = _series(claim, each, of_rows)
             except _Lacks as reason:
                 missing.append(", ".join([str(subject), *shown(claim.named(case))]) + f": {reason}")
@@ -236,37 +227,22 @@ class _Lacks(Exception):
     """A cell has no values; the text says why."""
 
 
-def _elsewhere(claim: Claim) -> str:
-    """Which scale has the cells that one lacks."""
-    return f"; scale {claim.fuller} has" if claim.fuller else ""
-
-
 def _averaged(claim: Claim, by_case: SeriesByCase, doubts: Doubts) -> tuple[Claim, SeriesByCase, Doubts]:
     """The claim, series and doubts of averages: cases that differ only in the averaged fields joined to one."""
     groups: dict[Case, list[Case]] = {}
     for case in by_case:
         groups.setdefault(case[len(claim.averaged):], []).append(case)
-    means = {case: {subject: _plain_mean([by_case[each][subject] for each in group]) for subject in by_case[group[0]]}
-             for case, group in groups.items()}
+    means = {case: {subject: _by_round([by_case[each][subject] for each in group], fmean)
+                    for subject in by_case[group[0]]} for case, group in groups.items()}
     doubted = {case: tuple(dict.fromkeys(doubt for each in group for doubt in doubts.get(each, ())))
                for case, group in groups.items()}
     return claim.averages, means, doubted
 
 
-def _plain_mean(series: Sequence[ByRound]) -> ByRound:
-    return {index: total / len(series) for index, total in _sum(series).items()}
+def _series(claim: Claim, rows: Sequence[Row], doubted: doubting.Doubts) -> tuple[ByRound, str]:
+    """The quantity of every ok run that has it, by round, and the reason to doubt it.
 
-
-def _is_of_steps(claim: Claim) -> bool:
-    """Whether the claim is about seconds of steps, which can be doubted; memory and profiles cannot."""
-    quantity = quantities.QUANTITIES[claim.quantity]
-    return quantity.unit == "s" and quantity.measure in OPEN
-
-
-def _series(claim: Claim, rows: Sequence[Row], doubted: doubting.Doubts) -> _Series:
-    """The quantity of every ok run that has it, by round; of several rows, which differ in seed, by seed.
-
-    Raises _Lacks.
+    Of several rows, which differ in seed, it is by seed. Raises _Lacks.
     """
     of = quantities.share if claim.kind == "share" else quantities.of
     *_, last = rows
@@ -281,11 +257,13 @@ def _series(claim: Claim, rows: Sequence[Row], doubted: doubting.Doubts) -> _Ser
                 values[run.round] = value
                 by_seed.setdefault(row.cell.seed if run.seed is None else run.seed, []).append(value)
     if not values:
-        raise _Lacks(_reason(claim, last))
+        endings = ", ".join(sorted({run.ending for run in last.runs}))
+        raise _Lacks(f"its runs tell of no {claim.quantity}" if last.ok_runs else f"ended {endings}" if endings
+                     else "not run")
     if len(rows) > 1 and _is_of_seeds(claim):
         values = {seed: _middle(of_seed) for seed, of_seed in by_seed.items()}
     doubt = doubted.get(last.key)
-    return _Series(values, doubt.text if doubt else _ONE_SEED if _is_of_seeds(claim) and len(by_seed) < 2 else "")
+    return values, doubt.text if doubt else _ONE_SEED if _is_of_seeds(claim) and len(by_seed) < 2 else ""
 
 
 def _is_of_seeds(claim: Claim) -> bool:
@@ -305,59 +283,44 @@ def _with_seeds_as_rounds(claim: Claim) -> Claim:
     return claim.model_copy(update={"over": claim.over[:position] + claim.over[position + 1:], "cases": cases})
 
 
-def _reason(claim: Claim, row: Row) -> str:
-    """Why a planned cell has no values."""
-    if row.ok_runs:
-        return f"its runs tell of no {claim.quantity}"
-    return "ended " + ", ".join(sorted({run.ending for run in row.runs})) if row.runs else "not run"
-
-
 def _over_cases(claim: Claim, pairs: Sequence[_Pair]) -> list[_Pair]:
     """The pairs as `holds_for` asks: each one, one of the means or sums over the cases, or the greatest."""
     if claim.holds_for in ("each", "majority"):
         return list(pairs)
     paired = [pair for pair in pairs if pair.one.keys() & pair.other.keys()]
     if claim.holds_for == "greatest":
-        return [max(paired, key=lambda pair: _mean_of(claim, pair)[1].value)] if paired else []
+        return [max(paired, key=lambda pair: _value(claim, pair))] if paired else []
     if claim.holds_for == "difference":
-        return _joined([pair if _mean_of(claim, pair)[1].value >= 1 else pair._replace(one=pair.other, other=pair.one)
-                        for pair in paired], _mean)
-    return _joined(pairs, _mean if claim.holds_for == "mean" else _sum)
+        return _joined([pair if _value(claim, pair) >= 1 else pair._replace(one=pair.other, other=pair.one)
+                        for pair in paired], _middle)
+    return _joined(pairs, _middle if claim.holds_for == "mean" else math.fsum)
 
 
-def _joined(pairs: Sequence[_Pair], one: Callable[[Sequence[ByRound]], ByRound]) -> list[_Pair]:
+def _joined(pairs: Sequence[_Pair], of: Callable[[list[float]], float]) -> list[_Pair]:
     """Pairs of the same name joined to one, in the rounds that all of them have."""
     groups: dict[str, list[_Pair]] = {}
     for pair in pairs:
         groups.setdefault(pair.what, []).append(pair)
-    return [_Pair(what, {}, one([pair.one for pair in group]), one([pair.other for pair in group]), group[0].side,
+    return [_Pair(what, {}, _by_round([pair.one for pair in group], of),
+                  _by_round([pair.other for pair in group], of), group[0].side,
                   tuple(dict.fromkeys(doubt for pair in group for doubt in pair.doubts)))
             for what, group in groups.items()]
 
 
-def _common(series: Sequence[ByRound]) -> list[int]:
-    """The rounds that all have, in order."""
-    return sorted(set.intersection(*map(set, series)))
-
-
-def _mean(series: Sequence[ByRound]) -> ByRound:
-    return {index: _middle([each[index] for each in series]) for index in _common(series)}
-
-
-def _sum(series: Sequence[ByRound]) -> ByRound:
-    return {index: math.fsum(each[index] for each in series) for index in _common(series)}
+def _by_round(series: Sequence[ByRound], of: Callable[[list[float]], float]) -> ByRound:
+    """That of all series in each round that all have."""
+    return {index: of([each[index] for each in series]) for index in sorted(set.intersection(*map(set, series)))}
 
 
 def _middle(values: Sequence[float]) -> float:
     """The geometric mean; the arithmetic one of shares of which some are 0 or below."""
-    mean = stats.geometric_mean(values) if min(values) > 0 else None
-    return math.fsum(values) / len(values) if mean is None else mean
+    return fmean(values) if min(values) <= 0 else stats.geometric_mean(values) or 0.0
 
 
-def _faster(claim: Claim, by_case: SeriesByCase) -> Iterator[_Pair]:
-    of, to = claim.subjects
+def _order(claim: Claim, by_case: SeriesByCase) -> Iterator[_Pair]:
     for case, values in by_case.items():
-        yield _pair(claim, to, of, case, values, _above_one(claim, case))
+        for less, more in pairwise(claim.subjects):
+            yield _pair(claim, more, less, case, values, _above_one(claim, case))
 
 
 def _ratio(claim: Claim, by_case: SeriesByCase) -> Iterator[_Pair]:
@@ -383,8 +346,8 @@ def _trend(claim: Claim, by_case: SeriesByCase) -> Iterator[_Pair]:
             first, second = by_case.get((*start, before)), by_case.get((*start, after))
             if first and second:
                 step = claim.named((*start, f"{before} to {after}"))
-                yield _Pair(_followed_name(claim), step, _followed(claim, second), _followed(claim, first),
-                            _above_one(claim, start))
+                yield _Pair(" / ".join(map(str, claim.subjects)), step, _followed(claim, second),
+                            _followed(claim, first), _above_one(claim, start))
 
 
 def _slope(claim: Claim, by_case: SeriesByCase) -> Iterator[_Pair]:
@@ -394,29 +357,24 @@ def _slope(claim: Claim, by_case: SeriesByCase) -> Iterator[_Pair]:
             series = [_followed(claim, by_case[(*start, value)]) for value in values]
             changes = _fitted_changes([float(value) for value in values], series)
             side = _between(claim) if claim.direction == "flat" else _above_one(claim, start)
-            yield _Pair(_followed_name(claim), claim.named((*start, f"{values[0]} to {values[-1]}")), changes,
-                        dict.fromkeys(changes, 1.0), side)
+            case = claim.named((*start, f"{values[0]} to {values[-1]}"))
+            yield _Pair(" / ".join(map(str, claim.subjects)), case, changes, dict.fromkeys(changes, 1.0), side)
 
 
 def _fitted_changes(values: Sequence[float], series: Sequence[ByRound]) -> ByRound:
     """The fitted change from the least value of `along` to the greatest, by round; the line is fitted to logarithms."""
-    rounds = _common(series)
     logs = np.log(np.array(values, dtype=np.float64))
     away = logs - logs.mean()
-    slopes = {index: float(away @ np.log([each[index] for each in series]) / (away @ away)) for index in rounds}
-    return {index: math.exp(slope * float(np.ptp(logs))) for index, slope in slopes.items()}
+    return _by_round(series, lambda of_round: math.exp(
+        float(away @ np.log(of_round) / (away @ away)) * float(np.ptp(logs))))
 
 
 def _chains(claim: Claim) -> dict[Case, list[Value]]:
-    """The values of `along` in order, by the rest of the case."""
-    chains: dict[Case, list[Value]] = {}
+    """The values of `along` by the rest of the case, in the order of `where`, or by size if it does not list them."""
+    listed, chains = claim.where.get(claim.along), dict[Case, list[Value]]()
     for case in claim.cases:
         chains.setdefault(case[:-1], []).append(case[-1])
-    return {start: _in_order(claim, values) for start, values in chains.items()}
-
-
-def _followed_name(claim: Claim) -> str:
-    return " / ".join(map(str, claim.subjects))
+    return {start: sorted(values, key=listed.index if listed else None) for start, values in chains.items()}
 
 
 def _mpe(claim: Claim, by_case: SeriesByCase) -> Iterator[_Pair]:
@@ -424,28 +382,22 @@ def _mpe(claim: Claim, by_case: SeriesByCase) -> Iterator[_Pair]:
     of, to = claim.subjects
     quotients = [_quotient(values[to], values[of]) for values in by_case.values()]
     if quotients:
-        means = _plain_mean(quotients)
+        means = _by_round(quotients, fmean)
         yield _Pair(f"{of}, {to}", {}, means, dict.fromkeys(means, 1.0), _between(claim))
 
 
 def _extreme(claim: Claim, by_case: SeriesByCase) -> Iterator[_Pair]:
     """Every other case over the one that is the least, or the most."""
     own = next((case for case in by_case if claim.at.items() <= claim.named(case).items()), None)
-    side = Side(1.0, math.inf, is_open=True) if claim.kind == "least" else Side(0.0, 1.0, is_open=True)
+    side = _ABOVE_ONE if claim.kind == "least" else _BELOW_ONE
     for case, values in by_case.items():
         if own is not None and case != own:
-            yield _Pair(_followed_name(claim), claim.named(case), _followed(claim, values),
+            yield _Pair(" / ".join(map(str, claim.subjects)), claim.named(case), _followed(claim, values),
                         _followed(claim, by_case[own]), side)
 
 
-def _order(claim: Claim, by_case: SeriesByCase) -> Iterator[_Pair]:
-    for case, values in by_case.items():
-        for less, more in pairwise(claim.order):
-            yield _pair(claim, more, less, case, values, _above_one(claim, case))
-
-
 _PAIRS: dict[str, Callable[[Claim, SeriesByCase], Iterator[_Pair]]] = {
-    "faster": _faster, "ratio": _ratio, "share": _share, "trend": _trend, "slope": _slope, "order": _order,
+    "faster": _order, "ratio": _ratio, "share": _share, "trend": _trend, "slope": _slope, "order": _order,
     "equal": _ratio, "mpe": _mpe, "least": _extreme, "most": _extreme,
 }
 
@@ -453,12 +405,6 @@ _PAIRS: dict[str, Callable[[Claim, SeriesByCase], Iterator[_Pair]]] = {
 def _pair(claim: Claim, one: Subject, other: Subject, case: Case, values: Mapping[Subject, ByRound],
           side: Side) -> _Pair:
     return _Pair(f"{one} / {other}", claim.named(case), values[one], values[other], side)
-
-
-def _in_order(claim: Claim, values: Sequence[Value]) -> list[Value]:
-    """The values in the order of `where`, or by size if it does not list them."""
-    listed = claim.where.get(claim.along)
-    return sorted(values, key=listed.index) if listed else sorted(values)
 
 
 def _followed(claim: Claim, values: Mapping[Subject, ByRound]) -> ByRound:
@@ -475,8 +421,7 @@ def _above_one(claim: Claim, case: Case) -> Side:
     """Above 1; below 1 for a case in `turned_for` or a trend that goes down, and above 1 again for both."""
     values = dict(zip(claim.over, case, strict=True))
     is_turned = any(all(values[name] == value for name, value in turned.items()) for turned in claim.turned_for)
-    is_above = is_turned == (claim.direction == "down")
-    return Side(1.0, math.inf, is_open=True) if is_above else Side(0.0, 1.0, is_open=True)
+    return _ABOVE_ONE if is_turned == (claim.direction == "down") else _BELOW_ONE
 
 
 def _between(claim: Claim) -> Side:

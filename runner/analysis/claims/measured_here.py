@@ -3,13 +3,13 @@
 A published number is never used to compute one of ours.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any
 
 from runner import formatting
 from runner.analysis import stats
 from runner.analysis.claims.differing import differences
+from runner.analysis.summary_format import PublishedNumber
 from runner.results.rows import Row
 from runner.study import quantities
 from runner.study.published import Published
@@ -20,17 +20,8 @@ from workloads.spec.cell import Cell
 _OF_THE_MACHINE = ("cpus", "memory_bytes")
 
 
-class Ours(NamedTuple):
-    """The same quantity here, in the published unit; None without data."""
-
-    value: float | None
-    cells: int                   # that it was computed from, or pairs of them
-    differs: tuple[str, ...] = ()                              # from the paper's cells, in words
-    stand_ins: Mapping[str, str] = MappingProxyType({})        # what ran in place of a subject's stack
-
-
-def ours(published: Published, rows: Sequence[Row]) -> Ours:
-    """What was measured here: the mean over cells; of a ratio the geometric mean over pairs of equal cells.
+def ours(published: Published, rows: Sequence[Row]) -> PublishedNumber:
+    """With what was measured here: the mean over cells; of a ratio the geometric mean over pairs of equal cells.
 
     Of "mpe" and "%" of two subjects it is the mean over pairs of (of - to) / of.
     """
@@ -38,12 +29,13 @@ def ours(published: Published, rows: Sequence[Row]) -> Ours:
     others = _by_cell(published, published.to, rows) if published.to else own
     both = [(own[same], others[same]) for same in own if same in others and others[same][1]]
     if not both:
-        return Ours(None, 0)
+        return PublishedNumber(**dict(published), ours=None, cells=0)
     used = [row for pair in both for row, _ in pair]
-    fewer = f"{len(both)} of {formatting.count(published.paper_cells, 'cell')}"
-    return Ours(_value(published, [(row.cell, one, other) for (row, one), (_, other) in both]), len(both),
-                (*((fewer,) if len(both) < published.paper_cells else ()), *differences(published.paper, used)),
-                stand_ins(published.subjects, (row.cell for row in used)))
+    fewer = [f"{len(both)} of {formatting.count(published.paper_cells, 'cell')}"][:len(both) < published.paper_cells]
+    return PublishedNumber(
+        **dict(published), ours=_value(published, [(row.cell, one, other) for (row, one), (_, other) in both]),
+        cells=len(both), differs=(*fewer, *differences(published.paper, used)),
+        stand_ins=stand_ins(published.subjects, (row.cell for row in used)))
 
 
 def _value(published: Published, values: Sequence[tuple[Cell, float, float]]) -> float | None:
@@ -58,24 +50,11 @@ def _value(published: Published, values: Sequence[tuple[Cell, float, float]]) ->
         return max(ratios)
     if published.statistic == "difference":
         ratios = [max(ratio, 1 / ratio) for ratio in ratios if ratio > 0]
-    return _IN_UNIT[published.unit](ratios)
-
-
-def _ratio(ratios: Sequence[float]) -> float | None:
-    return stats.geometric_mean(ratios) if all(ratio > 0 for ratio in ratios) else None
-
-
-def _error(ratios: Sequence[float]) -> float | None:
-    """The mean of (of - to) / of, for ratios of / to."""
-    return sum(1 - 1 / ratio for ratio in ratios) / len(ratios) if ratios and all(ratios) else None
-
-
-def _error_percent(ratios: Sequence[float]) -> float | None:
-    error = _error(ratios)
-    return None if error is None else error * 100
-
-
-_IN_UNIT: dict[str, Callable[[Sequence[float]], float | None]] = {"x": _ratio, "mpe": _error, "%": _error_percent}
+    if published.unit == "x":
+        return stats.geometric_mean(ratios) if all(ratio > 0 for ratio in ratios) else None
+    if not all(ratios):
+        return None
+    return sum(1 - 1 / ratio for ratio in ratios) / len(ratios) * (100 if published.unit == "%" else 1)
 
 
 def _by_cell(published: Published, subject: Subject, rows: Sequence[Row]) -> dict[tuple[Any, ...], tuple[Row, float]]:
@@ -83,13 +62,9 @@ def _by_cell(published: Published, subject: Subject, rows: Sequence[Row]) -> dic
     theirs = (*named(published.subjects), *_OF_THE_MACHINE)
     same = [name for name in Cell._fields if name not in theirs]
     is_about = published.selection()
-    values = {}
-    for row in rows:
-        if subject.owns(row.cell) and is_about(row.cell):
-            value = over_runs(published.quantity, row)
-            if value is not None:
-                values[tuple(getattr(row.cell, name) for name in same)] = (row, value)
-    return values
+    return {tuple(getattr(row.cell, name) for name in same): (row, value) for row in rows
+            if subject.owns(row.cell) and is_about(row.cell)
+            and (value := over_runs(published.quantity, row)) is not None}
 
 
 def over_runs(name: str, row: Row) -> float | None:
