@@ -4,7 +4,8 @@ The tables are for every form that people read; what they hold is the Summary's.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Generic, NamedTuple, TypeVar
+from operator import attrgetter, itemgetter
+from typing import Any
 
 from runner import formatting
 from runner.analysis.summary_format import (
@@ -17,19 +18,17 @@ from runner.analysis.summary_format import (
     Summary,
     Told,
 )
-from runner.report.comparisons import MOST_GROUPS, Context, Shown, cut, fitting, thousandths
+from runner.report.comparisons import MOST_GROUPS, Context, Shown, fitted, thousandths
 from runner.report.document import Bar, Bars, Chart, Dots, Mark
-from runner.report.tables import Column, Form, Group, Table, Texts, plain, table, texts
+from runner.report.tables import PAGE_ALONE, Column, Group, Table, Texts, plain, table, texts
 from runner.results.rows import Row
 from runner.study.operators import WORDS
 from runner.study.quantities import PHASES
 
 _MOST_CHARTS = 4
 _MOST_KERNELS = 5              # of a stack, as in mahorker's Figure 5: the top few
-_PAGE = frozenset({Form.PAGE})
 _SHORT = {"communication": "comm."}    # titles of phases that would be too wide
 _OF_EXCHANGE = "Calls of exchange overlap and wait for other workers: together they may exceed a step."
-T = TypeVar("T")
 
 
 def of_rows(tables: Iterable[ProfileTable[Told]], rows: Sequence[Row]) -> list[ProfileTable[Told]]:
@@ -52,12 +51,9 @@ def tables(summary: Summary, compared: Sequence[Shown], rows: Sequence[Row]) -> 
 
 def phase_charts(compared: Sequence[Shown]) -> Iterator[Chart]:
     """A bar a stack."""
-    groups = [(shown.label, tuple(_phase_bar(result) for result in shown.results if result.phases))
-              for shown in compared if shown.comparison.measure == "phases"]
-    groups = [group for group in groups if group[1]]
-    if groups:
-        kept = fitting(groups)
-        yield Bars("Phases of a step" + cut(len(kept), len(groups)), "milliseconds a step", kept)
+    yield from fitted(Bars, "Phases of a step", "milliseconds a step", (
+        (shown.label, tuple(_phase_bar(result) for result in shown.results if result.phases))
+        for shown in compared if shown.comparison.measure == "phases"))
 
 
 def _phase_bar(result: Result) -> Bar:
@@ -72,7 +68,7 @@ _PHASES: tuple[Column[Result], ...] = (
     Column("seen", lambda result: result.communication if "communication" in result.phases else None),
     Column("step", lambda result: result.step_seconds, thousandths),
     Column("stamps", lambda result: result.stamping_cost, lambda cost: f"{cost * 100:+.1f} %"),
-    Column("again", lambda result: result.rerun, forms=_PAGE),
+    Column("again", lambda result: result.rerun, forms=PAGE_ALONE),
 )
 
 
@@ -133,50 +129,39 @@ def memory(compared: Sequence[Shown]) -> Iterator[Table[Any]]:
 
 # ---- kernels, graphs, largest batches
 
-class _Of(NamedTuple, Generic[T]):
-    """A stack, and what it told."""
-
-    stack: str
-    told: T
+def _lines(tables: Iterable[ProfileTable[Told]]) -> dict[str, list[tuple[str, Told]]]:
+    return {each.label: list(each.stacks.items()) for each in tables}
 
 
-def _lines(tables: Iterable[Any]) -> dict[str, list[_Of[Any]]]:
-    return {each.label: [_Of(*item) for item in each.stacks.items()] for each in tables}
+def _columns(*told: tuple[Any, ...]) -> tuple[Column[tuple[str, Any]], ...]:
+    """Of lines of a stack and what it told: each that, what the others say of it, and what measures it again."""
+    return (Column("stack", itemgetter(0)), *(
+        Column(title, lambda line, of=of: of(line[1]), *more)                                    # type: ignore[misc]
+        for title, of, *more in (*told, ("again", attrgetter("rerun"), str, PAGE_ALONE))))
 
 
-def _rest(*columns: Column[_Of[T]]) -> tuple[Column[_Of[T]], ...]:
-    """The columns between the stack and what measures it again."""
-    return (Column("stack", lambda line: line.stack), *columns,
-            Column("again", lambda line: line.told.rerun, forms=_PAGE))   # type: ignore[attr-defined]
-
-
-_KERNELS: tuple[Column[_Of[DeviceTime]], ...] = _rest(
-    Column("kernels", lambda line: line.told.kernel_seconds, thousandths, _PAGE),
-    Column("copies", lambda line: line.told.copy_seconds, thousandths, _PAGE),
-    Column("both at once", lambda line: line.told.overlap_seconds, thousandths, _PAGE),
-    Column("gaps", lambda line: line.told.gap_seconds, thousandths, _PAGE),
-    Column("in kernels", lambda line: line.told.kernels, formatting.share),
-    Column("in copies", lambda line: line.told.copies, formatting.share),
-    Column("in gaps", lambda line: line.told.gaps, formatting.share),
-    Column("launching", lambda line: line.told.launches, formatting.share),
-    Column("kernels a step", lambda line: line.told.kernels_a_step, "{:,.0f}".format))
-_GRAPHS: tuple[Column[_Of[GraphChange]], ...] = _rest(
-    Column("before", lambda line: line.told.nodes_before, "{:,}".format),
-    Column("after", lambda line: line.told.nodes_after, "{:,}".format),
-    Column("removed", lambda line: line.told.removed_share, formatting.share),
-    *(Column(title, lambda line, kind=kind: line.told.removed.get(kind), "{:,}".format)  # type: ignore[misc]
-      for kind, title in (("expensive", "expensive"), ("cheap", "cheap"), ("noop", "no-op"))))
-_BATCHES: tuple[Column[_Of[LargestBatch]], ...] = _rest(
-    Column("largest", lambda line: line.told.largest, "{:,}".format),
-    Column("out of memory", lambda line: f"{line.told.smallest_oom:,}" if line.told.smallest_oom else "not met"),
-    Column("limit", lambda line: formatting.size(line.told.limit_bytes) if line.told.limit_bytes else "the GPU's"),
-    Column("tried", lambda line: ", ".join(f"{each.batch:,} {each.ending}" for each in line.told.tried), forms=_PAGE))
+_KERNELS = _columns(
+    *((title, attrgetter(f"{name}_seconds"), thousandths, PAGE_ALONE) for title, name in (
+        ("kernels", "kernel"), ("copies", "copy"), ("both at once", "overlap"), ("gaps", "gap"))),
+    *((title, attrgetter(name), formatting.share) for title, name in (
+        ("in kernels", "kernels"), ("in copies", "copies"), ("in gaps", "gaps"), ("launching", "launches"))),
+    ("kernels a step", attrgetter("kernels_a_step"), "{:,.0f}".format))
+_GRAPHS = _columns(
+    ("before", attrgetter("nodes_before"), "{:,}".format), ("after", attrgetter("nodes_after"), "{:,}".format),
+    ("removed", attrgetter("removed_share"), formatting.share),
+    *((kind.replace("noop", "no-op"), lambda graph, kind=kind: graph.removed.get(kind), "{:,}".format)
+      for kind in ("expensive", "cheap", "noop")))
+_BATCHES = _columns(
+    ("largest", attrgetter("largest"), "{:,}".format),
+    ("out of memory", lambda batch: f"{batch.smallest_oom:,}" if batch.smallest_oom else "not met"),
+    ("limit", lambda batch: formatting.size(batch.limit_bytes) if batch.limit_bytes else "the GPU's"),
+    ("tried", lambda batch: ", ".join(f"{each.batch:,} {each.ending}" for each in batch.tried), str, PAGE_ALONE))
 
 
 def kernels(tables: Sequence[ProfileTable[DeviceTime]]) -> Iterator[Table[Any]]:
     """Where the device's time goes: shares of it, and on the page milliseconds of a step and the longest kernels."""
     groups = _lines(tables)
-    sources = [f"{line.stack}: {line.told.source}." for lines in groups.values() for line in lines if line.told.source]
+    sources = [f"{stack}: {time.source}." for lines in groups.values() for stack, time in lines if time.source]
     note = "Times in milliseconds a step, and shares of the device's time."
     yield from table("Where the device's time goes, from profiled runs", _KERNELS, groups,
                      " ".join([note, *dict.fromkeys(sources)]))
@@ -190,14 +175,11 @@ def kernels(tables: Sequence[ProfileTable[DeviceTime]]) -> Iterator[Table[Any]]:
 
 def kernel_charts(tables: Sequence[ProfileTable[DeviceTime]]) -> Iterator[Chart]:
     """Of each stack the longest kernels, as shares of the time of all that were told."""
-    groups = [(stack if len(tables) == 1 else f"{stack}: {each.label}", tuple(
-        Mark(name, index, 100 * seconds / sum(time.top.values()), None, None,
-             formatting.share(seconds / sum(time.top.values())))
-        for index, (name, seconds) in enumerate(list(time.top.items())[:_MOST_KERNELS])))
-        for each in tables for stack, time in each.stacks.items() if sum(time.top.values())]
-    if groups:
-        kept = fitting(groups)
-        yield Dots("The longest kernels, of the GPU's time" + cut(len(kept), len(groups)), "%", kept, is_bars=True)
+    yield from fitted(Dots, "The longest kernels, of the GPU's time", "%", (
+        (stack if len(tables) == 1 else f"{stack}: {each.label}", tuple(
+            Mark(name, index, 100 * seconds / whole, None, None, formatting.share(seconds / whole))
+            for index, (name, seconds) in enumerate(list(time.top.items())[:_MOST_KERNELS])))
+        for each in tables for stack, time in each.stacks.items() if (whole := sum(time.top.values()))), is_bars=True)
 
 
 def graphs(tables: Sequence[ProfileTable[GraphChange]]) -> Iterator[Table[Any]]:

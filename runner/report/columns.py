@@ -13,11 +13,10 @@ from runner.analysis.numbers import BESIDE, ENERGY, EPOCHS, NUMBERS, RATES, SEQU
 from runner.analysis.stats import Interval, Verdict
 from runner.analysis.summary_format import Comparison, PublishedNumber, Result, Summary
 from runner.report.claims import wording
-from runner.report.tables import EVERY, READ, Column, Form, Texts
+from runner.report.tables import CSV_ALONE, EVERY, LATEX_ALONE, PAGE_ALONE, READ, Column, Form, Texts
 from workloads.spec.cell import Cell, parse
 
-_PAGE, _LATEX, _CSV = (frozenset({form}) for form in (Form.PAGE, Form.LATEX, Form.CSV))
-_ALL_BUT_LATEX = READ | _CSV
+_ALL_BUT_LATEX = READ | CSV_ALONE
 
 
 class Line(NamedTuple):
@@ -110,25 +109,31 @@ def _ends(name: str, like: Callable[[Result], float | None]) -> Callable[[Line],
     return text
 
 
-def _end(name: str, end: str) -> Callable[[Line], float | None]:
-    return lambda line: getattr(getattr(line.result, name), end, None)
+def _ends_of(name: str) -> tuple[Column[Line], ...]:
+    """The ends of an interval, for the CSV."""
+    return tuple(_csv(f"{name}_{end}", lambda line, end=end: getattr(                            # type: ignore[misc]
+        getattr(line.result, f"{name}_interval"), end, None)) for end in ("low", "high"))
 
 
 def _of_result(name: str) -> Callable[[Line], Any]:
     return lambda line: getattr(line.result, name)
 
 
+def _csv(name: str, value: Callable[[Line], Any]) -> Column[Line]:
+    return Column(name, value, forms=CSV_ALONE)
+
+
 def _field(of_line: Callable[[Line], Any], *names: str) -> tuple[Column[Line], ...]:
     """Columns of the CSV alone, each an attribute of a part of the line."""
-    return tuple(Column(name, lambda line, name=name: getattr(of_line(line), name),  # type: ignore[misc]
-                        forms=_CSV, name=name) for name in names)
+    return tuple(_csv(name, lambda line, name=name: getattr(of_line(line), name)) for name in names)  # type: ignore[misc]
 
 
 def _numbers(*names: str, part: str = "") -> Iterator[Column[Line]]:
     """The columns of those numbers, or of all that a table has."""
     for name in names or (name for name, each in NUMBERS.items() if each.part == part):
         each = NUMBERS[name]
-        yield Column(each.title, _of_result(name), each.text, _ALL_BUT_LATEX if each.title else _CSV, name, each.part)
+        yield Column(each.title, _of_result(name), each.text, _ALL_BUT_LATEX if each.title else CSV_ALONE, name,
+                     each.part)
 
 
 def _with_interval(title: str, name: str, interval: str, text: Callable[[float, Interval | None], str], part: str,
@@ -142,9 +147,7 @@ def _with_interval(title: str, name: str, interval: str, text: Callable[[float, 
         is_told = bool(unless) and value == getattr(line.result, unless)
         return None if value is None or is_told else text(value, getattr(line.result, f"{interval}_interval"))
 
-    ends = (Column(f"{interval}_{end}", _end(f"{interval}_interval", end), forms=_CSV, name=f"{interval}_{end}")
-            for end in ("low", "high"))
-    return (Column(title, shown, forms=forms, part=part), Column(name, _of_result(name), forms=_CSV, name=name), *ends)
+    return Column(title, shown, forms=forms, part=part), _csv(name, _of_result(name)), *_ends_of(interval)
 
 
 def _published(name: str) -> Column[Line]:
@@ -154,7 +157,7 @@ def _published(name: str) -> Column[Line]:
         return "" if value is None else f"{value:.10g}" if isinstance(value, float) else str(value)
 
     title = {"id": "published_id", "value": "published", "ours": "published_here"}.get(name, f"published_{name}")
-    return Column(title, lambda line: "; ".join(map(text, _printed(line))), forms=_CSV, name=title)
+    return _csv(title, lambda line: "; ".join(map(text, _printed(line))))
 
 
 def _printed(line: Line) -> list[PublishedNumber]:
@@ -169,26 +172,25 @@ SETTINGS = ("batch", "image", "steps", "nodes", "cpus", "device", "parallel", "p
 RESULTS: tuple[Column[Line], ...] = (
     *_field(lambda line: line.summary, "id", "study", "scale", "began", "launcher"),
     *_field(lambda line: line.comparison, "experiment", "label", "task", "measure"),
-    *(Column(name, lambda line, name=name: line.comparison.settings.get(name),  # type: ignore[misc]
-             forms=_CSV, name=name) for name in SETTINGS),
-    Column("stack", _of_result("stack"), name="stack", forms=_ALL_BUT_LATEX, part=EVERY),
-    Column("key", _of_result("key"), name="key", forms=_CSV),
+    *(_csv(name, lambda line, name=name: line.comparison.settings.get(name)) for name in SETTINGS),  # type: ignore[misc]
+    Column("stack", _of_result("stack"), forms=_ALL_BUT_LATEX, part=EVERY),
+    _csv("key", _of_result("key")),
     Column("samples/s", _rate),
-    Column("Samples/s", _of_result("rate_per_worker"), formatting.number, _CSV | _LATEX, "rate_per_worker",
+    Column("Samples/s", _of_result("rate_per_worker"), formatting.number, CSV_ALONE | LATEX_ALONE, "rate_per_worker",
            is_number=True),
-    Column("95 %", _ends("rate_interval", lambda result: result.rate_per_worker), forms=_LATEX),
-    Column("to {baseline}", _ratio, forms=_PAGE),
-    Column("Ratio", _of_result("ratio"), "{:.3f}".format, _CSV | _LATEX, "ratio", is_number=True),
-    Column("95 %", _ends("ratio_interval", lambda result: 1.0), forms=_LATEX),
-    Column("pairs", _of_result("pairs"), forms=_CSV, name="pairs"),
-    Column("verdict", _verdict_or_no_data, forms=_PAGE),
-    Column("Verdict", verdict, forms=_LATEX),
-    Column("verdict", lambda line: line.result.verdict.value, forms=_CSV, name="verdict"),
+    Column("95 %", _ends("rate_interval", lambda result: result.rate_per_worker), forms=LATEX_ALONE),
+    Column("to {baseline}", _ratio, forms=PAGE_ALONE),
+    Column("Ratio", _of_result("ratio"), "{:.3f}".format, CSV_ALONE | LATEX_ALONE, "ratio", is_number=True),
+    Column("95 %", _ends("ratio_interval", lambda result: 1.0), forms=LATEX_ALONE),
+    _csv("pairs", _of_result("pairs")),
+    Column("verdict", _verdict_or_no_data, forms=PAGE_ALONE),
+    Column("Verdict", verdict, forms=LATEX_ALONE),
+    _csv("verdict", lambda line: line.result.verdict.value),
     Column("notes", marks),
     Column("ok runs", _ok_runs),
     Column("turns", _turns),
-    Column("workers", _of_result("workers"), forms=_CSV, name="workers"),
-    *_with_interval("step", "step_seconds", "step", formatting.step, RATES, _PAGE),
+    _csv("workers", _of_result("workers")),
+    *_with_interval("step", "step_seconds", "step", formatting.step, RATES, PAGE_ALONE),
     *_numbers("step_p50", "step_p95", "step_p99", "first_step_seconds", "compile_seconds", "compiled_programs"),
     *_numbers("load_share"),
     Column("of machine", _of_result("machine_share"), formatting.share, _ALL_BUT_LATEX, "machine_share", BESIDE),
@@ -205,18 +207,14 @@ RESULTS: tuple[Column[Line], ...] = (
     Column("epochs", _of_result("epochs"), "{:,}".format, _ALL_BUT_LATEX, "epochs", EPOCHS),
     *_numbers(part=EPOCHS), *_numbers(part=ENERGY),
     *_field(lambda line: line.result, "turns", "disturbed_turns", "ran_precision"),
-    Column("rate_low", _end("rate_interval", "low"), forms=_CSV, name="rate_low"),
-    Column("rate_high", _end("rate_interval", "high"), forms=_CSV, name="rate_high"),
-    Column("ratio_low", _end("ratio_interval", "low"), forms=_CSV, name="ratio_low"),
-    Column("ratio_high", _end("ratio_interval", "high"), forms=_CSV, name="ratio_high"),
-    Column("runs_ok", lambda line: line.result.endings.get("ok", 0), forms=_CSV, name="runs_ok"),
-    Column("endings", lambda line: " ".join(f"{name}:{count}" for name, count in line.result.endings.items()),
-           forms=_CSV, name="endings"),
-    Column("is_winner", lambda line: int(line.is_winner), forms=_CSV, name="is_winner"),
-    Column("flags", lambda line: " ".join(line.result.flags), forms=_CSV, name="flags"),
-    Column("other_settings", lambda line: " ".join(
+    *_ends_of("rate"), *_ends_of("ratio"),
+    _csv("runs_ok", lambda line: line.result.endings.get("ok", 0)),
+    _csv("endings", lambda line: " ".join(f"{name}:{count}" for name, count in line.result.endings.items())),
+    _csv("is_winner", lambda line: int(line.is_winner)),
+    _csv("flags", lambda line: " ".join(line.result.flags)),
+    _csv("other_settings", lambda line: " ".join(
         f"{name}:{value}" for name, value in line.comparison.settings.items()
-        if name not in (*SETTINGS, "task", "measure")), forms=_CSV, name="other_settings"),
-    Column("again", _of_result("rerun"), forms=_PAGE | _CSV, name="rerun"),
+        if name not in (*SETTINGS, "task", "measure"))),
+    Column("again", _of_result("rerun"), forms=PAGE_ALONE | CSV_ALONE, name="rerun"),
     *map(_published, ("id", "quantity", "value", "unit", "ours", "differs")),
 )

@@ -1,14 +1,14 @@
 """What the parts of a section share: the comparisons, and how many of them a chart shows. Pure."""
 
-from collections.abc import Mapping, Sequence, Set
-from typing import NamedTuple, TypeVar
+import itertools
+from collections.abc import Callable, Iterable, Mapping, Set
+from typing import Any, NamedTuple
 
 from runner import formatting
 from runner.analysis.summary_format import Comparison, Result, Summary
-from runner.report.document import Block
+from runner.report.document import Block, Chart
 from runner.results.rows import Measurements
 
-T = TypeVar("T")
 MOST_GROUPS, _MOST_MARKS = 16, 60      # in a chart; its table has all
 # what a paper compares in one panel, each with a curve of its own: PT-profiling, TF mode 1, SGD
 SWITCHES = ("conv", "lstm", "graph_opt", "precision", "optimizer", "loop", "parallel")
@@ -40,19 +40,15 @@ class Shown(NamedTuple):
         return self.comparison.label
 
 
-def fitting(groups: Sequence[tuple[str, tuple[T, ...]]]) -> tuple[tuple[str, tuple[T, ...]], ...]:
-    """The first groups, as many as a chart holds."""
-    kept: list[tuple[str, tuple[T, ...]]] = []
-    for group in groups[:MOST_GROUPS]:
-        if kept and sum(len(marks) for _, marks in kept) + len(group[1]) > _MOST_MARKS:
-            break
-        kept.append(group)
-    return tuple(kept)
-
-
-def cut(kept: int, all_of_them: int) -> str:
-    """What a caption says of groups that did not fit."""
-    return f" (the first {kept} of {all_of_them:,}; the table has all)" if kept < all_of_them else ""
+def fitted(kind: Callable[..., Chart], caption: str, axis: str, groups: Iterable[tuple[str, tuple[Any, ...]]],
+           **more: Any) -> list[Chart]:
+    """A chart of the first groups that have marks, as many as it holds; none of none."""
+    told = [group for group in groups if group[1]]
+    counts = itertools.accumulate(len(marks) for _, marks in told)
+    kept = [group for index, (group, count) in enumerate(zip(told, counts, strict=True))
+            if not index or (index < MOST_GROUPS and count <= _MOST_MARKS)]
+    cut = f" (the first {len(kept)} of {len(told):,}; the table has all)" if len(kept) < len(told) else ""
+    return [kind(caption + cut, axis, tuple(kept), **more)] if kept else []
 
 
 def thousandths(seconds: float | None) -> str:

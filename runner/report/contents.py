@@ -12,7 +12,7 @@ from runner.report.comparisons import Context, Shown
 from runner.report.deviations import deviations, is_published
 from runner.report.document import Answer, Overall, Report, Section
 from runner.report.sections import sections
-from runner.report.tables import Column, Form, Table, plain, table, texts
+from runner.report.tables import PAGE_ALONE, SCREEN_ALONE, Column, Table, plain, table, texts
 from runner.results.rows import Measurements, recorded
 from runner.study import claims
 
@@ -107,8 +107,6 @@ def _on_a_cpu(summary: Summary) -> Iterator[str]:
 
 # ---- claims
 
-_PAGE, _SCREEN = frozenset({Form.PAGE}), frozenset({Form.SCREEN})
-
 
 def _claims(summary: Summary) -> Iterator[Table[Any]]:
     """What the runs say something of, and apart from these, where there are any, what they say nothing of."""
@@ -130,8 +128,8 @@ def _of_paper(judged: Sequence[JudgedClaim]) -> tuple[Column[PaperClaim], ...]:
     verdicts, by_id = {claim.id: claim.verdict for claim in judged}, {claim.id: claim for claim in judged}
     return (Column("claim", lambda claim: claim.id),
             Column("verdict", lambda claim: wording.paper_verdict(claim, [by_id[part] for part in claim.parts])),
-            Column("parts", lambda claim: ", ".join(claim.parts), forms=_PAGE),
-            Column("its parts", lambda claim: _tally([verdicts[part] for part in claim.parts]), forms=_SCREEN))
+            Column("parts", lambda claim: ", ".join(claim.parts), forms=PAGE_ALONE),
+            Column("its parts", lambda claim: _tally([verdicts[part] for part in claim.parts]), forms=SCREEN_ALONE))
 
 
 def _tally(verdicts: Sequence[claims.Verdict], with_none: bool = False) -> str:

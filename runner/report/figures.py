@@ -13,7 +13,7 @@ from runner.analysis.stats import Interval
 from runner.analysis.summary_format import PublishedNumber, Result, Summary
 from runner.cells import compared
 from runner.report.claims import wording
-from runner.report.comparisons import SWITCHES, Context, cut, fitting
+from runner.report.comparisons import SWITCHES, Context, fitted
 from runner.report.document import Chart, Curve, Curves, Dots, Mark
 from runner.results.records import Experiment
 from runner.results.rows import Row
@@ -247,11 +247,10 @@ def _switched(points: Sequence[_Point], told: Sequence[str], numbers: Sequence[P
         CHOICES[name].index(getattr(point.row.cell, name)) for name in told)))
     signs, inside = _signs(points), set[str]()
     if "parallel" in told:
-        groups = [(title, tuple(Mark(point.name, signs[point.name], 1000 * point.cell.batch / point.value, None, None,
-                                     wording.IN_UNIT["s"](point.cell.batch / point.value)) for point in panel))
-                  for title, panel in _panels(points, ()).items()]
-        kept = fitting(groups)
-        return [Dots("Time of a step" + cut(len(kept), len(groups)), "milliseconds", kept)], inside
+        return fitted(Dots, "Time of a step", "milliseconds", (
+            (title, tuple(Mark(point.name, signs[point.name], 1000 * point.cell.batch / point.value, None, None,
+                               wording.IN_UNIT["s"](point.cell.batch / point.value)) for point in panel))
+            for title, panel in _panels(points, ()).items())), inside
     groups = []
     for title, panel in _panels(points, ()).items():
         marks = []
@@ -264,9 +263,8 @@ def _switched(points: Sequence[_Point], told: Sequence[str], numbers: Sequence[P
                     inside.add(number.id)
                     marks.append(_published(number, value, f"{value:.2f}x"))
         groups.append((title, tuple(marks)))
-    kept = fitting(groups)
     caption = f"Speed by {' and '.join(told)}, times that of each stack's first{_framed(numbers, inside)}"
-    return [Dots(caption + cut(len(kept), len(groups)), "ratio of speeds", kept, is_bars=True)], inside
+    return fitted(Dots, caption, "ratio of speeds", groups, is_bars=True), inside
 
 
 def _times(number: PublishedNumber, point: _Point, first: _Point) -> float | None:
@@ -313,9 +311,8 @@ def _of_quantities(context: Context, family: Sequence[str], rows: Sequence[Row],
     axis, scale = _scaled(family[0], [point for points in values.values() for point in points])
     groups = _bars(values, [number for number in numbers if number.quantity in values and number.to is None
                             and number.cells == 1], inside, scale)
-    kept = fitting(groups)
     caption = ", ".join(name.replace("_", " ") for name in values) + _framed(numbers, inside)
-    return [Dots(caption + cut(len(kept), len(groups)), axis, kept, is_bars=True)], inside
+    return fitted(Dots, caption, axis, groups, is_bars=True), inside
 
 
 def _scaled(name: str, points: Sequence[_Point]) -> tuple[str, float]:

@@ -7,7 +7,7 @@ from runner.analysis.stats import Verdict
 from runner.analysis.summary_format import LaneResult, Lanes
 from runner.report.claims import wording
 from runner.report.columns import endings
-from runner.report.tables import Column, Form, Table, Word, table
+from runner.report.tables import PAGE_ALONE, SCREEN_ALONE, Column, Table, Word, table
 
 LANES = ("common", "tuned")
 _CAPTION = "Common and tuned: samples a second as each stack stands, and as its experts would tune it"
@@ -36,7 +36,6 @@ def _ran_as(result: LaneResult) -> str:
     return "; ".join(value for value in result.switches.values() if value not in ("native", "plain"))
 
 
-_PAGE, _SCREEN = frozenset({Form.PAGE}), frozenset({Form.SCREEN})
 # the terminal has no room for all: its table above says first steps and compile times, its wider page the attention
 _COLUMNS: tuple[Column[LaneResult], ...] = (
     Column("stack", lambda result: result.stack),
@@ -44,11 +43,11 @@ _COLUMNS: tuple[Column[LaneResult], ...] = (
     Column("tuned", _tuned),
     Column("ratio", _ratio),
     Column("verdict", _word),
-    Column("first step", lambda result: result.first_step_seconds, formatting.seconds, _PAGE),
-    Column("compile time", lambda result: result.compile_seconds, formatting.seconds, _PAGE),
-    Column("ran as", _ran_as, forms=_PAGE),
-    Column("by", lambda result: result.switches.get("loop"), forms=_SCREEN),
-    Column("in", lambda result: result.switches.get("precision"), forms=_SCREEN),
+    Column("first step", lambda result: result.first_step_seconds, formatting.seconds, PAGE_ALONE),
+    Column("compile time", lambda result: result.compile_seconds, formatting.seconds, PAGE_ALONE),
+    Column("ran as", _ran_as, forms=PAGE_ALONE),
+    Column("by", lambda result: result.switches.get("loop"), forms=SCREEN_ALONE),
+    Column("in", lambda result: result.switches.get("precision"), forms=SCREEN_ALONE),
 )
 
 

@@ -6,7 +6,7 @@ from runner import formatting
 from runner.analysis.numbers import BESIDE, ENERGY, EPOCHS, RATES, SEQUENCES
 from runner.analysis.summary_format import Summary
 from runner.report.columns import RESULTS, Line
-from runner.report.comparisons import Context, Shown, cut, fitting
+from runner.report.comparisons import Context, Shown, fitted
 from runner.report.document import Answer, Chart, Dots, Mark, Standing
 from runner.report.tables import EVERY, Column, Form, Group, Table, of, table, with_any
 
@@ -28,17 +28,15 @@ def _mark(standing: Standing, series: Mapping[str, int], value: float, ends: tup
     return Mark(standing.stack, series.get(standing.stack, 0), value, low, high, text)
 
 
-def ratios(answer: Answer, series: Mapping[str, int]) -> Iterator[Chart]:
+def ratios(answer: Answer, series: Mapping[str, int]) -> list[Chart]:
     """The ratios of all comparisons, the fastest stack of each first."""
     groups = [(block.heading, tuple(
         _mark(each, series, each.ratio, each.ends, " ".join(filter(None, [
             each.ratio_text, each.ends_text and f"({each.ends_text})", each.word])))
         for each in block.standings if each.ratio is not None)) for block in answer.blocks]
-    groups = [group for group in groups if len(group[1]) > 1]
-    if groups:
-        kept = fitting(groups)
-        yield Dots(f"Times as fast as {answer.baseline}, with the intervals that decide the words"
-                   + cut(len(kept), len(groups)), f"times {answer.baseline}, on a logarithmic scale", kept, 1.0)
+    return fitted(Dots, f"Times as fast as {answer.baseline}, with the intervals that decide the words",
+                  f"times {answer.baseline}, on a logarithmic scale", [group for group in groups if len(group[1]) > 1],
+                  reference=1.0)
 
 
 _CAPTION = ("Rates: samples a second of one worker, and the time of a step (geometric means), with 95 % intervals over "

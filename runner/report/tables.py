@@ -23,9 +23,10 @@ class Form(Enum):
     LATEX = "LaTeX"
 
 
-READ = frozenset({Form.SCREEN, Form.PAGE})
+PAGE_ALONE, SCREEN_ALONE, CSV_ALONE, LATEX_ALONE = (
+    frozenset({form}) for form in (Form.PAGE, Form.SCREEN, Form.CSV, Form.LATEX))
+READ = SCREEN_ALONE | PAGE_ALONE
 EVERY = "*"                    # the part of columns that stand in every part
-_NOT_MEASURED = {Form.SCREEN: "-"}
 
 
 class Word(str):
@@ -52,7 +53,7 @@ class Column(NamedTuple, Generic[T]):
     value: Callable[[T], Any]                    # None: not measured; "": nothing to say
     text: Callable[[Any], str] = str             # how people read it
     forms: frozenset[Form] = READ
-    name: str = ""                               # in the CSV
+    name: str = ""                               # in the CSV, where it is not the title
     part: str = ""                               # which table of its kind has it; EVERY: all of them
     is_number: bool = False                      # stands at the right of its column in LaTeX
 
@@ -63,7 +64,7 @@ class Column(NamedTuple, Generic[T]):
     def written(self, value: Any, form: Form) -> str:
         """The value as text."""
         if value is None:
-            return _NOT_MEASURED.get(form, "")
+            return "-" if form is Form.SCREEN else ""
         return self.text(value) if value != "" else ""
 
 
@@ -137,7 +138,7 @@ def plain(caption: str, titles: Sequence[str], lines: Iterable[Texts], note: str
 
 def texts(*titles: str, on_page_alone: str = "") -> tuple[Column[Any], ...]:
     """Columns of lines that are texts."""
-    return tuple(Column(title, itemgetter(index), forms=frozenset({Form.PAGE}) if title == on_page_alone else READ)
+    return tuple(Column(title, itemgetter(index), forms=PAGE_ALONE if title == on_page_alone else READ)
                  for index, title in enumerate(titles))
 
 

@@ -6,16 +6,15 @@ from typing import Any
 from runner import formatting
 from runner.analysis.summary_format import JudgedClaim, PublishedNumber, Summary
 from runner.report.claims import wording
-from runner.report.comparisons import cut, fitting
+from runner.report.comparisons import fitted
 from runner.report.document import Chart, Dots, Mark
-from runner.report.tables import Column, Form, Table, plain, table
+from runner.report.tables import PAGE_ALONE, Column, Table, plain, table
 from runner.results.records import Experiment
 from runner.results.rows import Measurements
 from workloads.spec.cell import Cell
 
 Numbers = Sequence[PublishedNumber]
 THEIRS, OURS = 3, 0            # signs
-_PAGE = frozenset({Form.PAGE})
 ELSEWHERE = ""                 # the key of numbers that no experiment here is about
 _AXES = {"s": "seconds", "x": "ratio", "bytes": "bytes", "share": "share", "%": "%", "mpe": "(of - to) / of",
          "W": "watts", "count": "number", "samples/s": "samples/s", "steps/s": "steps/s"}
@@ -64,9 +63,9 @@ NUMBERS: tuple[Column[PublishedNumber], ...] = (
     Column("quantity", wording.quantity),
     Column("published", wording.printed),
     Column("here", wording.measured),
-    Column("here / published", _ours_to_theirs, forms=_PAGE),
+    Column("here / published", _ours_to_theirs, forms=PAGE_ALONE),
     Column("here it is of", wording.differs),
-    Column("remark", lambda number: number.text, forms=_PAGE),
+    Column("remark", lambda number: number.text, forms=PAGE_ALONE),
 )
 
 
@@ -81,10 +80,10 @@ def _remark(claim: JudgedClaim) -> str:
 CLAIMS: tuple[Column[JudgedClaim], ...] = (
     Column("claim", lambda claim: claim.id),
     Column("verdict", wording.verdict),
-    Column("what the study says", lambda claim: claim.text, forms=_PAGE),
+    Column("what the study says", lambda claim: claim.text, forms=PAGE_ALONE),
     Column("here", lambda claim: wording.here(claim) or None),
     Column("theirs", lambda claim: wording.theirs(claim) or None),
-    Column("remark", _remark, forms=_PAGE),
+    Column("remark", _remark, forms=PAGE_ALONE),
 )
 
 
@@ -113,10 +112,8 @@ def charts(numbers: Numbers) -> Iterator[Chart]:
     """
     for unit in dict.fromkeys(number.unit for number in numbers):
         both = [number for number in numbers if number.unit == unit and (number.ours or 0) > 0 and number.value > 0]
-        kept = fitting([_group(number) for number in both])
-        if kept:
-            yield Dots("Published and here" + cut(len(kept), len(both)), _AXES.get(unit, unit), kept,
-                       reference=1.0 if unit == "x" else None)
+        yield from fitted(Dots, "Published and here", _AXES.get(unit, unit), map(_group, both),
+                          reference=1.0 if unit == "x" else None)
 
 
 def _group(number: PublishedNumber) -> tuple[str, tuple[Mark, ...]]:

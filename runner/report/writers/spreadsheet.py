@@ -16,8 +16,9 @@ def comma_separated(report: Report) -> str:
     """The file; texts that a spreadsheet would compute have an apostrophe in front."""
     results = report.overall.results
     columns = of(results.columns, Form.CSV)
-    return _written([column.name for column in columns],
-                    [{column.name: column.value(line) for column in columns} for line in results.lines])
+    names = [column.name or column.title for column in columns]
+    return _written(names, [dict(zip(names, (column.value(line) for column in columns), strict=True))
+                            for line in results.lines])
 
 
 def of_rows(rows: Sequence[Mapping[str, Any]]) -> str:

@@ -54,7 +54,7 @@ def test_a_line_without_a_value_has_a_dash_on_the_terminal_and_nothing_on_the_pa
 
 
 def test_the_csv_s_names_are_unlike_each_other() -> None:
-    names = [column.name for column in RESULTS if Form.CSV in column.forms]
+    names = [column.name or column.title for column in RESULTS if Form.CSV in column.forms]
     assert len(set(names)) == len(names) and all(names)
 
 
