@@ -12,7 +12,7 @@ from runner.machine import telemetry
 from runner.machine.cpu_energy import Meter
 from runner.machine.gpus import Gpus
 from runner.planning.plan import Plan, Planned
-from runner.results.earlier_sessions import Left
+from runner.results.earlier_sessions import Past
 from runner.results.store import Record
 from runner.stacks.definition import Stack
 from workloads.spec.cell import Cell
@@ -64,7 +64,7 @@ class PendingRun(NamedTuple):
     planned: Planned
     round: int
     attempt: int                                  # 1, or more where an earlier session was interrupted
-    left: Left | None = None                      # the same run, which an earlier runner began and did not end
+    left: Past | None = None                      # the same run, which an earlier runner began and did not end
     is_again: bool = False                        # a first try was lost from outside
 
     @property

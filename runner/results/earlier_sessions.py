@@ -14,28 +14,7 @@ from runner.results import store
 from runner.results.contract import FINAL
 
 
-class Left(NamedTuple):
-    """A run that was begun and has no ending: its runner was killed under it."""
-
-    run: str
-    attempt: int
-    place: dict[str, Any]
-    heard: dict[str, int]                    # how many lines are in the record, by place; "" of the only one
-
-
-class Kept(NamedTuple):
-    """What an earlier, unfinished session with the same command left."""
-
-    folder: Path
-    finished: frozenset[tuple[str, int]]     # (cell key, round) that need no other run
-    attempts: Mapping[tuple[str, int], int]  # runs begun so far
-    seed: int | None = None                  # of the session's orders
-    left: Mapping[tuple[str, int], Left] = MappingProxyType({})
-    launcher: str = ""
-    images: Mapping[str, str] = MappingProxyType({})           # that runs were started from, by stack
-
-
-@dataclass
+@dataclass(eq=False)
 class Past:
     """A run, as its records tell it."""
 
@@ -49,13 +28,25 @@ class Past:
     message: str = ""
     seconds: float | None = None             # without the wait for its first event in a launcher's queue
     is_rejoined: bool = False                # seconds are those since it was taken over
-    heard: dict[str, int] = field(default_factory=dict)        # lines by place
+    heard: dict[str, int] = field(default_factory=dict)        # lines by place; "" of the only one
     queued: float = 0.0                      # seconds until the first event in such a queue
 
     @property
     def fingerprint(self) -> str:
         """Of what its stack was made of; "" where nobody said."""
         return str(self.place.get("fingerprint", ""))
+
+
+class Kept(NamedTuple):
+    """What an earlier, unfinished session with the same command left."""
+
+    folder: Path
+    finished: frozenset[tuple[str, int]]     # (cell key, round) that need no other run
+    attempts: Mapping[tuple[str, int], int]  # runs begun so far
+    seed: int | None = None                  # of the session's orders
+    left: Mapping[tuple[str, int], Past] = MappingProxyType({})    # begun and not ended: their runner was killed
+    launcher: str = ""
+    images: Mapping[str, str] = MappingProxyType({})           # that runs were started from, by stack
 
 
 @dataclass
@@ -90,9 +81,14 @@ class Told:
             case "apart":
                 self.apart.add(record["comparison"])
             case "begin":
-                self._begin(record)
+                self.runs.append(Past(record["run"], record["key"], record["round"], record.get("attempt", 1),
+                                      record.get("place") or {}, self._cells.get(record["key"], {})))
+                self.begun[record["run"]] = self.runs[-1]
             case "line" if past := self.begun.get(record["run"]):
-                _line(past, record)
+                if not past.heard and past.place.get("queues") is True:
+                    past.queued = record.get("at") or 0.0
+                place = str(record["line"].get("place", ""))
+                past.heard[place] = past.heard.get(place, 0) + 1
             case "ending" if past := self.begun.pop(record["run"], None):
                 past.ending, past.message = record["ending"], record.get("message", "")
                 past.is_rejoined = bool(record.get("rejoined"))
@@ -100,12 +96,6 @@ class Told:
                     past.seconds = max(0.0, record["seconds"] - past.queued)
             case "closed":
                 self.state = record["reason"]
-
-    def _begin(self, record: store.Record) -> None:
-        past = Past(record["run"], record["key"], record["round"], record.get("attempt", 1), record.get("place") or {},
-                    self._cells.get(record["key"], {}))
-        self.runs.append(past)
-        self.begun[past.run] = past
 
     @property
     def ended(self) -> list[Past]:
@@ -115,13 +105,6 @@ class Told:
     def made_of(self) -> dict[str, str]:
         """The fingerprint of what each stack's runs were made of, by the stack's name."""
         return {past.cell["stack"]: past.fingerprint for past in self.runs if past.cell and past.place}
-
-
-def _line(past: Past, record: store.Record) -> None:
-    if not past.heard and past.place.get("queues") is True:
-        past.queued = record.get("at") or 0.0
-    place = str(record["line"].get("place", ""))
-    past.heard[place] = past.heard.get(place, 0) + 1
 
 
 def unfinished(results: Path, command: str | list[str], key: str = "command") -> Kept | None:
@@ -141,57 +124,46 @@ def finished(results: Path, command: str) -> Path | None:
 def _of_command(results: Path, command: str | list[str], key: str) -> Iterator[tuple[Path, Told]]:
     """The session folders of a command, the newest first. Raises InputError for one that is damaged and has no end."""
     for folder in sorted(results.glob("*/"), reverse=True):
-        if not (folder / store.EVENTS).is_file() or _begins(folder).get(key) != command:
+        first: store.Record = {}
+        with suppress(InputError):
+            first = next(store.read(folder), {})
+        if not (folder / store.EVENTS).is_file() or first.get(key) != command:
             continue
         told = Told()
         try:
             told.read(folder)
         except InputError as error:
-            if not _ended(folder):
+            last = (folder / store.EVENTS).read_bytes().rstrip().rpartition(b"\n")[2]
+            if not (b'"closed"' in last and b'"done"' in last):
                 raise InputError(f"{error}: the interrupted session of this command cannot go on: mend that line, "
                                  "remove the folder, or begin a new session with --fresh") from error
             continue                           # somebody's broken file is no reason not to measure
         yield folder, told
 
 
-def _begins(folder: Path) -> store.Record:
-    """The first record of a session; {} where that is none."""
-    try:
-        return next(store.read(folder), {})
-    except InputError:
-        return {}
-
-
-def _ended(folder: Path) -> bool:
-    """Whether the last line of a damaged record says that its session is done."""
-    last = (folder / store.EVENTS).read_bytes().rstrip().rpartition(b"\n")[2]
-    return b'"closed"' in last and b'"done"' in last
-
-
 def _kept(folder: Path, told: Told) -> Kept:
     seed = told.session.get("seed")
     return Kept(folder, frozenset((past.key, past.round) for past in told.ended if past.ending in FINAL),
                 Counter((past.key, past.round) for past in told.runs), seed if isinstance(seed, int) else None,
-                {(past.key, past.round): Left(past.run, past.attempt, past.place, past.heard)
-                 for past in told.begun.values() if past.place}, str(told.session.get("launcher", "")),
+                {(past.key, past.round): past for past in told.begun.values() if past.place},
+                str(told.session.get("launcher", "")),
                 {past.cell["stack"]: str(past.place["image"]) for past in told.runs
                  if past.cell and past.place.get("image")})
 
 
 def listing(results: Path) -> list[dict[str, Any]]:
     """A line for every result: id, study, runs by ending, whether it is done."""
-    return [_listed(path.parent) for path in sorted(results.glob(f"*/{store.EVENTS}"))]
-
-
-def _listed(folder: Path) -> dict[str, Any]:
-    told = Told()
-    try:
-        told.read(folder)
-    except InputError as error:
-        told.state = f"unreadable: {error}"
-    return {"result": folder.name, "study": told.session.get("study", ""),
-            "launcher": told.session.get("launcher", ""), "runs": len(told.ended),
-            "ok": sum(past.ending == "ok" for past in told.runs), "state": told.state}
+    listed = []
+    for path in sorted(results.glob(f"*/{store.EVENTS}")):
+        told = Told()
+        try:
+            told.read(path.parent)
+        except InputError as error:
+            told.state = f"unreadable: {error}"
+        listed.append({"result": path.parent.name, "study": told.session.get("study", ""),
+                       "launcher": told.session.get("launcher", ""), "runs": len(told.ended),
+                       "ok": sum(past.ending == "ok" for past in told.runs), "state": told.state})
+    return listed
 
 
 def seconds_of(folder: Path) -> dict[str, float]:

@@ -7,16 +7,17 @@ last where bytes between the two were dropped. JSON escapes what a terminal woul
 """
 
 import json
-from collections import deque
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from pydantic import TypeAdapter
 
 NAME = "stderr.jsonl"
 EVENT = "stderr"                # of a session, by which a run's go there
 _LONGEST_LINE = 2**23
 HEAD_BYTES, TAIL_BYTES = 2**15, 7 * 2**15        # 256 KiB in all, which holds a hundred tracebacks
-_CHUNK = 2**12
 
 
 class Written(NamedTuple):
@@ -31,27 +32,21 @@ class ErrorOutput:
     """Takes chunks, from one thread; others may ask what there is so far."""
 
     def __init__(self) -> None:
-        self._head = b""
-        self._tail: deque[bytes] = deque()
-        self._tail_bytes = self._dropped = 0
+        self._head, self._tail, self._bytes = b"", bytearray(), 0
 
     def add(self, chunk: bytes) -> None:
         """Take what was written next."""
-        room = HEAD_BYTES - len(self._head)
-        if room > 0:
-            self._head += chunk[:room]
-        rest = chunk[max(room, 0):]
-        for first in range(0, len(rest), _CHUNK):
-            self._tail.append(rest[first:first + _CHUNK])
-            self._tail_bytes += len(self._tail[-1])
-        while self._tail_bytes - len(self._tail[0] if self._tail else b"") >= TAIL_BYTES:
-            gone = len(self._tail.popleft())
-            self._tail_bytes -= gone
-            self._dropped += gone
+        room = max(0, HEAD_BYTES - len(self._head))
+        self._head += chunk[:room]
+        self._tail += chunk[room:]
+        self._bytes += len(chunk)
+        if len(self._tail) > 2 * TAIL_BYTES:               # not each time: a flood of short lines would be slow
+            del self._tail[:-TAIL_BYTES]
 
     def written(self) -> Written:
         """What is kept so far."""
-        return Written(self._head, b"".join(list(self._tail)), self._dropped)
+        tail = bytes(self._tail[-TAIL_BYTES:])
+        return Written(self._head, tail, max(0, self._bytes - len(self._head) - len(tail)))
 
     def last_words(self, letters: int = 400) -> str:
         """The end of it in one line, as an ending quotes it."""
@@ -87,17 +82,5 @@ def read(folder: Path) -> Iterator[ErrorText]:
         return
     with (folder / NAME).open("rb") as file:
         while line := file.readline(_LONGEST_LINE):
-            if text := _text(line):
-                yield text
-
-
-def _text(line: bytes) -> ErrorText | None:
-    try:
-        record = json.loads(line)
-    except (ValueError, RecursionError):
-        return None
-    if not isinstance(record, dict) or not all(isinstance(record.get(name), str) for name in ("run", "place", "text")):
-        return None
-    end, dropped = record.get("end", ""), record.get("dropped", 0)
-    return ErrorText(record["run"], record["place"], record["text"], end if isinstance(end, str) else "",
-                     dropped if isinstance(dropped, int) else 0)
+            with suppress(ValueError, RecursionError):
+                yield TypeAdapter(ErrorText).validate_python(json.loads(line), strict=True)

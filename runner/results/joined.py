@@ -1,5 +1,6 @@
 """Several sessions of a study as one: of what is compared the newest session that measured most of it. Pure."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -55,11 +56,9 @@ def joined(sessions: Sequence[Measurements]) -> Measurements:
 
 def _chosen(sessions: Sequence[Measurements]) -> dict[str, int]:
     """The session, by its index, that each comparison is taken from."""
-    ended: dict[str, dict[int, int]] = {}
-    for index, each in enumerate(sessions):
-        for row in each.rows:
-            counts = ended.setdefault(lanes_key(row.cell), {})
-            counts[index] = counts.get(index, 0) + bool(row.ok_runs)
+    ended: dict[str, Counter[int]] = {}
+    for index, row in ((index, row) for index, each in enumerate(sessions) for row in each.rows):
+        ended.setdefault(lanes_key(row.cell), Counter())[index] += bool(row.ok_runs)
     return {name: max(counts, key=lambda index: (counts[index], -index)) for name, counts in ended.items()}
 
 

@@ -72,13 +72,10 @@ def verify(folder: Path) -> Verification:
     """The differences of a folder from its manifest. Raises InputError without one."""
     sums = read(folder)
     there = {path.name: path for path in folder.iterdir() if path.name != NAME}
-    return Verification(tuple(sorted(sums.keys() - there.keys())),
-                 tuple(sorted(name for name in sums.keys() & there.keys() if not _is_same(there[name], sums[name]))),
-                 tuple(sorted(there.keys() - sums.keys())), len(sums))
-
-
-def _is_same(path: Path, expected: str) -> bool:
-    return _is_plain(path) and digest(path) == expected
+    changed = [name for name, path in there.items() if name in sums
+               and not (_is_plain(path) and digest(path) == sums[name])]
+    return Verification(tuple(sorted(sums.keys() - there.keys())), tuple(sorted(changed)),
+                        tuple(sorted(there.keys() - sums.keys())), len(sums))
 
 
 def _is_plain(path: Path) -> bool:

@@ -1,6 +1,6 @@
 """Store records to rows: every cell of the last plan with its runs. Pure; samples stay raw, nothing is averaged."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -9,7 +9,7 @@ from runner.cells import Comparison, comparisons, lanes_key
 from runner.errors import InputError
 from runner.results import records
 from runner.results.contract import FINAL
-from runner.results.lines import Facts
+from runner.results.lines import Facts, Line
 from runner.results.matrix_products import Product
 from runner.results.records import Experiment
 from runner.results.runs import Run, rate_per_worker
@@ -113,9 +113,9 @@ def measurements(stored: Iterable[Mapping[str, Any]]) -> Measurements:
         event = str(record.get("event"))
         if event == "session":
             gathered.session, gathered.is_done = gathered.session or dict(record), False
-        elif event in _READERS:
+        elif event in records.RECORDS:
             try:
-                _READERS[event](gathered, records.RECORDS[event].read(record))
+                gathered.hear(records.RECORDS[event].read(record))
             except (ValueError, OverflowError, CellError) as error:
                 raise RecordError(f"record {number} ({event}): {error}") from error
     if gathered.plan is None:
@@ -137,51 +137,40 @@ class _Gathered:
     products: list[Product] = field(default_factory=list)
     apart: set[str] = field(default_factory=set)      # cells.lanes_key of comparisons that did not fit into memory
 
+    def hear(self, record: Line) -> None:
+        """Take what a record says. Raises ValueError, OverflowError, CellError."""
+        match record:
+            case records.Plan():
+                self._planned(record)
+            case records.Begin():
+                self.begun[record.run] = Begun(record)
+            case records.OfRun() if run := self.begun.get(record.run):
+                run.hear(record.line)
+            case records.Rewarmed() if run := self.begun.get(record.run):
+                run.rewarm()
+            case records.Ending() if run := self.begun.pop(record.run, None):
+                self._ended(ended(run, record), run.record.key)
+            case records.Closed():
+                self.is_done = record.reason == "done"
+            case Product():
+                self.products.append(record)
+            case records.Apart():
+                self.apart.add(record.comparison)
 
-def _plan(gathered: _Gathered, plan: records.Plan) -> None:
-    planned, left_out = [parse(each.cell) for each in plan.cells], [parse(each.cell) for each in plan.skipped]
-    compared = comparisons((*planned, *left_out))
-    gathered.plan = plan
-    gathered.rows = tuple(Row(each.key, each.experiment, cell, compared[cell], ())
+    def _planned(self, plan: records.Plan) -> None:
+        planned, left_out = [parse(each.cell) for each in plan.cells], [parse(each.cell) for each in plan.skipped]
+        compared = comparisons((*planned, *left_out))
+        self.plan = plan
+        self.rows = tuple(Row(each.key, each.experiment, cell, compared[cell], ())
                           for each, cell in zip(plan.cells, planned, strict=True))
-    gathered.skipped = tuple(Skipped(each.experiment, cell, compared[cell], each.reason)
+        self.skipped = tuple(Skipped(each.experiment, cell, compared[cell], each.reason)
                              for each, cell in zip(plan.skipped, left_out, strict=True))
 
-
-def _begin(gathered: _Gathered, record: records.Begin) -> None:
-    gathered.begun[record.run] = Begun(record)
-
-
-def _line(gathered: _Gathered, record: records.OfRun) -> None:
-    if run := gathered.begun.get(record.run):
-        run.hear(record.line)
-
-
-def _ending(gathered: _Gathered, record: records.Ending) -> None:
-    """Keep the run, unless an earlier attempt was a result and this one is not."""
-    begun = gathered.begun.pop(record.run, None)
-    if begun is None:
-        return
-    run, key = ended(begun, record), begun.record.key
-    earlier = gathered.runs.get((key, run.round))
-    if earlier is None or run.ending in FINAL or earlier.ending not in FINAL:
-        gathered.runs[key, run.round] = run
-
-
-def _rewarmed(gathered: _Gathered, record: records.Rewarmed) -> None:
-    if run := gathered.begun.get(record.run):
-        run.rewarm()
-
-
-def _closed(gathered: _Gathered, record: records.Closed) -> None:
-    gathered.is_done = record.reason == "done"
-
-
-_READERS: dict[str, Callable[[_Gathered, Any], None]] = {
-    "plan": _plan, "begin": _begin, "line": _line, "ending": _ending, "closed": _closed, "rewarmed": _rewarmed,
-    "product": lambda gathered, record: gathered.products.append(record),
-    "apart": lambda gathered, record: gathered.apart.add(record.comparison),
-}
+    def _ended(self, run: Run, key: str) -> None:
+        """Keep the run, unless an earlier attempt was a result and this one is not."""
+        earlier = self.runs.get((key, run.round))
+        if earlier is None or run.ending in FINAL or earlier.ending not in FINAL:
+            self.runs[key, run.round] = run
 
 
 def _measurements(gathered: _Gathered, plan: records.Plan) -> Measurements:

@@ -1,6 +1,6 @@
 """The runs of a session one by one, with what each wrote on standard error: `evenbench report --run`. Pure."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from runner.results.error_output import ErrorText
@@ -40,14 +40,8 @@ class Shown(NamedTuple):
 
 def runs(measured: Measurements, errors: Iterable[ErrorText], name: str) -> list[Shown]:
     """All runs in order of cells and rounds, or those of a name or of a cell's key."""
-    written = _by_run(errors)
-    return [Shown(row.cell.stack, row.comparison.label, run, tuple(written.get(run.name, ())))
-            for row in measured.rows for run in row.runs
-            if name in ("", run.name, row.key)]
-
-
-def _by_run(errors: Iterable[ErrorText]) -> Mapping[str, Sequence[ErrorText]]:
-    by_run: dict[str, list[ErrorText]] = {}
+    written: dict[str, list[ErrorText]] = {}
     for each in errors:
-        by_run.setdefault(each.run, []).append(each)
-    return by_run
+        written.setdefault(each.run, []).append(each)
+    return [Shown(row.cell.stack, row.comparison.label, run, tuple(written.get(run.name, ())))
+            for row in measured.rows for run in row.runs if name in ("", run.name, row.key)]

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -18,28 +18,28 @@ _NO_SAMPLES: Samples = np.empty(0)         # most lists of most runs
 
 @dataclass
 class Heard:
-    """A worker while its lines are read."""
+    """A Worker while its lines are read."""
 
-    warm: list[float] = field(default_factory=list)
-    warm_ended: str = ""
-    seconds: list[float] = field(default_factory=list)
-    counts: list[int] = field(default_factory=list)           # of the steps that each of the seconds covers
+    warmup_seconds: list[float] = field(default_factory=list)
+    warmup_ended: str = ""
+    sample_seconds: list[float] = field(default_factory=list)
+    sample_steps: list[int] = field(default_factory=list)
     block_seconds: list[float] = field(default_factory=list)
-    block_counts: list[int] = field(default_factory=list)
+    block_steps: list[int] = field(default_factory=list)
     phases: dict[str, list[float]] = field(default_factory=dict)
     losses: list[float] = field(default_factory=list)
     loss_steps: list[int] = field(default_factory=list)
-    open_losses: list[float | None] = field(default_factory=list)      # of steps whose line is still to come
-    turns: list[Turn] = field(default_factory=list)
-    turn_samples: list[int] = field(default_factory=list)
     drain_seconds: float = 0.0
     device_seconds: list[float] = field(default_factory=list)
     is_part_of_pass: bool = False
     timed_compiled: int = 0
+    turns: list[Turn] = field(default_factory=list)
+    turn_samples: list[int] = field(default_factory=list)
+    open_losses: list[float | None] = field(default_factory=list)      # of steps whose line is still to come
 
     def rewarmed(self) -> "Heard":
         """The worker as it goes on warming up: what it timed so far does not count."""
-        return Heard(self.warm, self.warm_ended)
+        return Heard(self.warmup_seconds, self.warmup_ended)
 
     def values(self, line: lines.Values) -> None:
         """Take losses and phases of steps; those that would make a line of "steps" too long come ahead of it."""
@@ -50,16 +50,16 @@ class Heard:
     def steps(self, line: lines.Steps) -> None:
         """Take a block of timed steps."""
         self.values(line)
-        before = len(self.warm) + sum(self.counts) if line.before is None else line.before
+        before = len(self.warmup_seconds) + sum(self.sample_steps) if line.before is None else line.before
         known = [(loss, step) for step, loss in enumerate(self.open_losses, before) if loss is not None]
         self.losses += [loss for loss, _ in known]
         self.loss_steps += [step for _, step in known]
         self.open_losses = []
-        self.seconds += line.seconds
-        self.counts += line.sample_steps
+        self.sample_seconds += line.seconds
+        self.sample_steps += line.sample_steps
         if line.blocks:
             self.block_seconds += line.blocks.seconds
-            self.block_counts += line.blocks.counts
+            self.block_steps += line.blocks.counts
             self.device_seconds += line.blocks.device_seconds
         if line.turn:
             self.turns.append(Turn.of(line))
@@ -71,23 +71,21 @@ class Heard:
 
     def epoch(self, line: lines.Epoch) -> None:
         """Take an epoch, which is one sample."""
-        self.seconds.append(line.train_seconds)
-        self.counts.append(line.steps)
+        self.sample_seconds.append(line.train_seconds)
+        self.sample_steps.append(line.steps)
         self.loss_steps.append(len(self.losses))
         self.losses.append(line.loss)
 
     def worker(self, name: str, pass_tokens: list[int]) -> Worker:
         """What it measured. Raises ValueError where only some of its steps are turns."""
-        if sum(self.turn_samples) not in (0, len(self.seconds)):
+        if sum(self.turn_samples) not in (0, len(self.sample_seconds)):
             raise ValueError("found steps in turns and others without, expected one or the other")
-        return Worker(name=name, warmup_seconds=_array(self.warm), warmup_ended=self.warm_ended,
-                      sample_seconds=_array(self.seconds), sample_steps=tuple(self.counts),
-                      block_seconds=_array(self.block_seconds), block_steps=tuple(self.block_counts),
-                      phases={phase: _array(values) for phase, values in self.phases.items()},
-                      losses=_array(self.losses), loss_steps=tuple(self.loss_steps), drain_seconds=self.drain_seconds,
-                      device_seconds=_array(self.device_seconds), pass_tokens=tuple(pass_tokens),
-                      is_part_of_pass=self.is_part_of_pass, timed_compiled=self.timed_compiled,
-                      turns=tuple(self.turns), turn_samples=tuple(self.turn_samples))
+        told = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "open_losses"}
+        for key, values in told.items():
+            if isinstance(values, list):
+                told[key] = _array(values) if key.endswith("_seconds") or key == "losses" else tuple(values)
+        told["phases"] = {phase: _array(values) for phase, values in self.phases.items()}
+        return Worker(name=name, pass_tokens=tuple(pass_tokens), **told)
 
 
 def _array(values: list[float]) -> Samples:
@@ -136,18 +134,14 @@ def _start(run: Begun, line: lines.Start) -> None:
 
 
 def _warm(run: Begun, line: lines.Warm) -> None:
-    run.of(line).warm += line.seconds
-    run.of(line).warm_ended = line.ended or ""
+    run.of(line).warmup_seconds += line.seconds
+    run.of(line).warmup_ended = line.ended or ""
 
 
 def _epoch(run: Begun, line: lines.Epoch) -> None:
     run.of(line).epoch(line)
     run.accuracy = line.accuracy
     run.epochs.append(Epoch(line.train_seconds, line.validation_seconds, line.loss, line.accuracy))
-
-
-def _weights(run: Begun, line: lines.Weights) -> None:
-    run.digests[line.place] = line.sha256
 
 
 def _operators(run: Begun, line: lines.Operators) -> None:
@@ -162,7 +156,8 @@ def _first(name: str) -> Callable[[Begun, Any], None]:
 
 _READERS: dict[str, Callable[[Begun, Any], None]] = {
     "start": _start, "warm": _warm, "values": lambda run, line: run.of(line).values(line),
-    "steps": lambda run, line: run.of(line).steps(line), "epoch": _epoch, "weights": _weights, "operators": _operators,
+    "steps": lambda run, line: run.of(line).steps(line), "epoch": _epoch,
+    "weights": lambda run, line: run.digests.update({line.place: line.sha256}), "operators": _operators,
     **{name: _first(name) for name in ("kernels", "parts", "graph", "max_batch", "compiled")}}
 
 
@@ -177,5 +172,4 @@ def ended(begun: Begun, record: Ending) -> Run:
         before=head.host or {}, after=record.host or {},
         usage={name: used or {} for name, used in sorted((record.places or {}).items())},
         digests=begun.digests, operators=begun.operators, epochs=tuple(begun.epochs), kernels=begun.kernels,
-        parts=begun.parts,
-        graph=begun.graph, max_batch=begun.max_batch, compiled=begun.compiled, seed=head.seed)
+        parts=begun.parts, graph=begun.graph, max_batch=begun.max_batch, compiled=begun.compiled, seed=head.seed)

@@ -14,7 +14,7 @@ from rich.text import Text
 from runner import formatting
 from runner.cells import comparisons
 from runner.planning.plan import Plan
-from runner.results.live_rate import RateSoFar
+from runner.results.runs import RateSoFar
 from runner.results.store import Record
 from runner.screen.page import people
 

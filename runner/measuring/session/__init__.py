@@ -23,7 +23,7 @@ from runner.measuring.session.turn_taking import Patience
 from runner.planning.plan import Plan
 from runner.results import store
 from runner.results.contract import FINAL, WELL
-from runner.results.earlier_sessions import Kept, Left
+from runner.results.earlier_sessions import Kept, Past
 from workloads.spec import turns
 from workloads.spec.cell import Cell
 
@@ -92,7 +92,7 @@ def _pending(plan: Plan, kept: Kept | None) -> list[PendingRun]:
             for planned in plan.order(index) if (run := (planned.key, index)) not in finished]
 
 
-def abandon(launcher: Launcher, left: Iterable[Left]) -> None:
+def abandon(launcher: Launcher, left: Iterable[Past]) -> None:
     """End what an earlier runner left of runs that are not made, or made otherwise, such as one that is repeated."""
     for each in left:
         if running := launcher.rejoined(each.place):

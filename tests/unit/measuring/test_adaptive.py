@@ -14,7 +14,7 @@ from runner.measuring.request import Request
 from runner.measuring.stopping_rule import Until
 from runner.planning.plan import Wishes, plan
 from runner.results import earlier_sessions, manifest, store
-from runner.results.earlier_sessions import Kept, Left
+from runner.results.earlier_sessions import Kept, Past
 from runner.results.rows import measurements
 from runner.study.file import parse
 from tests.clock import FakeClock
@@ -148,7 +148,7 @@ def test_a_run_of_a_later_stage_that_did_not_go_on_is_another_attempt_there(tmp_
 
 
 def test_what_went_on_of_a_round_that_no_stage_reaches_is_ended(tmp_path: Path) -> None:
-    running, left = went_on(), Left("k.8.1", 1, {"run": "k.8.1"}, {})
+    running, left = went_on(), Past("k.8.1", "k", 8, 1, {"run": "k.8.1"}, {})
     kept = Kept(tmp_path / "r", frozenset(), {}, left={("k", 8): left})
     ran(tmp_path / "r", Until(0.02, 30), lambda cell, run: good_lines(), kept, left={"k.8.1": running})
 

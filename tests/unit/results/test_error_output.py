@@ -86,4 +86,4 @@ def test_a_torn_or_strange_line_is_passed_over(tmp_path: Path) -> None:
     lines = [json.dumps(whole), "[1]", '{"run": 1}', json.dumps({**whole, "end": 3, "dropped": "x"}), '{"run": "a.0']
     (tmp_path / error_output.NAME).write_text("\n".join(lines))
 
-    assert [("a.0.1", "", "t", "", 0)] * 2 == list(error_output.read(tmp_path))
+    assert [("a.0.1", "", "t", "", 0)] == list(error_output.read(tmp_path))

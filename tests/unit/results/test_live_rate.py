@@ -3,8 +3,8 @@ from typing import Any
 
 import pytest
 
-from runner.results.live_rate import RateSoFar
 from runner.results.rows import measurements
+from runner.results.runs import RateSoFar
 from tests import made_rows as made
 
 
