@@ -7,7 +7,7 @@ from datetime import datetime
 from runner import formatting
 from runner.analysis import doubts
 from runner.analysis.flags import Flag
-from runner.analysis.stats import Interval, Verdict
+from runner.analysis.stats import Verdict
 from runner.analysis.summary_format import Comparison, Result, Summary
 from runner.cells import model_size
 from runner.report.claims import wording
@@ -76,12 +76,8 @@ def _standing(comparison: Comparison, result: Result) -> Standing:
     is_baseline = result.verdict is Verdict.BASELINE and rate is not None
     texts = ("1", "") if is_baseline else ("", "") if result.ratio is None else (
         formatting.ratio_and_ends(result.ratio, result.ratio_interval))
-    return Standing(result.stack, rate, 1.0 if is_baseline else result.ratio, _ends(result.ratio_interval),
-                    _ends(rate_interval), *texts, _word(comparison, result), result.stack == comparison.winner)
-
-
-def _ends(interval: Interval | None) -> tuple[float, float] | None:
-    return (interval.low, interval.high) if interval else None
+    return Standing(result.stack, rate, 1.0 if is_baseline else result.ratio, result.ratio_interval, rate_interval,
+                    *texts, _word(comparison, result), result.stack == comparison.winner)
 
 
 def _word(comparison: Comparison, result: Result) -> str:
@@ -129,17 +125,12 @@ def _facts(summary: Summary) -> Iterator[str]:
     gpus = dict.fromkeys(limit.device_name for limit in summary.limits if limit.device != "cpu")
     cpus = [formatting.count(machine.cpus, "CPU")] if machine.cpus else []
     yield ", ".join([*filter(None, [machine.cpu]), *cpus, *gpus]) or "an unknown machine"
-    yield _day(summary.began)
-    yield f"{summary.study}, {formatting.count(summary.rounds, 'round')}"
-
-
-def _day(began: str | None) -> str:
-    """27 Nov 2026; as it stands where it is no moment."""
     try:
-        moment = datetime.fromisoformat(began or "")
+        moment = datetime.fromisoformat(summary.began or "")
+        yield f"{moment.day} {moment:%b %Y}"
     except ValueError:
-        return began or "an unknown time"
-    return f"{moment.day} {moment:%b %Y}"
+        yield summary.began or "an unknown time"
+    yield f"{summary.study}, {formatting.count(summary.rounds, 'round')}"
 
 
 def _trust(summary: Summary) -> Iterator[Trust]:
@@ -156,13 +147,11 @@ def _trust(summary: Summary) -> Iterator[Trust]:
     else:
         yield Trust("Disturbed", "not told, no turns were taken", False)
     isolations = dict.fromkeys(column.isolation for column in summary.columns if column.isolation)
-    yield Trust("Isolation", ", ".join(_ISOLATIONS.get(name, name) for name in isolations) or "not told",
+    words = {"venv": "virtual environments", "docker": "containers"}
+    yield Trust("Isolation", ", ".join(words.get(name, name) for name in isolations) or "not told",
                 "venv" not in isolations)
     data = dict.fromkeys(each.name + (" (stand-in)" if each.is_stand_in else "") for each in summary.data)
     yield Trust("Data", ", ".join(data) or "none", not any(each.is_stand_in for each in summary.data))
-
-
-_ISOLATIONS = {"venv": "virtual environments", "docker": "containers"}
 
 
 def _unproved(stacks: Sequence[str], of: int) -> str:

@@ -24,16 +24,17 @@ _OF_OURS = "Rates, ratios and verdicts are of this machine, with these versions 
 def report(summary: Summary, measured: Measurements) -> Report:
     """All that is to be written."""
     stacks = sorted({*(row.cell.stack for row in measured.rows), *(skip.cell.stack for skip in measured.skipped)})
-    series = {name: number for number, name in enumerate(_in_order(stacks, summary))}
+    ordered = dict.fromkeys([*(column.stack for column in summary.columns), *stacks])      # the baseline first
+    series, argv = {name: number for number, name in enumerate(ordered)}, measured.session.get("argv")
     found = answer(summary, {row.comparison.key: row.cell for row in measured.rows})
     context = Context(summary, measured, series, {block.key: block for block in found.blocks})
     return Report(
         name=summary.id, title=f"{summary.study}: {measured.title}" if measured.title else summary.study,
         machine=environment.machine(summary.machine, recorded(measured.session, "hardware")),
         began=summary.began or "an unknown time",
-        command=" ".join(["evenbench", *_arguments(measured)]),
+        command=" ".join(["evenbench", *map(str, argv if isinstance(argv, list) else [])]),
         reading=_OF_A_PAPER if is_published(summary) else _OF_OURS,
-        deviations=deviations(summary, measured), in_short=tuple(_in_short(summary, found)),
+        deviations=tuple(deviations(summary, measured)), in_short=tuple(_in_short(summary, found)),
         claims=tuple(_claims(summary)),
         sections=(*sections(context), *_elsewhere(context)), environment=tuple(environment.tables(summary, measured)),
         left_out=(*left_out.failed(summary.failures, measured.session_of), *left_out.skipped(summary.skipped)),
@@ -67,16 +68,6 @@ def _overall(summary: Summary, measured: Measurements) -> Overall:
     )
 
 
-def _in_order(stacks: Sequence[str], summary: Summary) -> list[str]:
-    """The measured stacks, the baseline first. Their order gives each its sign in charts."""
-    return list(dict.fromkeys([*(column.stack for column in summary.columns), *stacks]))
-
-
-def _arguments(measured: Measurements) -> list[str]:
-    argv = measured.session.get("argv")
-    return [str(word) for word in argv] if isinstance(argv, list) else []
-
-
 def _elsewhere(context: Context) -> Iterator[Section]:
     """Published numbers that no experiment of the session is about."""
     numbers = beside_ours.by_experiment(context.summary, context.measured)
@@ -92,17 +83,11 @@ def _in_short(summary: Summary, found: Answer) -> Iterator[str]:
     if summary.paper_claims:
         verdicts = [claim.verdict for claim in summary.paper_claims]
         yield f"{formatting.count(len(verdicts), 'claim')}: {_tally(verdicts)}."
-        yield from _on_a_cpu(summary)
-    if found.blocks:
-        yield f"{found.verdict}."
-
-
-def _on_a_cpu(summary: Summary) -> Iterator[str]:
-    """How many of the verdicts are of a CPU where the paper speaks of a GPU."""
-    count = sum(map(wording.is_on_a_cpu, summary.claims))
-    if count:
+    if count := sum(map(wording.is_on_a_cpu, summary.claims)):
         yield (f"{formatting.count(count, 'verdict')} on a CPU: the paper speaks of a GPU there, and what holds on one "
                "need not hold on the other.")
+    if found.blocks:
+        yield f"{found.verdict}."
 
 
 # ---- claims
@@ -125,11 +110,12 @@ def _claims(summary: Summary) -> Iterator[Table[Any]]:
 
 def _of_paper(judged: Sequence[JudgedClaim]) -> tuple[Column[PaperClaim], ...]:
     """The columns of the paper's own claims, of which the judged ones are parts."""
-    verdicts, by_id = {claim.id: claim.verdict for claim in judged}, {claim.id: claim for claim in judged}
+    by_id = {claim.id: claim for claim in judged}
     return (Column("claim", lambda claim: claim.id),
             Column("verdict", lambda claim: wording.paper_verdict(claim, [by_id[part] for part in claim.parts])),
             Column("parts", lambda claim: ", ".join(claim.parts), forms=PAGE_ALONE),
-            Column("its parts", lambda claim: _tally([verdicts[part] for part in claim.parts]), forms=SCREEN_ALONE))
+            Column("its parts", lambda claim: _tally([by_id[part].verdict for part in claim.parts]),
+                   forms=SCREEN_ALONE))
 
 
 def _tally(verdicts: Sequence[claims.Verdict], with_none: bool = False) -> str:

@@ -114,11 +114,7 @@ class Strips(NamedTuple):
 Chart = Dots | Bars | Curves | Strips
 
 
-class Deviation(NamedTuple):
-    """What is not as in the study, or what to mistrust."""
-
-    what: str
-    text: str
+Named = tuple[str, str]          # what a text is about, and the text
 
 
 class Section(NamedTuple):
@@ -127,7 +123,7 @@ class Section(NamedTuple):
     id: str
     title: str
     notes: tuple[str, ...]
-    assumed: tuple[tuple[str, str], ...]
+    assumed: tuple[Named, ...]
     charts: tuple[Chart, ...]
     tables: tuple[Table[Any], ...]
 
@@ -143,8 +139,8 @@ class Standing(NamedTuple):
     stack: str
     rate: float | None           # in the unit of its comparison; None without a run that ended ok
     ratio: float | None          # to the baseline, whose own is 1; None without a common round
-    ends: tuple[float, float] | None                   # the interval that decides the word
-    rate_ends: tuple[float, float] | None
+    ends: Ends | None            # the interval that decides the word
+    rate_ends: Ends | None
     ratio_text: str
     ends_text: str
     word: str                    # FASTEST, slower, why there is neither, or how runs ended; "" of an ordinary baseline
@@ -205,12 +201,12 @@ class Report(NamedTuple):
     made_by: str
     in_short: tuple[str, ...]
     sections: tuple[Section, ...]
-    deviations: tuple[Deviation, ...] = ()
+    deviations: tuple[Named, ...] = ()         # what is not as in the study, or what to mistrust
     claims: tuple[Table[Any], ...] = ()
     environment: tuple[Table[Any], ...] = ()
     left_out: tuple[Table[Any], ...] = ()      # what has no result
-    footnotes: tuple[tuple[str, str], ...] = ()                # number and text
-    methods: tuple[tuple[str, str], ...] = ()
+    footnotes: tuple[Named, ...] = ()          # by number
+    methods: tuple[Named, ...] = ()
     overall: Overall = Overall()
     answer: Answer | None = None               # of one session
     ratios: tuple[Chart, ...] = ()             # of all comparisons

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from runner import formatting
 from runner.analysis.numbers import BESIDE, ENERGY, EPOCHS, RATES, SEQUENCES
 from runner.analysis.summary_format import Summary
+from runner.formatting import Ends
 from runner.report.columns import RESULTS, Line
 from runner.report.comparisons import Context, Shown, fitted
 from runner.report.document import Answer, Chart, Dots, Mark, Standing
@@ -22,10 +23,9 @@ def bars(context: Context, shown: Shown) -> Iterator[Chart]:
                (("", marks),), is_bars=True)
 
 
-def _mark(standing: Standing, series: Mapping[str, int], value: float, ends: tuple[float, float] | None, text: str
-          ) -> Mark:
-    low, high = ends or (None, None)
-    return Mark(standing.stack, series.get(standing.stack, 0), value, low, high, text)
+def _mark(standing: Standing, series: Mapping[str, int], value: float, ends: Ends | None, text: str) -> Mark:
+    return Mark(standing.stack, series.get(standing.stack, 0), value, ends.low if ends else None,
+                ends.high if ends else None, text)
 
 
 def ratios(answer: Answer, series: Mapping[str, int]) -> list[Chart]:

@@ -25,7 +25,7 @@ def test_stacks_stand_by_speed_each_with_its_ratio_its_interval_and_its_word() -
     assert [("tf", "1.50", "FASTEST"), ("torch", "1", "")] == [
         (each.stack, each.ratio_text, each.word) for each in block.standings]
     fastest = block.standings[0]
-    assert fastest.is_fastest and fastest.ends and 1 < fastest.ends[0] < 1.5 < fastest.ends[1]
+    assert fastest.is_fastest and fastest.ends and 1 < fastest.ends.low < 1.5 < fastest.ends.high
 
 
 @pytest.mark.parametrize(("cells", "headings"), [

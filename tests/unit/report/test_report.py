@@ -33,7 +33,7 @@ def planned(*experiments: dict[str, Any], **values: Any) -> dict[str, Any]:
 
 
 def said(found: Report) -> dict[str, str]:
-    return {one.what: one.text for one in found.deviations}
+    return dict(found.deviations)
 
 
 def table(section: Section, beginning: str) -> Written:
@@ -70,7 +70,7 @@ def test_in_short_the_fastest_stacks_are_counted(rates: dict[Cell, list[float]],
 
 
 def test_an_interrupted_session_says_so_first() -> None:
-    assert "not complete" == contents().deviations[0].what
+    assert "not complete" == contents().deviations[0][0]
 
 
 def test_settings_and_stacks_of_the_command_line_are_deviations_and_the_data_s_name_is_not() -> None:
