@@ -57,17 +57,13 @@ def _pair(common: int, tuned: int, groups: Groups, doubts: Doubts, error: float)
     both = {name: (row, groups[common][name]) for name, row in groups[tuned].items()
             if row.rates and name in groups[common] and groups[common][name].rates}
     ratios = stats.ratios([(row.rates, other.rates) for row, other in both.values()], error)
-    doubted = {name: doubt for name, (row, other) in both.items()
-               if (doubt := _doubt({"common": doubts.get(other.key), "tuned": doubts.get(row.key)}))}
+    doubted = {}
+    for name, (row, other) in both.items():
+        raised = [(lane, doubt) for lane, each in (("common", other), ("tuned", row))
+                  if (doubt := doubts.get(each.key))]
+        if raised:
+            doubted[name] = Doubt(raised[0][1].verdict, "; ".join(f"{lane}: {doubt.text}" for lane, doubt in raised))
     return Pair(common, tuned, dict(zip(both, ratios, strict=True)), doubted)
-
-
-def _doubt(by_lane: Mapping[str, Doubt | None]) -> Doubt | None:
-    """The first lane's, with what each such lane says; None where neither is doubted."""
-    raised = {lane: doubt for lane, doubt in by_lane.items() if doubt}
-    verdict = next((doubt.verdict for doubt in raised.values()), None)
-    text = "; ".join(f"{lane}: {doubt.text}" for lane, doubt in raised.items())
-    return None if verdict is None else Doubt(verdict, text)
 
 
 def tables(pairs: Sequence[Pair], groups: Groups, comparisons: Sequence[Comparison]) -> tuple[Lanes, ...]:

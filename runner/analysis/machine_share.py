@@ -13,7 +13,7 @@ from runner.analysis.stats import middle
 from runner.analysis.summary_format import Comparison, MachineLimit, Result
 from runner.machine import data_sheets
 from runner.results.matrix_products import Product, Unit, best
-from runner.results.rows import Measurements, Row
+from runner.results.rows import Measurements, Row, recorded
 from runner.results.runs import Run
 from workloads.spec import measures, tasks
 from workloads.spec.cell import Cell
@@ -23,20 +23,16 @@ _SLICE = "a slice of "
 
 def limits(measured: Measurements) -> tuple[MachineLimit, ...]:
     """The best product of each device, precision and number of threads."""
-    best_products = []
-    for unit, product in best(measured.products).items():
-        name = _name(measured, product)
-        sheet = (data_sheets.flops_per_second(name, unit.precision)
-                 if unit.device == "gpu" and not name.startswith(_SLICE) else None)
-        best_products.append(MachineLimit(**unit._asdict(), stack=product.stack, device_name=name,
-                                  flops_per_second=product.flops_per_second, data_sheet=sheet))
-    return tuple(best_products)
+    named = [(unit, product, _name(measured, product)) for unit, product in best(measured.products).items()]
+    return tuple(MachineLimit(
+        **unit._asdict(), stack=product.stack, device_name=name, flops_per_second=product.flops_per_second,
+        data_sheet=data_sheets.flops_per_second(name, unit.precision)
+        if unit.device == "gpu" and not name.startswith(_SLICE) else None) for unit, product, name in named)
 
 
 def _name(measured: Measurements, product: Product) -> str:
     """NVML's name of the GPU, since frameworks shorten it. A slice is named so: no data sheet covers it."""
-    gpus = measured.session.get("gpus")
-    devices = gpus.get("devices") if isinstance(gpus, dict) else None
+    devices = recorded(measured.session, "gpus").get("devices")
     first = devices[0] if isinstance(devices, list) and devices and isinstance(devices[0], dict) else {}
     if product.device != "gpu" or not first:
         return product.device_name
@@ -56,10 +52,9 @@ def shared(comparisons: Sequence[Comparison], measured: Measurements) -> tuple[C
 
 def _with_share(result: Result, row: Row | None, products: Mapping[Unit, Product]) -> Result:
     """The result with its share; none where it computed in another precision than the product of the cell."""
-    if Flag.OTHER_PRECISION in result.flags:
-        return result
     product = products.get(Unit.of(row.cell)) if row else None
-    if row is None or product is None or result.rate_per_worker is None or not tasks.is_known(row.cell):
+    if (row is None or product is None or result.rate_per_worker is None or not tasks.is_known(row.cell)
+            or Flag.OTHER_PRECISION in result.flags):
         return result
     share = result.rate_per_worker * needed_flops(row.cell, row.ok_runs) / product.flops_per_second
     flags = (*result.flags, Flag.ABOVE_MACHINE) if share > 1 else result.flags
@@ -74,6 +69,5 @@ def needed_flops(cell: Cell, runs: Sequence[Run]) -> float:
 
 def _tokens(run: Run) -> float | None:
     """The tokens of a batch, without padding; None where the run does not report them."""
-    data = run.facts.get("data")
-    tokens = data.get("tokens") if isinstance(data, dict) else None
+    tokens = recorded(run.facts, "data").get("tokens")
     return float(tokens) if isinstance(tokens, int | float) and not isinstance(tokens, bool) else None

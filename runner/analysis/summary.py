@@ -34,7 +34,7 @@ from runner.cells import key, settings
 from runner.errors import InputError
 from runner.formatting import rerun
 from runner.results.lines import Facts
-from runner.results.rows import Measurements, Row, by_comparison, measurements
+from runner.results.rows import Measurements, Row, by_comparison, measurements, recorded
 from runner.results.runs import Run, step_seconds
 from runner.study import claims, published, quantities
 from workloads.spec.cell import Cell
@@ -323,12 +323,8 @@ def _place_peaks(runs: Sequence[Run]) -> dict[str, int]:
 
 def _tokens_per_second(run: Run, name: str) -> float | None:
     """The tokens a second; None for data that are no sequences."""
-    data = run.facts.get("data")
-    count = data.get(name) if isinstance(data, dict) else None
-    if isinstance(count, bool) or not isinstance(count, int | float):
-        return None
-    seconds = step_seconds(run)
-    return count / seconds if seconds else None
+    count, seconds = recorded(run.facts, "data").get(name), step_seconds(run)
+    return count / seconds if isinstance(count, int | float) and not isinstance(count, bool) and seconds else None
 
 
 def _column(name: str, measured: Measurements) -> Column:
@@ -342,15 +338,11 @@ def _column(name: str, measured: Measurements) -> Column:
 
 
 def _data(measured: Measurements) -> tuple[Data, ...]:
-    data_sets: dict[tuple[Any, ...], Facts] = {}
-    for row in measured.rows:
-        for run in row.runs:
-            facts = run.facts.get("data")
-            if isinstance(facts, dict) and facts.get("name") is not None:
-                data_sets[tuple(facts.get(name) for name in ("name", "images", "sha256"))] = facts
+    told = [recorded(run.facts, "data") for row in measured.rows for run in row.runs]
+    data_sets = {tuple(facts.get(name) for name in ("name", "images", "sha256")): facts for facts in told
+                 if facts.get("name") is not None}
     return tuple(Data(name=facts["name"], images=facts.get("images"), is_stand_in=facts.get("stand_in") is True,
-                      sha256=facts.get("sha256"))
-                 for facts in data_sets.values())
+                      sha256=facts.get("sha256")) for facts in data_sets.values())
 
 
 def _failures(measured: Measurements) -> tuple[Failure, ...]:

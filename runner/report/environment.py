@@ -48,17 +48,14 @@ def _stack(stack: summary_format.Column) -> Texts:
 def tables(summary: Summary, measured: Measurements) -> Iterator[Table[Any]]:
     """The stacks, the data, and every fact that each stack reported of itself."""
     yield from table("Stacks", _STACKS, {"": [_stack(stack) for stack in summary.columns]})
-    hardware = tuple(_facts({name: value for what in ("hardware", "harness")
-                             for name, value in recorded(measured.session, what).items()}))
-    if hardware:
+    if hardware := tuple(_facts({**recorded(measured.session, "hardware"), **recorded(measured.session, "harness")})):
         yield plain("The machine and evenbench", ("fact", "value"), hardware, is_extra=True)
     if summary.data:
         yield plain("Data", ("data", "images of a run", "stand-in", "sha256"), tuple(
             (data.name, "" if data.images is None else f"{data.images:,}", "yes" if data.is_stand_in else "no",
              data.sha256 or "") for data in summary.data))
     for column in summary.columns:
-        lines = tuple(_facts(_told(column.stack, measured)))
-        if lines:
+        if lines := tuple(_facts(_told(column.stack, measured))):
             yield plain(f"What {column.stack} told of itself", ("fact", "value"), lines,
                         "By its first run; threads and data may differ between cells.", is_extra=True)
 
@@ -66,9 +63,7 @@ def tables(summary: Summary, measured: Measurements) -> Iterator[Table[Any]]:
 def _told(stack: str, measured: Measurements) -> dict[str, Any]:
     """Facts and place of the stack's first run that reported them."""
     runs = [run for row in measured.rows if row.cell.stack == stack for run in row.runs]
-    facts: Mapping[str, Any] = next((run.facts for run in runs if run.facts), {})
-    environment: Mapping[str, Any] = next((run.place for run in runs if run.place), {})
-    return {**facts, **environment}
+    return {**next((run.facts for run in runs if run.facts), {}), **next((run.place for run in runs if run.place), {})}
 
 
 def _facts(told: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -23,7 +23,8 @@ def failed(failures: Sequence[Failure], session_of: Callable[[str], str]) -> lis
     alike: dict[tuple[str, ...], list[Failure]] = {}
     for failure in failures:
         cell = "" if failure.ending == "unsupported" else failure.label
-        alike.setdefault((failure.stack, cell, failure.ending, _shortened(failure.message)), []).append(failure)
+        message = failure.message[:_LONGEST_MESSAGE] + "…" * (len(failure.message) > _LONGEST_MESSAGE)
+        alike.setdefault((failure.stack, cell, failure.ending, message), []).append(failure)
     return table("Runs that did not end ok", _FAILED, {"": [
         (stack, _cells(list(dict.fromkeys(one.label for one in runs))), ending,
          ", ".join(map(str, sorted({one.round for one in runs}))), message,
@@ -46,10 +47,6 @@ def far_runs(comparisons: Sequence[Comparison]) -> list[Table[Any]]:
     return table("Runs far from the others of their cell (they count all the same)", _FAR, {"": [
         (result.stack, comparison.label, ", ".join(map(str, result.outlier_rounds)))
         for comparison in comparisons for result in comparison.results if result.outlier_rounds]})
-
-
-def _shortened(message: str) -> str:
-    return message if len(message) <= _LONGEST_MESSAGE else message[:_LONGEST_MESSAGE] + "…"
 
 
 def _cells(labels: Sequence[str]) -> str:

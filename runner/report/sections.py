@@ -28,8 +28,7 @@ def _section(context: Context, experiment: Experiment, numbers: beside_ours.Numb
     keys = set(experiment.cells)
     rows = [row for row in context.measured.rows if row.key in keys]
     compared = [shown for shown in (Shown.of(each, keys) for each in context.summary.comparisons) if shown.results]
-    profiled = breakdown.of_rows(context.summary.operators, rows)
-    summary = context.summary
+    summary, profiled = context.summary, breakdown.of_rows(context.summary.operators, rows)
     results = {result.key: result for shown in compared for result in shown.results}
     drawn = figures.of_experiment(context, experiment, rows, results, numbers)
     learned = curves.charts(rows, context.series, numbers) if not drawn.shows or drawn.shows & figures.LEARNED else ()
@@ -75,13 +74,8 @@ def _notes(context: Context, experiment: Experiment, rows: Sequence[Row]) -> Ite
 
 def _others(rows: Sequence[Row], session_of: Callable[[str], str]) -> Iterator[Table[Texts]]:
     """Cells that have no table above."""
-    lines = tuple((row.cell.stack, row.comparison.label, endings(_counts(row)),
-                   formatting.rerun(session_of(row.key), row.key))
-                  for row in rows
+    lines = tuple((row.cell.stack, row.comparison.label, endings(Counter(run.ending for run in row.runs)),
+                   formatting.rerun(session_of(row.key), row.key)) for row in rows
                   if row.cell.measure in measures.BESIDE or (row.cell.measure in measures.PROFILES and not row.ok_runs))
     if lines:
         yield plain("Runs without a rate", ("stack", "what", "ended", "again"), lines)
-
-
-def _counts(row: Row) -> Counter[str]:
-    return Counter(run.ending for run in row.runs)

@@ -66,8 +66,7 @@ class Outcome(NamedTuple):
     def answer(self) -> Answer:
         """Slower where one is; within where all are."""
         answers = {each.answer for each in self.compared}
-        return (Answer.SLOWER if Answer.SLOWER in answers else Answer.WITHIN if answers == {Answer.WITHIN}
-                else Answer.UNCLEAR)
+        return next(each for each in (Answer.SLOWER, Answer.UNCLEAR, Answer.WITHIN) if each in answers)
 
     def record(self) -> dict[str, Any]:
         """The same as JSON values."""
@@ -83,25 +82,20 @@ def judge(measured: Measurements, base: str, head: str, allow: float) -> Outcome
         raise InputError(f"gate: found no cell that both {base} and {head} have; `evenbench plan` says why cells are "
                          "skipped")
     error, doubted = stats.error_of(len(pairs)), doubts.of_rows(measured.rows)
-    ratios = stats.ratios([(in_head.rates, in_base.rates) for in_base, in_head in pairs], error)
-    return Outcome(base, head, allow, tuple(_compared(pair, ratio, _withheld(pair, ratio, doubted), 1 - allow, error)
-                                            for pair, ratio in zip(pairs, ratios, strict=True)))
+    return Outcome(base, head, allow, tuple(_compared(pair, doubted, 1 - allow, error) for pair in pairs))
 
 
-def _withheld(pair: tuple[Row, Row], ratio: Ratio, doubted: Doubts) -> str:
-    """Why nothing may be said of a pair; "" where something may."""
+def _compared(pair: tuple[Row, Row], doubted: Doubts, limit: float, error: float) -> Compared:
+    (ratio,) = stats.ratios([(pair[1].rates, pair[0].rates)], error)
+    answer = Answer.UNCLEAR
+    reason = "; ".join(f"{row.cell.stack}: {doubted[row.key].text}" for row in pair if row.key in doubted)
     if not ratio.is_judged:
-        return f"{formatting.count(ratio.pairs, 'round')} in which both ended ok, {LEAST_ROUNDS} are needed"
-    return "; ".join(f"{row.cell.stack}: {doubted[row.key].text}" for row in pair if row.key in doubted)
-
-
-def _compared(pair: tuple[Row, Row], ratio: Ratio, withheld: str, limit: float, error: float) -> Compared:
-    base, head = (stats.geometric_mean(list(row.rates.values())) for row in pair)
-    answer, reason = Answer.UNCLEAR, withheld
-    if not withheld and ratio.excludes(limit):
+        reason = f"{formatting.count(ratio.pairs, 'round')} in which both ended ok, {LEAST_ROUNDS} are needed"
+    elif not reason and ratio.excludes(limit):
         answer = Answer.SLOWER if (ratio.value or 0.0) < limit else Answer.WITHIN
-    elif not withheld:
+    elif not reason:
         reason = _rounds_that_would_tell(ratio, limit, error)
+    base, head = (stats.geometric_mean(list(row.rates.values())) for row in pair)
     return Compared(pair[0].comparison.label, pair[0].cell.measure, base, head, ratio, answer, reason)
 
 
@@ -132,11 +126,9 @@ def conclusion(outcome: Outcome) -> str:
 
 def columns(outcome: Outcome) -> Sequence[dict[str, str]]:
     """A row a comparison, for every form."""
-    return [{"comparison": f"{each.label}", "base": _rate(each.base), "head": _rate(each.head),
+    return [{"comparison": each.label,
+             **{side: "-" if rate is None else formatting.number(rate)
+                for side, rate in (("base", each.base), ("head", each.head))},
              "head / base": "-" if each.ratio.value is None else formatting.ratio(each.ratio.value,
-                                                                                 each.ratio.interval),
+                                                                                  each.ratio.interval),
              "": each.answer.value + (f" ({each.reason})" if each.reason else "")} for each in outcome.compared]
-
-
-def _rate(value: float | None) -> str:
-    return "-" if value is None else formatting.number(value)

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from runner.analysis.claims.judging import judge_values
-from runner.analysis.summary_format import ClaimNumber
 from runner.study import file, quantities
 from runner.study.claims import Case, Claim, Verdict, shown, together
 from runner.study.claims_file import OfStudy
@@ -56,12 +55,9 @@ def _claim(claim: Claim, published: Iterable[Published], cells: Sequence[OfStudy
     verdict = together(number.verdict for number in numbers)
     word = {Verdict.HOLDS: HOLDS, Verdict.NO_DATA: NO_DATA}.get(
         verdict, CONTRADICTION if claim.contradiction else DOES_NOT_HOLD)
-    said = [number for number in numbers if number.verdict is verdict]
-    return Judged(claim.id, word, tuple(dict.fromkeys(map(_text, said))), claim.text, claim.contradiction)
-
-
-def _text(number: ClaimNumber) -> str:
-    return ", ".join([number.what, *shown(number.case)]) + f": {number.value:.6g}"
+    said = dict.fromkeys(", ".join([number.what, *shown(number.case)]) + f": {number.value:.6g}"
+                         for number in numbers if number.verdict is verdict)
+    return Judged(claim.id, word, tuple(said), claim.text, claim.contradiction)
 
 
 def _covered(claim: Claim, number: Published, cells: Sequence[OfStudy]) -> tuple[Case, ...]:
@@ -126,22 +122,15 @@ def _value(number: Published) -> float:
 
 
 def _ratios(printed: Printed) -> dict[Case, dict[Subject, float]]:
-    """Made-up values with the printed ratios; the first subject's is 1."""
-    values: dict[Case, dict[Subject, float]] = {}
-    for number, covered in printed:
-        for case in covered if number.to is not None else ():
-            _put(values.setdefault(case, {}), number)
-    return values
-
-
-def _put(values: dict[Subject, float], number: Published) -> None:
-    """Add the ratio's subjects to values that share one with it; others would have no common unit."""
-    assert number.to is not None
-    ratio = _of_to(number)
-    if not values or number.to in values:
-        values[number.of] = values.setdefault(number.to, 1.0) * ratio
-    elif number.of in values:
-        values[number.to] = values[number.of] / ratio
+    """Made-up values with the printed ratios; the first subject's is 1. Two that share none have no common unit."""
+    by_case: dict[Case, dict[Subject, float]] = {}
+    for number, case in ((number, case) for number, covered in printed for case in covered):
+        values = by_case.setdefault(case, {}) if number.to else {}
+        if number.to and (not values or number.to in values):
+            values[number.of] = values.setdefault(number.to, 1.0) * _of_to(number)
+        elif number.to and number.of in values:
+            values[number.to] = values[number.of] / _of_to(number)
+    return by_case
 
 
 def _of_to(number: Published) -> float:

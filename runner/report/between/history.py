@@ -56,21 +56,14 @@ def _around(step: Step) -> str:
 
 def _section(label: str, courses: Sequence[Course], history: History) -> Section:
     numbers = {name: float(number) for number, (name, _) in enumerate(history.sessions, 1)}
-    curves = tuple(_curve(course, series, numbers) for series, course in enumerate(courses))
+    curves = tuple(Curve.of(course.stack, series, [
+        (numbers[point.session], point.ratio.value, point.ratio.interval)
+        for point in course.points if point.ratio.value is not None]) for series, course in enumerate(courses))
     chart = Curves(f"{label}: times the speed of {courses[0].baseline}", "session", "ratio", curves,
                    is_zero_based=False)
-    return Section(label, "", (), (), (chart,), (_table(label, courses),))
-
-
-def _curve(course: Course, series: int, numbers: dict[str, float]) -> Curve:
-    return Curve.of(course.stack, series, [(numbers[point.session], point.ratio.value, point.ratio.interval)
-                                           for point in course.points if point.ratio.value is not None])
-
-
-def _table(label: str, courses: Sequence[Course]) -> Table[Texts]:
     titles = texts("session", "began", "samples/s", f"to {courses[0].baseline}", "step")
-    return Table(label, titles, tuple(Group(course.stack, tuple(_lines(course))) for course in courses),
-                 has_empty=True)
+    return Section(label, "", (), (), (chart,), (Table(
+        label, titles, tuple(Group(course.stack, tuple(_lines(course))) for course in courses), has_empty=True),))
 
 
 def _lines(course: Course) -> Iterator[Texts]:
