@@ -5,16 +5,24 @@ from typing import Any
 
 from runner.analysis import doubts
 from runner.analysis.claims import judging
+from runner.analysis.claims.measured_here import ours
 from runner.analysis.summary_format import JudgedClaim
 from runner.results.rows import Measurements, measurements
 from runner.study import claims
 from runner.study.claims import Claim
+from runner.study.published import Published
 from runner.study.subjects import Subject
 from tests import made_rows as made
 from workloads.spec.cell import Cell
 
 TF, TORCH, MXNET = Subject("tf"), Subject("torch"), Subject("mxnet")
 ABOUT_ONE = [1.0, 1.01, 0.99, 1.005, 0.995]        # what five runs scatter by
+
+
+def here(number: Published, rows: Any) -> tuple[float | None, int]:
+    """Our value of a published number, and how many cells it is of."""
+    found = ours(number, rows)
+    return found.ours, found.cells
 
 
 def claim(kind: str, of: Subject | None = TF, to: Subject | None = TORCH, quantity: str = "step",

@@ -9,6 +9,7 @@ from runner.study import published
 from runner.study.file import parse
 from runner.study.published import Published, Subject
 from tests import made_rows as made
+from tests.made_claims import here
 
 EPOCHS = [{"event": "epoch", "index": 0, "steps": 1, "train_seconds": seconds, "validation_seconds": 0.5, "loss": 1.0,
            "accuracy": 0.5} for seconds in (2.0, 1.0)]
@@ -42,7 +43,7 @@ def test_ours_says_how_its_cells_differ_from_the_paper_s() -> None:
     records = [made.session(), made.plan(cell), *made.run(cell, 0, *EPOCHS)]
     found = ours(read, measurements(records).rows)
 
-    assert (1.0, 1, {"tf": "tf-9"}) == (found.value, found.cells, found.stand_ins)
+    assert (1.0, 1, {"tf": "tf-9"}) == (found.ours, found.cells, found.stand_ins)
     assert ("1 of 2 cells", "on a CPU", "batch 4, not 64", "192 images, not all", "2 of 200 epochs") == found.differs
 
 
@@ -91,10 +92,10 @@ def rows(*records: object) -> tuple[object, ...]:
 def test_a_ratio_of_times_is_that_of_equal_cells_and_a_time_seconds_a_step() -> None:
     one, other = made.runs(made.cell("tf"), [5.0] * 3), made.runs(made.cell("torch"), [20.0] * 3)
     alone = rows(*made.runs(made.cell("tf"), [5.0] * 3))
-    assert (pytest.approx(4.0), 1) == ours(number(), rows(*one, *other))[:2]  # type: ignore[arg-type]
-    assert (pytest.approx(2.0), 1) == ours(number(to=None), alone)[:2]  # type: ignore[arg-type]
+    assert (pytest.approx(4.0), 1) == here(number(), rows(*one, *other))
+    assert (pytest.approx(2.0), 1) == here(number(to=None), alone)
     for without in (number(), number(to=None, task=("vgg16",))):                # the other's cells
-        assert (None, 0) == ours(without, alone)[:2]  # type: ignore[arg-type]
+        assert (None, 0) == here(without, alone)
 
 
 def test_a_published_number_survives_the_store_and_cases_and_rounds_by_scale_are_read() -> None:

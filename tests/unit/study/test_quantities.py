@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
-from runner.analysis.claims.measured_here import ours
 from runner.errors import InputError
 from runner.results.rows import Row, measurements
 from runner.study import published, quantities
 from runner.study.published import Published
 from runner.study.subjects import Subject
 from tests import made_rows as made
+from tests.made_claims import here
 from workloads.spec.cell import Cell
 
 
@@ -90,13 +90,13 @@ def number(unit: str, quantity: str = "step", to: Subject | None = None) -> Publ
 @pytest.mark.parametrize(("unit", "expected"), [("s", 0.5), ("samples/s", 80.0), ("steps/s", 2.0)])
 def test_rates_are_of_all_gpus_together(unit: str, expected: float) -> None:
     measured_row = row(made.cell("tf", batch=10, gpus=4, device="gpu"), made.steps([0.5]))
-    assert (expected, 1) == ours(number(unit), [measured_row])[:2]
+    assert (expected, 1) == here(number(unit), [measured_row])
 
 
 @pytest.mark.parametrize(("unit", "expected"), [("share", 0.7), ("%", 70.0)])
 def test_a_share_is_of_one_or_of_a_hundred(unit: str, expected: float) -> None:
     measured_row = row(made.cell("tf", measure="epochs"), *EPOCHS)
-    assert (pytest.approx(expected), 1) == ours(number(unit, "accuracy"), [measured_row])[:2]
+    assert (pytest.approx(expected), 1) == here(number(unit, "accuracy"), [measured_row])
 
 
 @pytest.mark.parametrize(("unit", "statistic", "expected"), [
@@ -110,13 +110,13 @@ def test_two_subjects_have_a_ratio_by_the_paper_s_statistic_or_a_mean_of_errors(
 
     asked = number(unit, to=Subject("torch"))
     asked = asked.model_copy(update={"statistic": statistic}) if statistic else asked
-    assert (pytest.approx(expected), 2) == ours(asked, rows)[:2]
+    assert (pytest.approx(expected), 2) == here(asked, rows)
 
 
 def test_seconds_of_a_whole_run_stand_beside_seconds_of_as_many_steps() -> None:
     measured_row = row(made.cell("tf"), made.steps([0.5]))
 
-    assert (pytest.approx(1980.0), 1) == ours(number("s").model_copy(update={"steps": 3960}), [measured_row])[:2]
+    assert (pytest.approx(1980.0), 1) == here(number("s").model_copy(update={"steps": 3960}), [measured_row])
 
 
 def test_published_numbers_of_settings_pair_cells_that_are_equal_else() -> None:
@@ -124,7 +124,7 @@ def test_published_numbers_of_settings_pair_cells_that_are_equal_else() -> None:
     rows = [row(made.cell("tf", lstm=kind, batch=batch), made.steps([seconds]))
             for kind, batch, seconds in (("cell", 1, 4.0), ("cudnn", 1, 2.0), ("cudnn", 2, 1.0))]
 
-    assert (pytest.approx(2.0), 1) == ours(number("x").model_copy(update={"of": one, "to": other}), rows)[:2]
+    assert (pytest.approx(2.0), 1) == here(number("x").model_copy(update={"of": one, "to": other}), rows)
 
 
 def test_a_published_number_of_older_results_is_read() -> None:
