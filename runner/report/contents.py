@@ -112,7 +112,7 @@ def _of_paper(judged: Sequence[JudgedClaim]) -> tuple[Column[PaperClaim], ...]:
     """The columns of the paper's own claims, of which the judged ones are parts."""
     by_id = {claim.id: claim for claim in judged}
     return (Column("claim", lambda claim: claim.id),
-            Column("verdict", lambda claim: wording.paper_verdict(claim, [by_id[part] for part in claim.parts])),
+            Column("verdict", lambda claim: wording.verdict(claim, [by_id[part] for part in claim.parts])),
             Column("parts", lambda claim: ", ".join(claim.parts), forms=PAGE_ALONE),
             Column("its parts", lambda claim: _tally([by_id[part].verdict for part in claim.parts]),
                    forms=SCREEN_ALONE))

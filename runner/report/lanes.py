@@ -58,14 +58,8 @@ def tables(lanes: Sequence[Lanes]) -> Iterator[Table[LaneResult]]:
 
 def _label(lanes: Lanes) -> str:
     """What is compared, and who is the fastest in each lane where one is shown to be in any."""
-    winners = (lanes.common_winner, lanes.tuned_winner)
-    fastest = [_fastest(*each) for each in zip(winners, (lanes.common_left_out, lanes.tuned_left_out), strict=True)]
-    named = ", ".join(f"{lane} {winner}" for lane, winner in zip(LANES, fastest, strict=True))
-    return f"{lanes.label}: fastest {named}" if any(winners) else lanes.label
-
-
-def _fastest(winner: str | None, left_out: Sequence[str]) -> str:
-    """A lane's fastest stack, and that others did not run where it is held against some alone."""
-    if winner is None:
-        return "none shown"
-    return f"{winner} of those that ran" if left_out else winner
+    named = []
+    for lane in LANES:
+        winner, left_out = getattr(lanes, f"{lane}_winner"), getattr(lanes, f"{lane}_left_out")
+        named.append(f"{lane} {winner or 'none shown'}{' of those that ran' if winner and left_out else ''}")
+    return f"{lanes.label}: fastest {', '.join(named)}" if lanes.common_winner or lanes.tuned_winner else lanes.label

@@ -79,7 +79,7 @@ def _remark(claim: JudgedClaim) -> str:
 
 CLAIMS: tuple[Column[JudgedClaim], ...] = (
     Column("claim", lambda claim: claim.id),
-    Column("verdict", wording.verdict),
+    Column("verdict", lambda claim: wording.verdict(claim, [claim])),
     Column("what the study says", lambda claim: claim.text, forms=PAGE_ALONE),
     Column("here", lambda claim: wording.here(claim) or None),
     Column("theirs", lambda claim: wording.theirs(claim) or None),

@@ -61,23 +61,15 @@ def reading(summary: Summary, winner: str) -> list[str]:
                    for verdict, remedy in doubts.REMEDIES.items() if verdict in shown]
 
 
-def verdict(claim: JudgedClaim) -> str:
-    """The verdict, and that it is of a CPU where the paper's sentence is of a GPU."""
-    return said(claim.verdict, _on_a_cpu([claim]))
-
-
-def _on_a_cpu(claims: Sequence[JudgedClaim]) -> str:
-    return f" {ON_A_CPU}" if any(map(is_on_a_cpu, claims)) else ""
+def verdict(claim: JudgedClaim | PaperClaim, parts: Sequence[JudgedClaim]) -> str:
+    """The verdict on a claim of those parts, and that it is of a CPU where the paper's sentence is of a GPU."""
+    is_told = claim.verdict is not Verdict.NO_DATA and any(map(is_on_a_cpu, parts))
+    return said(claim.verdict, f" {ON_A_CPU}" if is_told else "")
 
 
 def is_on_a_cpu(claim: JudgedClaim) -> bool:
     """Whether it says something here, of a CPU, where the paper speaks of a GPU."""
     return ON_A_CPU in claim.differs and claim.verdict is not Verdict.NO_DATA
-
-
-def paper_verdict(claim: PaperClaim, parts: Sequence[JudgedClaim]) -> str:
-    """The same of the paper's own claim, of which those are parts."""
-    return said(claim.verdict, _on_a_cpu(parts) if claim.verdict is not Verdict.NO_DATA else "")
 
 
 def differs(number: PublishedNumber | JudgedClaim) -> str:
@@ -98,8 +90,9 @@ def is_of(number: PublishedNumber, subject: Subject, cell: Cell) -> bool:
 
 
 def quantity(number: PublishedNumber) -> str:
-    """The quantity of a published number."""
-    return number.quantity.replace("_", " ") + _over(number)
+    """The quantity, the number of steps if not one, and the statistic over several cells if not the mean."""
+    steps = f" of {number.steps:,} steps" if number.steps > 1 else ""
+    return number.quantity.replace("_", " ") + steps + (f", {number.statistic}" if number.statistic != "mean" else "")
 
 
 def printed(number: PublishedNumber) -> str:
@@ -117,31 +110,17 @@ def measured(number: PublishedNumber) -> str:
 _NEAR = ("about", "close to", "near", "over", "under", "up to", "at most")      # with which a remark begins
 
 
-def _over(number: PublishedNumber) -> str:
-    """The number of steps if not one, and the statistic over several cells if not the mean."""
-    return (f" of {number.steps:,} steps" if number.steps > 1 else "") + (
-        f", {number.statistic}" if number.statistic != "mean" else "")
-
-
-def _seconds(value: float) -> str:
-    """Seconds as the tables of steps and epochs write them."""
-    return formatting.milliseconds(value) if value < 1 else formatting.seconds(value)
-
-
-def _count(value: float) -> str:
-    return f"{value:,.0f}" if value == round(value) else formatting.number(value)
-
-
 _NEAR_ONE = 0.1                # a ratio so near to 1 that two digits do not tell 0.6 % from 1 %
 IN_UNIT: dict[str, Callable[[float], str]] = {
-    "x": lambda value: f"{value:.3f}x" if abs(value - 1) < _NEAR_ONE else formatting.ratio(value, None), "s": _seconds,
-    "bytes": formatting.size,
-    "share": formatting.share,
-    "%": lambda value: f"{value:.3g} %", "mpe": lambda value: f"{value:.3f}", "W": lambda value: f"{value:.0f} W",
-    "count": _count, "samples/s": lambda value: f"{formatting.number(value)}/s",
-    "steps/s": lambda value: f"{formatting.number(value)} steps/s",
-    "tokens/s": lambda value: f"{formatting.number(value)} tokens/s",
-}
+    "x": lambda value: f"{value:.3f}x" if abs(value - 1) < _NEAR_ONE else formatting.ratio(value, None),
+    # as the tables of steps and epochs write them
+    "s": lambda value: formatting.milliseconds(value) if value < 1 else formatting.seconds(value),
+    "bytes": formatting.size, "share": formatting.share,
+    "%": "{:.3g} %".format, "mpe": "{:.3f}".format, "W": "{:.0f} W".format,
+    "count": lambda value: f"{value:,.0f}" if value == round(value) else formatting.number(value),
+    "samples/s": lambda value: f"{formatting.number(value)}/s",
+    **{unit: lambda value, unit=unit: f"{formatting.number(value)} {unit}"                       # type: ignore[misc]
+       for unit in ("steps/s", "tokens/s")}}
 
 
 def here(claim: JudgedClaim) -> str:
@@ -183,21 +162,17 @@ def condition(claim: Claim) -> str:
     ratio = f"{of} / {to}" if to else of
     if claim.than:
         ratio = f"({ratio}) / ({' / '.join(map(str, claim.than))})"
+    limits = f"about {claim.about:g}, within {claim.within:g}" if claim.about is not None else " and ".join(
+        f"{word} {value:g}" for word, value in (("at least", claim.at_least), ("at most", claim.at_most))
+        if value is not None)
     said = KINDS[claim.kind].condition.format(
-        of=of, to=to, ratio=ratio, limits=_limits(claim), direction=claim.direction, along=claim.along, at=_at(claim),
+        of=of, to=to, ratio=ratio, limits=limits, direction=claim.direction, along=claim.along, at=_at(claim),
         order=" < ".join(map(str, claim.order)), within=f", within {claim.within:g}" if claim.within else "")
     return said + _in_cases(claim)
 
 
 def _at(claim: Claim | JudgedClaim) -> str:
     return ", ".join(map(str, claim.at.values()))
-
-
-def _limits(claim: Claim) -> str:
-    if claim.about is not None:
-        return f"about {claim.about:g}, within {claim.within:g}"
-    return " and ".join(f"{word} {value:g}" for word, value in (("at least", claim.at_least),
-                                                                ("at most", claim.at_most)) if value is not None)
 
 
 def _in_cases(claim: Claim) -> str:

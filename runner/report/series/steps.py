@@ -77,17 +77,19 @@ def _strip(row: Row, result: Result | None, series: Mapping[str, int]) -> Iterat
     step = result.step_seconds if result else None
     runs = row.ok_runs[::-(-len(row.ok_runs) // _MOST_RUNS)]
     times = [(run, one) for run in runs if (one := step_times(row, run))]
-    curves = [_curve(one) for _, one in times if _whole(one) < _LONGEST and np.median(one.seconds[one.warmup:]) > 0]
+    with np.errstate(over="ignore"):
+        curves = [_curve(one) for _, one in times if (one.seconds * one.counts).sum() < _LONGEST
+                  and np.median(one.seconds[one.warmup:]) > 0]
     if not curves:
         return
     timed = np.concatenate([curve.timed.y for curve in curves])
     top = max(_ROOM * float(np.percentile(timed, _NEARLY_ALL)), _LEAST_ROOM * float(np.median(timed)))
     first = median([curve.first for curve in curves if curve.first is not None])
-    joined = [Line(curve.warmup.x + curve.timed.x, curve.warmup.y + curve.timed.y) for curve in curves]
+    joined = tuple(_shown(curve.warmup, curve.timed) for curve in curves)
     warm_median, timed_median = (_median([getattr(curve, part) for curve in curves]) for part in ("warmup", "timed"))
     yield Strip(
-        row.cell.stack, series.get(row.cell.stack, 0), tuple(map(_shown, joined)) if len(joined) > 1 else (),
-        _shown(Line(warm_median.x + timed_median.x, warm_median.y + timed_median.y)),
+        row.cell.stack, series.get(row.cell.stack, 0), joined if len(joined) > 1 else (),
+        _shown(warm_median, timed_median),
         float(np.median([curve.begin for curve in curves])), top * 1000,
         f"first step {formatting.seconds(first)}" if first is not None and first > top else "",
         "; ".join(filter(None, ("" if step is None else f"{formatting.milliseconds(step)} a step",
@@ -108,15 +110,9 @@ def _disturbed(run: Run, times: StepTimes) -> Iterator[tuple[float, float]]:
             yield max(0.0, float(ends[begin])), float(ends[end])
 
 
-def _whole(times: StepTimes) -> float:
-    """Seconds of all steps."""
-    with np.errstate(over="ignore"):
-        return float((times.seconds * times.counts).sum())
-
-
-def _shown(line: Line) -> Line:
-    """The line in milliseconds."""
-    return Line(line.x, tuple(value * 1000 for value in line.y))
+def _shown(one: Line, other: Line) -> Line:
+    """Both lines as one, in milliseconds."""
+    return Line(one.x + other.x, tuple(value * 1000 for value in one.y + other.y))
 
 
 def _curve(times: StepTimes) -> _Curve:

@@ -6,12 +6,12 @@ chart 0.1 s (2026-11-23).
 
 import hashlib
 import textwrap
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
 from runner.formatting import clean
-from runner.report.document import Bars, Chart, Curve, Curves, Dots, Mark, Strips
+from runner.report.document import Bars, Chart, Curve, Curves, Dots, Mark
 from runner.report.writers import drawing, strips
 from runner.report.writers.drawing import SERIES, WIDTH, Axis, colour, path, text
 
@@ -33,17 +33,19 @@ Groups = Sequence[tuple[str, Sequence[Any]]]
 class _Sheet(NamedTuple):
     """Lines with names below each other."""
 
-    names: tuple[str, ...]                     # as drawn
-    placed: tuple[tuple[float, Any], ...]      # each item with the height of its middle
+    names: list[str]                           # as drawn
+    placed: list[tuple[float, Any]]            # each item with the height of its middle
     top: float
     base: float                                # the height of the axis
 
 
 def svg(chart: Chart, salt: str) -> str:
     """The <svg> element. salt tells the ids of one chart of a page from those of another."""
-    drawn: dict[type, Callable[[Any, str], str]] = {Dots: _dots, Bars: _bars, Curves: _curves,
-                                                    Strips: lambda chart, _: strips.svg(chart)}
-    return drawn[type(chart)](chart, f"h{hashlib.sha256(salt.encode()).hexdigest()[:10]}")
+    if isinstance(chart, Bars):
+        return _bars(chart, f"h{hashlib.sha256(salt.encode()).hexdigest()[:10]}")
+    if isinstance(chart, Dots):
+        return _dots(chart)
+    return _curves(chart) if isinstance(chart, Curves) else strips.svg(chart)
 
 
 def _sheet(groups: Groups, top: float = _TOP) -> _Sheet:
@@ -57,7 +59,7 @@ def _sheet(groups: Groups, top: float = _TOP) -> _Sheet:
             placed.append((y + _LINE / 2, item))
             y += _LINE
         y += _GAP
-    return _Sheet(tuple(names), tuple(placed), top, y)
+    return _Sheet(names, placed, top, y)
 
 
 def _svg(sheet: _Sheet, axis: Axis, name: str, parts: Iterator[str], *behind: str) -> str:
@@ -77,29 +79,24 @@ def _scale(values: Sequence[float], right: float, reference: float | None = None
     return drawing.logarithmic(low / 1.15, high * 1.15, _LEFT, WIDTH - right)
 
 
-def _dots(chart: Dots, _: str) -> str:
+def _dots(chart: Dots) -> str:
     sheet = _sheet(chart.groups)
     longest = max((len(mark.text) for _, mark in sheet.placed), default=0)
     ends = [end for _, mark in sheet.placed for end in (mark.low, mark.value, mark.high) if end is not None]
     right = max(_TEXT, _LETTER * longest + 12)
     axis = (drawing.linear(0.0, max(ends, default=1.0) * 1.02, _LEFT, WIDTH - right, 5) if chart.is_bars
             else _scale(ends, right, chart.reference))
-
     reference = [] if chart.reference is None else [
         path(f"M{axis.at(chart.reference):.1f} {sheet.top:g}V{sheet.base:g}", "currentColor", 1)]
-
-    def parts() -> Iterator[str]:
-        for y, mark in sheet.placed:
-            if chart.is_bars:
-                yield drawing.box(axis.begin, axis.at(mark.value), y, 11,
-                                  "var(--paper)" if mark.is_hollow else colour(mark.series), colour(mark.series))
-            yield from _dot(mark, y, axis, chart.is_bars)
-
-    return _svg(sheet, axis, chart.axis, parts(), *reference)
+    return _svg(sheet, axis, chart.axis, chain.from_iterable(_dot(mark, y, axis, chart.is_bars)
+                                                             for y, mark in sheet.placed), *reference)
 
 
 def _dot(mark: Mark, y: float, axis: Axis, has_bar: bool) -> Iterator[str]:
-    """The interval, and where no bar says it the value; over a bar in the ink of the page, with ends that stand out."""
+    """A bar or a sign, and the interval: over a bar in the ink of the page, with ends that stand out."""
+    if has_bar:
+        yield drawing.box(axis.begin, axis.at(mark.value), y, 11,
+                          "var(--paper)" if mark.is_hollow else colour(mark.series), colour(mark.series))
     if mark.low is not None and mark.high is not None:
         low, high = axis.at(mark.low), axis.at(mark.high)
         yield path(f"M{low:.1f} {y - 3:g}v6M{low:.1f} {y:g}H{high:.1f}M{high:.1f} {y - 3:g}v6", "currentColor", 1.2
@@ -138,7 +135,7 @@ def _legend(entries: Sequence[tuple[str, str]]) -> Iterator[str]:
                f'{text(36, 3.5, drawing.cut(name, _ENTRY_LETTERS))}</g>')
 
 
-def _curves(chart: Curves, _: str) -> str:
+def _curves(chart: Curves) -> str:
     top = _TOP + _ENTRY * -(-len(chart.curves) // _IN_A_ROW)
     base = top + _CURVES_HEIGHT
     x, y = _across([each.x for each in chart.curves]), _up(chart, base, top)
@@ -156,15 +153,10 @@ def _curve(curve: Curve, x: Axis, y: Axis) -> Iterator[str]:
         band = drawing.joined([each for each in around if x.has(each[0]) and y.has(each[1])], x, y)
         yield f'<path d="{band}z" fill="{colour(curve.series)}" fill-opacity="0.18"/>' if band else ""
     yield path(drawing.joined(points, x, y), colour(curve.series), 1.8, drawing.dashed(curve.series))
-    first, every = _marked(len(points), curve.series % SERIES)
+    every = max(1, len(points) // _MARKED)
+    first = curve.series % SERIES % every             # series begin apart, so that equal curves show
     yield from (drawing.marker(x.at(one), y.at(other), curve.series) for one, other in points[first::every]
                 if x.has(one) and y.has(other))
-
-
-def _marked(count: int, series: int) -> tuple[int, int]:
-    """The first point with a sign, and every which point from there. Series begin apart, so that equal curves show."""
-    every = max(1, count // _MARKED)
-    return series % every, every
 
 
 def _across(every: Sequence[Sequence[float]]) -> Axis:

@@ -16,7 +16,7 @@ from runner.errors import InputError, lacking
 from runner.formatting import clean
 from runner.report.writers.spreadsheet import harmless
 from runner.results.rows import Measurements, Row
-from runner.results.runs import Run, Samples, Worker
+from runner.results.runs import Run, Worker
 from runner.study.quantities import PHASES
 from workloads.spec.cell import FIELDS
 
@@ -45,13 +45,8 @@ def _about(row: Row, run: Run, worker: Worker) -> dict[str, Any]:
     of_cell = {name: getattr(row.cell, name) for name in _OF_CELL}
     told = {"experiment": row.experiment, "key": row.key, **of_cell, "seed": seed, "round": run.round,
             "attempt": run.attempt, "ending": run.ending, "worker": worker.name,
-            "ran_precision": _precision(run)}
+            "ran_precision": str(run.facts["precision"]) if "precision" in run.facts else None}
     return {name: clean(value) if isinstance(value, str) else value for name, value in told.items()}
-
-
-def _precision(run: Run) -> str | None:
-    """What the run said it computed in, which loop tuned may choose."""
-    return str(run.facts["precision"]) if "precision" in run.facts else None
 
 
 def _samples(worker: Worker) -> Iterator[dict[str, Any]]:
@@ -61,17 +56,13 @@ def _samples(worker: Worker) -> Iterator[dict[str, Any]]:
     for index, seconds in enumerate(worker.warmup_seconds.tolist()):
         yield {**_NO_SAMPLE, "is_warmup": True, "index": index, "steps": 1, "seconds": seconds}
     count = len(worker.sample_seconds)
-    phases = {f"{name}_seconds": samples for name, samples in worker.phases.items()
+    phases = {f"{name}_seconds": samples.tolist() for name, samples in worker.phases.items()
               if f"{name}_seconds" in SAMPLE and len(samples) == count}
     turns = [{"turn": place, "is_disturbed": turn.is_disturbed} for place, turn in enumerate(worker.turns)
              for _ in range(worker.turn_samples[place])] or [{}] * count
     for index, seconds in enumerate(worker.sample_seconds.tolist()):
         yield {**_NO_SAMPLE, "is_warmup": False, "index": index, **turns[index], "steps": worker.sample_steps[index],
-               "seconds": seconds, **{name: _at(samples, index) for name, samples in phases.items()}}
-
-
-def _at(samples: Samples, index: int) -> float:
-    return float(samples[index])
+               "seconds": seconds, **{name: samples[index] for name, samples in phases.items()}}
 
 
 def to_csv(measured: Measurements, path: Path) -> int:

@@ -12,17 +12,16 @@ import hashlib
 import re
 from itertools import count
 from pathlib import Path
-from typing import Any
 
 import jinja2
 from markupsafe import Markup
 
 from runner import formatting
-from runner.report.document import Chart, Report
-from runner.report.tables import Form, Table, Word, Written
+from runner.report.document import Report
+from runner.report.tables import Form
 from runner.report.writers import charts
 
-_SHORT = 28                    # letters: "11,737 (6,498–13,400)" is one of the longest numbers
+_SHORT = 28                    # letters that stay on one line: "11,737 (6,498–13,400)" is one of the longest numbers
 _FOLDER = Path(__file__).parent
 _SCRIPT = (_FOLDER / "page.js").read_text(encoding="utf-8")
 
@@ -30,26 +29,15 @@ _SCRIPT = (_FOLDER / "page.js").read_text(encoding="utf-8")
 def html(report: Report) -> str:
     """The file."""
     salts = count()
-
-    def drawing(chart: Chart) -> Markup:
-        return Markup(charts.svg(chart, str(next(salts))))      # whose text is escaped there
-
-    style = Markup((_FOLDER / "page.css").read_text(encoding="utf-8"))
-    return _TEMPLATE.render(report=report, style=style, drawing=drawing, script=Markup(_SCRIPT),
-                            script_hash=f"sha256-{_hash(_SCRIPT)}") + "\n"
-
-
-def _hash(script: str) -> str:
-    """As a content security policy wants it."""
-    return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    script_hash = base64.b64encode(hashlib.sha256(_SCRIPT.encode()).digest()).decode()
+    return _TEMPLATE.render(report=report, style=Markup((_FOLDER / "page.css").read_text(encoding="utf-8")),
+                            # whose text is escaped there
+                            drawing=lambda chart: Markup(charts.svg(chart, str(next(salts)))),
+                            script=Markup(_SCRIPT), script_hash=f"sha256-{script_hash}") + "\n"
 
 
 def _finalize(value: object) -> object:
     return value if isinstance(value, Markup) or not isinstance(value, str) else formatting.clean(value)
-
-
-def _written(table: Table[Any]) -> Written:
-    return table.written(Form.PAGE)
 
 
 def anchor(text: str) -> str:
@@ -59,12 +47,7 @@ def anchor(text: str) -> str:
 
 def mood(text: str) -> str:
     """The class of a word that is coloured, "" for any other text."""
-    return text.mood if isinstance(text, Word) else ""
-
-
-def is_short(text: str) -> bool:
-    """Whether a text stays on one line: numbers with their intervals do."""
-    return len(text) <= _SHORT
+    return getattr(text, "mood", "")
 
 
 def is_command(text: str) -> bool:
@@ -75,8 +58,9 @@ def is_command(text: str) -> bool:
 def _template() -> jinja2.Template:
     environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, finalize=_finalize,
                                      loader=jinja2.FileSystemLoader(_FOLDER), undefined=jinja2.StrictUndefined)
-    environment.filters.update(mood=mood, anchor=anchor, is_short=is_short, is_command=is_command,
-                               written=_written)
+    environment.filters.update(
+        anchor=anchor, is_command=is_command, written=lambda table: table.written(Form.PAGE),
+        mood=mood, is_short=lambda text: len(text) <= _SHORT)
     return environment.get_template("page.html")
 
 
