@@ -1,11 +1,11 @@
 """A Summary and its measurements to a Report: what it says, in which order. Pure."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from runner import formatting
-from runner.analysis.summary_format import JudgedClaim, PaperClaim, Summary
-from runner.report import breakdown, columns, environment, lanes, left_out, rates
+from runner.analysis.summary_format import Comparison, Failure, JudgedClaim, PaperClaim, Skip, Summary
+from runner.report import breakdown, columns, environment, rates
 from runner.report.answer import answer, flagged
 from runner.report.claims import beside_ours, wording
 from runner.report.comparisons import Context, Shown
@@ -37,7 +37,7 @@ def report(summary: Summary, measured: Measurements) -> Report:
         deviations=tuple(deviations(summary, measured)), in_short=tuple(_in_short(summary, found)),
         claims=tuple(_claims(summary)),
         sections=(*sections(context), *_elsewhere(context)), environment=tuple(environment.tables(summary, measured)),
-        left_out=(*left_out.failed(summary.failures, measured.session_of), *left_out.skipped(summary.skipped)),
+        left_out=(*_failed(summary.failures, measured.session_of), *_skipped(summary.skipped)),
         footnotes=tuple(_footnotes(summary)),
         methods=tuple((name.replace("_", " "), str(text)) for name, text in summary.methods.items()),
         made_by=f"evenbench {summary.evenbench}" if summary.evenbench else "evenbench",
@@ -60,8 +60,8 @@ def _overall(summary: Summary, measured: Measurements) -> Overall:
     results = rates.results(summary, compared)
     return Overall(
         results=results, own_stacks=environment.of_own(summary),
-        details=(*beside_ours.of_study(summary), *rates.tables(results), *lanes.tables(summary.lanes),
-                 *breakdown.tables(summary, compared, measured.rows), *left_out.far_runs(summary.comparisons),
+        details=(*beside_ours.of_study(summary), *rates.tables(results), *rates.lanes(summary.lanes),
+                 *breakdown.tables(summary, compared, measured.rows), *_far_runs(summary.comparisons),
                  *table("Measured again by", texts("stack", "command"), columns.commands(summary))),
         limits=tuple(rates.machine_limits(summary)),
         guide=" ".join(wording.reading(summary, wording.WINNER)) if compared else "",
@@ -135,3 +135,51 @@ def _numbers(claims: Sequence[JudgedClaim]) -> Iterator[Table[Any]]:
     missing = tuple((claim.id, why) for claim in claims for why in claim.missing)
     if missing:
         yield plain("What claims miss", ("claim", "cell and reason"), missing, is_extra=True)
+
+
+# ---- what has no result, and what stands out
+
+_LONGEST_MESSAGE = 300         # of a failed run; all of it stands in events.jsonl
+
+
+_FAILED = texts("stack", "what", "ended", "rounds", "message", "what it wrote", on_page_alone="what it wrote")
+_SKIPPED = texts("experiment", "stack", "cells", "reason", on_page_alone="experiment")
+_FAR = texts("stack", "what", "rounds")
+
+
+def _failed(failures: Sequence[Failure], session_of: Callable[[str], str]) -> list[Table[Any]]:
+    """Runs that failed alike are one line, and so are all cells that a stack does not support.
+
+    session_of: the id of a cell's session, by its key.
+    """
+    alike: dict[tuple[str, ...], list[Failure]] = {}
+    for failure in failures:
+        cell = "" if failure.ending == "unsupported" else failure.label
+        message = failure.message[:_LONGEST_MESSAGE] + "…" * (len(failure.message) > _LONGEST_MESSAGE)
+        alike.setdefault((failure.stack, cell, failure.ending, message), []).append(failure)
+    return table("Runs that did not end ok", _FAILED, {"": [
+        (stack, _cells(list(dict.fromkeys(one.label for one in runs))), ending,
+         ", ".join(map(str, sorted({one.round for one in runs}))), message,
+         formatting.show(session_of(runs[0].run.partition(".")[0]), runs[0].run))
+        for (stack, _, ending, message), runs in alike.items()]})
+
+
+def _skipped(skips: Sequence[Skip]) -> list[Table[Any]]:
+    """Skipped cells of one stack and reason are one line."""
+    alike: dict[tuple[str, str], list[Skip]] = {}
+    for skip in skips:
+        alike.setdefault((skip.stack, skip.reason), []).append(skip)
+    return table("Skipped", _SKIPPED, {"": [
+        (", ".join(dict.fromkeys(one.experiment for one in cells)), stack, _cells([one.label for one in cells]), reason)
+        for (stack, reason), cells in alike.items()]})
+
+
+def _far_runs(comparisons: Sequence[Comparison]) -> list[Table[Any]]:
+    """A line for each result with rounds whose rate is far from its others."""
+    return table("Runs far from the others of their cell (they count all the same)", _FAR, {"": [
+        (result.stack, comparison.label, ", ".join(map(str, result.outlier_rounds)))
+        for comparison in comparisons for result in comparison.results if result.outlier_rounds]})
+
+
+def _cells(labels: Sequence[str]) -> str:
+    return labels[0] if len(labels) == 1 else formatting.count(len(labels), "cell")

@@ -1,15 +1,17 @@
-"""How fast the stacks of an experiment are: charts and tables. Pure."""
+"""How fast the stacks of an experiment are, as they stand and as their experts would tune them. Pure."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
 from runner import formatting
 from runner.analysis.numbers import BESIDE, ENERGY, EPOCHS, RATES, SEQUENCES
-from runner.analysis.summary_format import Summary
+from runner.analysis.stats import Verdict
+from runner.analysis.summary_format import LaneResult, Lanes, Summary
 from runner.formatting import Ends
-from runner.report.columns import RESULTS, Line
+from runner.report.claims import wording
+from runner.report.columns import RESULTS, Line, endings
 from runner.report.comparisons import Context, Shown, fitted
 from runner.report.document import Answer, Chart, Dots, Mark, Standing
-from runner.report.tables import EVERY, Column, Form, Group, Table, of, table, with_any
+from runner.report.tables import EVERY, PAGE_ALONE, SCREEN_ALONE, Column, Form, Group, Table, Word, of, table, with_any
 
 
 def bars(context: Context, shown: Shown) -> Iterator[Chart]:
@@ -80,3 +82,52 @@ def machine_limits(summary: Summary) -> list[str]:
                      f"{limit.precision} on {threads}: {formatting.flops(limit.flops_per_second)} "
                      f"by {limit.stack}{sheet}")
     return lines
+
+
+_LANES_CAPTION = "Common and tuned: samples a second as each stack stands, and as its experts would tune it"
+_LANES_NOTE = ("Ratio: how many times as fast tuned is in the same rounds, with the interval that decides its "
+         "word. First step (compilation included), compile time and what they ran as are the "
+         "tuned runs' own words; that may be what the common lane has as well. docs/tuned.md says what each "
+         "framework's experts switch on, and why.")
+
+
+def _tuned(result: LaneResult) -> str:
+    return endings(result.endings) if result.tuned_rate is None else formatting.number(result.tuned_rate)
+
+
+def _word(result: LaneResult) -> str:
+    if result.withheld:
+        return Word(result.withheld, "open")
+    return "" if result.verdict is Verdict.NO_DATA else wording.said(result.verdict)
+
+
+# the terminal has no room for all: its table above says first steps and compile times, its wider page the attention
+_LANES: tuple[Column[LaneResult], ...] = (
+    Column("stack", lambda result: result.stack),
+    Column("common", lambda result: result.common_rate, formatting.number),
+    Column("tuned", _tuned),
+    Column("ratio", lambda result: None if result.ratio is None else formatting.ratio(result.ratio,
+                                                                                    result.ratio_interval)),
+    Column("verdict", _word),
+    Column("first step", lambda result: result.first_step_seconds, formatting.seconds, PAGE_ALONE),
+    Column("compile time", lambda result: result.compile_seconds, formatting.seconds, PAGE_ALONE),
+    # what a reader would ask for, whatever the common lane has
+    Column("ran as", lambda result: "; ".join(value for value in result.switches.values()
+                                              if value not in ("native", "plain")), forms=PAGE_ALONE),
+    Column("by", lambda result: result.switches.get("loop"), forms=SCREEN_ALONE),
+    Column("in", lambda result: result.switches.get("precision"), forms=SCREEN_ALONE),
+)
+
+
+def lanes(compared: Sequence[Lanes]) -> Iterator[Table[LaneResult]]:
+    """A line a stack; a group a pair of comparisons, below who is the fastest in each lane."""
+    yield from table(_LANES_CAPTION, _LANES, {_label(each): each.results for each in compared}, _LANES_NOTE)
+
+
+def _label(lanes: Lanes) -> str:
+    """What is compared, and who is the fastest in each lane where one is shown to be in any."""
+    named = []
+    for lane in ("common", "tuned"):
+        winner, left_out = getattr(lanes, f"{lane}_winner"), getattr(lanes, f"{lane}_left_out")
+        named.append(f"{lane} {winner or 'none shown'}{' of those that ran' if winner and left_out else ''}")
+    return f"{lanes.label}: fastest {', '.join(named)}" if lanes.common_winner or lanes.tuned_winner else lanes.label

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from runner import formatting
 from runner.analysis.summary_format import Result
-from runner.report import breakdown, figures, lanes, rates
+from runner.report import breakdown, figures, rates
 from runner.report.claims import beside_ours
 from runner.report.columns import endings
 from runner.report.comparisons import Context, Shown
@@ -38,7 +38,7 @@ def _section(context: Context, experiment: Experiment, numbers: beside_ours.Numb
               *breakdown.phase_charts(compared), *breakdown.operator_charts(context, profiled),
               *breakdown.kernel_charts(breakdown.of_rows(summary.kernels, rows)), *learned]
     own_lanes = [each for each in summary.lanes if each.tuned in {shown.comparison.key for shown in compared}]
-    tables = [*beside_ours.tables(numbers), *rates.tables(rates.results(summary, compared)), *lanes.tables(own_lanes),
+    tables = [*beside_ours.tables(numbers), *rates.tables(rates.results(summary, compared)), *rates.lanes(own_lanes),
               *breakdown.tables(summary, compared, rows), *_others(rows, context.measured.session_of),
               *map(breakdown.own_names, profiled)]
     return Section(experiment.id, experiment.title, tuple(_notes(context, experiment, rows)),

@@ -11,7 +11,7 @@ import numpy as np
 
 from runner.analysis import doubts as doubting
 from runner.analysis import stats
-from runner.analysis.claims.differing import differences
+from runner.analysis.claims.measured_here import differences
 from runner.analysis.stats import ByRound, Interval
 from runner.analysis.summary_format import ClaimNumber, JudgedClaim
 from runner.results.rows import Measurements, Row

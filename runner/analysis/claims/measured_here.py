@@ -1,21 +1,23 @@
-"""The quantity of a published number, of what was measured here. Pure.
+"""The quantity of a published number, of what was measured here, and how that differs from the paper's cells. Pure.
 
 A published number is never used to compute one of ours.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from runner import formatting
 from runner.analysis import stats
-from runner.analysis.claims.differing import differences
 from runner.analysis.summary_format import PublishedNumber
-from runner.results.rows import Row
+from runner.results.rows import Row, recorded
 from runner.study import quantities
 from runner.study.published import Published
-from runner.study.subjects import Subject, named, stand_ins
+from runner.study.subjects import Subject, Value, named, sizes, stand_ins
 from workloads.spec.cell import Cell
 
+ON_A_CPU = "on a CPU"          # what the paper has of a GPU
+_MOST_VALUES = 3               # of a size that are listed; of more the first and the last
+_ALL = 0                       # images: as many as the set has
 # cell fields by which subjects' cells are not told apart: their nodes may share a machine differently
 _OF_THE_MACHINE = ("cpus", "memory_bytes")
 
@@ -74,3 +76,33 @@ def over_runs(name: str, row: Row) -> float | None:
     if quantity.is_of_rate and all(value > 0 for value in values):
         return stats.geometric_mean(values)
     return min(values, default=None) if quantity.is_least else stats.median(values)
+
+
+def differences(paper: Mapping[str, Sequence[Value]], rows: Sequence[Row]) -> tuple[str, ...]:
+    """What differs, in words; none where all that was measured is of the paper's sizes, or these are not known."""
+    if not paper or not rows:
+        return ()
+    here = sizes(row.cell for row in rows)
+    has_stand_in = any(recorded(run.facts, "data").get("stand_in") is True
+                       for row in rows if row.cell.measure == "epochs" for run in row.ok_runs)
+    return (*_differences(paper, here), *["stand-in data"][:has_stand_in])
+
+
+def _differences(paper: Mapping[str, Sequence[Value]], here: Mapping[str, Sequence[Value]]) -> Iterator[str]:
+    for name, values in here.items():
+        theirs = paper.get(name, ())
+        if not theirs or set(values) <= set(theirs):
+            continue
+        if name == "device":
+            yield ON_A_CPU if set(values) == {"cpu"} else f"on a {'/'.join(map(str, values)).upper()}"
+        elif name == "epochs":
+            yield f"{_listed(values)} of {_listed(theirs)} epochs"
+        elif name == "images" and set(theirs) == {_ALL}:
+            yield f"{_listed(values)} images, not all"
+        else:
+            yield f"{name} {_listed(values)}, not {_listed(theirs)}"
+
+
+def _listed(values: Sequence[Value]) -> str:
+    shown = values if len(values) <= _MOST_VALUES else (values[0], "...", values[-1])
+    return "/".join(map(str, shown))

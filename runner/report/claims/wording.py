@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 from runner import formatting
 from runner.analysis import doubts, stats
-from runner.analysis.claims.differing import ON_A_CPU
+from runner.analysis.claims.measured_here import ON_A_CPU
 from runner.analysis.stats import Interval
 from runner.analysis.summary_format import (
     ClaimNumber,

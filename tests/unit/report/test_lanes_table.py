@@ -4,7 +4,7 @@ import pytest
 
 from runner.analysis.summary import summarise
 from runner.analysis.summary_format import Summary
-from runner.report import lanes
+from runner.report.rates import lanes
 from runner.report.tables import Form, Written
 from tests import made_rows as made
 
@@ -23,7 +23,7 @@ def summary(tf: list[float] = SLOW) -> Summary:
 
 @pytest.fixture(params=[Form.PAGE, Form.SCREEN])
 def table(request: pytest.FixtureRequest) -> Written:
-    (one,) = lanes.tables(summary().lanes)
+    (one,) = lanes(summary().lanes)
     return one.written(request.param)
 
 
@@ -34,11 +34,11 @@ def test_a_line_has_both_rates_their_ratio_and_how_they_ran_or_how_they_ended(ta
     assert torch["ratio"].startswith("1.50") and {"compile; nhwc; float32", "compile"} & set(torch.values())
     assert ("tf", "unsupported") == (tf["stack"], tf["tuned"])
     assert "fastest" not in table.groups[0].label and "switched on" not in table.titles
-    assert [] == list(lanes.tables(()))
+    assert [] == list(lanes(()))
 
 
 def test_a_group_says_who_is_the_fastest_in_each_lane() -> None:
-    (found,) = lanes.tables(summary(tf=FAST).lanes)
+    (found,) = lanes(summary(tf=FAST).lanes)
 
     assert found.groups[0].label.endswith(": fastest common tf, tuned none shown")
 
@@ -48,7 +48,7 @@ def test_a_lane_s_fastest_stack_is_so_of_those_that_ran_where_others_did_not() -
     tuned = {cell: cell._replace(loop="tuned") for cell in (TORCH, TF, mxnet)}
     rates = {TORCH: SLOW, TF: SLOW, mxnet: FAST, tuned[TORCH]: FAST, tuned[TF]: SLOW}
     records = [record for cell, values in rates.items() for record in made.runs(cell, values, facts=SWITCHED)]
-    (found,) = lanes.tables(summarise([made.session(), made.plan(*rates, tuned[mxnet]), *records,
+    (found,) = lanes(summarise([made.session(), made.plan(*rates, tuned[mxnet]), *records,
                                        *made.run(tuned[mxnet], 0, ending="unsupported", message="no")]).lanes)
 
     assert found.groups[0].label.endswith(": fastest common mxnet, tuned torch of those that ran")
