@@ -105,7 +105,7 @@ def _summary(measured: Measurements, proved: Proved) -> Summary:
     groups = _groups(measured, names)
     words = _words(groups, measured.baseline)
     comparisons, of_lanes = _comparisons(measured, groups, machine.cpus, proved, doubted, stats.error_of(words))
-    comparisons = _with_reruns(machine_share.shared(comparisons, measured), measured)
+    comparisons = machine_share.shared(comparisons, measured)
     return Summary(
         **{"id": "", "study": "", "scale": None, "evenbench": None, "began": None, "launcher": None, "seed": None,
            **_known(session, ("id", "study", "scale", "evenbench", "began", "launcher", "seed"))},
@@ -150,7 +150,9 @@ def _comparisons(measured: Measurements, groups: Sequence[_Group], cpus: int | N
                  error: float) -> tuple[tuple[Comparison, ...], tuple[Lanes, ...]]:
     unstamped, by_stack = _unstamped(measured), [group.rows for group in groups]
     comparisons = tuple(_comparison(group, _statistics(group, measured.baseline, doubted, error),
-                                    lambda row: flags(row, cpus, proved), unstamped) for group in groups)
+                                    lambda row: {"flags": flags(row, cpus, proved),
+                                                 "rerun": rerun(measured.session_of(row.key), row.key)}, unstamped)
+                        for group in groups)
     return comparisons, lanes.tables(lanes.pairs(by_stack, doubted, error), by_stack, comparisons)
 
 
@@ -190,11 +192,11 @@ def _statistics(group: _Group, baseline: str, doubted: Doubts, error: float) -> 
                         for name in means if name != best}, baseline)
 
 
-def _comparison(group: _Group, statistics: _Statistics, flagged: Callable[[Row], tuple[Flag, ...]],
+def _comparison(group: _Group, statistics: _Statistics, told: Callable[[Row], dict[str, Any]],
                 unstamped: Mapping[Cell, float]) -> Comparison:
     first = next(iter(group.rows.values()))
     steps = _shared_steps(list(group.rows.values()))
-    results = [_result(row, statistics, flagged(row), unstamped.get(_unstamped_key(row.cell)), steps)
+    results = [_result(row, statistics, told(row), unstamped.get(_unstamped_key(row.cell)), steps)
                for row in group.rows.values()]
     results += [Result(stack=cell.stack, key=key(cell), endings={"skipped": 1}, verdict=Verdict.NO_DATA)
                 for cell in group.skipped.values()]
@@ -206,15 +208,6 @@ def _comparison(group: _Group, statistics: _Statistics, flagged: Callable[[Row],
         left_out=tuple(result.stack for result in results if result.rate_per_worker is None),
         unproved=tuple(result.stack for result in results if Flag.UNPROVED in result.flags),
     )
-
-
-def _with_reruns(comparisons: Sequence[Comparison], measured: Measurements) -> tuple[Comparison, ...]:
-    """The comparisons, each result of a cell of the plan with the command that measures it again."""
-    planned = {row.key for row in measured.rows}
-    return tuple(each.model_copy(update={"results": tuple(
-        result.model_copy(update={"rerun": rerun(measured.session_of(result.key), result.key)})
-        if result.key in planned else result
-        for result in each.results)}) for each in comparisons)
 
 
 def _word(name: str, statistics: _Statistics) -> tuple[Verdict, str]:
@@ -239,7 +232,7 @@ def _unstamped(measured: Measurements) -> dict[Cell, float]:
             and (seconds := _typical(row.ok_runs, step_seconds)[0]) is not None}
 
 
-def _result(row: Row, statistics: _Statistics, flagged: tuple[Flag, ...], plain_seconds: float | None,
+def _result(row: Row, statistics: _Statistics, told: Mapping[str, Any], plain_seconds: float | None,
             loss_steps: tuple[int, int] | None) -> Result:
     name, runs, rates = row.cell.stack, row.ok_runs, row.rates
     ratio = statistics.ratios.get(name, Ratio(None, None, len(rates)))      # the baseline's, to itself
@@ -252,7 +245,7 @@ def _result(row: Row, statistics: _Statistics, flagged: tuple[Flag, ...], plain_
         rate_per_worker=stats.geometric_mean(list(rates.values())),
         rate_interval=stats.interval(list(rates.values())),
         ratio=ratio.value, ratio_interval=ratio.interval, pairs=ratio.pairs,
-        verdict=verdict, withheld=withheld, flags=flagged, turns=len(turns),
+        verdict=verdict, withheld=withheld, **told, turns=len(turns),
         disturbed_turns=sum(turn.is_disturbed for turn in turns),
         outlier_rounds=tuple(list(rates)[index] for index in stats.outliers(list(rates.values()))),
         workers=len(runs[0].workers) if runs else 0, mode=_fact(runs, "mode"), phases=phases,

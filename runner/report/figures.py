@@ -18,6 +18,7 @@ from runner.report.document import Chart, Curve, Curves, Dots, Mark
 from runner.results.records import Experiment
 from runner.results.rows import Row
 from runner.study import quantities
+from runner.study.claims import shown
 from runner.study.operators import WORDS
 from runner.study.subjects import Value
 from workloads.spec import measures
@@ -51,18 +52,11 @@ class _Point(NamedTuple):
     interval: Interval | None = None
 
 
-class _Figure(NamedTuple):
-    """How a figure is drawn: the field along the axis, and those over whose values it shows means."""
-
-    field: str
-    averaged: tuple[str, ...] = ()
-
-
 class Figures(NamedTuple):
     """The charts of an experiment, and the published numbers that they hold."""
 
-    charts: tuple[Chart, ...]
-    numbers: frozenset[str]
+    charts: list[Chart]
+    numbers: set[str]
     shows: frozenset[str]        # quantities that claims and published numbers are about; none: any
 
     @property
@@ -74,16 +68,12 @@ class Figures(NamedTuple):
 def of_experiment(context: Context, experiment: Experiment, rows: Sequence[Row], results: Mapping[str, Result],
                   numbers: Sequence[PublishedNumber]) -> Figures:
     """All figures of an experiment; results: by the cell's key."""
-    shows = _shown(context.summary, experiment, numbers)
-    charts: list[Chart] = []
-    inside: set[str] = set()
-    if shows & _RATES or not shows:
-        drawn, held = _of_rates(context, experiment.id, rows, results, numbers)
-        charts, inside = [*charts, *drawn], inside | held
-    for family in _families(shows - _ELSEWHERE - _RATES):
-        drawn, held = _of_quantities(context, family, rows, numbers)
-        charts, inside = [*charts, *drawn], inside | held
-    return Figures(tuple(charts), frozenset(inside), shows)
+    found = Figures([], set(), _shown(context.summary, experiment, numbers))
+    if found.shows & _RATES or not found.shows:
+        found.charts.extend(_of_rates(context, experiment.id, rows, results, numbers, found.numbers))
+    for family in _families(found.shows - _ELSEWHERE - _RATES):
+        found.charts.extend(_of_quantities(family, rows, numbers, found.numbers))
+    return found
 
 
 def _shown(summary: Summary, experiment: Experiment, numbers: Sequence[PublishedNumber]) -> frozenset[str]:
@@ -104,11 +94,6 @@ def _families(shown: frozenset[str]) -> Iterator[tuple[str, ...]]:
     yield from (epochs, *((name,) for name in rest if name not in epochs)) if epochs else ((name,) for name in rest)
 
 
-def _told(rows: Sequence[Row]) -> list[str]:
-    """The switches in which rows of one task differ."""
-    return _varying([compared(row.cell) for row in rows], SWITCHES)
-
-
 def _varying(cells: Sequence[Cell], names: Sequence[str]) -> list[str]:
     """The fields in which cells of one task differ: what only goes with a task, its name says."""
     tasks = [[cell for cell in cells if cell.task == task] for task in dict.fromkeys(cell.task for cell in cells)]
@@ -127,40 +112,39 @@ def _signs(points: Sequence[_Point]) -> dict[str, int]:
 # ---- rates
 
 def _of_rates(context: Context, experiment: str, rows: Sequence[Row], results: Mapping[str, Result],
-              numbers: Sequence[PublishedNumber]) -> tuple[list[Chart], set[str]]:
-    """Curves over a number that varies; bars of what differs in switches; nothing of a comparison by itself."""
+              numbers: Sequence[PublishedNumber], inside: set[str]) -> list[Chart]:
+    """Curves over a number that varies; bars of what differs in switches; nothing of a comparison by itself.
+
+    Published numbers that are drawn are added to `inside`.
+    """
     timed = [row for row in rows if row.cell.measure in measures.TIMED and row.cell.measure != "phases"
              and row.key in results and results[row.key].rate_per_worker is not None]
-    told = _told(timed)
+    told = _varying([compared(row.cell) for row in timed], SWITCHES)
     points = [_point(row, told, results[row.key].rate_per_worker or 0.0, results[row.key].rate_interval)
               for row in timed]
-    if panels := _panelled(points, figure := _of_claims(context.summary, experiment) or _varied(points)):
-        assert figure is not None
-        if len(panels) > _MOST_ABSOLUTE and len(_signs(points)) == 2 and not figure.averaged:
-            return list(_relative(points, figure, context.measured.baseline)), set()
-        signs = _signs(points)
-        return [_rate_panel(panel, title, figure, signs) for title, panel in panels.items()], set()
-    return _switched(points, told, numbers) if told else ([], set())
+    # as a claim on averages in the figure says that it is
+    field, averaged = next(((fields[0], claim.averaged) for claim in context.summary.claims
+                            if claim.experiment == experiment and claim.averaged
+                            and (fields := (*claim.over, *filter(None, [claim.along])))), (_varied(points), ()))
+    signs = _signs(points)
+    if panels := _panelled(points, field, averaged):
+        if len(panels) > _MOST_ABSOLUTE and len(signs) == 2 and not averaged:
+            return list(_relative(points, field, context.measured.baseline))
+        return [_rate_panel(panel, title, field, averaged, signs) for title, panel in panels.items()]
+    return _switched(points, told, numbers, inside) if told else []
 
 
-def _of_claims(summary: Summary, experiment: str) -> _Figure | None:
-    """The figure as a claim on averages in it says that it is."""
-    return next((_Figure(fields[0], claim.averaged) for claim in summary.claims if claim.experiment == experiment
-                 and claim.averaged and (fields := (*claim.over, *filter(None, [claim.along])))), None)
-
-
-def _varied(points: Sequence[_Point]) -> _Figure | None:
-    """The cell field with the most values that the experiment varies, where it has enough of them for a curve."""
+def _varied(points: Sequence[_Point]) -> str:
+    """The cell field with the most values that the experiment varies; "" where these are too few for a curve."""
     values = {name: {getattr(point.cell, name) for point in points} for name in _OVER}
     name = max(_OVER, key=lambda name: len(values[name]))
-    return _Figure(name) if len(values[name]) >= _LEAST_POINTS else None
+    return name if len(values[name]) >= _LEAST_POINTS else ""
 
 
-def _panelled(points: Sequence[_Point], figure: _Figure | None) -> dict[str, list[_Point]]:
-    """The panels of a figure of curves; none where there are too many, or too few points for any curve."""
-    panels = _panels(points, (figure.field, *figure.averaged)) if figure else {}
-    is_long = figure and any(len({getattr(point.cell, figure.field) for point in panel}) >= _LEAST_POINTS
-                             for panel in panels.values())
+def _panelled(points: Sequence[_Point], field: str, averaged: Sequence[str] = ()) -> dict[str, list[_Point]]:
+    """The panels of curves over the field, of means over others; none where they are too many, or all too short."""
+    panels = _panels(points, (field, *averaged)) if field else {}
+    is_long = any(len({getattr(point.cell, field) for point in panel}) >= _LEAST_POINTS for panel in panels.values())
     return panels if is_long and len(panels) <= _MOST_PANELS else {}
 
 
@@ -172,7 +156,7 @@ def _panels(points: Sequence[_Point], apart: Sequence[str]) -> dict[str, list[_P
         telling.insert(0, "task")
     panels: dict[str, list[_Point]] = {}
     for point in points:
-        said = ", ".join(_said(name, getattr(point.cell, name)) for name in telling)
+        said = ", ".join(shown({name: getattr(point.cell, name) for name in telling}))
         panels.setdefault(said or point.cell.task, []).append(point)
     return panels
 
@@ -180,34 +164,30 @@ def _panels(points: Sequence[_Point], apart: Sequence[str]) -> dict[str, list[_P
 _OF_STACKS = ("stack", "cpus", "memory_bytes", "source")
 
 
-def _said(name: str, value: Value) -> str:
-    return str(value) if isinstance(value, str) else f"{name} {value}"
-
-
 def _axis(field: str) -> str:
     return f"{field} ({_UNITS[field]})" if field in _UNITS else field
 
 
-def _rate_panel(panel: Sequence[_Point], title: str, figure: _Figure, signs: Mapping[str, int]) -> Curves:
-    field, names = figure.field, dict.fromkeys(point.name for point in panel)
-    if figure.averaged:
-        return Curves(f"{title}: milliseconds of a step by {field}, means over {' and '.join(figure.averaged)}",
-                      _axis(field), "ms", tuple(curve for name in names if (
-                          curve := _mean_curve(panel, name, figure, signs[name])).x))
+def _rate_panel(panel: Sequence[_Point], title: str, field: str, averaged: Sequence[str], signs: Mapping[str, int]
+                ) -> Curves:
+    if averaged:
+        curves = (_mean_curve([point for point in panel if point.name == name], field, averaged, signs[name])
+                  for name in dict.fromkeys(point.name for point in panel))
+        return Curves(f"{title}: milliseconds of a step by {field}, means over {' and '.join(averaged)}",
+                      _axis(field), "ms", tuple(curve for curve in curves if curve.x))
     return Curves(f"{title} {panel[0].cell.measure}: samples a second of one worker by {field}, with 95 % "
                   "intervals over runs", _axis(field), "samples/s", _curves(panel, field, signs))
 
 
-def _mean_curve(panel: Sequence[_Point], name: str, figure: _Figure, sign: int) -> Curve:
-    """Mean seconds of a step at each value of the field that has all combinations of the averaged fields."""
+def _mean_curve(points: Sequence[_Point], field: str, averaged: Sequence[str], sign: int) -> Curve:
+    """Mean milliseconds of a step at each value of the field that has all combinations of the averaged fields."""
     seconds: dict[float, dict[tuple[Value, ...], float]] = {}
-    for point in panel:
-        if point.name == name:
-            over = tuple(getattr(point.cell, each) for each in figure.averaged)
-            seconds.setdefault(float(getattr(point.cell, figure.field)), {})[over] = point.cell.batch / point.value
-    most = max(map(len, seconds.values()), default=0)
-    means = sorted((x, 1000 * sum(each.values()) / most) for x, each in seconds.items() if len(each) == most)
-    return Curve(name, sign, tuple(x for x, _ in means), tuple(y for _, y in means))
+    for point in points:
+        over = tuple(getattr(point.cell, each) for each in averaged)
+        seconds.setdefault(float(getattr(point.cell, field)), {})[over] = point.cell.batch / point.value
+    most = max(map(len, seconds.values()))
+    return Curve.of(points[0].name, sign, [(x, 1000 * sum(each.values()) / most, None)
+                                           for x, each in sorted(seconds.items()) if len(each) == most])
 
 
 def _curves(panel: Sequence[_Point], field: str, signs: Mapping[str, int], scale: float = 1.0) -> tuple[Curve, ...]:
@@ -218,26 +198,26 @@ def _curves(panel: Sequence[_Point], field: str, signs: Mapping[str, int], scale
                  for name in dict.fromkeys(point.name for point in panel))
 
 
-def _relative(points: Sequence[_Point], figure: _Figure, baseline: str) -> Iterator[Chart]:
+def _relative(points: Sequence[_Point], field: str, baseline: str) -> Iterator[Chart]:
     """Of two stacks the time of the one over the other's: a panel a task, a curve for each of its other settings."""
     names = list(_signs(points))
     base = baseline if baseline in names else names[0]
     other = next(name for name in names if name != base)
     for task, panel in _panels(points, [name for name in Cell._fields if name != "task"]).items():
-        lines = _panels(panel, (figure.field, "task"))
+        lines = _panels(panel, (field, "task"))
         curves = []
         for sign, (line, own) in enumerate(lines.items()):
-            rates = {name: {getattr(point.cell, figure.field): point.value for point in own if point.name == name}
+            rates = {name: {getattr(point.cell, field): point.value for point in own if point.name == name}
                      for name in names}
             both = sorted(rates[base].keys() & rates[other].keys())
             curves.append(Curve(line if len(lines) > 1 else other, sign, tuple(map(float, both)),
                                 tuple(rates[base][x] / rates[other][x] for x in both)))
-        yield Curves(f"{task} {panel[0].cell.measure}: time of {other} over {base}'s by {figure.field}; below 1 "
-                     f"{other} is the faster", _axis(figure.field), "ratio of times", tuple(curves))
+        yield Curves(f"{task} {panel[0].cell.measure}: time of {other} over {base}'s by {field}; below 1 "
+                     f"{other} is the faster", _axis(field), "ratio of times", tuple(curves))
 
 
-def _switched(points: Sequence[_Point], told: Sequence[str], numbers: Sequence[PublishedNumber]
-              ) -> tuple[list[Chart], set[str]]:
+def _switched(points: Sequence[_Point], told: Sequence[str], numbers: Sequence[PublishedNumber], inside: set[str]
+              ) -> list[Chart]:
     """Rates by switch, each against the first of its stack, in the order in which cells list a switch's words.
 
     Those of modes of many places are times of a step.
@@ -245,12 +225,12 @@ def _switched(points: Sequence[_Point], told: Sequence[str], numbers: Sequence[P
     stacks = list(dict.fromkeys(point.cell.stack for point in points))
     points = sorted(points, key=lambda point: (stacks.index(point.cell.stack), *(
         CHOICES[name].index(getattr(point.row.cell, name)) for name in told)))
-    signs, inside = _signs(points), set[str]()
+    signs = _signs(points)
     if "parallel" in told:
         return fitted(Dots, "Time of a step", "milliseconds", (
             (title, tuple(Mark(point.name, signs[point.name], 1000 * point.cell.batch / point.value, None, None,
                                wording.IN_UNIT["s"](point.cell.batch / point.value)) for point in panel))
-            for title, panel in _panels(points, ()).items())), inside
+            for title, panel in _panels(points, ()).items()))
     groups = []
     for title, panel in _panels(points, ()).items():
         marks = []
@@ -264,7 +244,7 @@ def _switched(points: Sequence[_Point], told: Sequence[str], numbers: Sequence[P
                     marks.append(_published(number, value, f"{value:.2f}x"))
         groups.append((title, tuple(marks)))
     caption = f"Speed by {' and '.join(told)}, times that of each stack's first{_framed(numbers, inside)}"
-    return fitted(Dots, caption, "ratio of speeds", groups, is_bars=True), inside
+    return fitted(Dots, caption, "ratio of speeds", groups, is_bars=True)
 
 
 def _times(number: PublishedNumber, point: _Point, first: _Point) -> float | None:
@@ -290,29 +270,29 @@ def _published(number: PublishedNumber, value: float, text: str) -> Mark:
 
 # ---- other quantities
 
-def _of_quantities(context: Context, family: Sequence[str], rows: Sequence[Row], numbers: Sequence[PublishedNumber]
-                   ) -> tuple[list[Chart], set[str]]:
+def _of_quantities(family: Sequence[str], rows: Sequence[Row], numbers: Sequence[PublishedNumber], inside: set[str]
+                   ) -> list[Chart]:
     """Quantities of a family: curves of each over a number that varies, else bars of all."""
     own = [row for row in rows if row.cell.measure == quantities.measure(family[0])]
-    told = _told(own)
+    told = _varying([compared(row.cell) for row in own], SWITCHES)
     values = {name: [_point(row, told, value) for row in own if (value := over_runs(name, row)) is not None]
               for name in family}
     values = {name: points for name, points in values.items() if points}
     charts: list[Chart] = []
-    inside: set[str] = set()
     for name, points in values.items():
-        figure = _varied(points)
-        if figure and (panels := _panelled(points, figure)):
-            axis, scale = _scaled(name, points)
-            charts += [Curves(f"{title}: {name.replace('_', ' ')} by {figure.field}", _axis(figure.field), axis,
-                              _curves(panel, figure.field, _signs(points), scale)) for title, panel in panels.items()]
+        field, (axis, scale) = _varied(points), _scaled(name, points)
+        charts += [Curves(f"{title}: {name.replace('_', ' ')} by {field}", _axis(field), axis,
+                          _curves(panel, field, _signs(points), scale))
+                   for title, panel in _panelled(points, field).items()]
     if charts or not values:
-        return charts, inside
+        return charts
+    held: set[str] = set()
     axis, scale = _scaled(family[0], [point for points in values.values() for point in points])
     groups = _bars(values, [number for number in numbers if number.quantity in values and number.to is None
-                            and number.cells == 1], inside, scale)
-    caption = ", ".join(name.replace("_", " ") for name in values) + _framed(numbers, inside)
-    return fitted(Dots, caption, axis, groups, is_bars=True), inside
+                            and number.cells == 1], held, scale)
+    inside |= held
+    caption = ", ".join(name.replace("_", " ") for name in values) + _framed(numbers, held)
+    return fitted(Dots, caption, axis, groups, is_bars=True)
 
 
 def _scaled(name: str, points: Sequence[_Point]) -> tuple[str, float]:

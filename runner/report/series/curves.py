@@ -13,7 +13,6 @@ from runner.report.claims import wording
 from runner.report.comparisons import SWITCHES
 from runner.report.document import Chart, Curve, Curves
 from runner.results.rows import Row
-from runner.results.runs import Epoch
 from workloads.spec.cell import DEFAULTS, Cell
 
 _MOST_CHARTS = 6               # comparisons that are drawn; the tables have all
@@ -68,8 +67,7 @@ def step_charts(rows: Sequence[Row], baseline: str, series: Mapping[str, int]) -
 
 
 def _of_steps(row: Row, steps: NDArray[Any], values: NDArray[Any], series: Mapping[str, int]) -> Curve:
-    name = row.cell.stack
-    return Curve(name, series.get(name, 0), _floats(steps),
+    return Curve(row.cell.stack, series.get(row.cell.stack, 0), _floats(steps),
                  _floats(np.clip(values, -curves.FAR, curves.FAR)))
 
 
@@ -90,17 +88,12 @@ def _curve(row: Row, what: str, axis: str, sign: int) -> Curve:
     """The median over runs at each epoch, and the span; against time, at the median of the runs' times."""
     runs = [run.epochs for run in row.ok_runs if run.epochs]
     count = min(map(len, runs))
-    values = np.array([[_value(epoch, what) for epoch in epochs[:count]] for epochs in runs])
+    values = np.array([[getattr(epoch, what) for epoch in epochs[:count]] for epochs in runs], float)
     times = np.cumsum([[epoch.train_seconds for epoch in epochs[:count]] for epochs in runs], axis=1)
     x = np.arange(1, count + 1) if axis == "epoch" else np.median(times, axis=0)
     has_band = len(runs) > 1
     return Curve(row.cell.stack, sign, _floats(x), _floats(np.median(values, axis=0)),
                  _floats(values.min(axis=0)) if has_band else (), _floats(values.max(axis=0)) if has_band else ())
-
-
-def _value(epoch: Epoch, what: str) -> float:
-    value = epoch.accuracy if what == "accuracy" else epoch.loss
-    return float("nan") if value is None else value
 
 
 def _floats(values: NDArray[Any]) -> tuple[float, ...]:
