@@ -68,29 +68,25 @@ def _pair(common: int, tuned: int, groups: Groups, doubts: Doubts, error: float)
 
 def tables(pairs: Sequence[Pair], groups: Groups, comparisons: Sequence[Comparison]) -> tuple[Lanes, ...]:
     """The Lanes of each pair."""
-    return tuple(_lanes(pair, groups[pair.tuned], comparisons[pair.common], comparisons[pair.tuned]) for pair in pairs)
-
-
-def _lanes(pair: Pair, rows: Mapping[str, Row], common: Comparison, tuned: Comparison) -> Lanes:
-    beside = {result.stack: result for result in common.results}
-    results = tuple(_result(pair, rows.get(result.stack), beside.get(result.stack), result) for result in tuned.results)
-    return Lanes(experiment=tuned.experiment, label=common.label, task=tuned.task, common=common.key, tuned=tuned.key,
-                 results=results, common_winner=common.winner, tuned_winner=tuned.winner,
-                 common_left_out=common.left_out, tuned_left_out=tuned.left_out)
+    found = []
+    for pair in pairs:
+        rows, common, tuned = groups[pair.tuned], comparisons[pair.common], comparisons[pair.tuned]
+        beside = {result.stack: result for result in common.results}
+        found.append(Lanes(
+            experiment=tuned.experiment, label=common.label, task=tuned.task, common=common.key, tuned=tuned.key,
+            results=tuple(_result(pair, rows.get(each.stack), beside.get(each.stack), each) for each in tuned.results),
+            common_winner=common.winner, tuned_winner=tuned.winner, common_left_out=common.left_out,
+            tuned_left_out=tuned.left_out))
+    return tuple(found)
 
 
 def _result(pair: Pair, row: Row | None, common: Result | None, tuned: Result) -> LaneResult:
     ratio, doubt = pair.ratios.get(tuned.stack, Ratio(None, None, 0)), pair.doubts.get(tuned.stack)
     verdict = doubt.verdict if doubt else stats.verdict(ratio)
+    facts = row.ok_runs[0].facts if row and row.ok_runs else {}
     return LaneResult(
         stack=tuned.stack, common_rate=common.rate_per_worker if common else None, tuned_rate=tuned.rate_per_worker,
         ratio=ratio.value, ratio_interval=ratio.interval, pairs=ratio.pairs, verdict=verdict,
-        withheld=doubt.text if doubt else "", switches=_switches(row),
+        withheld=doubt.text if doubt else "", switches={name: str(facts[name]) for name in _SWITCHES if name in facts},
         endings=tuned.endings, first_step_seconds=tuned.first_step_seconds,
         compile_seconds=tuned.compile_seconds)
-
-
-def _switches(row: Row | None) -> dict[str, str]:
-    """What the first tuned run that ended ok said of itself; {} where none did."""
-    facts = row.ok_runs[0].facts if row and row.ok_runs else {}
-    return {name: str(facts[name]) for name in _SWITCHES if name in facts}

@@ -96,12 +96,16 @@ def to_json(summary: Summary) -> str:
 
 
 def _summary(measured: Measurements, proved: Proved) -> Summary:
-    session, names = measured.session, _names(measured)
+    session, planned = measured.session, [row for row in measured.rows if row.cell.measure in (*TIMED, "operators")]
+    names = sorted(dict.fromkeys(row.cell.stack for row in planned), key=lambda name: name != measured.baseline)
     machine = Machine(**_known(session.get("machine"), Machine.model_fields))
     doubted = doubts.of_rows(measured.rows)
     numbers = _of_plan("published numbers", measured.published, published.from_record)
     judged = tuple(judging.judge(claim, measured, doubted)
                    for claim in _of_plan("claims", measured.claims, claims.from_record))
+    parts: dict[str, list[JudgedClaim]] = {}                 # by the paper's own claim
+    for claim in judged:
+        parts.setdefault(claims.paper_claim(claim.id), []).append(claim)
     groups = _groups(measured, names)
     words = _words(groups, measured.baseline)
     comparisons, of_lanes = _comparisons(measured, groups, machine.cpus, proved, doubted, stats.error_of(words))
@@ -111,12 +115,18 @@ def _summary(measured: Measurements, proved: Proved) -> Summary:
            **_known(session, ("id", "study", "scale", "evenbench", "began", "launcher", "seed"))},
         is_complete=measured.is_done, words=words, machine=machine, data=_data(measured),
         rounds=measured.rounds, baseline=measured.baseline, columns=tuple(_column(name, measured) for name in names),
-        comparisons=comparisons, failures=_failures(measured),
+        comparisons=comparisons,
+        failures=tuple(Failure(run=run.name, stack=row.cell.stack, label=row.comparison.label, round=run.round,
+                               ending=run.ending, message=run.message)
+                       for row in measured.rows for run in row.runs if run.ending != "ok"),
         skipped=tuple(Skip(experiment=each.experiment, stack=each.cell.stack, label=each.comparison.label,
                            reason=each.reason) for each in measured.skipped),
         **summary_profiles.tables(measured.rows, measured.session_of),
         published=tuple(ours(number, measured.rows) for number in numbers), claims=judged,
-        paper_claims=_paper_claims(judged), footnotes=_footnotes(comparisons, measured), methods=METHODS,
+        paper_claims=tuple(PaperClaim(id=name, parts=tuple(claim.id for claim in each),
+                                      verdict=claims.together(claim.verdict for claim in each))
+                           for name, each in parts.items()),
+        footnotes=_footnotes(comparisons, measured), methods=METHODS,
         limits=machine_share.limits(measured), lanes=of_lanes)
 
 
@@ -127,23 +137,8 @@ def _of_plan(what: str, records: Iterable[Facts], read: Callable[[Facts], One]) 
         raise InputError(f"the plan's {what}: {' '.join(str(error).split())}") from error
 
 
-def _paper_claims(judged: Sequence[JudgedClaim]) -> tuple[PaperClaim, ...]:
-    parts: dict[str, list[JudgedClaim]] = {}
-    for claim in judged:
-        parts.setdefault(claims.paper_claim(claim.id), []).append(claim)
-    return tuple(PaperClaim(id=name, parts=tuple(claim.id for claim in each),
-                            verdict=claims.together(claim.verdict for claim in each))
-                 for name, each in parts.items())
-
-
 def _known(values: Any, names: Iterable[str]) -> dict[str, Any]:
     return {name: values[name] for name in names if name in values} if isinstance(values, dict) else {}
-
-
-def _names(measured: Measurements) -> list[str]:
-    """The stacks that were planned, the baseline first."""
-    names = list(dict.fromkeys(row.cell.stack for row in measured.rows if row.cell.measure in (*TIMED, "operators")))
-    return sorted(names, key=lambda name: name != measured.baseline)
 
 
 def _comparisons(measured: Measurements, groups: Sequence[_Group], cpus: int | None, proved: Proved, doubted: Doubts,
@@ -336,14 +331,6 @@ def _data(measured: Measurements) -> tuple[Data, ...]:
                  if facts.get("name") is not None}
     return tuple(Data(name=facts["name"], images=facts.get("images"), is_stand_in=facts.get("stand_in") is True,
                       sha256=facts.get("sha256")) for facts in data_sets.values())
-
-
-def _failures(measured: Measurements) -> tuple[Failure, ...]:
-    return tuple(
-        Failure(run=run.name, stack=row.cell.stack, label=row.comparison.label, round=run.round, ending=run.ending,
-                message=run.message)
-        for row in measured.rows for run in row.runs if run.ending != "ok"
-    )
 
 
 def _footnotes(comparisons: Iterable[Comparison], measured: Measurements) -> tuple[Footnote, ...]:

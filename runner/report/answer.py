@@ -31,8 +31,9 @@ def answer(summary: Summary, cells: Mapping[str, Cell]) -> Answer:
     """The answer; cells: one of each comparison, by its key."""
     timed = [each for each in summary.comparisons if each.measure != "phases"
              and any(result.rate_per_worker is not None for result in each.results)]
-    blocks = tuple(Block(each.key, heading, _unit(each), tuple(_standings(each)))
-                   for each, heading in zip(timed, _headings(timed, cells), strict=True))
+    blocks = tuple(Block(each.key, heading, _unit(each), tuple(sorted(
+        (_standing(each, result) for result in each.results), key=lambda standing: -(standing.rate or 0.0))))
+        for each, heading in zip(timed, _headings(timed, cells), strict=True))
     return Answer(verdict(blocks, summary.baseline), tuple(_facts(summary)), summary.baseline, blocks,
                   tuple(_trust(summary)), tuple(_notes(summary)), summary.is_complete, len(summary.failures),
                   len(summary.skipped), _HINTS.get(summary.study, ()))
@@ -62,11 +63,6 @@ def _heading(cell: Cell) -> str:
 def _unit(comparison: Comparison) -> str:
     has_tokens = any(result.tokens_per_second for result in comparison.results)
     return "tokens/s" if comparison.task in _OF_TOKENS and has_tokens else comparison.unit
-
-
-def _standings(comparison: Comparison) -> list[Standing]:
-    standings = [_standing(comparison, result) for result in comparison.results]
-    return sorted(standings, key=lambda standing: -(standing.rate or 0.0))
 
 
 def _standing(comparison: Comparison, result: Result) -> Standing:

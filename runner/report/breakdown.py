@@ -52,13 +52,11 @@ def tables(summary: Summary, compared: Sequence[Shown], rows: Sequence[Row]) -> 
 def phase_charts(compared: Sequence[Shown]) -> Iterator[Chart]:
     """A bar a stack."""
     yield from fitted(Bars, "Phases of a step", "milliseconds a step", (
-        (shown.label, tuple(_phase_bar(result) for result in shown.results if result.phases))
+        (shown.label, tuple(Bar(result.stack, tuple((name, result.phases[name] * 1000) for name in PHASES
+                                                    if name in result.phases),
+                                formatting.milliseconds(sum(result.phases.values())))
+                            for result in shown.results if result.phases))
         for shown in compared if shown.comparison.measure == "phases"))
-
-
-def _phase_bar(result: Result) -> Bar:
-    parts = tuple((name, result.phases[name] * 1000) for name in PHASES if name in result.phases)
-    return Bar(result.stack, parts, formatting.milliseconds(sum(value for _, value in parts) / 1000))
 
 
 _PHASES: tuple[Column[Result], ...] = (

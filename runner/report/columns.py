@@ -65,10 +65,6 @@ def verdict(line: Line) -> str:
     return wording.word(line.comparison, line.result) or wording.said(line.result.verdict)
 
 
-def _verdict_or_no_data(line: Line) -> str:
-    return verdict(line) if line.has_rate else wording.said(Verdict.NO_DATA)
-
-
 def _rate(line: Line) -> str:
     rate = line.result.rate_per_worker
     return endings(line.result.endings) if rate is None else formatting.rate(rate, line.result.rate_interval)
@@ -79,10 +75,6 @@ def _ratio(line: Line) -> str:
     if not line.has_rate or result.ratio is None:
         return "1" if line.has_rate and result.verdict is Verdict.BASELINE else ""
     return formatting.ratio(result.ratio, result.ratio_interval)
-
-
-def _ok_runs(line: Line) -> str | None:
-    return f"{line.result.endings.get('ok', 0)} of {line.summary.rounds}" if line.has_rate else None
 
 
 def _turns(line: Line) -> str | None:
@@ -183,11 +175,13 @@ RESULTS: tuple[Column[Line], ...] = (
     Column("Ratio", _of_result("ratio"), "{:.3f}".format, CSV_ALONE | LATEX_ALONE, "ratio", is_number=True),
     Column("95 %", _ends("ratio_interval", lambda result: 1.0), forms=LATEX_ALONE),
     _csv("pairs", _of_result("pairs")),
-    Column("verdict", _verdict_or_no_data, forms=PAGE_ALONE),
+    Column("verdict", lambda line: verdict(line) if line.has_rate else wording.said(Verdict.NO_DATA),
+           forms=PAGE_ALONE),
     Column("Verdict", verdict, forms=LATEX_ALONE),
     _csv("verdict", lambda line: line.result.verdict.value),
     Column("notes", marks),
-    Column("ok runs", _ok_runs),
+    Column("ok runs", lambda line: f"{line.result.endings.get('ok', 0)} of {line.summary.rounds}" if line.has_rate
+           else None),
     Column("turns", _turns),
     _csv("workers", _of_result("workers")),
     *_with_interval("step", "step_seconds", "step", formatting.step, RATES, PAGE_ALONE),

@@ -39,7 +39,8 @@ def parsed(line: bytes) -> dict[str, Any]:
         event = None
     if not isinstance(event, dict) or event.get("event") not in tuple(EVENTS):
         raise NotAnEvent(f'the worker wrote what is no event: "{shown}"')
-    if event["event"] == "end" and not _is_whole_end(event):
+    if event["event"] == "end" and (event.get("status") not in SAID_BY_WORKER
+                                    or not isinstance(event.get("message"), str)):
         raise NotAnEvent(f'the worker ended with no known status: "{shown}"')
     try:
         EVENTS[event["event"]].read(event)
@@ -57,10 +58,6 @@ def first(line: bytes) -> dict[str, Any] | None:
 def _loaded(line: bytes) -> Any:
     """The line's value. Raises ValueError, RecursionError; also for numbers that are infinite or very long."""
     return json.loads(line, parse_constant=_refuse, parse_float=_finite, parse_int=_small)
-
-
-def _is_whole_end(event: dict[str, Any]) -> bool:
-    return event.get("status") in SAID_BY_WORKER and isinstance(event.get("message"), str)
 
 
 def _refuse(text: str) -> NoReturn:

@@ -37,7 +37,9 @@ class Store:
         self.path = folder / EVENTS
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            _check_unchanged(folder)
+            if (folder / manifest.NAME).exists() and EVENTS in manifest.verify(folder).changed:
+                raise InputError(f"{self.path}: changed since its session wrote it (`evenbench verify {folder.name}`): "
+                                 "put it back, or begin a new session with --fresh")
             _drop_torn_line(self.path)
             self._file = self.path.open("ab", buffering=0)
             _keep_others_out(self._file, self.path)
@@ -111,13 +113,6 @@ def check_usable(results: Path) -> None:
         paths.usable(results)
     except OSError as error:
         raise _refusal(results, error) from error
-
-
-def _check_unchanged(folder: Path) -> None:
-    """Raise InputError where a session that has ended, and is to go on, is not as it was left."""
-    if (folder / manifest.NAME).exists() and EVENTS in manifest.verify(folder).changed:
-        raise InputError(f"{folder / EVENTS}: changed since its session wrote it (`evenbench verify {folder.name}`): "
-                         "put it back, or begin a new session with --fresh")
 
 
 def _keep_others_out(file: IO[bytes], path: Path) -> None:

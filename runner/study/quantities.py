@@ -123,18 +123,6 @@ def _of_epochs(name: str, first: int, last: int | None, statistic: Callable[[lis
     return read
 
 
-def _phase(name: str) -> Reader:
-    return lambda row, run: run.phase_seconds(name)
-
-
-def _operator(name: str) -> Reader:
-    return lambda row, run: operators.seconds(run.framework, run.operators).get(name)
-
-
-def _of_kernels(field: str) -> Reader:
-    return lambda row, run: run.kernels.share(getattr(run.kernels, field)) if run.kernels else None
-
-
 def _lstm_share(row: Row, run: Run) -> float | None:
     """The share of the operations' time in those whose names say LSTM or RNN; None where none has a name."""
     seconds = {name: each for name, _, each in run.kernels.top} if run.kernels else {}
@@ -151,9 +139,11 @@ def _passes(*names: str) -> Reader:
 
 QUANTITIES: dict[str, Quantity] = {
     "step": Quantity("train", "s", lambda row, run: step_seconds(run), is_of_rate=True),
-    **{name: Quantity("phases", "s", _phase(name), "step") for name in PHASES},
+    **{name: Quantity("phases", "s", lambda row, run, name=name: run.phase_seconds(name), "step")      # type: ignore[misc]
+       for name in PHASES},
     "memory": Quantity("train", "bytes", _peak_bytes),
-    **{name: Quantity("operators", "s", _operator(name)) for name in operators.WORDS},
+    **{name: Quantity("operators", "s", lambda row, run, name=name: operators.seconds(              # type: ignore[misc]
+        run.framework, run.operators).get(name)) for name in operators.WORDS},
     **{name: Quantity(measure, "s", lambda row, run: step_seconds(run), is_of_rate=True)
        for name, measure in (("inference", "infer"), ("first_token", "prefill"), ("token", "decode"))},
     "sample": Quantity("infer", "s", _sample, is_of_rate=True),
@@ -165,9 +155,8 @@ QUANTITIES: dict[str, Quantity] = {
     "accuracy": Quantity("epochs", "share", _of_epochs("accuracy", 0, None, max)),
     # of two that end alike, that of the one which rises faster is the higher
     "early_accuracy": Quantity("epochs", "share", _of_epochs("accuracy", 0, EARLY_EPOCHS)),
-    "kernel_share": Quantity("kernels", "share", _of_kernels("kernel_seconds")),
-    "copy_share": Quantity("kernels", "share", _of_kernels("copy_seconds")),
-    "launch_share": Quantity("kernels", "share", _of_kernels("launch_seconds")),
+    **{f"{kind}_share": Quantity("kernels", "share", lambda row, run, kind=kind: run.kernels.share(   # type: ignore[misc]
+        getattr(run.kernels, f"{kind}_seconds")) if run.kernels else None) for kind in ("kernel", "copy", "launch")},
     "kernels": Quantity("kernels", "count",
                         lambda row, run: run.kernels.kernels / run.kernels.steps if run.kernels else None),
     "lstm_share": Quantity("kernels", "share", _lstm_share),
