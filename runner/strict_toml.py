@@ -5,7 +5,7 @@ import difflib
 import json
 import re
 import tomllib
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
@@ -60,7 +60,7 @@ def document(content: bytes, file: str) -> Table:
         raise position.wrong(f"found a key of more than {_DEEPEST_KEY} parts")
     try:
         tables = tomllib.loads(content.decode("utf-8-sig"))
-        is_in_range = all(-(2**63) <= number < 2**63 for number in _numbers(tables))
+        is_in_range = _is_in_range(tables)
     except (ValueError, RecursionError) as error:       # tomllib lets int()'s own error about long numbers through
         raise position.wrong(f"not TOML: {error}") from error
     if not is_in_range:
@@ -68,13 +68,11 @@ def document(content: bytes, file: str) -> Table:
     return tables
 
 
-def _numbers(value: Any) -> Iterator[int]:
-    """Every whole number in tables and lists."""
-    if isinstance(value, int):
-        yield value
-    elif isinstance(value, dict | list):
-        for item in value.values() if isinstance(value, dict) else value:
-            yield from _numbers(item)
+def _is_in_range(value: Any) -> bool:
+    """Whether every whole number in tables and lists has at most 64 bits."""
+    if isinstance(value, dict | list):
+        return all(map(_is_in_range, value.values() if isinstance(value, dict) else value))
+    return not isinstance(value, int) or -(2**63) <= value < 2**63
 
 
 # ---- mistakes
@@ -107,9 +105,7 @@ def hint(name: str, known: Collection[str]) -> str:
 
 def refuse_twice(what: str, names: list[str], position: Position) -> None:
     """Raise for the first name that stands twice."""
-    for name in names:
-        if names.count(name) > 1:
-            raise position.wrong(f'{what} id "{name}" is there twice')
+    position.refuse(next((f'{what} id "{name}" is there twice' for name in names if names.count(name) > 1), None))
 
 
 def validated(kind: type[_Kind], values: Any, position: Position, context: Table | None = None,
@@ -147,11 +143,11 @@ def _mistake(told: ErrorDetails, values: Any, position: Position) -> InputError:
             values = values.get(place)
             if len(path) == 1 and not position.part and isinstance(values, Mapping):
                 path = [f"[{place}]"]
-    if told["type"] == "of_table":
-        return _inside(position, path).wrong(told["msg"])
     *outer, key = path or [""]
-    here = _inside(position, outer)
-    if told["type"] == "of_key":
+    if told["type"] == "of_table":
+        outer = path
+    here = position.at(": ".join(outer)) if outer else position
+    if told["type"] in ("of_key", "of_table"):
         return here.wrong(told["msg"])
     if told["type"] == "missing":
         return here.wrong(f'key "{key}": missing')
@@ -160,10 +156,6 @@ def _mistake(told: ErrorDetails, values: Any, position: Position) -> InputError:
     found = json.dumps(values) if isinstance(values, bool) else repr(values)
     return here.wrong(f'key "{key}": found {found}, expected {expected}' if key else
                       f"found {found}, expected {expected}")
-
-
-def _inside(position: Position, path: Sequence[str]) -> Position:
-    return position.at(": ".join(path)) if path else position
 
 
 _EXPECTED = {"string_type": "text", "string_too_short": "text", "bool_type": "true or false", "float_type": "a number",

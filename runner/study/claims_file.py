@@ -197,7 +197,7 @@ def _fuller(claim: Claim, grounds: Grounds) -> str:
     counts = {scale: sum(is_about(cell) and any(one.owns(cell) for one in claim.subjects)
                          for cell in _of(claim.experiment, cells))
               for scale, cells in {"": grounds.here, **grounds.by_scale}.items()}
-    return max(counts, key=lambda scale: counts[scale])
+    return max(counts, key=counts.__getitem__)
 
 
 def _of(experiment: str, cells: Iterable[OfStudy]) -> list[Cell]:

@@ -71,30 +71,30 @@ def _known(name: str) -> Callable[[str], str]:
     return read
 
 
-def _listed(name: str) -> Any:
-    return Annotated[list.__class_getitem__(_value(name)), Field(min_length=1)]
+_VALUES = {name: _value(name) for name in SETTABLE}
+_LISTS = {name: Annotated[list.__class_getitem__(kind), Field(min_length=1)] for name, kind in _VALUES.items()}
 
 
-def _optional(kind: Any) -> Any:
-    return Annotated[kind, Field(default=None)]
+def _optional(kinds: dict[str, Any]) -> dict[str, Any]:
+    return {name: Annotated[kind, Field(default=None)] for name, kind in kinds.items()}
 
 
 class Cell(Keys):
     """Cell fields."""
 
-    __annotations__ = {name: _optional(_value(name)) for name in SETTABLE}
+    __annotations__ = _optional(_VALUES)
 
 
 class Grid(Keys):
     """Lists of values, whose combinations are run."""
 
-    __annotations__ = {name: _optional(_listed(name)) for name in SETTABLE}
+    __annotations__ = _optional(_LISTS)
 
 
 class Where(Keys):
     """One value or several of each field."""
 
-    __annotations__ = {name: _optional(_value(name) | _listed(name)) for name in SETTABLE}
+    __annotations__ = _optional({name: kind | _LISTS[name] for name, kind in _VALUES.items()})
 
 
 class Subject(Keys):

@@ -69,17 +69,12 @@ def from_record(record: Mapping[str, Any]) -> Published:
     return number
 
 
-def known_units(number: Published) -> tuple[str, ...]:
-    """The units that it may be printed in."""
-    return quantities.RATIO_UNITS if number.to else quantities.units(number.quantity)
-
-
 def wrong_number(number: Published) -> str | None:
     """What of a number contradicts its quantity, unit or statistic, or None."""
     for name, known in (("quantity", quantities.QUANTITIES), ("unit", quantities.UNITS), ("statistic", STATISTICS)):
         if getattr(number, name) not in known:
             return f'key "{name}": found "{getattr(number, name)}", expected one of {", ".join(known)}'
-    if number.unit not in (known := known_units(number)):
+    if number.unit not in (known := quantities.RATIO_UNITS if number.to else quantities.units(number.quantity)):
         return (f'key "unit": found "{number.unit}", expected one of {", ".join(known)} for {number.quantity} of '
                 + ("two subjects, a ratio" if number.to else 'one subject; a ratio has "of" and "to"'))
     if number.value <= 0 and number.unit not in ("mpe", "%", "share"):

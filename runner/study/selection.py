@@ -13,15 +13,10 @@ from runner.study.published import Published
 
 def parted(name: str) -> tuple[str, tuple[str, ...]]:
     """The study's name or path, and the experiments after it; none: all of them."""
-    if ".toml" in name:
-        file, _, rest = name.partition(".toml")
-        return f"{file}.toml", _ids(rest.removeprefix("/"))
-    first, _, rest = name.partition("/")
-    return (first, _ids(rest)) if first else (name, ())
-
-
-def _ids(text: str) -> tuple[str, ...]:
-    return tuple(word for word in text.split(",") if word)
+    file, end, rest = name.partition(".toml")
+    if not end:
+        file, _, rest = name.partition("/")
+    return f"{file}{end}" or name, tuple(filter(None, rest.removeprefix("/").split(","))) if file else ()
 
 
 def read(name: str, folder: Path, scale: str | None = None, on_gpu: bool = False) -> Study:
@@ -34,16 +29,12 @@ def read(name: str, folder: Path, scale: str | None = None, on_gpu: bool = False
     if not ids:
         return whole
     chosen = selected(whole, ids)
-    if not _has_cells(chosen):
-        fuller = [f"--scale {each}" for each in study.scales(of, folder)
-                  if _has_cells(selected(study.read(of, folder, each, on_gpu), ids))]
+    if not any(each.cases for each in chosen.experiments):
+        fuller = [f"--scale {scale}" for scale in study.scales(of, folder) if any(
+            each.cases for each in selected(study.read(of, folder, scale, on_gpu), ids).experiments)]
         raise InputError(f"study {whole.id}: {', '.join(ids)}: found no cells at scale {whole.scale}, "
                          f"expected {' or '.join(fuller) or 'other experiments'}")
     return chosen
-
-
-def _has_cells(chosen: Study) -> bool:
-    return any(experiment.cases for experiment in chosen.experiments)
 
 
 def selected(whole: Study, ids: tuple[str, ...]) -> Study:

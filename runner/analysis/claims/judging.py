@@ -125,13 +125,12 @@ def _exact(claim: Claim, pair: _Pair) -> ClaimNumber:
     value = _value(claim, pair)
     # the logarithms on the way must not push a number over the threshold that it is equal to
     value = next((end for end in (pair.side.low, pair.side.high) if math.isclose(value, end, rel_tol=1e-9)), value)
-    interval = Interval(value, value)
-    return _of_pair(pair, value, interval, 1, pair.side.verdict(interval))
+    return _of_pair(pair, value, Interval(value, value), 1)
 
 
-def _of_pair(pair: _Pair, value: float, interval: Interval | None, rounds: int, verdict: Verdict,
-             reason: str = "") -> ClaimNumber:
+def _of_pair(pair: _Pair, value: float, interval: Interval | None, rounds: int, reason: str = "") -> ClaimNumber:
     low, high, _ = pair.side
+    verdict = Verdict.INCONCLUSIVE if reason else pair.side.verdict(interval)
     return ClaimNumber(what=pair.what, case=dict(pair.case), value=value, interval=interval, rounds=rounds,
                        reason=reason, low=low if low and math.isfinite(low) else None,
                        high=high if math.isfinite(high) else None, verdict=verdict)
@@ -148,13 +147,8 @@ def _is_of(claim: Claim, named: Mapping[str, Value], case: Case) -> bool:
     values = claim.named(case)
     if claim.at and all(values[name] == value for name, value in claim.at.items()):
         return True                      # which all others are held against
-    for name, value in named.items():
-        if name == claim.along and claim.kind == "trend":
-            if str(values[name]) not in str(value).split(" to "):
-                return False
-        elif name != claim.along and values[name] != value:
-            return False
-    return True
+    return all(str(values[name]) in str(value).split(" to ") if name == claim.along and claim.kind == "trend"
+               else name == claim.along or values[name] == value for name, value in named.items())
 
 
 def _number(claim: Claim, pair: _Pair, cases: int) -> ClaimNumber:
@@ -165,8 +159,7 @@ def _number(claim: Claim, pair: _Pair, cases: int) -> ClaimNumber:
     interval = None
     if len(ratios) >= stats.LEAST_RUNS and _ONE_SEED not in pair.doubts:
         interval = _interval(claim, ratios, stats.error_of(cases))
-    verdict = Verdict.INCONCLUSIVE if reason else pair.side.verdict(interval)
-    return _of_pair(pair, _value(claim, pair), interval, len(ratios), verdict, reason)
+    return _of_pair(pair, _value(claim, pair), interval, len(ratios), reason)
 
 
 def _ratios(pair: _Pair) -> list[float]:

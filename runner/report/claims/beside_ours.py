@@ -51,10 +51,8 @@ def _about(number: PublishedNumber, experiments: Sequence[Experiment], cells: Ma
 
 
 def _ours_to_theirs(number: PublishedNumber) -> str:
-    if number.ours is None or number.differs or not number.value or number.unit == "mpe" or (
-            number.ours / number.value <= 0):
-        return ""
-    return formatting.ratio(number.ours / number.value, None)
+    ratio = number.ours / number.value if number.ours and number.value else 0.0
+    return "" if number.differs or number.unit == "mpe" or ratio <= 0 else formatting.ratio(ratio, None)
 
 
 NUMBERS: tuple[Column[PublishedNumber], ...] = (
@@ -71,10 +69,9 @@ NUMBERS: tuple[Column[PublishedNumber], ...] = (
 
 def _remark(claim: JudgedClaim) -> str:
     """Its place in the paper, what that leaves open of it, and where its own numbers contradict it."""
-    remarks = [claim.source, *(f"{what}: {text}" for what, text in (
+    return "; ".join(filter(None, [claim.source, *(f"{what}: {text}" for what, text in (
         ("here", wording.differs(claim)), ("assumed", claim.assumed),
-        ("the paper's own contradiction", claim.contradiction)) if text)]
-    return "; ".join(filter(None, remarks))
+        ("the paper's own contradiction", claim.contradiction)) if text)]))
 
 
 CLAIMS: tuple[Column[JudgedClaim], ...] = (
