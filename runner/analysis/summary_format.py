@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
-from runner.analysis import stats
+from runner.analysis import doubts, stats
 from runner.analysis.flags import Flag
 from runner.analysis.numbers import NUMBERS
 from runner.analysis.stats import Interval, Verdict
@@ -404,10 +404,7 @@ METHODS = {
     "verdict":
         "faster or slower where the ratio's interval excludes 1, and never otherwise: some false word stands in at "
         f"most 5 % of sessions; none with fewer than {stats.LEAST_ROUNDS} rounds",
-    "withheld":
-        "any word, where programs were compiled within timed steps, or where the turns (without turns: twelfths of "
-        "the timed steps) of more than half of the runs get faster by more than 5 % from first to last, or slower, "
-        "and by more than their noise (t test of the slope, 5 %); of the baseline, too",
+    "withheld": doubts.METHOD,
     "turns":
         "slices of timed steps while the other stacks wait; disturbed where others took more than 5 % of the CPUs or "
         f"a GPU was throttled; a run with fewer than {LEAST_TURNS} undisturbed ones counts all",
