@@ -17,8 +17,8 @@ from runner.results.turns import TREND
 from workloads.spec.measures import OPEN
 
 METHOD = ("any word, where programs were compiled within timed steps, or where the turns (without turns: twelfths of "
-          "the timed steps) of more than half of the runs get faster by more than 5 % from first to last, or slower, and "
-          "by more than their noise (t test of the slope, 5 %); of the baseline, too")
+          "the timed steps) of more than half of the runs get faster by more than 5 % from first to last, or slower, "
+          "and by more than their noise (t test of the slope, 5 %); of the baseline, too")
 REMEDIES = {Verdict.COMPILED: "more --set warmup=", Verdict.NOT_STEADY: "more --set seconds=",
             Verdict.TOO_FEW: f"--rounds {LEAST_ROUNDS}"}
 
