@@ -4,7 +4,6 @@ All values are read from the Summary, so that no two forms can say different num
 shows a new one.
 """
 
-import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -52,9 +51,8 @@ def commands(summary: Summary) -> dict[str, list[Texts]]:
     """By label the stack and the command that measures it again, of every result and profile."""
     profiled: Iterable[Any] = (*summary.operators, *summary.kernels, *summary.graphs, *summary.largest_batches)
     found: dict[str, list[Texts]] = {}
-    for label, stack, told in itertools.chain(
-            ((each.label, one.stack, one) for each in summary.comparisons for one in each.results),
-            ((each.label, name, one) for each in profiled for name, one in each.stacks.items())):
+    for label, stack, told in (*((each.label, one.stack, one) for each in summary.comparisons for one in each.results),
+                               *((each.label, *item) for each in profiled for item in each.stacks.items())):
         if told.rerun:
             found.setdefault(label, []).append((stack, told.rerun))
     return found
@@ -87,18 +85,9 @@ def _loss(line: Line) -> str | None:
     return None if first is None or last is None else f"{first:.3g} to {last:.3g}"
 
 
-def _ends(name: str, like: Callable[[Result], float | None]) -> Callable[[Line], str]:
-    """The ends of that interval alone, since its value has a column of its own."""
-
-    def text(line: Line) -> str:
-        interval: Interval | None = getattr(line.result, name)
-        decimals = like(line.result)
-        if interval is None or decimals is None:
-            return ""
-        return formatting.DASH.join(f"{end:.3f}" if decimals == 1.0 else formatting.number(end, decimals)
-                                    for end in (interval.low, interval.high))
-
-    return text
+def _ends(interval: Interval | None, text: Callable[[float], str]) -> str:
+    """The ends of an interval alone, since its value has a column of its own."""
+    return formatting.DASH.join(map(text, interval)) if interval else ""
 
 
 def _ends_of(name: str) -> tuple[Column[Line], ...]:
@@ -170,10 +159,11 @@ RESULTS: tuple[Column[Line], ...] = (
     Column("samples/s", _rate),
     Column("Samples/s", _of_result("rate_per_worker"), formatting.number, CSV_ALONE | LATEX_ALONE, "rate_per_worker",
            is_number=True),
-    Column("95 %", _ends("rate_interval", lambda result: result.rate_per_worker), forms=LATEX_ALONE),
+    Column("95 %", lambda line: _ends(line.result.rate_interval, lambda end: formatting.number(
+        end, line.result.rate_per_worker)), forms=LATEX_ALONE),
     Column("to {baseline}", _ratio, forms=PAGE_ALONE),
     Column("Ratio", _of_result("ratio"), "{:.3f}".format, CSV_ALONE | LATEX_ALONE, "ratio", is_number=True),
-    Column("95 %", _ends("ratio_interval", lambda result: 1.0), forms=LATEX_ALONE),
+    Column("95 %", lambda line: _ends(line.result.ratio_interval, "{:.3f}".format), forms=LATEX_ALONE),
     _csv("pairs", _of_result("pairs")),
     Column("verdict", lambda line: verdict(line) if line.has_rate else wording.said(Verdict.NO_DATA),
            forms=PAGE_ALONE),

@@ -111,9 +111,8 @@ def compare(a: Measurements, b: Measurements) -> Comparison:
 
 def _otherwise(row: Row, others: Iterable[Row]) -> str:
     """The row's settings that its namesake in the other session has not; "" where there is none."""
-    namesakes = (other.cell for other in others
-                 if (other.cell.stack, other.comparison.label) == (row.cell.stack, row.comparison.label))
-    other = next(namesakes, row.cell)
+    other = next((each.cell for each in others if (each.cell.stack, each.comparison.label)
+                  == (row.cell.stack, row.comparison.label)), row.cell)
     settings = [f"{name} {getattr(row.cell, name)}" for name in Cell._fields
                 if name not in _OF_THE_MACHINE and getattr(row.cell, name) != getattr(other, name)]
     return f" with {', '.join(settings)}" if settings else ""
@@ -233,8 +232,7 @@ def lines(compared: Comparison, is_detailed: bool = False) -> list[str | Table |
     Rates also stand where there is no ratio.
     """
     parts: list[str | Table | dict[str, Table]] = []
-    judged = [row for row in compared.rows if row.baseline]
-    if judged:
+    if judged := [row for row in compared.rows if row.baseline]:
         baselines = list(dict.fromkeys(row.baseline for row in judged))
         parts += [f"Times as fast as {' or '.join(baselines)} in each session:",
                   _by_label(judged, lambda row: _ratios(row, len(baselines) > 1)), "", _READING]
@@ -244,7 +242,9 @@ def lines(compared: Comparison, is_detailed: bool = False) -> list[str | Table |
         parts += ["", "Not compared:", *(f"  {line}" for line in formatting.by_reason(compared.alone, _LISTED))]
     parts += ["", f"A: {compared.a}", f"B: {compared.b}"]
     if compared.rows and (is_detailed or not judged):
-        parts += ["", "Samples a second of one worker (runs):", _by_label(compared.rows, _rates)]
+        parts += ["", "Samples a second of one worker (runs):", _by_label(compared.rows, lambda row: {
+            "A": f"{formatting.number(row.rate_a)} ({row.runs_a})",
+            "B": f"{formatting.number(row.rate_b)} ({row.runs_b})"})]
     differ = formatting.count(len(compared.differences), "fact")
     if not is_detailed:
         return [*parts, "", f"{differ} around them differed: --details lists them, and rates."]
@@ -271,8 +271,3 @@ def _ratios(row: Compared, has_baseline: bool) -> dict[str, str]:
                   for ratio in (row.ratio_a, row.ratio_b))
     to = {"to": row.baseline} if has_baseline else {}
     return {**to, "in A": in_a, "in B": in_b, "ratio is": row.verdict}
-
-
-def _rates(row: Compared) -> dict[str, str]:
-    return {side: f"{formatting.number(rate)} ({runs})" for side, rate, runs in (
-        ("A", row.rate_a, row.runs_a), ("B", row.rate_b, row.runs_b))}

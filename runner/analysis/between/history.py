@@ -78,7 +78,7 @@ class _Pair(NamedTuple):
 
 def over_time(sessions: Sequence[Measurements]) -> History:
     """The history of sessions, in any order."""
-    ordered = sorted(sessions, key=lambda session: (_began(session), _name(session)))
+    ordered = sorted(sessions, key=lambda session: _session(session)[::-1])
     pairs = list(_pairs(ordered))
     error = stats.error_of(len(pairs))
     by_cell: dict[tuple[str, str, str], list[_Pair]] = {}
@@ -89,8 +89,7 @@ def over_time(sessions: Sequence[Measurements]) -> History:
                     for cell, of_cell in by_cell.items())
     spread = stats.spread_of([[point.ratio for point in course.points] for course in courses])
     value, degrees = spread or (None, 0)
-    return History(tuple(Session(_name(session), _began(session)) for session in ordered), len(pairs), value, degrees,
-                   courses)
+    return History(tuple(map(_session, ordered)), len(pairs), value, degrees, courses)
 
 
 def _pairs(ordered: Sequence[Measurements]) -> Iterator[_Pair]:
@@ -108,21 +107,17 @@ def _pairs(ordered: Sequence[Measurements]) -> Iterator[_Pair]:
 
 def _points(pairs: Sequence[_Pair], error: float) -> Iterator[Point]:
     first = pairs[0]
-    yield Point(_name(first.earlier), _began(first.earlier), first.compared.ratio_a.at(error), first.compared.rate_a)
-    for pair in pairs:
-        yield Point(_name(pair.later), _began(pair.later), pair.compared.ratio_b.at(error), pair.compared.rate_b)
+    for session, ratio, rate in ((first.earlier, first.compared.ratio_a, first.compared.rate_a), *(
+            (pair.later, pair.compared.ratio_b, pair.compared.rate_b) for pair in pairs)):
+        yield Point(*_session(session), ratio.at(error), rate)
 
 
 def _steps(pairs: Sequence[_Pair], error: float) -> Iterator[Step]:
     for pair in pairs:
         change = pair.compared.change.at(error)
         if pair.compared.verdict not in doubts.REMEDIES and change.excludes(1.0):
-            yield Step(_name(pair.earlier), _name(pair.later), change, pair.comparison.differences)
+            yield Step(_session(pair.earlier).id, _session(pair.later).id, change, pair.comparison.differences)
 
 
-def _name(session: Measurements) -> str:
-    return str(session.session.get("id", "?"))
-
-
-def _began(session: Measurements) -> str:
-    return str(session.session.get("began", ""))
+def _session(measured: Measurements) -> Session:
+    return Session(str(measured.session.get("id", "?")), str(measured.session.get("began", "")))

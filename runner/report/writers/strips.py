@@ -41,7 +41,12 @@ def _strip(strip: Strip, unit: str) -> Iterator[str]:
     yield text(WIDTH - _RIGHT, 12, strip.text, "end")
     yield f'<rect x="{_LEFT:g}" y="{_HEAD:g}" width="{begin - _LEFT:.1f}" height="{_HEIGHT:g}" fill="var(--line)" ' \
           'fill-opacity="0.6"/>'
-    yield from _scales(across, up, unit)
+    for value in ticks(0.0, up.high, 3):
+        y = up.at(value)
+        yield path(f"M{_LEFT:g} {y:.1f}H{WIDTH - _RIGHT:g}", "var(--line)", 0.7)
+        yield text(_LEFT - 4, y + 3.5, f"{_tick(value, up.high)} {unit}" if value else "0", "end", size=8.5)
+    for value in ticks(0.0, across.high, 6):
+        yield text(across.at(value), base + 12, _tick(value, across.high), "middle", size=8.5)
     for line in strip.runs:
         yield path(joined(line.points, across, up), ink, 0.7, ' stroke-opacity="0.45"')
     yield path(joined(strip.median.points, across, up), ink, 2.2)
@@ -49,24 +54,8 @@ def _strip(strip: Strip, unit: str) -> Iterator[str]:
     yield path(f"M{begin:.1f} {base:g}H{WIDTH - _RIGHT:g}", "currentColor", 2.5)
     yield from (path(f"M{across.at(start):.1f} {base + 3:g}H{across.at(stop):.1f}", "var(--bad)", 3,
                      ' stroke-opacity="0.5"') for start, stop in strip.disturbed)
-    yield from _names(strip, begin, base)
-
-
-def _names(strip: Strip, begin: float, base: float) -> Iterator[str]:
-    """What the shaded part and the underlined one are."""
-    if begin - _LEFT >= _SHORTEST_NAMED:
-        yield text((_LEFT + begin) / 2, base - 4, "warm-up", "middle", size=8.5, is_above=True)
-    if WIDTH - _RIGHT - begin >= _SHORTEST_NAMED:
-        yield text((begin + WIDTH - _RIGHT) / 2, base - 4, "timed", "middle", size=8.5, is_above=True)
-
-
-def _scales(across: Axis, up: Axis, unit: str) -> Iterator[str]:
-    for value in ticks(0.0, up.high, 3):
-        y = up.at(value)
-        yield path(f"M{_LEFT:g} {y:.1f}H{WIDTH - _RIGHT:g}", "var(--line)", 0.7)
-        yield text(_LEFT - 4, y + 3.5, f"{_tick(value, up.high)} {unit}" if value else "0", "end", size=8.5)
-    for value in ticks(0.0, across.high, 6):
-        yield text(across.at(value), up.begin + 12, _tick(value, across.high), "middle", size=8.5)
+    yield from (text((left + right) / 2, base - 4, name, "middle", size=8.5, is_above=True) for name, left, right in (
+        ("warm-up", _LEFT, begin), ("timed", begin, WIDTH - _RIGHT)) if right - left >= _SHORTEST_NAMED)
 
 
 def _tick(value: float, like: float) -> str:
