@@ -4,8 +4,7 @@ Two comparisons are a pair where their cells differ in the loop alone. The ratio
 as that of two stacks is, and its interval allows for all words of the session.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
 
 from runner.analysis import stats
 from runner.analysis.doubts import Doubt, Doubts
@@ -19,21 +18,7 @@ COMMON, TUNED = "native", "tuned"              # values of a cell's loop
 _SWITCHES = ("loop", "layout", "precision", "attention")     # facts that say what the tuned runs really had on
 
 
-class Pair(NamedTuple):
-    """The places of two comparisons, and of each stack that both measured how many times as fast tuned is."""
-
-    common: int
-    tuned: int
-    ratios: Mapping[str, Ratio]
-    doubts: Mapping[str, Doubt]                # by stack: what withholds its word
-
-
 Groups = Sequence[Mapping[str, Row]]           # the comparisons, each as its rows by stack
-
-
-def pairs(groups: Groups, doubts: Doubts, error: float) -> list[Pair]:
-    """The pairs among the comparisons; error: of their intervals."""
-    return [_pair(common, tuned, groups, doubts, error) for common, tuned in _places(groups)]
 
 
 def words(groups: Groups) -> int:
@@ -53,40 +38,33 @@ def _content(cell: Cell) -> Cell:
     return compared(cell)._replace(stack="")
 
 
-def _pair(common: int, tuned: int, groups: Groups, doubts: Doubts, error: float) -> Pair:
-    both = {name: (row, groups[common][name]) for name, row in groups[tuned].items()
-            if row.rates and name in groups[common] and groups[common][name].rates}
-    ratios = stats.ratios([(row.rates, other.rates) for row, other in both.values()], error)
-    doubted = {}
-    for name, (row, other) in both.items():
-        raised = [(lane, doubt) for lane, each in (("common", other), ("tuned", row))
-                  if (doubt := doubts.get(each.key))]
-        if raised:
-            doubted[name] = Doubt(raised[0][1].verdict, "; ".join(f"{lane}: {doubt.text}" for lane, doubt in raised))
-    return Pair(common, tuned, dict(zip(both, ratios, strict=True)), doubted)
-
-
-def tables(pairs: Sequence[Pair], groups: Groups, comparisons: Sequence[Comparison]) -> tuple[Lanes, ...]:
-    """The Lanes of each pair."""
-    found = []
-    for pair in pairs:
-        rows, common, tuned = groups[pair.tuned], comparisons[pair.common], comparisons[pair.tuned]
-        beside = {result.stack: result for result in common.results}
-        found.append(Lanes(
+def tables(groups: Groups, comparisons: Sequence[Comparison], doubts: Doubts, error: float) -> Iterator[Lanes]:
+    """The Lanes of each pair among the comparisons; error: of the ratios' intervals."""
+    for common_place, tuned_place in _places(groups):
+        common, tuned, beside = comparisons[common_place], comparisons[tuned_place], groups[common_place]
+        rates = {result.stack: result.rate_per_worker for result in common.results}
+        yield Lanes(
             experiment=tuned.experiment, label=common.label, task=tuned.task, common=common.key, tuned=tuned.key,
-            results=tuple(_result(pair, rows.get(each.stack), beside.get(each.stack), each) for each in tuned.results),
+            results=tuple(_result(each, rates.get(each.stack), groups[tuned_place].get(each.stack),
+                                  beside.get(each.stack), doubts, error) for each in tuned.results),
             common_winner=common.winner, tuned_winner=tuned.winner, common_left_out=common.left_out,
-            tuned_left_out=tuned.left_out))
-    return tuple(found)
+            tuned_left_out=tuned.left_out)
 
 
-def _result(pair: Pair, row: Row | None, common: Result | None, tuned: Result) -> LaneResult:
-    ratio, doubt = pair.ratios.get(tuned.stack, Ratio(None, None, 0)), pair.doubts.get(tuned.stack)
-    verdict = doubt.verdict if doubt else stats.verdict(ratio)
+def _result(tuned: Result, common_rate: float | None, row: Row | None, other: Row | None, doubts: Doubts, error: float
+            ) -> LaneResult:
+    """row: of the tuned lane, other: of the common one."""
+    ratio, doubt = Ratio(None, None, 0), None
+    if row and other and row.rates and other.rates:
+        (ratio,) = stats.ratios([(row.rates, other.rates)], error)
+        raised = [(lane, found) for lane, each in (("common", other), ("tuned", row))
+                  if (found := doubts.get(each.key))]
+        if raised:
+            doubt = Doubt(raised[0][1].verdict, "; ".join(f"{lane}: {each.text}" for lane, each in raised))
     facts = row.ok_runs[0].facts if row and row.ok_runs else {}
     return LaneResult(
-        stack=tuned.stack, common_rate=common.rate_per_worker if common else None, tuned_rate=tuned.rate_per_worker,
-        ratio=ratio.value, ratio_interval=ratio.interval, pairs=ratio.pairs, verdict=verdict,
-        withheld=doubt.text if doubt else "", switches={name: str(facts[name]) for name in _SWITCHES if name in facts},
-        endings=tuned.endings, first_step_seconds=tuned.first_step_seconds,
-        compile_seconds=tuned.compile_seconds)
+        stack=tuned.stack, common_rate=common_rate, tuned_rate=tuned.rate_per_worker,
+        ratio=ratio.value, ratio_interval=ratio.interval, pairs=ratio.pairs,
+        verdict=doubt.verdict if doubt else stats.verdict(ratio), withheld=doubt.text if doubt else "",
+        switches={name: str(facts[name]) for name in _SWITCHES if name in facts}, endings=tuned.endings,
+        first_step_seconds=tuned.first_step_seconds, compile_seconds=tuned.compile_seconds)

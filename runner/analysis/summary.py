@@ -148,7 +148,7 @@ def _comparisons(measured: Measurements, groups: Sequence[_Group], cpus: int | N
                                     lambda row: {"flags": flags(row, cpus, proved),
                                                  "rerun": rerun(measured.session_of(row.key), row.key)}, unstamped)
                         for group in groups)
-    return comparisons, lanes.tables(lanes.pairs(by_stack, doubted, error), by_stack, comparisons)
+    return comparisons, tuple(lanes.tables(by_stack, comparisons, doubted, error))
 
 
 def _words(groups: Sequence[_Group], baseline: str) -> int:
