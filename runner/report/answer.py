@@ -132,8 +132,10 @@ def _facts(summary: Summary) -> Iterator[str]:
 def _trust(summary: Summary) -> Iterator[Trust]:
     """Equal models, undisturbed turns, isolation, data."""
     results, stacks_of = _measured(summary), flagged(summary)
-    unproved = stacks_of.get(Flag.UNPROVED, [])
-    yield Trust("Equal models", _unproved(unproved, len({result.stack for result in results})), not unproved)
+    unproved, of = stacks_of.get(Flag.UNPROVED, []), len({result.stack for result in results})
+    whose = "" if len(unproved) == of else f" of {', '.join(unproved)}"
+    yield Trust("Equal models", "proved" if not unproved else "one column, nothing to compare" if of == 1
+                else f"not checked here{whose}, --prove does", not unproved)
     turns, disturbed = (sum(getattr(result, name) for result in results) for name in ("turns", "disturbed_turns"))
     is_busy = Flag.BUSY in stacks_of
     if turns:
@@ -148,15 +150,6 @@ def _trust(summary: Summary) -> Iterator[Trust]:
                 "venv" not in isolations)
     data = dict.fromkeys(each.name + (" (stand-in)" if each.is_stand_in else "") for each in summary.data)
     yield Trust("Data", ", ".join(data) or "none", not any(each.is_stand_in for each in summary.data))
-
-
-def _unproved(stacks: Sequence[str], of: int) -> str:
-    if not stacks:
-        return "proved"
-    if of == 1:
-        return "one column, nothing to compare"
-    whose = "" if len(stacks) == of else f" of {', '.join(stacks)}"
-    return f"not checked here{whose}, --prove does"
 
 
 def flagged(summary: Summary) -> dict[Flag, list[str]]:

@@ -55,15 +55,11 @@ def tables(summary: Summary, measured: Measurements) -> Iterator[Table[Any]]:
             (data.name, "" if data.images is None else f"{data.images:,}", "yes" if data.is_stand_in else "no",
              data.sha256 or "") for data in summary.data))
     for column in summary.columns:
-        if lines := tuple(_facts(_told(column.stack, measured))):
+        runs = [run for row in measured.rows if row.cell.stack == column.stack for run in row.runs]
+        if lines := tuple(_facts({**next((run.facts for run in runs if run.facts), {}),
+                                  **next((run.place for run in runs if run.place), {})})):
             yield plain(f"What {column.stack} told of itself", ("fact", "value"), lines,
                         "By its first run; threads and data may differ between cells.", is_extra=True)
-
-
-def _told(stack: str, measured: Measurements) -> dict[str, Any]:
-    """Facts and place of the stack's first run that reported them."""
-    runs = [run for row in measured.rows if row.cell.stack == stack for run in row.runs]
-    return {**next((run.facts for run in runs if run.facts), {}), **next((run.place for run in runs if run.place), {})}
 
 
 def _facts(told: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -160,18 +160,16 @@ def _cases(claim: Claim, grounds: Grounds, position: Position) -> tuple[claims.C
     is_about = claim.selection()
     subjects_cells: dict[claims.Case, dict[Subject, Cell]] = {}
     for cell in filter(is_about, _of(claim.experiment, grounds.here)):
-        for subject in claim.subjects:
-            if subject.owns(cell):
-                alike = subjects_cells.setdefault(claim.case(cell), {})
-                first = alike.setdefault(subject, cell)
-                position.refuse(_different(subject, cell, subject, first, ("measure", "parallel", "stack")))
-                for other, theirs in alike.items():
-                    position.refuse(_different(subject, cell, other, theirs, named(claim.subjects)))
-    left_out = {subject for subject in claim.subjects
-                if not any(subject in alike for alike in subjects_cells.values())}
+        for subject in (subject for subject in claim.subjects if subject.owns(cell)):
+            alike = subjects_cells.setdefault(claim.case(cell), {})
+            first = alike.setdefault(subject, cell)
+            position.refuse(_different(subject, cell, subject, first, ("measure", "parallel", "stack")))
+            for other, theirs in alike.items():
+                position.refuse(_different(subject, cell, other, theirs, named(claim.subjects)))
+    told = {subject for alike in subjects_cells.values() for subject in alike}
     for case, alike in subjects_cells.items():
         for subject in claim.subjects:
-            if subject not in alike and subject not in left_out and not any(     # a scale may leave it out: told later
+            if subject in told - alike.keys() and not any(                  # a scale may leave it out: told later
                     subject.owns(cell) and claim.case(cell) == case for cell in filter(is_about, anywhere)):
                 raise position.wrong("no experiment has "
                                   + ", ".join([str(subject), *claims.shown(claim.named(case))]))

@@ -77,10 +77,8 @@ def stand_ins(subjects: Iterable[Subject], cells: Iterable[Cell]) -> dict[str, s
 
 def unknown_fields(subjects: Iterable[Subject], where: Iterable[str] = ()) -> str | None:
     """What is wrong with subjects or with fields that pick cells, where one is not a cell's; else None."""
-    for name in (*where, *(name for each in subjects for name, _ in each.settings)):
-        if name not in FIELDS:
-            return f'field "{name}": expected one of a cell'
-    return None
+    names = (*where, *(name for each in subjects for name, _ in each.settings))
+    return next((f'field "{name}": expected one of a cell' for name in names if name not in FIELDS), None)
 
 
 def named(subjects: Iterable[Subject]) -> tuple[str, ...]:
@@ -94,9 +92,6 @@ def selection(subjects: Sequence[Subject], measure: str, where: Mapping[str, Seq
     Cells of another kind than most of a study's, without overlap or by the framework's own loader, are selected only
     where a claim names that field.
     """
-    usual = {name: values for name, values in _USUAL.items() if name not in named(subjects)}
-    allowed = {"measure": (measure,), **usual, **where}
+    usual = {"overlap": ("default",), "input": ("pipeline", "synthetic")}
+    allowed = {"measure": (measure,), **{name: usual[name] for name in usual if name not in named(subjects)}, **where}
     return lambda cell: all(getattr(cell, name) in values for name, values in allowed.items())
-
-
-_USUAL = {"overlap": ("default",), "input": ("pipeline", "synthetic")}

@@ -70,7 +70,9 @@ def judge(asked: Claim, measured: Measurements, doubted: doubting.Doubts) -> Jud
     can_be_doubted = quantity.unit == "s" and quantity.measure in OPEN        # seconds of steps
     by_case, doubts, missing = _complete_cases(claim, measured, doubted if can_be_doubted else {})
     claim, by_case, doubts = _averaged(claim, by_case, doubts)
-    pairs = [_doubted(claim, pair, doubts) for pair in _PAIRS[claim.kind](claim, by_case)]
+    pairs = [pair._replace(doubts=tuple(dict.fromkeys(
+        doubt for case, told in doubts.items() if _is_of(claim, pair.case, case) for doubt in told)))
+        for pair in _PAIRS[claim.kind](claim, by_case)]
     if not pairs and not missing:
         missing.append(f"the study has only one {f'value of {claim.along}' if claim.along else 'case'} at this scale"
                        + (f"; scale {claim.fuller} has" if claim.fuller else ""))
@@ -134,12 +136,6 @@ def _of_pair(pair: _Pair, value: float, interval: Interval | None, rounds: int, 
     return ClaimNumber(what=pair.what, case=dict(pair.case), value=value, interval=interval, rounds=rounds,
                        reason=reason, low=low if low and math.isfinite(low) else None,
                        high=high if math.isfinite(high) else None, verdict=verdict)
-
-
-def _doubted(claim: Claim, pair: _Pair, doubts: Doubts) -> _Pair:
-    """The pair with the doubts about all cases that it is made of."""
-    cases = [case for case in doubts if _is_of(claim, pair.case, case)]
-    return pair._replace(doubts=tuple(dict.fromkeys(each for case in cases for each in doubts[case])))
 
 
 def _is_of(claim: Claim, named: Mapping[str, Value], case: Case) -> bool:

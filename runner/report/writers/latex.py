@@ -35,8 +35,11 @@ def _lines(report: Report) -> Iterator[str]:
 
 def _table(group: Group[Line], columns: Sequence[Column[Line]], machine: str, number: int) -> Iterator[str]:
     summary, comparison, _ = group.lines[0]
+    named = ", ".join(f"{line.result.stack} in {line.result.ran_precision}" for line in group.lines
+                      if Flag.OTHER_PRECISION in line.result.flags)
+    other = f"Computed in another precision than the cell says: {named}. " if named else ""
     caption = (f"{group.label}: samples a second of one worker, the geometric mean of {count(summary.rounds, 'run')}, "
-               f"and the ratio to {summary.baseline}, with 95 % intervals. {_other_precisions(group)}{machine}.")
+               f"and the ratio to {summary.baseline}, with 95 % intervals. {other}{machine}.")
     kinds = "".join("r" if column.is_number else "l" for column in columns)
     yield from (r"\begin{table}", r"\centering", rf"\caption{{{escaped(caption)}}}",
                 rf"\label{{tab:{comparison.key if comparison.key.isalnum() else number}}}",
@@ -46,13 +49,6 @@ def _table(group: Group[Line], columns: Sequence[Column[Line]], machine: str, nu
     yield from (r"\bottomrule", r"\end{tabular}", r"\end{table}")
     yield from (f"% {line.result.rerun}" for line in group.lines if _PLAIN.fullmatch(line.result.rerun))
     yield ""
-
-
-def _other_precisions(group: Group[Line]) -> str:
-    """A sentence on the stacks that computed in another precision than the cell says; "" where none did."""
-    named = [f"{line.result.stack} in {line.result.ran_precision}" for line in group.lines
-             if Flag.OTHER_PRECISION in line.result.flags]
-    return f"Computed in another precision than the cell says: {', '.join(named)}. " if named else ""
 
 
 def _line(line: Line, columns: Sequence[Column[Line]]) -> str:
