@@ -39,11 +39,11 @@ from enum import StrEnum
 from itertools import chain
 from typing import Any, NamedTuple
 
-from pydantic import BaseModel, PositiveFloat
+from pydantic import PositiveFloat
 
 from runner import formatting
 from runner.study.quantities import PASSES, QUANTITIES, sharable
-from runner.study.subjects import STRICT, Subject, Text, Value, named, selection, unknown_fields
+from runner.study.subjects import Stated, Subject, Text, Value, named, selection, unknown_fields
 from workloads.spec.cell import FIELDS, Cell
 
 _THRESHOLDS = ("at_least", "at_most", "about", "within")
@@ -82,10 +82,8 @@ DIRECTIONS = ("up", "down", "flat")
 Case = tuple[Value, ...]             # a value for each of a claim's fields
 
 
-class Statement(BaseModel):
+class Statement(Stated):
     """What a study says. A Claim adds the cases at a scale, summary_format.JudgedClaim what came of it."""
-
-    model_config = STRICT
 
     id: Text
     text: Text
@@ -177,10 +175,6 @@ class Claim(Statement):
     def selection(self) -> Callable[[Cell], bool]:
         """Whether it looks at a cell, if that is of one of its subjects."""
         return selection(self.subjects, QUANTITIES[self.quantity].measure, self.where)
-
-    def record(self) -> dict[str, Any]:
-        """As the store keeps it."""
-        return self.model_dump(mode="json")
 
 
 def from_record(record: Mapping[str, Any]) -> Claim:

@@ -3,21 +3,17 @@
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
-from pydantic import BaseModel
-
 from runner import strict_toml
 from runner.strict_toml import Position, Table
 from runner.study import claims, document, quantities
 from runner.study.claims import Claim
 from runner.study.published import Published, wrong_number
-from runner.study.subjects import STRICT, Subject, Text, named, sizes
+from runner.study.subjects import Stated, Subject, Text, named, sizes
 from workloads.spec.cell import Cell
 
 
-class Told(BaseModel):
+class Told(Stated):
     """A statement of a paper that no claim of ours tests."""
-
-    model_config = STRICT
 
     id: Text
     source: Text

@@ -3,20 +3,18 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from pydantic import BaseModel, FiniteFloat, PositiveInt
+from pydantic import FiniteFloat, PositiveInt
 
 from runner.study import quantities
-from runner.study.subjects import STRICT, Subject, Text, Value, selection, unknown_fields
+from runner.study.subjects import Stated, Subject, Text, Value, selection, unknown_fields
 from workloads.spec.cell import Cell
 
 # of ratios: their mean, the ratio of the sums, the greatest of them, the mean of how far they are from 1
 STATISTICS = ("mean", "total", "greatest", "difference")
 
 
-class Published(BaseModel):
+class Published(Stated):
     """A number of a study: of one subject in its unit, or of two subjects' (quantities.RATIO_UNITS)."""
-
-    model_config = STRICT
 
     id: Text
     source: Text
@@ -55,10 +53,6 @@ class Published(BaseModel):
     def selection(self) -> Callable[[Cell], bool]:
         """Whether it looks at a cell, if that is of one of its subjects."""
         return selection(self.subjects, quantities.measure(self.quantity), self.where)
-
-    def record(self) -> dict[str, Any]:
-        """As the store keeps it."""
-        return self.model_dump(mode="json")
 
 
 def from_record(record: Mapping[str, Any]) -> Published:

@@ -4,14 +4,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar
 
-from pydantic import BeforeValidator, ConfigDict, Field, PlainSerializer
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer
 
 from workloads.spec import cluster, tasks
 from workloads.spec.cell import FIELDS, Cell
 
 Value = str | int | float
 Text = Annotated[str, Field(min_length=1)]
-STRICT = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, json_schema_serialization_defaults_required=True)
 # a number of cells that differ in these is another number; other fields change how well it is known, not what it is of
 _SIZES = ("device", "nodes", "gpus", "batch", "images", "input", "epochs", "length", "hidden")
 OF_EVERY_SUBJECT = ("stack", "parallel", "measure")     # cell fields that subjects and quantity say
@@ -54,9 +53,16 @@ class Subject:
         """The same subject, its stack under another name."""
         return replace(self, stack=name, also=(self.stack, *self.also))
 
+
+class Stated(BaseModel):
+    """What a study's file states, with these keys and no others."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False,
+                              json_schema_serialization_defaults_required=True)
+
     def record(self) -> dict[str, Any]:
         """As the store keeps it."""
-        return {**vars(self), "settings": dict(self.settings), "also": list(self.also)}
+        return self.model_dump(mode="json")
 
 
 def sizes(cells: Iterable[Cell]) -> dict[str, tuple[Value, ...]]:
