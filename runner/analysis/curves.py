@@ -98,15 +98,10 @@ def _all_pairs(rows: Iterable[Row], baseline: str) -> list[list[Pair]]:
     groups: dict[tuple[str, object], list[Row]] = {}
     for row in rows:
         groups.setdefault((row.experiment, row.cell._replace(stack="")), []).append(row)
-    return [list(_with_one(group, baseline)) for group in groups.values()]
-
-
-def _with_one(rows: list[Row], baseline: str) -> Iterable[Pair]:
-    trained = [row for row in rows if any(len(run.first.losses) for run in row.ok_runs)]
-    to = next((row for row in trained if row.cell.stack == baseline), trained[0] if trained else None)
-    for row in trained:
-        if to and row is not to:
-            yield Pair(row, to, *_same_round(row, to))
+    trained = ([row for row in group if any(len(run.first.losses) for run in row.ok_runs)] for group in groups.values())
+    # the one that others are held against first
+    ordered = (sorted(group, key=lambda row: row.cell.stack != baseline) for group in trained)
+    return [[Pair(row, group[0], *_same_round(row, group[0])) for row in group[1:]] for group in ordered]
 
 
 def _same_round(row: Row, to: Row) -> tuple[NDArray[np.int64], Samples, Samples]:

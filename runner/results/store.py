@@ -72,10 +72,9 @@ class Store:
 
     def _check_there(self) -> None:
         """Raise InputError where the folder was removed or renamed: nobody would find what is appended."""
-        try:
+        is_there = False
+        with suppress(OSError):
             is_there = os.path.samestat(os.fstat(self._file.fileno()), self.path.stat())
-        except OSError:
-            is_there = False
         if not is_there:
             raise InputError(f"{self.path}: removed or renamed while the session ran: put it back, and the same "
                              "command goes on")

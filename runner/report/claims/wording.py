@@ -148,9 +148,12 @@ def _certainty(claim: JudgedClaim, number: ClaimNumber) -> float:
 
 def theirs(claim: JudgedClaim) -> str:
     """What the study claims, in a few words."""
+    def threshold(value: float) -> str:
+        return formatting.share(value) if claim.kind == "share" else f"{value:g}{'' if claim.kind == 'mpe' else 'x'}"
+
     near = claim.within is not None and claim.about is not None
     ends = ((("from", claim.at_least), ("to", claim.at_most)) if not near else (("", claim.about),))
-    limits = " ".join(f"{name} {_threshold(claim, end)}".strip() for name, end in ends if end is not None)
+    limits = " ".join(f"{name} {threshold(end)}".strip() for name, end in ends if end is not None)
     within = f" within {formatting.share(claim.within)}" if claim.within is not None else ""
     return KINDS[claim.kind].theirs.format(at=_at(claim), direction=claim.direction, within=within,
                                            limits=limits + (within if near else ""))
@@ -188,16 +191,9 @@ def _in_cases(claim: Claim) -> str:
     return said + (f"; the other way for {turned}" if turned else "")
 
 
-def _threshold(claim: JudgedClaim, value: float) -> str:
-    if claim.kind == "mpe":
-        return f"{value:g}"
-    return formatting.share(value) if claim.kind == "share" else f"{value:g}x"
-
-
 def allowed(number: ClaimNumber) -> str:
     """The values that a claim allows its number."""
-    ends = [f"{name} {end:.3g}" for name, end in (("from", number.low), ("to", number.high)) if end is not None]
-    return " ".join(ends)
+    return " ".join(f"{name} {end:.3g}" for name, end in (("from", number.low), ("to", number.high)) if end is not None)
 
 
 def amount(claim: JudgedClaim, value: float, interval: Interval | None) -> str:
