@@ -52,15 +52,13 @@ def noisy(cell: Any, run: str) -> list[bytes]:
     return good_lines(0.5 + 0.2 * (int(run.split(".")[1]) % 3) * (cell.stack == "a"))
 
 
-def test_without_a_wish_the_study_s_rounds_are_run(tmp_path: Path) -> None:
+def test_without_a_wish_the_study_s_rounds_are_run_and_with_one_steady_ratios_stop_after_the_second_look(
+        tmp_path: Path) -> None:
     assert (True, []) == ran(tmp_path / "r", None, lambda cell, run: good_lines())
     assert [0, 1, 2] == rounds(tmp_path / "r")
 
-
-def test_steady_ratios_stop_after_the_second_look(tmp_path: Path) -> None:
-    is_ok, said = ran(tmp_path / "r", Until(0.02, 30), lambda cell, run: good_lines())
-
-    assert is_ok and list(range(8)) == rounds(tmp_path / "r")
+    is_ok, said = ran(tmp_path / "s", Until(0.02, 30), lambda cell, run: good_lines())
+    assert is_ok and list(range(8)) == rounds(tmp_path / "s")
     assert "every interval is narrower after 8 rounds" in said[0]
 
 

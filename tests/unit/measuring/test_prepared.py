@@ -67,18 +67,18 @@ def job_of(launcher: Launcher) -> job.Job:
     return job.Job(asked, made, STACKS, launcher, MACHINE, Data("digits32", Path("d")))
 
 
-def test_environments_are_made_two_at_once() -> None:
-    builder = Builder()
-    job.prepared(job_of(Environments(builder)), lambda text: None)
+def test_environments_are_made_two_at_once_and_images_one_by_one() -> None:
+    together, alone = Builder(), Builder()
+    job.prepared(job_of(Environments(together)), lambda text: None)
+    job.prepared(job_of(Images(alone)), lambda text: None)
 
-    assert 2 == len(builder.threads)
+    assert 2 == len(together.threads) and {alone.caller} == alone.threads
 
 
-def test_images_are_built_one_by_one() -> None:
-    builder = Builder()
-    job.prepared(job_of(Images(builder)), lambda text: None)
-
-    assert {builder.caller} == builder.threads
+@pytest.mark.parametrize("launcher", [Environments, Images])
+def test_a_full_disk_ends_the_session(launcher: type[Environments | Images]) -> None:
+    with pytest.raises(DiskFull):
+        job.prepared(job_of(launcher(Builder(a=DiskFull("full")))), lambda text: None)
 
 
 @pytest.mark.parametrize("launcher", [Environments, Images])
@@ -88,12 +88,6 @@ def test_a_stack_that_cannot_be_built_is_skipped_with_the_reason(launcher: type[
 
     assert ["a", "c"] == [planned.cell.stack for planned in prepared.plan.cells]
     assert ["no wheel"] == [skip.reason for skip in prepared.plan.skipped] and ["b: no wheel"] == said
-
-
-@pytest.mark.parametrize("launcher", [Environments, Images])
-def test_a_full_disk_ends_the_session(launcher: type[Environments | Images]) -> None:
-    with pytest.raises(DiskFull):
-        job.prepared(job_of(launcher(Builder(a=DiskFull("full")))), lambda text: None)
 
 
 def test_where_none_can_be_built_the_first_reason_is_told() -> None:

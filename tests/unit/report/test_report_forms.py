@@ -56,21 +56,17 @@ def test_a_page_obeys_nothing_that_stands_in_a_file() -> None:
     assert "(javascript:b) {{ 7*7 }}" in text and "(javascript:b) 49" not in text
 
 
-def test_a_page_begins_with_verdict_ratios_badges_and_the_command() -> None:
-    text = page.html(made_report.contents(made_report.records(session={"argv": ["run", "quick"]}))[2])
+def test_a_page_begins_with_verdict_ratios_badges_and_command_and_folds_all_tables_but_claims_and_failures() -> None:
+    text = page.html(made_report.contents(made_report.records(
+        *made.run(made_report.TF, 9, ending="oom"), session={"argv": ["run", "quick"]}))[2])
     first = text.split("<h2")[0]
+    open_ones = re.sub(r"<details>.*?</details>", "", text, flags=re.DOTALL)
 
     assert re.search(r"<h1>tf is the fastest: 1.50 times as fast as torch \(1.\d+–1.\d+\).</h1>", first)
     assert 1 == first.count("<svg") and "times torch, on a logarithmic scale" in first
     badges = re.findall(r'<li class="\w+"><span>(.*?)</span>', first)
     assert ["Equal models", "Disturbed", "Isolation", "Data"] == badges
     assert "<code>evenbench run quick</code>" in first and "<table>" not in first
-
-
-def test_all_tables_of_a_page_but_claims_and_failures_are_folded() -> None:
-    text = page.html(made_report.contents(made_report.records(*made.run(made_report.TF, 9, ending="oom")))[2])
-    open_ones = re.sub(r"<details>.*?</details>", "", text, flags=re.DOTALL)
-
     assert ["Runs that did not end ok"] == re.findall(r"<caption>(.*?)</caption>", open_ones)
     assert "Rates: samples a second" in text
 
