@@ -49,10 +49,14 @@ def test_without_packages_it_is_the_stack_itself(torch: definition.PinnedStack, 
 
 def test_torchvision_comes_from_the_index_that_torch_comes_from(torch: definition.PinnedStack, asked: list[str],
                                                                 tmp_path: Path) -> None:
-    made = extended.made(torch, ["torchvision==0.28.0+cpu", "einops==0.8.1"], tmp_path, lambda line: None)
+    said: list[str] = []
+    made = extended.made(torch, ["torchvision==0.28.0+cpu", "einops==0.8.1"], tmp_path, said.append)
+    extended.made(torch, ["torchvision==0.28.0"], tmp_path, said.append)
 
     assert {"torch", "torchvision"} == set(dict(made.index))
     assert 1 == len(set(dict(made.index).values()))
+    (warned,) = [line for line in said if "locking" not in line]
+    assert warned.endswith("torchvision==0.28.0+cpu is for this torch")
 
 
 @pytest.mark.parametrize("package", ["einops", "einops>=1", "--index-url=x==1", "../x==1", ""])
