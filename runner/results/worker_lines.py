@@ -1,7 +1,7 @@
 """Workers' lines to runs. Pure."""
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -117,48 +117,40 @@ class Begun:
 
     def hear(self, line: Mapping[str, Any]) -> None:
         """Take what a line says; kinds of which nothing is kept are passed over. Raises ValueError."""
-        name = str(line.get("event"))
-        if reader := _READERS.get(name):
-            reader(self, lines.EVENTS[name].read(line))
+        if (name := str(line.get("event"))) not in _KEPT:
+            return
+        match told := lines.EVENTS[name].read(line):
+            case lines.Steps():
+                self._of(told).steps(told)
+            case lines.Values():
+                self._of(told).values(told)
+            case lines.Start():
+                data = told.facts.get("data") or {}
+                if "pass_tokens" in data:
+                    self.pass_tokens[told.place] = data["pass_tokens"]
+                self.facts, self.parameters = self.facts or told.facts, told.parameters
+            case lines.Warm():
+                self._of(told).warmup_seconds += told.seconds
+                self._of(told).warmup_ended = told.ended or ""
+            case lines.Epoch():
+                self._of(told).epoch(told)
+                self.accuracy = told.accuracy
+                self.epochs.append(Epoch(told.train_seconds, told.validation_seconds, told.loss, told.accuracy))
+            case lines.Weights():
+                self.digests[told.place] = told.sha256
+            case lines.Operators() if told.steps:
+                self.operators = self.operators or {own: spent / told.steps
+                                                    for own, (_, spent) in told.operators.items()}
+            case Kernels() | Profiled() | Graph() | MaxBatch() | Compiled():       # all workers run the same
+                setattr(self, name, getattr(self, name) or told)
 
-    def of(self, line: lines.Told) -> Heard:
+    def _of(self, line: lines.Told) -> Heard:
         """The worker of a line."""
         return self.workers[line.teller]
 
 
-def _start(run: Begun, line: lines.Start) -> None:
-    data = line.facts.get("data") or {}
-    if "pass_tokens" in data:
-        run.pass_tokens[line.place] = data["pass_tokens"]
-    run.facts, run.parameters = run.facts or line.facts, line.parameters
-
-
-def _warm(run: Begun, line: lines.Warm) -> None:
-    run.of(line).warmup_seconds += line.seconds
-    run.of(line).warmup_ended = line.ended or ""
-
-
-def _epoch(run: Begun, line: lines.Epoch) -> None:
-    run.of(line).epoch(line)
-    run.accuracy = line.accuracy
-    run.epochs.append(Epoch(line.train_seconds, line.validation_seconds, line.loss, line.accuracy))
-
-
-def _operators(run: Begun, line: lines.Operators) -> None:
-    if not run.operators and line.steps:
-        run.operators = {name: spent / line.steps for name, (_, spent) in line.operators.items()}
-
-
-def _first(name: str) -> Callable[[Begun, Any], None]:
-    """Keep the first worker's line: all workers run the same."""
-    return lambda run, line: setattr(run, name, getattr(run, name) or line)
-
-
-_READERS: dict[str, Callable[[Begun, Any], None]] = {
-    "start": _start, "warm": _warm, "values": lambda run, line: run.of(line).values(line),
-    "steps": lambda run, line: run.of(line).steps(line), "epoch": _epoch,
-    "weights": lambda run, line: run.digests.update({line.place: line.sha256}), "operators": _operators,
-    **{name: _first(name) for name in ("kernels", "parts", "graph", "max_batch", "compiled")}}
+_KEPT = frozenset({"start", "warm", "values", "steps", "epoch", "weights", "operators", "kernels", "parts", "graph",
+                   "max_batch", "compiled"})
 
 
 def ended(begun: Begun, record: Ending) -> Run:

@@ -221,9 +221,8 @@ def _variants(subjects: Sequence[Table], grid: Mapping[str, Any],
     variants: dict[str, tuple[dict[str, Any], ...]] = {}
     for subject in subjects:
         own = {name: value for name, value in subject.items() if name != "stack"}
-        for name in own:
-            if name in grid or name in ("task", "measure"):
-                raise position.at("subjects").wrong(f'key "{name}" is of the experiment, not of a stack')
+        if wrong := [name for name in own if name in (*grid, "task", "measure")]:
+            raise position.at("subjects").wrong(f'key "{wrong[0]}" is of the experiment, not of a stack')
         variants[subject["stack"]] = (*variants.get(subject["stack"], ()), own)
     return variants
 
