@@ -27,14 +27,24 @@ def digits(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return choice.digits32(tmp_path_factory.mktemp("cache"), quiet, images=3000)
 
 
-def cifar(folder: Path, name: str = "cifar10") -> Path:
-    """Five made files in CIFAR-10's binary layout and size: image i of a file is all i % 251, its label i % 10."""
-    folder.mkdir()
+STEMS = ("data_batch_1", "data_batch_2", "data_batch_3", "data_batch_4", "data_batch_5", "test_batch")
+
+
+@pytest.fixture(scope="module")
+def records(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file in CIFAR-10's binary layout and size: image i is all i % 251, its label i % 10."""
     index = np.arange(10_000)
-    records = np.repeat((index % 251)[:, None], 3073, axis=1).astype(np.uint8)
-    records[:, 0] = index % 10
-    for stem in ("data_batch_1", "data_batch_2", "data_batch_3", "data_batch_4", "data_batch_5", "test_batch"):
-        records.tofile(folder / f"{stem}.bin")
+    made = np.repeat((index % 251)[:, None], 3073, axis=1).astype(np.uint8)
+    made[:, 0] = index % 10
+    made.tofile(path := tmp_path_factory.mktemp("cifar") / "batch.bin")
+    return path
+
+
+def cifar(folder: Path, file: Path) -> Path:
+    """A folder whose every file is that one, under the published names."""
+    folder.mkdir()
+    for stem in STEMS:
+        (folder / f"{stem}{file.suffix}").hardlink_to(file)
     return folder
 
 
@@ -90,14 +100,10 @@ def test_the_order_is_the_seed_s_and_a_second_session_finds_the_digits_written(d
         data.read(str(digits), CELL._replace(classes=5))
 
 
-def test_cifar_s_binary_and_pickle_layouts_give_the_same_arrays(tmp_path: Path) -> None:
-    binary = cifar(tmp_path / "binary")
-    pickled = tmp_path / "pickled"
-    pickled.mkdir()
-    for path in binary.iterdir():
-        records = np.fromfile(path, dtype=np.uint8).reshape(-1, 3073)
-        content = {b"data": records[:, 1:], b"labels": records[:, 0].tolist()}
-        (pickled / path.stem).write_bytes(pickle.dumps(content, protocol=2))
+def test_cifar_s_binary_and_pickle_layouts_give_the_same_arrays(tmp_path: Path, records: Path) -> None:
+    read = np.fromfile(records, dtype=np.uint8).reshape(-1, 3073)
+    (tmp_path / "batch").write_bytes(pickle.dumps({b"data": read[:, 1:], b"labels": read[:, 0].tolist()}, protocol=2))
+    binary, pickled = cifar(tmp_path / "binary", records), cifar(tmp_path / "pickled", tmp_path / "batch")
     cell = CELL._replace(data="cifar10")
     first, second = (data.read(str(folder), cell) for folder in (binary, pickled))
     assert (first.images == second.images).all() and (first.labels == second.labels).all()
@@ -147,15 +153,16 @@ def test_a_pickle_that_would_run_code_is_refused_and_runs_none(tmp_path: Path) -
         def __reduce__(self) -> tuple[object, tuple[str]]:
             return Path.touch, (str(tmp_path / "ran"),)
 
-    for stem in ("data_batch_1", "data_batch_2", "data_batch_3", "data_batch_4", "data_batch_5", "test_batch"):
+    for stem in STEMS:
         (tmp_path / stem).write_bytes(pickle.dumps(Evil(), protocol=2))
     with pytest.raises(DataError, match="expected numpy arrays only"):
         data.read(str(tmp_path), CELL._replace(data="cifar10"))
     assert not (tmp_path / "ran").exists()
 
 
-def test_a_file_cut_short_is_named_before_anything_starts(tmp_path: Path) -> None:
-    folder = cifar(tmp_path / "c")
+def test_a_file_cut_short_is_named_before_anything_starts(tmp_path: Path, records: Path) -> None:
+    folder = cifar(tmp_path / "c", records)
+    (folder / "data_batch_3.bin").unlink()
     (folder / "data_batch_3.bin").write_bytes(b"\0" * 3073 * 5000)
     with pytest.raises(InputError, match=r"data_batch_3\.bin: found 15365000 bytes, expected 30730000: cut short"):
         choice.verify("cifar10", folder)
@@ -180,8 +187,8 @@ def test_scaling_takes_the_nearest_pixel_and_pixels_become_numbers_from_minus_on
     assert [-1.0, 1.0] == values.tolist() and np.float32 == values.dtype
 
 
-def test_several_sets_are_named_with_commas_and_a_folder_may_have_one(tmp_path: Path) -> None:
-    first, second = cifar(tmp_path / "a,b"), cifar(tmp_path / "c")
+def test_several_sets_are_named_with_commas_and_a_folder_may_have_one(tmp_path: Path, records: Path) -> None:
+    first, second = cifar(tmp_path / "a,b", records), cifar(tmp_path / "c", records)
     argument = f"cifar10={first},digits32"
 
     assert [("cifar10", first), ("digits32", choice.digits32_folder(tmp_path))] == list(
