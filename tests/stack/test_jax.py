@@ -178,6 +178,25 @@ class Phases(unittest.TestCase):
         np.testing.assert_allclose(stamped, plain, rtol=1e-5)
 
 
+class Products(unittest.TestCase):
+    """Of one row, as of one token that is generated."""
+
+    def test_the_weight_of_one_row_s_product_is_not_transposed_in_each_call(self):
+        import jax
+        import jax.numpy as jnp
+
+        from workloads.frameworks.jax.models import blocks
+        weights = {"%d.%s" % (layer, kind): jnp.ones((128,) * (2 if kind == "weight" else 1))
+                   for layer in range(2) for kind in ("weight", "bias")}
+
+        def answer(weights, x):
+            mode = blocks.Mode("native", False)
+            return blocks.dense(weights, "1", jnp.tanh(blocks.dense(weights, "0", x, mode)), mode)
+
+        compiled = jax.jit(answer).lower(weights, jnp.ones((1, 1, 128))).compile()
+        self.assertNotIn("transpose", compiled.as_text())
+
+
 class Operators(unittest.TestCase):
     """XLA's names become scopes and operations."""
 

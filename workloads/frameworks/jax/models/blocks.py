@@ -43,7 +43,10 @@ def dense(weights, name, x, mode):
 @jax.named_scope("dense")
 def linear(weights, name, x, mode):
     """x times name.weight (out, in)."""
-    return matmul(x, weights[name + ".weight"].T, mode)
+    if mode.is_training or x.shape[-2:-1] != (1,):
+        return matmul(x, weights[name + ".weight"].T, mode)
+    x, weight = mode.cast(x, weights[name + ".weight"])      # of one row XLA would transpose the weight in each call
+    return lax.dot_general(x, weight, (((x.ndim - 1,), (1,)), ((), ())))
 
 
 def matmul(left, right, mode):
