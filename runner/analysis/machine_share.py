@@ -63,11 +63,5 @@ def _with_share(result: Result, row: Row | None, products: Mapping[Unit, Product
 
 def needed_flops(cell: Cell, runs: Sequence[Run]) -> float:
     """The FLOPs that a step needs for one sample, without padding."""
-    tokens = middle(runs, _tokens) if tasks.is_sequence(cell.task) else None
+    tokens = middle(runs, lambda run: run.tokens("tokens")) if tasks.is_sequence(cell.task) else None
     return float(tasks.step_flops(cell, tokens)) / cell.batch
-
-
-def _tokens(run: Run) -> float | None:
-    """The tokens of a batch, without padding; None where the run does not report them."""
-    tokens = recorded(run.facts, "data").get("tokens")
-    return float(tokens) if isinstance(tokens, int | float) and not isinstance(tokens, bool) else None

@@ -11,7 +11,7 @@ import numpy as np
 from runner import formatting
 from runner.analysis import stats
 from runner.results.rows import Row
-from runner.results.runs import Run, rate_per_worker, step_seconds
+from runner.results.runs import Run, rate_per_worker
 from runner.study import quantities
 from runner.study.quantities import Reader
 from workloads.spec.measures import RATED
@@ -54,11 +54,6 @@ def _percentile(percent: int) -> Reader:
     return read
 
 
-def _load_share(row: Row, run: Run) -> float | None:
-    load, step = run.phase_seconds("load"), step_seconds(run)
-    return load / step if load is not None and step else None
-
-
 def _of_one_node(name: str) -> Reader:
     """Bytes of a run on one node, by that name; None of one on many."""
     return lambda row, run: None if run.usage else run.after.get(name)
@@ -81,8 +76,8 @@ NUMBERS: dict[str, Number] = {
         lambda row, run: run.compiled.seconds if run.compiled else None, "compile time", formatting.seconds, BESIDE),
     "compiled_programs": Number(
         "", lambda row, run: run.compiled.programs if run.compiled else None, is_whole=True),
-    "load_share": Number("seconds of waiting for input over seconds of the timed steps", _load_share, "input wait",
-                         formatting.share, BESIDE),
+    "load_share": Number("seconds of waiting for input over seconds of the timed steps",
+                         lambda row, run: quantities.share("load", row, run), "input wait", formatting.share, BESIDE),
     "peak_bytes": Number("peak resident memory of the worker, on one node", _of_one_node("peak_bytes"), "peak memory",
                          formatting.size, BESIDE, is_whole=True),
     "accuracy": Number("on the held-out images after the last epoch", lambda row, run: run.accuracy, "accuracy",

@@ -311,8 +311,8 @@ def _place_peaks(runs: Sequence[Run]) -> dict[str, int]:
 
 def _tokens_per_second(run: Run, name: str) -> float | None:
     """The tokens a second; None for data that are no sequences."""
-    count, seconds = recorded(run.facts, "data").get(name), step_seconds(run)
-    return count / seconds if isinstance(count, int | float) and not isinstance(count, bool) and seconds else None
+    count, seconds = run.tokens(name), step_seconds(run)
+    return count / seconds if count is not None and seconds else None
 
 
 def _column(name: str, measured: Measurements) -> Column:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from runner import formatting
-from runner.analysis.summary_format import Comparison, Failure, JudgedClaim, PaperClaim, Skip, Summary
+from runner.analysis.summary_format import Failure, JudgedClaim, PaperClaim, Skip, Summary
 from runner.report import breakdown, columns, environment, rates
 from runner.report.answer import answer, flagged
 from runner.report.claims import beside_ours, wording
@@ -18,6 +18,7 @@ from runner.study import claims
 
 _OF_A_PAPER = ("What holds here holds on this machine, with these versions and sizes. It is no reproduction on the "
                "study's own hardware, and what does not hold here may hold there.")
+_FAR_RUNS = "Runs far from the others of their cell (they count all the same)"
 _OF_OURS = "Rates, ratios and verdicts are of this machine, with these versions and sizes."
 
 
@@ -61,7 +62,10 @@ def _overall(summary: Summary, measured: Measurements) -> Overall:
     return Overall(
         results=results, own_stacks=environment.of_own(summary),
         details=(*beside_ours.of_study(summary), *rates.tables(results), *rates.lanes(summary.lanes),
-                 *breakdown.tables(summary, compared, measured.rows), *_far_runs(summary.comparisons),
+                 *breakdown.tables(summary, compared, measured.rows),
+                 *table(_FAR_RUNS, texts("stack", "what", "rounds"), {"": [
+                     (result.stack, comparison.label, ", ".join(map(str, result.outlier_rounds)))
+                     for comparison in summary.comparisons for result in comparison.results if result.outlier_rounds]}),
                  *table("Measured again by", texts("stack", "command"), columns.commands(summary))),
         limits=tuple(rates.machine_limits(summary)),
         guide=" ".join(wording.reading(summary, wording.WINNER)) if compared else "",
@@ -144,7 +148,6 @@ _LONGEST_MESSAGE = 300         # of a failed run; all of it stands in events.jso
 
 _FAILED = texts("stack", "what", "ended", "rounds", "message", "what it wrote", on_page_alone="what it wrote")
 _SKIPPED = texts("experiment", "stack", "cells", "reason", on_page_alone="experiment")
-_FAR = texts("stack", "what", "rounds")
 
 
 def _failed(failures: Sequence[Failure], session_of: Callable[[str], str]) -> list[Table[Any]]:
@@ -172,13 +175,6 @@ def _skipped(skips: Sequence[Skip]) -> list[Table[Any]]:
     return table("Skipped", _SKIPPED, {"": [
         (", ".join(dict.fromkeys(one.experiment for one in cells)), stack, _cells([one.label for one in cells]), reason)
         for (stack, reason), cells in alike.items()]})
-
-
-def _far_runs(comparisons: Sequence[Comparison]) -> list[Table[Any]]:
-    """A line for each result with rounds whose rate is far from its others."""
-    return table("Runs far from the others of their cell (they count all the same)", _FAR, {"": [
-        (result.stack, comparison.label, ", ".join(map(str, result.outlier_rounds)))
-        for comparison in comparisons for result in comparison.results if result.outlier_rounds]})
 
 
 def _cells(labels: Sequence[str]) -> str:

@@ -225,6 +225,11 @@ class Run:
         """The first worker, whose warm-up and losses stand for all."""
         return self.workers[0]
 
+    def tokens(self, name: str) -> float | None:
+        """The tokens of a batch, or its padded_tokens; None where the run does not report them."""
+        count = (self.facts.get("data") or {}).get(name)
+        return float(count) if isinstance(count, int | float) and not isinstance(count, bool) else None
+
     def phase_seconds(self, name: str) -> float | None:
         """Mean seconds of a phase in a step, over the workers."""
         known = [seconds for worker in self.workers if (seconds := worker.phase_seconds(name)) is not None]

@@ -120,14 +120,13 @@ def judge_values(claim: Claim, values: Mapping[Case, Mapping[Subject, float]]) -
     """The claim's numbers for exact values, such as printed ones: no intervals, so each holds or does not."""
     exact = {case: {subject: {0: value} for subject, value in each.items()} for case, each in values.items()}
     claim, by_case, _ = _averaged(claim, exact, {})
-    return tuple(_exact(claim, pair) for pair in _over_cases(claim, list(_PAIRS[claim.kind](claim, by_case))))
-
-
-def _exact(claim: Claim, pair: _Pair) -> ClaimNumber:
-    value = _value(claim, pair)
-    # the logarithms on the way must not push a number over the threshold that it is equal to
-    value = next((end for end in (pair.side.low, pair.side.high) if math.isclose(value, end, rel_tol=1e-9)), value)
-    return _of_pair(pair, value, Interval(value, value), 1)
+    numbers = []
+    for pair in _over_cases(claim, list(_PAIRS[claim.kind](claim, by_case))):
+        value = _value(claim, pair)
+        # the logarithms on the way must not push a number over the threshold that it is equal to
+        value = next((end for end in pair.side[:2] if math.isclose(value, end, rel_tol=1e-9)), value)
+        numbers.append(_of_pair(pair, value, Interval(value, value), 1))
+    return tuple(numbers)
 
 
 def _of_pair(pair: _Pair, value: float, interval: Interval | None, rounds: int, reason: str = "") -> ClaimNumber:

@@ -144,7 +144,9 @@ def _ratio(number: Published, published: Sequence[Published]) -> Judged | None:
     """Whether a printed ratio follows from its two printed numbers; None without them."""
     sides = [next((each for each in published if each.to is None and each.of == subject
                    and (each.quantity, each.experiment) == (number.quantity, number.experiment)
-                   and _is_of_same(each, number)), None) for subject in number.subjects]
+                   and each.where.get("task") == number.where.get("task")
+                   and all(each.where[name] == number.where[name] for name in each.where.keys() & number.where.keys())),
+                  None) for subject in number.subjects]
     if number.to is None or None in sides:
         return None
     of, to = (_value(each) for each in sides if each)
@@ -155,12 +157,6 @@ def _ratio(number: Published, published: Sequence[Published]) -> Judged | None:
     return Judged(number.id, word, (f"printed {number.value:g} {number.unit}, of the printed numbers "
                                     f"{_in_unit(of / to, number.unit):.4g}",),
                   f"{number.source}: the printed ratio follows from the printed numbers", number.contradiction)
-
-
-def _is_of_same(one: Published, other: Published) -> bool:
-    """Whether two numbers are about the same cells."""
-    return one.where.get("task") == other.where.get("task") and all(
-        one.where[name] == other.where[name] for name in one.where.keys() & other.where.keys())
 
 
 def _in_unit(ratio: float, unit: str) -> float:
