@@ -132,3 +132,4 @@ def test_a_warm_up_that_is_to_be_steady_is_as_long_for_all():
 
 def test_a_fixed_number_of_steps_is_asked_for_at_once_and_nobody_is_asked():
     assert ([4 + 20], 20) == trained(CELL._replace(warmup=4, steps=20), None)
+    assert 5 == agreement.open_for(None).say(5)
