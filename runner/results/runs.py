@@ -116,8 +116,10 @@ class Worker:
             return own
         with np.errstate(all="ignore"):
             by_token = own / tokens
-            is_closer = bool(_scatter(by_token) < _scatter(own))
-        return by_token if is_closer else own
+            # how much neighbours differ, by the median, so that a slow step now and then does not matter
+            scatter, plain = (np.median(np.abs(np.diff(np.log(each)))) if len(each) > 1 else 0.0
+                              for each in (by_token, own))
+        return by_token if scatter < plain else own
 
     def _relative_tokens(self) -> Samples | None:
         """The tokens that each point of step_seconds stands for, a step, over those of a mean batch.
@@ -234,11 +236,6 @@ class Run:
         """Mean seconds of a phase in a step, over the workers."""
         known = [seconds for worker in self.workers if (seconds := worker.phase_seconds(name)) is not None]
         return sum(known) / len(known) if known else None
-
-
-def _scatter(seconds: Samples) -> float:
-    """How much neighbours differ, by the median, so that a slow step now and then does not matter."""
-    return float(np.median(np.abs(np.diff(np.log(seconds))))) if len(seconds) > 1 else 0.0
 
 
 def rate_per_worker(batch: int, run: Run) -> float | None:

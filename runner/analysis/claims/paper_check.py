@@ -34,11 +34,6 @@ class Judged(NamedTuple):
     text: str
     contradiction: str = ""
 
-    @property
-    def is_right(self) -> bool:
-        """Whether nothing has to be mended."""
-        return self.word != DOES_NOT_HOLD
-
 
 def check(study: Study) -> tuple[Judged, ...]:
     """Every claim, and every printed ratio of two numbers that are printed too."""
