@@ -1,5 +1,6 @@
 """Where things lie: the checkout's own folders, the user's own, and what is kept between sessions."""
 
+import codecs
 import errno
 import hashlib
 import os
@@ -69,6 +70,17 @@ def digest(path: Path, kind: str = "sha256") -> str:
 def free_bytes(folder: Path) -> int:
     """Free space of the disk that a folder (there or not) is on."""
     return shutil.disk_usage(next(path for path in (folder, *folder.parents) if path.exists())).free
+
+
+def text_of(content: bytes, file: str | Path) -> str:
+    """What a user's file says in UTF-8, a byte order mark or none before it. Raises InputError."""
+    if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise InputError(f"{file}: found UTF-16, expected UTF-8: save it as UTF-8")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content[:error.start].count(b"\n") + 1
+        raise InputError(f"{file}:{line}: found bytes that are no UTF-8: save it as UTF-8") from error
 
 
 @contextmanager

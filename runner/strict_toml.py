@@ -1,6 +1,5 @@
 """TOML files read strictly: their tables as pydantic models say, and mistakes in one line of file, key and values."""
 
-import codecs
 import difflib
 import json
 import re
@@ -11,6 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails, PydanticCustomError
 
+from runner import paths
 from runner.errors import InputError
 
 _LONGEST_FILE = 2**18            # bytes: four times our longest; a parser's time may grow by the square
@@ -54,12 +54,11 @@ def document(content: bytes, file: str) -> Table:
     position = Position(file)
     if len(content) > _LONGEST_FILE:
         raise position.wrong(f"found {len(content)} bytes, expected at most {_LONGEST_FILE}")
-    if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        raise position.wrong("found UTF-16, expected UTF-8: save it as UTF-8")
     if any(part.count(b".") > _DEEPEST_KEY for part in _BETWEEN_KEYS.split(content)):
         raise position.wrong(f"found a key of more than {_DEEPEST_KEY} parts")
+    text = paths.text_of(content, file)
     try:
-        tables = tomllib.loads(content.decode("utf-8-sig"))
+        tables = tomllib.loads(text)
         is_in_range = _is_in_range(tables)
     except (ValueError, RecursionError) as error:       # tomllib lets int()'s own error about long numbers through
         raise position.wrong(f"not TOML: {error}") from error

@@ -29,6 +29,7 @@ from runner.measuring.request import Request
 from runner.planning.plan import Wishes
 from runner.report.tables import Part
 from runner.report.writers import equality as written
+from runner.results import store
 from runner.stacks import definition
 from runner.stacks.definition import chosen_names
 from runner.study import file
@@ -77,6 +78,7 @@ def check_(names: Annotated[list[str] | None, typer.Argument(
         raise InputError(f'--precision: found "{precision}", expected float64 or float32')
     if loop not in _LOOPS or (loop != equality.NATIVE and parallel):
         raise InputError(f'--loop: found "{loop}", expected {" or ".join(_LOOPS)}, and native with --parallel')
+    store.check_usable(results)
     how = choose.for_stacks(launcher, screen.say, here_gpus, here.named)
     chosen = job.buildable(chosen, how, screen.say)
     with job.measuring_alone(paths.cache_folder() if how.measures_here else results, screen.say):
@@ -97,6 +99,7 @@ def _judged(verdicts: Sequence[equality.Verdict], output: Output, parts: Sequenc
 
 def _of_files(request: Request, output: Output) -> int:
     """Check models of the user's own; the exit code."""
+    store.check_usable(request.results)
     made = job.prepared(job.planned(request, screen.say), screen.say)
     with job.measuring_alone(paths.cache_folder() if made.launcher.measures_here else request.results, screen.say):
         check = equality.Check(made.launcher, made.data.folder, equality.resources(made.launcher), screen.say)

@@ -81,7 +81,7 @@ def read(name: str) -> Read:
 def _parsed(name: str, option: str = "") -> tuple[Path, str, ast.Module]:
     path = paths.named(name)
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = paths.text_of(path.read_bytes(), f"{option}{path}")
         return path, text, ast.parse(text)
     except SyntaxError as error:
         raise InputError(f"{option}{path}: line {error.lineno}: {error.msg}") from error

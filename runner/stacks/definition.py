@@ -155,6 +155,11 @@ class Pinned(BaseModel):
         return self.folder / "requirements.txt"
 
     @property
+    def lock_text(self) -> str:
+        """What the lock says. Raises InputError where that is no text."""
+        return paths.text_of(self.lock.read_bytes(), self.lock)
+
+    @property
     def locks(self) -> tuple[Path, ...]:
         """What is installed: nothing where the base has all."""
         source = self.folder / "source.txt"      # what build.sh builds

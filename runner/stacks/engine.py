@@ -90,11 +90,13 @@ def explained(error: Exception) -> str:
 
 
 def tagged(client: DockerClient, name: str) -> Image | None:
-    """The image of that tag or id, None where there is none."""
+    """The image of that tag or id, None where there is none, or no image can have that name."""
     try:
         return client.images.get(name)
-    except ImageNotFound:
-        return None
+    except APIError as error:
+        if isinstance(error, NotFound) or error.status_code == 400:
+            return None
+        raise
 
 
 def labelled_images(client: DockerClient, label: str) -> dict[str, dict[str, str]]:

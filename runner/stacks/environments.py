@@ -90,7 +90,7 @@ def _make(stack: PinnedStack, home: Path, say: Say) -> None:
         inside = create(stack.python, stack.pip_lock, unfinished, log)
         pip = [str(inside), "-m", "pip", *_INSTALL]
         heard = package_sources.Downloads(stack.name, say)
-        package_sources.bring_own(stack, pip, stack.lock.read_text(encoding="utf-8"), log, heard=heard)
+        package_sources.bring_own(stack, pip, stack.lock_text, log, heard=heard)
         run([*pip, "-r", str(stack.lock)], log, heard)
         run([str(inside), "-m", "pip", "check"], log)
         for script in stack.program[:1]:

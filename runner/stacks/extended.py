@@ -8,6 +8,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from runner import paths
 from runner.errors import InputError
 from runner.processes import Say, locked
 from runner.stacks import definition, locking
@@ -28,7 +29,8 @@ def made(stack: PinnedStack, packages: Sequence[str], cache: Path, say: Say) -> 
     """The stack with the packages, locked first where it is not there yet. Raises InputError, BuildFailed."""
     if not packages:
         return stack
-    wanted = "\n".join([(stack.folder / "requirements.in").read_text(encoding="utf-8").rstrip(), *sorted(packages), ""])
+    named = stack.folder / "requirements.in"
+    wanted = "\n".join([paths.text_of(named.read_bytes(), named).rstrip(), *sorted(packages), ""])
     digest = hashlib.sha256((wanted + definition.wheels_fingerprint(stack)).encode()).hexdigest()[:12]
     folder = cache.absolute() / "with" / f"{stack.name}-with-{digest}"
     with locked(folder.with_name(folder.name + ".lock")):

@@ -177,7 +177,7 @@ class _Progress(Downloads):
 
 def _run_build(stack: Pinned, base: bases.Base, log: Path, heard: Say, *options: str) -> None:
     settings = package_sources.pip_settings()
-    lock = stack.lock.read_text(encoding="utf-8")
+    lock = stack.lock_text
     wheels = matching_wheels(lock, package_sources.wheel_folders(settings))
     with leftovers.temporary_folder() as name:
         seen, pip, brought = (Path(name) / part for part in ("context", "pip.conf", "wheels"))

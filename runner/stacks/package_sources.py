@@ -178,7 +178,7 @@ def not_had(stacks: Iterable[PinnedStack], settings: Mapping[str, str],
 def _frameworks(stack: PinnedStack) -> list[tuple[str, str]]:
     """(name, version) of the packages in a lock that are the framework, or have an index of their own."""
     own = re.compile(re.escape(stack.version) + r"(\.post\d+)?")
-    return [(name, version) for name, version in pins(stack.lock.read_text(encoding="utf-8"))
+    return [(name, version) for name, version in pins(stack.lock_text)
             if own.fullmatch(version) or name in dict(stack.index)]
 
 

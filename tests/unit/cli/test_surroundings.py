@@ -17,7 +17,7 @@ from runner.datasets import choice
 from runner.errors import InputError
 from runner.stacks import engine, environments
 
-COMMANDS = ("run quick --launcher venv", "plan quick", "rerun x", "why x", "init study mine",
+COMMANDS = ("run quick --launcher venv", "plan quick", "rerun x", "why x", "init torch x.py",
             "aa torch-2.13-cpu lenet5 --launcher venv",
             "gate --base torch-2.0 --head torch-2.13-cpu --launcher venv", "report x", "compare x y", "history",
             "export x --csv y.csv", "curves x", "verify x", "list stacks", "list results", "list data",
@@ -102,11 +102,12 @@ def test_what_cannot_be_used_is_told_with_the_remedy_and_a_bug_is_not(error: OSE
     assert (line.format(cache=cache) if line else None) == (str(told) if told else None)
 
 
+@pytest.mark.parametrize("command", ["run quick", "check lenet5", "aa torch-2.13-cpu lenet5"])
 def test_results_that_cannot_be_written_are_told_before_anything_is_built(
-        tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+        command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr(environments, "ready", stop)
-    monkeypatch.setattr(sys, "argv", ["evenbench", "run", "quick", "--launcher", "venv", "--results", UNUSABLE])
+    monkeypatch.setattr(sys, "argv", ["evenbench", *command.split(), "--launcher", "venv", "--results", UNUSABLE])
     with pytest.raises(SystemExit):
         cli.main()
     last = capsys.readouterr().err.splitlines()[-1]

@@ -4,8 +4,11 @@ import hashlib
 import json
 import platform
 from pathlib import Path
+from types import SimpleNamespace
+from typing import NoReturn, cast
 
 import pytest
+import requests
 
 from runner.errors import EngineUnreachable
 from runner.stacks import engine
@@ -56,6 +59,23 @@ def test_an_engine_behind_a_forwarded_socket_is_another_machine_s(more: dict[str
         engine.told_here(Engine(**said, KernelVersion="another"))
     assert said["NCPU"] == engine.told_here(Engine(**said, KernelVersion=platform.release()))["NCPU"]
     assert 1 == engine.told_here(Engine(NCPU=1, MemTotal=1, KernelVersion="another"))["NCPU"]
+
+
+@pytest.mark.parametrize(("kind", "status"), [(engine.APIError, 400), (engine.NotFound, 404)])
+def test_a_name_that_no_image_can_have_is_that_of_none(kind: type[engine.APIError], status: int) -> None:
+    """Such as UPPER, or ../x: engines answer with one of these."""
+    answer = requests.Response()
+
+    class Images:
+        def get(self, name: str) -> NoReturn:
+            raise (kind if answer.status_code == status else engine.APIError)("no such image", answer)
+
+    client = cast(engine.DockerClient, SimpleNamespace(images=Images()))
+    answer.status_code = status
+    assert engine.tagged(client, "UPPER") is None
+    answer.status_code = 500
+    with pytest.raises(engine.APIError):
+        engine.tagged(client, "UPPER")
 
 
 @pytest.mark.parametrize("content", ["[]", "null", '{"currentContext": 3}'])

@@ -162,6 +162,16 @@ def test_the_runners_image_has_what_the_package_needs():
     assert [re.split("[=<>]", line)[0] for line in project] == [line.split("==")[0] for line in pins]
 
 
+def test_a_lock_that_is_no_text_is_told_with_its_line(tmp_path):
+    stack = small_stack(tmp_path)
+    stack.lock.write_bytes(b"numpy==2.0\ntorch\xff==9\n")
+    with pytest.raises(InputError, match=r"requirements\.txt:2: found bytes that are no UTF-8: save it as UTF-8"):
+        assert stack.lock_text
+    stack.lock.write_text("numpy==2.0", encoding="utf-16")
+    with pytest.raises(InputError, match=r"requirements\.txt: found UTF-16, expected UTF-8"):
+        assert stack.lock_text
+
+
 @pytest.mark.parametrize(("version", "is_locked"), [("(3, 11, 4)", True), ("(3, 12, 0)", False)])
 def test_where_the_lock_fits_make_installs_by_hash_what_evenbench_needs(tmp_path, version, is_locked):
     python = tmp_path / "python"
