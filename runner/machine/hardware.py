@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from runner.machine import topology
-from runner.machine.kernel_files import content
+from runner.machine.kernel_files import content, first_cpu
 from workloads.process import control_groups
 
 _CPU = Path("sys/devices/system/cpu")
@@ -22,10 +22,11 @@ _TURBO = (("intel_pstate/no_turbo", "0"), ("cpufreq/boost", "1"))       # file, 
 
 def hardware(root: Path = Path("/")) -> dict[str, Any]:
     """Facts by name, those that are known; root: of the file system."""
+    cpu = first_cpu(root)
     facts = {**_topology(root), "numa_nodes": _count(root / "sys/devices/system/node", r"node\d+"),
-             "l3_bytes": _l3_bytes(root), "turbo": _turbo(root), "microcode": _of_cpuinfo(root, "microcode"),
+             "l3_bytes": _l3_bytes(root), "turbo": _turbo(root), "microcode": cpu.get("microcode"),
              "smt": {"1": "on", "0": "off"}.get(content(root / _CPU / "smt/active")), **_memory(root), **_group(root),
-             "is_virtual": " hypervisor" in (_of_cpuinfo(root, "flags") or ""),
+             "is_virtual": "hypervisor" in cpu.get("flags", "").split(),
              "product": " ".join(filter(None, (content(root / _DMI / name)
                                                for name in ("sys_vendor", "product_name"))))}
     return {name: value for name, value in facts.items() if value not in (None, "", 0)}
@@ -85,18 +86,6 @@ def _turbo(root: Path) -> str | None:
         if text := content(root / _CPU / name):
             return "on" if text == on else "off"
     return None
-
-
-def _of_cpuinfo(root: Path, name: str) -> str | None:
-    """The first CPU's value."""
-    return next(_values(content(root / "proc/cpuinfo"), name), None)
-
-
-def _values(text: str, name: str) -> Iterator[str]:
-    for line in text.splitlines():
-        key, colon, value = line.partition(":")
-        if colon and key.strip() == name:
-            yield value.rstrip() if name == "flags" else value.strip()
 
 
 def _count(folder: Path, pattern: str) -> int:

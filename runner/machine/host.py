@@ -5,13 +5,13 @@ import platform
 import resource
 import socket
 from collections.abc import Collection, Mapping
-from itertools import takewhile
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import psutil
 
+from runner.machine.kernel_files import content, first_cpu
 from workloads.process import control_groups
 
 GIB = 2**30
@@ -70,46 +70,33 @@ def told_limits() -> str:
 
 def governor() -> str | None:
     """The kernel's frequency governor of the first CPU; None on most virtual machines, which have none."""
-    return _read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor").strip() or None
+    return content(Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")) or None
 
 
 def lacking_instructions() -> list[str]:
     """The vector instructions that frameworks' builds are made for and the first CPU does not have."""
-    flags = _of_first_cpu().get("flags", "").split()
+    flags = first_cpu().get("flags", "").split()
     return [name for name in _INSTRUCTIONS if flags and name not in flags]
 
 
 def has_bfloat16() -> bool:
     """Whether the first CPU has instructions for bfloat16; True where nothing says what it has."""
-    flags = _of_first_cpu().get("flags", "").split()
+    flags = first_cpu().get("flags", "").split()
     return not flags or not BFLOAT16.isdisjoint(flags)
 
 
 def _cpu_name() -> str:
     """As it calls itself; of one without a name, as ARM's, its maker's and its own number."""
-    said = _of_first_cpu()
+    said = first_cpu()
     numbers = [f"{part} {said[key]}" for part, key in _NUMBERS if key in said]
     return said.get("model name") or " ".join([platform.machine(), *numbers])
 
 
-def _of_first_cpu() -> dict[str, str]:
-    """What /proc/cpuinfo says up to the next CPU's lines."""
-    lines = takewhile(str.strip, _read("/proc/cpuinfo").splitlines())
-    return {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in lines)}
-
-
 def _system() -> str:
-    for line in _read("/etc/os-release").splitlines():
-        if line.startswith("PRETTY_NAME="):
-            return line.split("=", 1)[1].strip('"')
-    return platform.system()
-
-
-def _read(path: str) -> str:
     try:
-        return Path(path).read_text()
+        return platform.freedesktop_os_release()["PRETTY_NAME"]
     except OSError:
-        return ""
+        return platform.system()
 
 
 class CpuSeconds(NamedTuple):
@@ -143,7 +130,7 @@ def reading() -> Reading:
     return Reading(psutil.getloadavg()[0], frequency.current * 1e6 if frequency and frequency.current else None,
                    psutil.virtual_memory().available, psutil.swap_memory().used,
                    CpuSeconds(times.user + times.system + times.nice + times.irq + times.softirq, times.steal),
-                   psutil.cpu_count() or 1, seconds_by_cpu(_read("/proc/stat"), os.sysconf("SC_CLK_TCK")))
+                   psutil.cpu_count() or 1, seconds_by_cpu(content(Path("/proc/stat")), os.sysconf("SC_CLK_TCK")))
 
 
 def seconds_by_cpu(stat: str, ticks: int) -> Mapping[int, CpuSeconds]:

@@ -6,7 +6,7 @@ import pytest
 
 from runner.launchers.protocol import Exit
 from runner.launchers.watchdog import Ending, Limits, follow, limits
-from runner.machine import host
+from runner.machine import kernel_files
 from runner.results.contract import ENDINGS
 from tests.clock import FakeClock
 from tests.fakes import FakeRunning, good_lines
@@ -71,7 +71,8 @@ def test_a_place_in_a_queue_meets_no_deadline_until_it_runs() -> None:
 
 
 def test_a_worker_whose_instruction_the_cpu_lacks_says_which_this_one_has_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(host, "_read", lambda path: "processor: 0\nflags: sse avx\n\nprocessor: 1\nflags: fma\n")
+    cpuinfo = "processor: 0\nflags: sse avx\n\nprocessor: 1\nflags: fma\n"
+    monkeypatch.setattr(kernel_files, "content", lambda path: cpuinfo)
     end = ending([], Exit(-4))
     assert ("died", "the CPU lacks an instruction that this build needs (SIGILL); of those that builds are made for, "
                     "this host's has no avx2, fma, avx512f") == end[:2]

@@ -4,7 +4,7 @@ from types import MappingProxyType
 
 import pytest
 
-from runner.machine import host
+from runner.machine import host, kernel_files
 from runner.machine.host import CpuSeconds, Reading, foreign_share, reading, seconds_by_cpu
 from tests.fakes import READING
 
@@ -71,7 +71,7 @@ def test_this_machine_tells_of_its_cpus_and_none_of_it_is_stored() -> None:
     ("processor: 0\nCPU implementer: 0x41\nCPU part: 0xd0c\n\nprocessor: 1\nCPU part: 0xd40\n",
      "aarch64 implementer 0x41 part 0xd0c"), ("", "aarch64")])
 def test_a_cpu_without_a_name_has_its_numbers(cpuinfo: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(host, "_read", lambda path: cpuinfo)
+    monkeypatch.setattr(kernel_files, "content", lambda path: cpuinfo)
     monkeypatch.setattr(host.platform, "machine", lambda: "aarch64")
     assert name == host.observe().cpu
 
