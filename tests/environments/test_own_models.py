@@ -267,7 +267,7 @@ def test_a_model_is_run_reported_rerun_and_held_to_a_gate(tmp_path: Path) -> Non
     ran = evenbench(tmp_path, "run", *files, "--lane", "first-pytorch,second-pytorch", "--rounds", "1", "--launcher",
                     "venv", *short)
     assert 0 == ran.returncode and "second-pytorch and first-pytorch are equal (float64" in ran.stderr, ran.stderr
-    assert "first.py and second.py" in evenbench(tmp_path, "report", "latest").stdout
+    assert "first.py+second.py, inference, batch 32" in evenbench(tmp_path, "report", "latest").stdout
     Path(files[1]).write_text(LAYERED.replace("nn.ReLU()", "nn.GELU()"))
     differs = evenbench(tmp_path, "run", *files, "--lane", "first-pytorch,second-pytorch", "--launcher", "venv", *short)
     assert 2 == differs.returncode and "nothing is timed: second-pytorch and first-pytorch differ" in differs.stderr
