@@ -15,9 +15,8 @@ from typing import TypeVar
 from runner.cells import lanes_key
 from runner.errors import Stopped
 from runner.launchers.protocol import Launcher
-from runner.measuring import gpu_slots
 from runner.measuring.bench import Bench, Event, PendingRun
-from runner.measuring.session import turn_taking
+from runner.measuring.session import gpu_slots, turn_taking
 from runner.measuring.session.live_run import LiveRun, head
 from runner.measuring.session.turn_taking import Patience
 from runner.planning.plan import Plan

@@ -12,8 +12,8 @@ from runner.launchers.venv import VenvLauncher
 from runner.machine import gpus, nvml
 from runner.measuring import job
 from runner.measuring.bench import Bench
-from runner.measuring.gpu_slots import free_for
 from runner.measuring.request import Request
+from runner.measuring.session.gpu_slots import free_for
 from runner.planning.plan import Wishes, plan
 from runner.results import store
 from tests.clock import FakeClock
