@@ -63,7 +63,8 @@ def _interpreters(stacks: Mapping[str, PinnedStack]) -> list[Finding]:
     findings = []
     for python in sorted({stack.python for stack in stacks.values() if not stack.is_gpu_only}):
         try:
-            findings.append(Finding(f"python {python}", "good", str(environments.find_interpreter(python))))
+            _, path = environments.find_interpreter(python)
+            findings.append(Finding(f"python {python}", "good", str(path)))
         except BenchError as error:
             reason, _, mend = str(error).partition(": ")
             findings.append(Finding(f"python {python}", "note", reason, mend))

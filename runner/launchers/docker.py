@@ -25,12 +25,12 @@ from runner.stacks.engine import (
     Container,
     DockerClient,
     DockerException,
+    EndpointConfig,
     Network,
+    Ulimit,
     Waiting,
-    aliased,
     explained,
     gpu_request,
-    unlimited_memlock,
 )
 from runner.stacks.own import OwnStack
 from workloads.spec import turns
@@ -155,7 +155,7 @@ def settings(order: Order, rank: int, share: Share) -> dict[str, Any]:
     # processes of one place find each other by the host's name, which must mean something
     network: dict[str, Any] = {"network_mode": "none", "hostname": "localhost"} if is_alone else {
         "network": name, "hostname": place, "nano_cpus": None if share.quota is None else int(share.quota * 1e9),
-        "networking_config": {name: aliased(place)}}
+        "networking_config": {name: EndpointConfig(version="1.41", aliases=[place])}}
     module, text = order.words
     return with_workloads({
         "entrypoint": ["python", "-m", module],
@@ -183,7 +183,7 @@ def on_gpus(settings: dict[str, Any], own: Sequence[gpus.Gpu], kernels: Path | N
     """
     if not own:
         return settings
-    several = {"shm_size": "1g", "ulimits": [unlimited_memlock()]} if len(own) > 1 else {}
+    several = {"shm_size": "1g", "ulimits": [Ulimit(name="memlock", soft=-1, hard=-1)]} if len(own) > 1 else {}
     volume = {str(kernels): {"bind": kernel_cache.INSIDE, "mode": "rw"}} if kernels else {}
     variable = {kernel_cache.VARIABLE: kernel_cache.INSIDE} if kernels else {}
     return {**settings, "device_requests": [gpu_request([gpu.uuid for gpu in own])], **several,

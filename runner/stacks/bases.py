@@ -11,6 +11,7 @@ import shutil
 import subprocess
 from pathlib import Path
 from typing import NamedTuple
+from urllib.request import getproxies
 
 from runner import leftovers
 from runner.errors import BuildFailed
@@ -24,6 +25,7 @@ from runner.stacks.environments import find_interpreter
 RECIPE_LABEL = "org.evenbench.base-recipe"
 RECIPE = "1"                # of our own bases: a higher one makes them anew
 _REGISTRY_SECONDS = 20      # an answer comes within two; without a route there is none at all
+_PROXIES = ("http", "https", "no")
 _NEEDLESS = ("test", "tests", "idlelib", "__pycache__", "site-packages", "config-*", "_tkinter.*", "nis.*")
 
 # asked once in a process: where no registry answers, each question may take its whole time
@@ -54,7 +56,7 @@ def choose(client: DockerClient, stack: Pinned, say: Say) -> Base:
 
 def own(client: DockerClient, python: str, say: Say) -> str:
     """The tag of our own base with a Python of that minor version, built if it is not there."""
-    interpreter = find_interpreter(python)
+    version, interpreter = find_interpreter(python)
     release = package_sources.system_release()
     system = f"evenbench-base:{release}"
     with locked(cache_folder() / "builds" / "base.lock"):
@@ -62,7 +64,6 @@ def own(client: DockerClient, python: str, say: Say) -> str:
             _build_system(system, release, say)
         if interpreter.is_relative_to("/usr/bin"):       # the system's own: the archive has it, the build installs it
             return system
-        version = _version(interpreter)
         tag = f"{system}-py{version}"
         if not _is_built(client, tag):
             _build_python(tag, system, interpreter, version, say)
@@ -164,19 +165,9 @@ def _libraries(tree: Path) -> list[str]:
     return sorted({line.partition(":")[0] for line in owners.splitlines()})
 
 
-def _version(interpreter: Path) -> str:
-    """A text that the interpreter prints when it starts stands before it."""
-    command = [str(interpreter), "-c", "import platform; print('\\n' + platform.python_version())"]
-    ended = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
-    if ended.returncode:
-        raise BuildFailed(f"{interpreter} did not say its version: {' '.join(ended.stderr.split())[-300:]}")
-    return ended.stdout.strip().splitlines()[-1]
-
-
 def proxy_arguments() -> list[str]:
     """Options of `docker build`; these arguments are known to it and stay out of the image's history."""
-    return [option for name, value in package_sources.proxies().items()
-            for option in ("--build-arg", f"{name}={value}")]
+    return [f"--build-arg={name}_proxy={address}" for name, address in getproxies().items() if name in _PROXIES]
 
 
 def build_environment() -> dict[str, str]:

@@ -54,13 +54,9 @@ def own_stack(client: DockerClient, asked: Asked, root: Path, gpus: Sequence[str
     else:
         raise InputError(f"--stack {asked}: found no Python 3.6 or newer in the image that tells what it holds; tried "
                          f"{' and '.join(_PYTHONS)}")
-    held = own.inventory(asked, answer)
-    code = None
-    if gpus:
-        said = _output_of(client, identity, [python, "-m", own.DEVICES, own.framework_package(asked, held)], root,
-                          {"device_requests": [gpu_request(gpus)]})
-        code = own.gpu_code(asked, said)
-    return own.stack(asked, root, held, python, code, identity)
+    on_gpus = {"device_requests": [gpu_request(gpus)]}
+    return own.stack(asked, root, own.inventory(asked, answer), python,
+                     (lambda words: _output_of(client, identity, words, root, on_gpus)) if gpus else None, identity)
 
 
 def _output_of(client: DockerClient, image: str, command: list[str], root: Path, more: dict[str, Any]) -> bytes | None:

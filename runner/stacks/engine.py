@@ -21,9 +21,9 @@ from docker.utils.config import find_config_file, load_general_config
 from runner import formatting
 from runner.errors import EngineUnreachable
 
-__all__ = ["APIError", "Container", "DockerClient", "DockerException", "ImageNotFound", "Network", "NotFound",
-           "Waiting", "aliased", "connect", "copy_image", "data_root", "explained", "gpu_request", "labelled_images",
-           "podman_info", "remove_image", "service_output", "tagged", "told_here", "unlimited_memlock"]
+# of docker, for other modules
+__all__ = ["APIError", "Container", "DockerClient", "DockerException", "EndpointConfig", "ImageNotFound", "Network",
+           "NotFound", "Ulimit"]
 
 _HERE = ("localhost", "127.0.0.1", "::1")
 _TIMEOUT_SECONDS = 60
@@ -118,11 +118,6 @@ def remove_image(client: DockerClient, identity: str) -> bool:
     return True
 
 
-def aliased(name: str) -> EndpointConfig:
-    """A container's end of a network, by whose name the others find it."""
-    return EndpointConfig(version="1.41", aliases=[name])
-
-
 def gpu_request(uuids: Sequence[str]) -> DeviceRequest:
     """What gives a container these GPUs and the driver's libraries to compute and to be watched, no others.
 
@@ -130,16 +125,6 @@ def gpu_request(uuids: Sequence[str]) -> DeviceRequest:
     container toolkit mounts, which images that are not NVIDIA's do not ask for by themselves.
     """
     return DeviceRequest(device_ids=list(uuids), capabilities=[["gpu", "compute", "utility"]])
-
-
-def unlimited_memlock() -> Ulimit:
-    """A container's right to pin as much memory as it wants, which NCCL's buffers take."""
-    return Ulimit(name="memlock", soft=-1, hard=-1)
-
-
-def data_root(client: DockerClient) -> str:
-    """The folder in which the engine keeps its images, on the engine's machine."""
-    return str(client.info()["DockerRootDir"])
 
 
 def podman_info(client: DockerClient) -> dict[str, Any] | None:

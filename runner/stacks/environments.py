@@ -24,15 +24,15 @@ _TOLD = re.compile(r"^evenbench (\d+)\.(\d+)\.(\d+) (.+)$", re.MULTILINE)
 _CHECK_SECONDS = 60
 
 
-def find_interpreter(python: str) -> Path:
-    """The newest interpreter of a minor version ("3.6") on PATH or from pyenv or uv that really starts.
+def find_interpreter(python: str) -> tuple[str, Path]:
+    """(version, path) of the newest interpreter of "3.6", on PATH or from pyenv or uv, that really starts.
 
     Raises InterpreterMissing.
     """
     newest = max(_starting(python), default=None)
     if newest is None:
         raise InterpreterMissing(f"no Python {python} on PATH nor from pyenv or uv: run {_install_command(python)}")
-    return newest[1]
+    return ".".join(map(str, newest[0])), newest[1]
 
 
 def folder(stack: PinnedStack, cache: Path | None = None) -> Path:
@@ -71,7 +71,8 @@ def missing_tools(stack: PinnedStack) -> str | None:
 def create(python: str, pip_lock: Path, home: Path, log: Path) -> Path:
     """The python of a new virtual environment at home that holds nothing but the pip of pip_lock."""
     shutil.rmtree(home, ignore_errors=True)
-    run([str(find_interpreter(python)), "-m", "venv", str(home)], log)
+    _, interpreter = find_interpreter(python)
+    run([str(interpreter), "-m", "venv", str(home)], log)
     inside = home / "bin" / "python"
     run([str(inside), "-m", "pip", "install", "--require-hashes", "-r", str(pip_lock)], log)
     return inside

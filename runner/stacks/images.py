@@ -13,7 +13,7 @@ from runner.paths import cache_folder, digest, free_bytes
 from runner.processes import Say, fresh_log, run
 from runner.stacks import bases, package_sources
 from runner.stacks.definition import Pinned, PinnedStack, build_files, carried, fingerprint, wheels_fingerprint
-from runner.stacks.engine import DockerClient, data_root, labelled_images, remove_image, tagged
+from runner.stacks.engine import DockerClient, labelled_images, remove_image, tagged
 from runner.stacks.locking import project
 from runner.stacks.package_sources import Downloads
 
@@ -201,7 +201,7 @@ def _secrets(pip: Path) -> list[str]:
 
 def _check_disk(client: DockerClient, stack: Pinned) -> None:
     """Raises DiskFull where the wheels would not fit. An engine on another machine has a disk that is not seen here."""
-    built, root = tagged(client, tag(stack)), Path(data_root(client))
+    built, root = tagged(client, tag(stack)), Path(client.info()["DockerRootDir"])
     if (built and built.labels.get(_LABEL + "wheels") == wheels_fingerprint(stack)) or not root.exists():
         return
     need = int(stack.wheels_bytes * _DOWNLOADED_TOO) + _BASE_BYTES

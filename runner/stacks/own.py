@@ -11,7 +11,7 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -36,6 +36,7 @@ _OF_CUDA = (("0.0", ("6.0", 12)), ("8.0", ("6.0", 6)), ("9.0", ("6.0", 7)), ("11
 _WHO = "import json, sys; print('\\nevenbench %d.%d' % sys.version_info[:2], json.dumps(sys.executable))"
 _TOLD = re.compile(r"^evenbench (\d+)\.(\d+)(?: (\".+\"))?$", re.MULTILINE)
 _WORDS = 300                         # characters of what a program said that failed
+Ask = Callable[[list[str]], str | bytes | None]      # what a program prints in an environment, None where it fails
 
 
 class Asked(NamedTuple):
@@ -168,9 +169,7 @@ def executable(asked: Asked) -> str:
 
 def _held(asked: Asked, python: str, root: Path, has_gpus: bool) -> OwnStack:
     held = inventory(asked, *_answer([python, "-m", INVENTORY], root, asked))
-    package = framework_package(asked, held)
-    code = gpu_code(asked, _answer([python, "-m", DEVICES, package], root, asked)[0]) if has_gpus else None
-    return stack(asked, root, held, python, code)
+    return stack(asked, root, held, python, (lambda words: _answer(words, root, asked)[0]) if has_gpus else None)
 
 
 def check_unchanged(stack: OwnStack) -> None:
@@ -289,13 +288,14 @@ def framework_package(asked: Asked, held: Inventory) -> str:
     return meant[0]
 
 
-def stack(asked: Asked, root: Path, held: Inventory, python: str, code: GpuCode | None, image: str = "") -> OwnStack:
-    """The OwnStack of what an environment or image holds. Raises InputError where its framework is too old."""
+def stack(asked: Asked, root: Path, held: Inventory, python: str, ask: Ask | None, image: str = "") -> OwnStack:
+    """The OwnStack of what an environment or image holds; ask: where the machine has GPUs. Raises InputError."""
     package = framework_package(asked, held)
     framework = frameworks.adapter(package)
     version = held.frameworks[package] or "unknown"
     if _release(version) and _release(version) < _release(oldest := frameworks.oldest(framework)):
         raise InputError(f"--stack {asked}: found {package} {version}, expected {oldest} or newer")
+    code = gpu_code(asked, ask([python, "-m", DEVICES, package])) if ask else None
     where = "image" if image else "environment"
     return OwnStack(name=asked.name, framework=framework, version=version,
                     python=".".join(held.python.split(".")[:2]),

@@ -1,4 +1,4 @@
-"""How this machine reaches packages: pip's settings, folders of wheels, certificates, proxies, the system's mirror.
+"""How this machine reaches packages: pip's settings, folders of wheels, certificates, the system's mirror.
 
 A stack's file may name an index of one package's, such as PyTorch's of CPU wheels. pip is asked for that package by
 itself, first by this machine's settings, then at that index in place of the usual one. As an extra index for all
@@ -34,7 +34,6 @@ _WORTH_TELLING = 50e6               # bytes of a download that makes people wait
 _PLATFORMS = ("manylinux1_x86_64", "manylinux2014_x86_64", "manylinux_2_28_x86_64")     # a lock's hash says which
 _CERTIFICATES = ("PIP_CERT", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE")
 _SYSTEM_CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
-_PROXIES = ("http_proxy", "https_proxy", "no_proxy")
 
 
 def pip_settings() -> dict[str, str]:
@@ -266,12 +265,6 @@ def certificates() -> Path | None:
     """The bundle of certificates that this machine trusts, None where there is no such file."""
     named = [Path(os.environ[name]) for name in _CERTIFICATES if os.environ.get(name)]
     return next((path for path in (*named, _SYSTEM_CERTIFICATES) if path.is_file()), None)
-
-
-def proxies() -> dict[str, str]:
-    """The proxy variables that are set, in small letters."""
-    values = {name: os.environ.get(name) or os.environ.get(name.upper()) for name in _PROXIES}
-    return {name: value for name, value in values.items() if value}
 
 
 def system_release() -> str:

@@ -9,17 +9,13 @@ from collections.abc import Iterator, Mapping
 from email.message import Message
 from email.parser import HeaderParser
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from runner.errors import BenchError, InputError, lacking
 from runner.stacks import definition
 from runner.stacks.definition import PinnedStack, Stack
 from runner.stacks.own import OwnStack, answer_in
 from runner.stacks.package_sources import normal, pins
-
-if TYPE_CHECKING:
-    from cyclonedx.model.component import Component
-    from cyclonedx.model.license import License
 
 _LONGEST_LICENCE = 100          # characters; some packages put the whole text there
 _UNKNOWN = "UNKNOWN"            # what old setuptools wrote for nothing
@@ -54,7 +50,8 @@ def read(answer: bytes, stack: Stack, isolation: str, is_image: bool = False) ->
     """The Environment in what workloads.process.inventory printed. Raises BenchError."""
     try:
         content: Any = answer_in(answer)
-        hashes = locked(stack) if isinstance(stack, PinnedStack) else kept(content["installed"])
+        hashes = (pins("\n".join(lock.read_text(encoding="utf-8") for lock in stack.locks))
+                  if isinstance(stack, PinnedStack) else kept(content["installed"]))
         packages = tuple(_package(HeaderParser().parsestr(header), hashes) for header in content["packages"])
         system = tuple((str(name), str(version)) for name, version in content["system"])
         return Environment(stack, isolation, str(content["python"]), packages, system, is_image)
@@ -67,11 +64,6 @@ def kept(installed: Mapping[str, str]) -> dict[tuple[str, str], tuple[str, ...]]
     entries = {name: entry.partition(" ") for name, entry in installed.items()}
     return {(normal(name), version): (digest.removeprefix("sha256:"),)
             for name, (version, _, digest) in entries.items() if digest.startswith("sha256:")}
-
-
-def locked(stack: PinnedStack) -> dict[tuple[str, str], tuple[str, ...]]:
-    """The hashes of each (package, version) in the stack's locks."""
-    return pins("\n".join(lock.read_text(encoding="utf-8") for lock in stack.locks))
 
 
 def _package(header: Message, hashes: Mapping[tuple[str, str], tuple[str, ...]]) -> Package:
@@ -94,16 +86,22 @@ def _licences(header: Message) -> Iterator[str]:
 def cyclonedx(environment: Environment) -> str:
     """The environment as CycloneDX 1.6. Raises InputError without the library."""
     try:
-        from cyclonedx.model import Property
+        from cyclonedx.contrib.license.factories import LicenseFactory
+        from cyclonedx.model import HashAlgorithm, HashType, Property
         from cyclonedx.model.bom import Bom, BomMetaData
         from cyclonedx.model.component import Component, ComponentType
         from cyclonedx.output.json import JsonV1Dot6
         from packageurl import PackageURL
     except ImportError as error:
         raise lacking("sbom", "cyclonedx-python-lib") from error
-    stack = environment.stack
+    stack, licence = environment.stack, LicenseFactory()
     held = [
-        *(_component(package) for package in environment.packages),
+        *(Component(name=name, version=version, purl=PackageURL("pypi", None, name, version),
+                    # one SPDX expression, or else names: a component may not have both
+                    licenses=[licence.make_from_string(each) if len(licences) == 1 else licence.make_with_name(each)
+                              for each in licences],
+                    hashes=[HashType(alg=HashAlgorithm.SHA_256, content=digest) for digest in sha256])
+          for name, version, licences, sha256 in environment.packages),
         *(Component(name=name, version=version, purl=PackageURL("deb", "debian", name, version))
           for name, version in environment.system)]
     facts = {"isolation": environment.isolation, "base": _base(stack), "python": environment.python,
@@ -122,25 +120,6 @@ def _base(stack: Stack) -> str:
     if isinstance(stack, PinnedStack):
         return stack.base_image
     return str(stack.asked) if isinstance(stack, OwnStack) else ""
-
-
-def _component(package: Package) -> "Component":
-    from cyclonedx.model import HashAlgorithm, HashType
-    from cyclonedx.model.component import Component
-    from packageurl import PackageURL
-
-    return Component(name=package.name, version=package.version, licenses=list(_as_licences(package.licences)),
-                     hashes=[HashType(alg=HashAlgorithm.SHA_256, content=digest) for digest in package.sha256],
-                     purl=PackageURL("pypi", None, package.name, package.version))
-
-
-def _as_licences(names: tuple[str, ...]) -> Iterator["License"]:
-    """The licences as one SPDX expression, or else as names: a component may not have both."""
-    from cyclonedx.contrib.license.factories import LicenseFactory
-
-    for name in names:
-        make = LicenseFactory().make_from_string if len(names) == 1 else LicenseFactory().make_with_name
-        yield make(name)
 
 
 def write(text: str, folder: Path, name: str) -> Path:

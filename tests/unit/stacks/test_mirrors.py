@@ -4,7 +4,7 @@ import sys
 import pytest
 
 from runner.errors import BuildFailed, InputError
-from runner.stacks import package_sources
+from runner.stacks import bases, package_sources
 from runner.stacks.definition import read
 from tests.made_wheel import index_of, lock_of_wheel
 from tests.stack_folder import STACK_TOML, small_stack
@@ -76,7 +76,7 @@ def test_proxies_are_found_in_large_letters_too(monkeypatch):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HTTPS_PROXY", "http://proxy.example:3128")
 
-    assert package_sources.proxies() == {"https_proxy": "http://proxy.example:3128"}
+    assert bases.proxy_arguments() == ["--build-arg=https_proxy=http://proxy.example:3128"]
 
 
 PYTORCH = "https://download.pytorch.org/whl/cpu"

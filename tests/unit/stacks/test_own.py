@@ -47,7 +47,8 @@ def held(**values: Any) -> own.Inventory:
 
 def own_of(code: GpuCode | None = None, image: str = "", **values: Any) -> OwnStack:
     asked = Asked("mine", "" if image else "/envs/mine", "user/torch:1" if image else "")
-    return own.stack(asked, ROOT, held(**values), "python" if image else "/envs/mine/bin/python", code, image)
+    made = own.stack(asked, ROOT, held(**values), "python" if image else "/envs/mine/bin/python", None, image)
+    return made.model_copy(update={"gpu": code, "devices": ("cpu", "gpu")}) if code else made
 
 
 @pytest.fixture

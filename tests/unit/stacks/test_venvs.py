@@ -28,12 +28,12 @@ def test_the_newest_interpreter_of_a_version_is_found_wherever_it_lies(bare, mon
     on_path = interpreter(bare / "bin/python3.6", "3.6.9")
     interpreter(bare / "uv/cpython-3.6.7-linux-x86_64-gnu/bin/python3.6", "3.6.7")
     newest = interpreter(bare / "pyenv/versions/3.6.15/bin/python3.6", "3.6.15")
-    assert environments.find_interpreter("3.6") == newest
+    assert environments.find_interpreter("3.6") == ("3.6.15", newest)
 
     newest.write_text("#!/bin/sh\nexit 127\n")                # one that does not start is passed over
-    assert environments.find_interpreter("3.6") == on_path
+    assert environments.find_interpreter("3.6") == ("3.6.9", on_path)
     monkeypatch.setenv("PYENV_ROOT", f"/{'x' * 300}")          # no file system has such a name: OSError, root's too
-    assert environments.find_interpreter("3.6") == on_path
+    assert environments.find_interpreter("3.6") == ("3.6.9", on_path)
 
 
 def test_a_program_that_is_another_version_than_its_name_says_is_passed_over(bare):
