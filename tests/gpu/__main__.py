@@ -16,7 +16,6 @@ from pathlib import Path
 
 from tests.gpu import checks, environment, verdicts
 from tests.gpu.environment import Environment
-from tests.gpu.management import Management
 from tests.gpu.verdicts import Failed, Line, NotHere, NotRun
 
 LEAST_SECONDS = 20            # that a check can be of use in
@@ -88,13 +87,10 @@ def _run(number: str, env: Environment, ends: float) -> tuple[str, str, float, l
             raise NotRun(f"the time of all checks is over: run it by itself, --only {number}")
         for line in check.run(env._replace(deadline=deadline, is_shared_end=deadline == ends)):
             lines.append(line)
-    except NotHere as reason:
-        lines.append(verdicts.absent("the check" if not lines else "the rest", str(reason)))
-    except NotRun as reason:
-        lines.append(verdicts.skipped("the check" if not lines else "the rest", str(reason)))
     except Exception as error:                      # of one check; the others go on
-        last = f"{type(error).__name__}: {error}".splitlines()[0]
-        lines.append(verdicts.judged("the check" if not lines else "the rest", last, "runs to its end", False))
+        what, last = "the rest" if lines else "the check", f"{type(error).__name__}: {error}".splitlines()[0]
+        lines.append(verdicts.excused(what, error) if isinstance(error, NotHere | NotRun)
+                     else verdicts.judged(what, last, "runs to its end", False))
     seconds = time.monotonic() - began
     print(verdicts.printed(number, f"{check.title} ({seconds:.0f} s)", lines), flush=True)
     return number, check.title, seconds, lines
@@ -110,7 +106,10 @@ def _facts(env: Environment) -> dict[str, str]:
              "machine": f"{platform.system()} {platform.release()}"}
     if env.is_gpu:
         found["GPU"] = f"{env.facts['gpu']}, capability {'.'.join(map(str, env.facts['capability']))}"
-        found["driver"] = _driver(env)
+        try:
+            found["driver"] = env.management().driver()
+        except OSError as error:
+            found["driver"] = str(error)
         found["CUDA, cuDNN"] = f"{env.facts.get('cuda', 'not told')}, {env.facts.get('cudnn', 'not told')}"
     return found
 
@@ -125,13 +124,6 @@ def _revision() -> str:
     except OSError:
         return "not told"
     return done.stdout.strip() or "not told"
-
-
-def _driver(env: Environment) -> str:
-    try:
-        return Management(str(env.facts.get("uuid", ""))).driver()
-    except OSError as error:
-        return str(error)
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tests.gpu.management import Management
 from tests.gpu.verdicts import Failed, NotHere, NotRun
 
 ROOT = Path(__file__).parents[2]
@@ -48,6 +49,10 @@ class Environment(NamedTuple):
     def was_cut(self) -> bool:
         """Whether the time of all checks is over: what ended then was not given its own."""
         return self.is_shared_end and time.monotonic() >= self.deadline
+
+    def management(self) -> Management:
+        """The driver's account of its GPU. Raises OSError."""
+        return Management(str(self.facts.get("uuid", "")))
 
     def script(self, name: str, *arguments: str, seconds: float = 300.0) -> list[Event]:
         """The JSON lines that a module of tests/gpu/inside says. Raises Failed with its last line, NotRun if cut."""
@@ -128,13 +133,12 @@ class Process(NamedTuple):
 
     def events(self) -> list[Event]:
         """What it said so far, in JSON lines; an unfinished last one is left out."""
-        text = os.pread(self.out.fileno(), 1 << 30, 0).decode(errors="replace")
-        lines = text.split("\n")[:-1]
-        return [json.loads(line) for line in lines if line.startswith("{")]
+        return [json.loads(line) for line in _written(self.out).split("\n")[:-1] if line.startswith("{")]
 
     def complaint(self) -> str:
         """The last line of its standard error."""
-        return _last(os.pread(self.errors.fileno(), 1 << 30, 0).decode(errors="replace"))
+        lines = [line.strip() for line in _written(self.errors).splitlines() if line.strip()]
+        return lines[-1][:300] if lines else ""
 
     def awaited(self, name: str, until: float) -> list[Event]:
         """What it said, once it said an event of this name. Raises Failed where it ends or takes too long."""
@@ -165,9 +169,8 @@ def finished(process: Process, until: float) -> tuple[int, list[Event], str]:
         return code, process.events(), complaint or process.complaint()
 
 
-def _last(text: str) -> str:
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return lines[-1][:300] if lines else ""
+def _written(file: Any) -> str:
+    return os.pread(file.fileno(), 1 << 30, 0).decode(errors="replace")
 
 
 def opened(name: str, python: str, package: str, device: str) -> list[Environment]:

@@ -51,47 +51,47 @@ class Management:
 
     def driver(self) -> str:
         """The driver's version."""
-        text = ctypes.create_string_buffer(96)
-        return text.value.decode() if not self._library.nvmlSystemGetDriverVersion(text, 96) else "unknown"
+        return self._text("nvmlSystemGetDriverVersion") or "unknown"
 
     def uuid(self) -> str:
         """The GPU's name that no other has; "" where it does not tell."""
-        text = ctypes.create_string_buffer(96)
-        return text.value.decode() if not self._library.nvmlDeviceGetUUID(self._gpu, text, 96) else ""
+        return self._text("nvmlDeviceGetUUID", self._gpu)
 
     def reading(self) -> Reading:
         """The GPU now."""
-        energy, power = self._number("TotalEnergyConsumption"), self._number("PowerUsage", ctypes.c_uint)
         bits = self._number("CurrentClocksEventReasons")
         bits = self._number("CurrentClocksThrottleReasons") if bits is None else bits
         memory = _MemoryInfo()
         has_memory = not self._library.nvmlDeviceGetMemoryInfo(self._gpu, ctypes.byref(memory))
         return Reading(
-            energy_joules=None if energy is None else energy / 1e3, power_watts=None if power is None else power / 1e3,
-            sm_clock=self._clock(_SM), memory_clock=self._clock(_MEMORY),
+            energy_joules=self._thousandths("TotalEnergyConsumption", ctypes.c_ulonglong),
+            power_watts=self._thousandths("PowerUsage", ctypes.c_uint),
+            sm_clock=self._number("ClockInfo", ctypes.c_uint, _SM),
+            memory_clock=self._number("ClockInfo", ctypes.c_uint, _MEMORY),
             reasons=None if bits is None else tuple(name for bit, name in REASONS.items() if bits & bit),
             used_bytes=memory.used if has_memory else None)
 
     def power_limit(self) -> float | None:
         """Watts that the GPU may draw now."""
-        limit = self._number("EnforcedPowerLimit", ctypes.c_uint)
-        return None if limit is None else limit / 1e3
+        return self._thousandths("EnforcedPowerLimit", ctypes.c_uint)
 
     def highest_clock(self) -> float | None:
         """Of the multiprocessors, MHz."""
-        value = ctypes.c_uint()
-        failed = self._library.nvmlDeviceGetMaxClockInfo(self._gpu, _SM, ctypes.byref(value))
-        return None if failed else float(value.value)
+        return self._number("MaxClockInfo", ctypes.c_uint, _SM)
 
-    def _clock(self, kind: int) -> float | None:
-        value = ctypes.c_uint()
-        failed = self._library.nvmlDeviceGetClockInfo(self._gpu, kind, ctypes.byref(value))
-        return None if failed else float(value.value)
+    def _text(self, name: str, *arguments: ctypes.c_void_p) -> str:
+        text = ctypes.create_string_buffer(96)
+        return "" if getattr(self._library, name)(*arguments, text, 96) else text.value.decode()
 
-    def _number(self, name: str, kind: type = ctypes.c_ulonglong) -> int | None:
+    def _thousandths(self, name: str, kind: type) -> float | None:
+        number = self._number(name, kind)
+        return None if number is None else number / 1e3
+
+    def _number(self, name: str, kind: type = ctypes.c_ulonglong, *arguments: int) -> int | None:
         value = kind()
         function = getattr(self._library, f"nvmlDeviceGet{name}", None)
-        return None if function is None or function(self._gpu, ctypes.byref(value)) else int(value.value)
+        failed = function is None or function(self._gpu, *arguments, ctypes.byref(value))
+        return None if failed else int(value.value)
 
 
 def _loaded() -> ctypes.CDLL:

@@ -47,6 +47,13 @@ def absent(what: str, why: str) -> Line:
     return Line(what, why, "", NOT_HERE)
 
 
+def excused(what: str, error: Exception) -> Line:
+    """The line of what raised one of the errors above."""
+    if isinstance(error, NotHere):
+        return absent(what, str(error))
+    return skipped(what, str(error)) if isinstance(error, NotRun) else judged(what, str(error), "runs", False)
+
+
 def between(what: str, value: float, low: float, high: float, figure: str = "") -> Line:
     """A line whose value must lie from low to high; NaN does not."""
     return judged(what, figure or f"{value:.3f}", f"{low:g} to {high:g}", low <= value <= high)

@@ -27,7 +27,7 @@ def energy(env: Environment) -> Iterator[Line]:
     if not env.is_gpu:
         raise NotHere("a GPU's energy needs a GPU")
     try:
-        management = Management(str(env.facts.get("uuid", "")))
+        management = env.management()
     except OSError as error:
         raise NotRun(str(error)) from error
     idle = management.reading()

@@ -1,14 +1,14 @@
 """Check 1: the device computes the model."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 from tests.gpu import reference
 from tests.gpu.checks.cells import has_tf32
 from tests.gpu.environment import Environment
-from tests.gpu.verdicts import Failed, Line, NotHere, NotRun, absent, judged, skipped
+from tests.gpu.verdicts import Failed, Line, NotHere, NotRun, absent, excused, judged, skipped
 from workloads.spec import tasks
 from workloads.spec.cell import parse
 
@@ -98,28 +98,25 @@ def _equal(cell: dict[str, Any], told: _Told, device: str) -> Iterator[Line]:
     task, precision = cell["task"], cell["precision"]
     try:
         ours = told[task, precision, device].result()
-    except NotHere as reason:
-        yield absent(f"{task} {precision}", str(reason))
-        return
-    except NotRun as reason:
-        yield skipped(f"{task} {precision}", str(reason))
-        return
-    except Failed as error:
-        yield judged(f"{task} {precision}", str(error), "runs", False)
+    except (Failed, NotHere, NotRun) as error:
+        yield excused(f"{task} {precision}", error)
         return
     if reference.has_reference(task):
         expected = reference.forward(parse({"stack": "numpy", **cell}))
         found = reference.differences(ours, expected, "float64")        # the worst array, in float32 too
         yield _differing(f"{task} {precision} against numpy", found, precision)
         if (task, "tf32", device) in told and precision == "float32":
-            yield _tf32_line(task, found, told[task, "tf32", device], expected)
+            yield _beside(f"{task}: error of the activations in float32, in TF32", told[task, "tf32", device],
+                          lambda what, tf32: _tf32_line(what, found, reference.differences(tf32, expected, "float64")))
     if device == "gpu" and (task, precision, "cpu") in told:
-        yield _beside_cpu(f"{task} {precision} against the CPU", ours, told[task, precision, "cpu"], precision)
+        yield _beside(f"{task} {precision} against the CPU", told[task, precision, "cpu"],
+                      lambda what, cpu: _differing(what, reference.differences(ours, cpu, precision), precision))
 
 
-def _beside_cpu(what: str, ours: reference.Arrays, cpu: "Future[reference.Arrays]", precision: str) -> Line:
+def _beside(what: str, other: "Future[reference.Arrays]", line: Callable[[str, reference.Arrays], Line]) -> Line:
+    """The line on what another run sent; one that failed leaves nothing to compare with."""
     try:
-        return _differing(what, reference.differences(ours, cpu.result(), precision), precision)
+        return line(what, other.result())
     except NotHere as reason:
         return absent(what, str(reason))
     except (Failed, NotRun) as error:
@@ -133,16 +130,8 @@ def _differing(what: str, found: dict[str, float], precision: str) -> Line:
     return judged(what, figure, limit, bool(found) and all(found[kind] <= limits[kind] for kind in found))
 
 
-def _tf32_line(task: str, float32: dict[str, float], tf32: "Future[reference.Arrays]",
-               expected: reference.Arrays) -> Line:
+def _tf32_line(what: str, float32: dict[str, float], tf32: dict[str, float]) -> Line:
     """Whether float32 is nearer to numpy than TF32 is: so the one is not, and the other is."""
-    what = f"{task}: error of the activations in float32, in TF32"
-    try:
-        theirs = reference.differences(tf32.result(), expected, "float64")["activation"]
-    except NotHere as reason:
-        return absent(what, str(reason))
-    except (Failed, NotRun) as error:
-        return skipped(what, str(error))
-    ours = float32["activation"]
+    ours, theirs = float32["activation"], tf32["activation"]
     return judged(what, f"{ours:.0e}, {theirs:.0e}", f"<= {TF32_SHARE:g} of TF32's, or {FLOAT32:g}",
                   ours <= max(TF32_SHARE * theirs, FLOAT32) and theirs < 1)

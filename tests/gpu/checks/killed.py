@@ -4,6 +4,7 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,9 @@ def killed(env: Environment) -> Iterator[Line]:
 
 def _killed(env: Environment, what: str, cell: dict[str, Any], event: str) -> Iterator[Line]:
     """Kill the worker of a cell once it said the event."""
-    management = _management(env)
+    management = None
+    with suppress(OSError):
+        management = env.management() if env.is_gpu else None
     before = management.reading().used_bytes if management else None
     with env.start_cell(**cell) as process:
         process.awaited(event, env.deadline)
@@ -57,13 +60,6 @@ def _given_back(what: str, management: Management, before: int, during: int) -> 
     figure = f"{before / 1e6:.0f}, {during / 1e6:.0f}, {used() / 1e6:.0f} MB ({time.monotonic() - began:.1f} s after)"
     return judged(f"{what}: memory used before, during, after", figure, f"before + {SLACK_BYTES >> 20} MiB",
                   is_freed and during > before + SLACK_BYTES)
-
-
-def _management(env: Environment) -> Management | None:
-    try:
-        return Management(str(env.facts.get("uuid", ""))) if env.is_gpu else None
-    except OSError:
-        return None
 
 
 def _until(is_so: Callable[[], bool], seconds: float) -> bool:

@@ -28,7 +28,7 @@ def largest_batch(env: Environment) -> Iterator[Line]:
     yield seen("largest batch of ResNet-50 at 224 pixels, float32",
                f"{event['largest']} ({len(event['tried'])} trials, the first of {expected})")
     yield _does_not_fit(event)
-    peak, = env.script("memory", cell_text(env, cell), str(event["largest"]))
+    peak, = env.script("memory", cell_text(env, {**cell, "batch": event["largest"]}))
     share = peak["reserved"] / peak["free"]
     yield between("allocator's peak there over free memory", share, FILLED, 1.0,
                   f"{share:.3f} ({peak['reserved'] / 1e9:.1f} of {peak['free'] / 1e9:.1f} GB)")

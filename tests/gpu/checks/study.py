@@ -25,7 +25,7 @@ def study(env: Environment) -> Iterator[Line]:
     One round at scale quick of what takes seconds: whether the way through is whole, not which stack is faster. On a
     CPU it is the study quick.
     """
-    missing = [name for name in RUNNER if not _can_import(name)]
+    missing = [name for name in RUNNER if not importlib.util.find_spec(name)]
     if missing:
         raise NotRun(f"this Python has no {', '.join(missing)}, which the runner needs")
     name, *settings = GPU if env.is_gpu else CPU
@@ -59,7 +59,3 @@ def _endings(folder: Path) -> Line:
     words = [event["ending"] for event in map(json.loads, lines) if event["event"] == "ending"]
     counts = ", ".join(f"{word} {words.count(word)}" for word in sorted(set(words)))
     return judged("endings", counts or "none", "ok", set(words) == {"ok"})
-
-
-def _can_import(name: str) -> bool:
-    return importlib.util.find_spec(name) is not None

@@ -18,7 +18,8 @@ def loop(cell, arrays):
     net = net.to(device).train()
     if cell.layout == "nhwc":
         net = net.to(memory_format=torch.channels_last)
-    optimizer = _optimizer(cell, net)
+    optimizers = {"adam": torch.optim.Adam, "sgd": torch.optim.SGD}
+    optimizer = optimizers[cell.optimizer](net.parameters(), lr=cell.learning_rate, fused=True)
     forward = torch.compile(net) if cell.loop == "compile" else net
 
     def step():
@@ -30,12 +31,6 @@ def loop(cell, arrays):
         return loss.detach()
 
     return step, source
-
-
-def _optimizer(cell, net):
-    if cell.optimizer == "adam":
-        return torch.optim.Adam(net.parameters(), lr=cell.learning_rate, fused=True)
-    return torch.optim.SGD(net.parameters(), lr=cell.learning_rate, fused=True)
 
 
 def _image(cell, arrays, device):

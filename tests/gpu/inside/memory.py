@@ -1,25 +1,18 @@
-"""python -m tests.gpu.inside.memory '<cell JSON>' BATCHES: the GPU memory that our training takes, by its allocator.
-
-BATCHES, as 32,64, are trained one after another in one process, smaller ones first; a line each.
-"""
+"""python -m tests.gpu.inside.memory '<cell JSON>': the GPU memory that our training takes, by its allocator."""
 
 import sys
 
 from tests.gpu.inside import ours
 
 
-def main(text, batches):
+def main(text):
     cell = ours.prepared(text)
     import torch
 
-    free, total = torch.cuda.mem_get_info()
-    for batch in map(int, batches.split(",")):
-        sized = cell._replace(batch=batch)
-        workload, given, _ = ours.built(sized)
-        ours.block(sized, workload, given)
-        ours.say(event="memory", batch=batch, free=free, total=total, allocated=torch.cuda.max_memory_allocated(),
-                 reserved=torch.cuda.max_memory_reserved())
-        del workload, given
+    free, _ = torch.cuda.mem_get_info()
+    workload, batches, _ = ours.built(cell)
+    ours.block(cell, workload, batches)
+    ours.say(event="memory", free=free, reserved=torch.cuda.max_memory_reserved())
 
 
 if __name__ == "__main__":

@@ -4,10 +4,11 @@ import gc
 import importlib
 import json
 import os
+from functools import lru_cache
 
 from workloads.process import environment
 from workloads.spec import tasks
-from workloads.spec.cell import loads
+from workloads.spec.cell import Cell, loads
 
 
 def prepared(text):
@@ -24,45 +25,34 @@ def say(**values):
 
 def built(cell, adapter="pytorch"):
     """(workload, its batches, the arrays of the batch): the input lies on the device."""
-    from workloads.inputs import images, sequence_batches
+    from workloads.inputs import sequence_batches
 
     module = importlib.import_module("workloads.frameworks." + adapter)
     if tasks.is_sequence(cell.task):
         data = sequence_batches.read(None, cell)
         workload = importlib.import_module(module.__name__ + ".sequences").Workload(cell)
     else:
-        data = _images(images.synthetic, cell)
+        data = _images(cell.batch, cell.image, cell.classes, cell.seed)
         workload = module.Workload(tasks.table(cell.task, cell.classes), cell)
-    workload.load(_weights(cell))
+    numbers = "float64" if cell.precision == "float64" else "float32"
+    workload.load(_seeded(tuple(tasks.parameters(cell)), cell.seed, numbers))
     if tasks.is_sequence(cell.task):
         workload.kernels()        # as a worker asks before its steps: whether that costs any shows beside a bare loop
     return workload, workload.synthetic(*data.inputs), data
 
 
-_DRAWN = {}                   # seconds of drawing that the cells of one process need once
-
-
-def _weights(cell):
-    """The net's seeded weights."""
+@lru_cache(maxsize=1)                  # seconds of drawing that the cells of one process need once
+def _seeded(parameters, seed, numbers):
     from workloads.inputs import weights
 
-    numbers = "float64" if cell.precision == "float64" else "float32"
-    sizes = tuple((parameter.name, parameter.shape) for parameter in tasks.parameters(cell))
-    return _once(("weights", sizes, cell.seed, numbers),
-                 lambda: weights.seeded(tasks.parameters(cell), cell.seed, numbers))
+    return weights.seeded(parameters, seed, numbers)
 
 
-def _images(synthetic, cell):
-    """A batch of seeded images."""
-    return _once(("images", cell.batch, cell.image, cell.classes, cell.seed), lambda: synthetic(cell))
+@lru_cache(maxsize=1)
+def _images(batch, image, classes, seed):
+    from workloads.inputs import images
 
-
-def _once(key, drawn):
-    """What was drawn under the key; the last of each kind is kept."""
-    kind, known = key[0], _DRAWN.get(key[0])
-    if known is None or known[0] != key:
-        _DRAWN[kind] = key, drawn()
-    return _DRAWN[kind][1]
+    return images.synthetic(Cell("", "", "", batch=batch, image=image, classes=classes, seed=seed))
 
 
 def freed(cell, adapter="pytorch"):
