@@ -9,6 +9,7 @@ import ast
 import sys
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -52,42 +53,26 @@ def room(module: str) -> str:
 
 def breaks(imports: Imports) -> list[str]:
     """Each import that runs up, or sideways between rooms of a floor."""
-    return [f"{module} -> {target}: {_way(room(module), room(target))}"
+    return [f"{module} -> {target}: {'sideways' if FLOOR_OF[room(module)] == FLOOR_OF[room(target)] else 'upward'}"
             for module, targets in imports.items() for target in sorted(targets)
             if room(module) != room(target) and FLOOR_OF[room(target)] >= FLOOR_OF[room(module)]]
 
 
-def _way(one: str, other: str) -> str:
-    return "sideways" if FLOOR_OF[one] == FLOOR_OF[other] else "upward"
-
-
 def circle(imports: Imports) -> list[str]:
     """Modules that import each other in a circle, the first one again at the end; empty where there is none."""
-    done: set[str] = set()
-
-    def below(module: str, path: tuple[str, ...]) -> list[str]:
-        if module in path:
-            return [*path[path.index(module):], module]
-        if module not in done:
-            for target in sorted(imports[module]):
-                if found := below(target, (*path, module)):
-                    return found
-            done.add(module)
-        return []
-
-    return next((found for module in imports if (found := below(module, ()))), [])
+    try:
+        TopologicalSorter(imports).prepare()
+    except CycleError as error:
+        return list(reversed(error.args[1]))
+    return []
 
 
 def longest_chain(imports: Imports) -> list[str]:
     """The most modules of which each imports the next one; imports have no circle."""
     chains: dict[str, list[str]] = {}
-
-    def chain(module: str) -> list[str]:
-        if module not in chains:
-            chains[module] = [module, *max((chain(target) for target in sorted(imports[module])), key=len, default=[])]
-        return chains[module]
-
-    return max(map(chain, imports), key=len)
+    for module in TopologicalSorter(imports).static_order():
+        chains[module] = [module, *max((chains[target] for target in sorted(imports[module])), key=len, default=[])]
+    return max(chains.values(), key=len)
 
 
 def modules(root: Path = ROOT) -> list[str]:

@@ -153,8 +153,8 @@ def test_circles_the_longest_chain_and_full_folders_are_found() -> None:
     modules = [f"runner.report.m{number}" for number in range(house.MOST_MODULES)]
 
     assert ([], ["a", "b", "c"]) == (house.circle(one_way), house.longest_chain(one_way))
-    assert ["a", "b", "c", "a"] == house.circle({**one_way, "c": frozenset("a")})
-    assert ["b", "c", "b"] == house.circle({**one_way, "c": frozenset("b")})
+    found = house.circle({"a": frozenset("b"), "b": frozenset("c"), "c": frozenset("a")})
+    assert "".join(found) in ("abca", "bcab", "cabc")
     assert [] == house.full(["runner.report", *modules])
     assert ["runner.report: 16 modules, at most 15"] == house.full([*modules, "runner.report.more"])
 
