@@ -1,4 +1,4 @@
-"""Whether processes of other processes have begun or ended, which nobody tells a test."""
+"""What becomes so at last, such as processes of other processes that begin or end, which nobody tells a test."""
 
 import contextlib
 import time
@@ -10,13 +10,14 @@ import psutil
 _Told = TypeVar("_Told")
 
 
-def eventually(tell: Callable[[], _Told]) -> _Told | None:
-    """What tell() gives as soon as it gives something."""
-    for _ in range(1000):
+def eventually(tell: Callable[[], _Told], seconds: float = 10.0) -> _Told | None:
+    """What tell() gives as soon as it gives something, asked again after an OSError; None after so many seconds."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
         with contextlib.suppress(OSError):
             if told := tell():
                 return told
-        time.sleep(0.01)
+        time.sleep(0.02)
     return None
 
 

@@ -31,7 +31,3 @@ def followed(running: Any, limits: Limits, hurt: Callable[[], Any] | None = None
     finally:
         running.stop()
     raise AssertionError("a run has an ending")
-
-
-def quiet(text: str) -> None:
-    """Nothing is said."""

@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from runner.machine import host
 from runner.results import store
 from runner.stacks import definition
 from tests.engine import apptainer_lab, runs
+from tests.lifetimes import eventually
 from workloads.spec.cell import Cell
 
 pytestmark = pytest.mark.slow(2)
@@ -120,10 +120,8 @@ def test_a_session_runs_to_its_summary_and_a_killed_one_leaves_no_worker(launche
     command = [sys.executable, "-m", "runner", "run", "quick/train", "--stack", STACK.name, "--launcher", "apptainer",
                "--rounds", "1", "--results", str(tmp_path)]
     runner = subprocess.Popen(command, cwd=paths.ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    deadline = time.monotonic() + 120
-    while not (held := workers()):       # Apptainer's own, which end soon, count as well
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
+    held = eventually(workers, 120.0)       # Apptainer's own, which end soon, count as well
+    assert held
     runner.send_signal(signal.SIGKILL)
     runner.wait()
     assert [] == psutil.wait_procs(held, 10)[1]

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ from runner.paths import ROOT, STACKS
 from runner.results import store
 from runner.stacks import definition, engine, images
 from tests import freezer
+from tests.fakes import quiet
+from tests.lifetimes import eventually
 
 pytestmark = pytest.mark.engine
 PROJECT = "evenbench-test"
@@ -30,7 +33,7 @@ def built() -> None:
     client = engine.connect()
     for name in (*SYSTEMS, definition.RUNNER):
         known = definition.read_runner(STACKS) if name == definition.RUNNER else definition.read(STACKS / name)
-        images.build(client, known, lambda text: None)
+        images.build(client, known, quiet)
     client.close()
 
 
@@ -56,13 +59,9 @@ def compose(tmp_path: Path) -> Iterator[Compose]:
     subprocess.run(command("down", "--volumes"), cwd=ROOT, env=environment(), capture_output=True, check=True)
 
 
-def records(results: Path) -> list[dict[str, Any]]:
-    [events] = results.glob("*/events.jsonl")
-    return list(store.read(events.parent))
-
-
 def of(kind: str, results: Path) -> list[dict[str, Any]]:
-    return [record for record in records(results) if record["event"] == kind]
+    [events] = results.glob("*/events.jsonl")
+    return [record for record in store.read(events.parent) if record["event"] == kind]
 
 
 def test_up_trains_on_three_nodes_keeps_the_results_and_ends_with_0(compose: Compose, tmp_path: Path) -> None:
@@ -93,15 +92,9 @@ def test_results_belong_to_whom_their_folder_belongs_to(compose: Compose, tmp_pa
 
 def test_ctrl_c_ends_a_session_whose_results_are_another_user_s_and_keeps_it(tmp_path: Path, compose: Compose) -> None:
     os.chown(tmp_path, 12345, 12345)
-    variables = environment(RESULTS=tmp_path, STACK="torch-1.7", STEPS=1_000_000, ROUNDS=1)
-    with subprocess.Popen(command("up"), cwd=ROOT, env=variables, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                          text=True) as process:
-        try:
-            _wait_for_steps(tmp_path)
-            process.send_signal(signal.SIGINT)
-            output = process.communicate(timeout=120)[0]
-        finally:
-            process.kill()
+    with training(tmp_path) as process:
+        process.send_signal(signal.SIGINT)
+        output = process.communicate(timeout=120)[0]
     assert ["interrupted"] == [each["reason"] for each in of("closed", tmp_path)], output
     assert ["killed"] == [each["ending"] for each in of("ending", tmp_path)]
 
@@ -122,27 +115,29 @@ def test_up_ends_with_failure_where_a_run_did(compose: Compose, values: dict[str
 def test_a_node_that_is_taken_away_ends_the_run_and_is_named(
         compose: Compose, client: Any, tmp_path: Path, take: Callable[[Container], None], ending: str,
         said: str) -> None:
-    variables = environment(RESULTS=tmp_path, STACK="torch-1.7", STEPS=1_000_000, ROUNDS=1, STALL=8)
-    with subprocess.Popen(command("up"), cwd=ROOT, env=variables, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                          text=True) as process:
-        try:
-            _wait_for_steps(tmp_path)
-            began = time.monotonic()
-            take(client.containers.get(f"{PROJECT}-node1-1"))
-            output = process.communicate(timeout=120)[0]
-        finally:
-            process.kill()
+    with training(tmp_path, STALL=8) as process:
+        began = time.monotonic()
+        take(client.containers.get(f"{PROJECT}-node1-1"))
+        output = process.communicate(timeout=120)[0]
     assert 0 != process.returncode and time.monotonic() - began < 23       # STALL, then the engine's part
     [ended] = of("ending", tmp_path)
     assert ending == ended["ending"] and said in ended["message"], output
     compose("unpause", "node1")
 
 
-def _wait_for_steps(results: Path) -> None:
-    deadline = time.monotonic() + 120
-    while time.monotonic() < deadline:
-        lines = of("line", results) if list(results.glob("*/events.jsonl")) else []
-        if any("steps" == each["line"]["event"] for each in lines):
-            return
-        time.sleep(0.2)
-    raise AssertionError("no steps within 120 s")
+@contextmanager
+def training(results: Path, **values: Any) -> Iterator["subprocess.Popen[str]"]:
+    """`docker compose up`, which trains and goes on until something is done to it."""
+    variables = environment(RESULTS=results, STACK="torch-1.7", STEPS=1_000_000, ROUNDS=1, **values)
+    with subprocess.Popen(command("up"), cwd=ROOT, env=variables, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          text=True) as process:
+        try:
+            assert eventually(lambda: has_steps(results), 120.0), "no steps within 120 s"
+            yield process
+        finally:
+            process.kill()
+
+
+def has_steps(results: Path) -> bool:
+    lines = of("line", results) if list(results.glob("*/events.jsonl")) else []
+    return any("steps" == each["line"]["event"] for each in lines)

@@ -11,8 +11,8 @@ from runner.launchers.watchdog import Ending
 from runner.stacks import images
 from runner.stacks.containers import own_stack
 from runner.stacks.own import Asked
-from tests.engine.runs import quiet
 from tests.engine.test_runs import SMALL, STACKS, cell, heard
+from tests.fakes import quiet
 
 pytestmark = pytest.mark.engine
 

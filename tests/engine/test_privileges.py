@@ -4,7 +4,6 @@ import json
 import os
 import subprocess
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +18,8 @@ from runner.launchers.docker import OWNER, DockerLauncher
 from runner.machine import host
 from runner.stacks import definition, sbom
 from tests.engine.privileges import excess
+from tests.fakes import quiet
+from tests.lifetimes import eventually
 from workloads.spec.cell import Cell
 
 pytestmark = pytest.mark.engine
@@ -31,7 +32,7 @@ FILES = ("compose.yaml", "compose.gpu.yaml")
 @pytest.fixture(scope="module")
 def launcher(client: Any) -> DockerLauncher:
     made = DockerLauncher(client)
-    made.prepare([STACK], lambda text: None)
+    made.prepare([STACK], quiet)
     return made
 
 
@@ -71,18 +72,11 @@ def test_what_tells_of_an_environment_has_no_more_rights_either(client: Any, lau
 
     asking = threading.Thread(target=ask)
     asking.start()
-    [container] = _soon(lambda: ours(client))
+    [container] = eventually(lambda: ours(client), 60.0) or ()
     assert [] == excess(container)
     container.kill()
     asking.join()
     assert ended and not ours(client)
-
-
-def _soon(found: Any) -> Any:
-    deadline = time.monotonic() + 60
-    while not (seen := found()) and time.monotonic() < deadline:
-        time.sleep(0.1)
-    return seen
 
 
 def test_too_many_rights_are_seen(client: Any, launcher: DockerLauncher) -> None:
@@ -100,7 +94,7 @@ def test_too_many_rights_are_seen(client: Any, launcher: DockerLauncher) -> None
 
 
 def test_an_image_s_bill_of_materials_is_of_that_image(launcher: DockerLauncher) -> None:
-    found = held(STACK, launcher, lambda text: None)
+    found = held(STACK, launcher, quiet)
     packages = {package.name: package for package in found.packages}
     assert packages["mxnet"].version.startswith("1.9") and packages["mxnet"].sha256
     unlocked = {package.name for package in found.packages if not package.sha256}

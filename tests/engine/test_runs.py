@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,8 @@ from runner.results import store
 from runner.stacks import definition, images
 from tests import freezer
 from tests.engine import runs
-from tests.engine.runs import quiet
+from tests.fakes import quiet
+from tests.lifetimes import eventually
 from workloads.spec.cell import Cell
 
 pytestmark = pytest.mark.engine
@@ -147,13 +147,10 @@ def test_what_a_dead_runner_left_is_swept_and_what_a_living_one_has_is_not(clien
 
 def _after_runs(results: Path, count: int) -> Path:
     """The events file once so many runs have ended."""
-    deadline = time.monotonic() + 300
-    while time.monotonic() < deadline:
-        for path in results.glob("*/events.jsonl"):
-            if path.read_bytes().count(b'"event": "ending"') >= count:
-                return path
-        time.sleep(0.2)
-    raise AssertionError("no run ended in 300 s")
+    found = eventually(lambda: [path for path in results.glob("*/events.jsonl")
+                                if path.read_bytes().count(b'"event": "ending"') >= count], 300.0)
+    assert found, "no run ended in 300 s"
+    return found[0]
 
 
 def _finished(folder: Path) -> list[str]:

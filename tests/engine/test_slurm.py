@@ -23,6 +23,7 @@ from runner.machine import host
 from runner.results import store
 from runner.stacks import definition
 from tests.engine import apptainer_lab, labs, runs
+from tests.lifetimes import eventually
 from workloads.spec.cell import Cell
 
 pytestmark = pytest.mark.slow(1)
@@ -51,15 +52,6 @@ class Lab(NamedTuple):
         """Whether no job, no run's folder and no worker is left."""
         workers = subprocess.run(["pgrep", "-f", "workloads.places.slurm_nod[e]"], capture_output=True, check=False)
         return not self.jobs() and not list((self.cache / "slurm").glob("*")) and not workers.stdout
-
-    def becomes(self, is_so: Callable[[], Any], seconds: float = 60.0) -> bool:
-        """Whether it is so at last."""
-        deadline = time.monotonic() + seconds
-        while time.monotonic() < deadline:
-            if is_so():
-                return True
-            time.sleep(0.3)
-        return False
 
     def is_whole(self) -> bool:
         """Whether all nodes are idle."""
@@ -129,7 +121,7 @@ def test_three_nodes_train_together_in_apptainer_s_images(lab: Lab, tmp_path: Pa
     assert isinstance(ending, Ending) and ("ok", "") == ending[:2]
     assert {"slurm1", "slurm2", "slurm3"} == {node["host"] for node in learnt.values()}
     assert ("slurm", "apptainer") == (place["launcher"], place["isolation"]) and place["image"].startswith("sha256:")
-    assert lab.becomes(lab.is_clean)
+    assert eventually(lab.is_clean, 60.0)
 
 
 def test_one_node_runs_alone(lab: Lab) -> None:
@@ -175,28 +167,28 @@ def test_a_node_that_crashes_ends_the_runs_that_it_has_part_in(lab: Lab, nodes: 
     ending = went(lab, cell(nodes=nodes, parallel=mode, steps=2000 if nodes > 1 else 6),
                   lambda running: lab.call("crash", "3"))
     lab.call("start", "3")
-    assert lab.becomes(lab.is_whole)
+    assert eventually(lab.is_whole, 60.0)
     assert ending.word in ((word, "timeout", "error") if nodes > 1 else (word,))
     assert nodes == 1 or "slurm3" in ending.message, ending
-    assert lab.becomes(lab.is_clean)
+    assert eventually(lab.is_clean, 60.0)
 
 
 def test_a_node_that_is_cut_off_is_named_within_a_minute(lab: Lab) -> None:
     began = time.monotonic()
     ending = went(lab, cell(**LONG), lambda running: lab.call("cut", "2"))
     lab.call("heal", "2")
-    assert lab.becomes(lab.is_whole, 90)
+    assert eventually(lab.is_whole, 90.0)
     assert ending.word in ("timeout", "killed") and "slurm2" in ending.message, ending
     assert time.monotonic() - began < 200
-    assert lab.becomes(lab.is_clean)
+    assert eventually(lab.is_clean, 60.0)
 
 
 def test_a_run_outlives_the_slurmd_of_a_node(lab: Lab) -> None:
     ending = went(lab, cell(steps=20), lambda running: lab.call("kill", "2"))
     lab.call("start", "2")
-    assert lab.becomes(lab.is_whole, 90)
+    assert eventually(lab.is_whole, 90.0)
     assert ending.word in ("ok", "killed"), ending
-    assert lab.becomes(lab.is_clean)
+    assert eventually(lab.is_clean, 60.0)
 
 
 def test_too_many_nodes_and_unknown_partitions_are_refused_in_a_line(lab: Lab) -> None:
@@ -222,8 +214,8 @@ def test_a_session_whose_shell_is_gone_takes_its_job_over_and_collects_it(lab: L
     command = session(lab, tmp_path, "--set", "seconds=30")      # the job outlasts what follows, also on a busy machine
     runner = subprocess.Popen(command, env=environment(lab), cwd=paths.ROOT, start_new_session=True,
                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    assert lab.becomes(lambda: any(record["event"] == "line" and record["line"]["event"] == "warm"
-                                   for record in records(tmp_path)), 120)
+    assert eventually(lambda: any(record["event"] == "line" and record["line"]["event"] == "warm"
+                                  for record in records(tmp_path)), 120.0)
     os.killpg(runner.pid, signal.SIGHUP)
     runner.wait()
     assert "R" in lab.jobs()                                    # the job went on
@@ -241,7 +233,7 @@ def test_a_session_whose_shell_is_gone_takes_its_job_over_and_collects_it(lab: L
     (folder,) = tmp_path.glob("*-krisilias-*")
     summary = json.loads((folder / "summary.json").read_text())
     assert {"ok": 1} == summary["comparisons"][0]["results"][0]["endings"]
-    assert lab.becomes(lab.is_clean)
+    assert eventually(lab.is_clean, 60.0)
 
 
 def records(results: Path) -> list[dict[str, Any]]:

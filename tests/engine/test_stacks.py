@@ -16,7 +16,7 @@ from runner.launchers.watchdog import Limits, followed
 from runner.machine import host
 from runner.measuring import equality
 from runner.stacks import definition, engine, images
-from tests.engine.runs import quiet
+from tests.fakes import quiet
 from workloads.spec.cell import Cell
 
 pytestmark = pytest.mark.engine

@@ -19,6 +19,8 @@ from runner.launchers.watchdog import Ending, follow, limits
 from runner.machine import host
 from runner.stacks import definition, engine, images
 from tests.engine import labs, runs
+from tests.fakes import quiet
+from tests.lifetimes import eventually
 from workloads.spec.cell import Cell
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow(0)]
@@ -45,12 +47,12 @@ class Lab(NamedTuple):
         client = self.clients["lab1"].api
         ours = {"label": manager.OWNER}
         known = client.services(filters=ours) + client.networks(filters=ours)
-        return not known and _becomes(lambda: not any(self.left(name) for name in NAMES), seconds)
+        return not known and bool(eventually(lambda: not any(self.left(name) for name in NAMES), seconds))
 
-    def becomes(self, name: str, state: str, seconds: float = 60.0) -> bool:
+    def becomes(self, name: str, state: str) -> bool:
         """Whether the Swarm takes the node as in that state, such as ready."""
-        return _becomes(lambda: any(node["Description"]["Hostname"] == name and node["Status"]["State"] == state
-                                    for node in self.clients["lab1"].api.nodes()), seconds)
+        return bool(eventually(lambda: any(node["Description"]["Hostname"] == name and node["Status"]["State"] == state
+                                           for node in self.clients["lab1"].api.nodes()), 60.0))
 
     def restart(self, name: str) -> None:
         """Start a killed engine again as the lab did first; it ends the containers that it finds."""
@@ -61,20 +63,7 @@ class Lab(NamedTuple):
                 f"--pidfile {root}/pid -H unix://{root}/docker.sock"
         inside = f"nsenter --net=/var/run/netns/{name} unshare --mount --uts sh -c {shlex.quote(start)}"
         subprocess.run(["sh", "-c", f"setsid nohup {inside} >>{root}/dockerd.log 2>&1 </dev/null &"], check=True)
-        assert _becomes(self.clients[name].ping, 60)
-
-
-def _becomes(is_so: Callable[[], Any], seconds: float) -> bool:
-    """Whether it is so at last; an engine that does not answer yet is asked again."""
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        try:
-            if is_so():
-                return True
-        except (engine.DockerException, OSError):
-            pass
-        time.sleep(0.5)
-    return False
+        assert eventually(self.clients[name].ping, 60.0)
 
 
 @pytest.fixture(scope="module")
@@ -86,7 +75,7 @@ def lab() -> Iterator[Lab]:
         made = Lab(call, folder, clients)
         clients.update({name: engine.connect({"DOCKER_HOST": made.url(name)}) for name in NAMES})
         own = engine.connect()
-        images.build(own, STACK, lambda text: None)
+        images.build(own, STACK, quiet)
         engine.copy_image(own, images.tag(STACK), clients["lab1"])
         own.close()
         yield made
@@ -115,7 +104,7 @@ def ended(launcher: SwarmLauncher, asked: Cell, data: Path, run: str, begun: Cal
 def test_a_node_that_lacks_the_image_is_named_before_anything_is_measured(lab: Lab) -> None:
     launcher = SwarmLauncher(lab.clients["lab1"], [f"engine:lab2={lab.url('lab2')}"])
     with pytest.raises(ImageMissing, match="lab3 lacks the image sha256:"):
-        launcher.prepare([STACK], lambda text: None)
+        launcher.prepare([STACK], quiet)
     assert lab.becomes_clean()
 
 
@@ -123,7 +112,7 @@ def test_a_node_that_lacks_the_image_is_named_before_anything_is_measured(lab: L
 def launcher(lab: Lab) -> SwarmLauncher:
     words = [f"engine:{name}={lab.url(name)}" for name in NAMES]
     made = SwarmLauncher(lab.clients["lab1"], words)
-    made.prepare([STACK], lambda text: None)
+    made.prepare([STACK], quiet)
     return made
 
 

@@ -10,7 +10,6 @@ import signal
 import socket
 import subprocess
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +18,7 @@ import psutil
 
 from runner.stacks import bases, engine
 from tests.faults.lab import PYTHON
+from tests.lifetimes import eventually
 
 _PATIENCE_SECONDS = 60.0
 # mounts and network that outlive a dockerd, as a machine's do: what it left running is in them
@@ -55,21 +55,15 @@ class Engine:
         with (self._root / "log").open("ab") as log:
             self._process = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL,
                                              start_new_session=True)
-        deadline = time.monotonic() + _PATIENCE_SECONDS
-        while not self._answers():
-            if time.monotonic() > deadline:
-                raise AssertionError(f"dockerd did not come up: {(self._root / 'log').read_text()[-2000:]}")
-            time.sleep(0.1)
+        if not eventually(self._answers, _PATIENCE_SECONDS):
+            raise AssertionError(f"dockerd did not come up: {(self._root / 'log').read_text()[-2000:]}")
 
     def _answers(self) -> bool:
-        """Asked without docker's client, which leaves its socket open where nobody listens."""
+        """Asked without docker's client, which leaves its socket open where nobody listens. Raises OSError there."""
         with socket.socket(socket.AF_UNIX) as asked:
-            try:
-                asked.connect(self.host.removeprefix("unix://"))
-                asked.sendall(b"GET /_ping HTTP/1.0\r\n\r\n")
-                return b" 200 " in asked.recv(64)
-            except OSError:
-                return False
+            asked.connect(self.host.removeprefix("unix://"))
+            asked.sendall(b"GET /_ping HTTP/1.0\r\n\r\n")
+            return b" 200 " in asked.recv(64)
 
     def kill(self) -> None:
         """SIGKILL to dockerd alone: its containers run on until the next one takes them over."""
