@@ -9,6 +9,7 @@ from typing import Any
 
 from runner import formatting
 from runner.analysis.summary_format import (
+    Comparison,
     DeviceTime,
     GraphChange,
     LargestBatch,
@@ -18,7 +19,7 @@ from runner.analysis.summary_format import (
     Summary,
     Told,
 )
-from runner.report.comparisons import MOST_GROUPS, Context, Shown, fitted, thousandths
+from runner.report.comparisons import MOST_GROUPS, Context, fitted, thousandths
 from runner.report.document import Bar, Bars, Chart, Dots, Mark
 from runner.report.tables import PAGE_ALONE, Column, Group, Table, Texts, plain, table, texts
 from runner.results.rows import Row
@@ -37,7 +38,7 @@ def of_rows(tables: Iterable[ProfileTable[Told]], rows: Sequence[Row]) -> list[P
     return [each for each in tables if each.label in labels]
 
 
-def tables(summary: Summary, compared: Sequence[Shown], rows: Sequence[Row]) -> Iterator[Table[Any]]:
+def tables(summary: Summary, compared: Sequence[Comparison], rows: Sequence[Row]) -> Iterator[Table[Any]]:
     """All tables of this module about these comparisons and rows."""
     yield from phases(compared)
     yield from operators(of_rows(summary.operators, rows))
@@ -49,14 +50,14 @@ def tables(summary: Summary, compared: Sequence[Shown], rows: Sequence[Row]) -> 
 
 # ---- phases
 
-def phase_charts(compared: Sequence[Shown]) -> Iterator[Chart]:
+def phase_charts(compared: Sequence[Comparison]) -> Iterator[Chart]:
     """A bar a stack."""
     yield from fitted(Bars, "Phases of a step", "milliseconds a step", (
-        (shown.label, tuple(Bar(result.stack, tuple((name, result.phases[name] * 1000) for name in PHASES
+        (each.label, tuple(Bar(result.stack, tuple((name, result.phases[name] * 1000) for name in PHASES
                                                     if name in result.phases),
                                 formatting.milliseconds(sum(result.phases.values())))
-                            for result in shown.results if result.phases))
-        for shown in compared if shown.comparison.measure == "phases"))
+                            for result in each.results if result.phases))
+        for each in compared if each.measure == "phases"))
 
 
 _PHASES: tuple[Column[Result], ...] = (
@@ -70,11 +71,11 @@ _PHASES: tuple[Column[Result], ...] = (
 )
 
 
-def phases(compared: Sequence[Shown]) -> Iterator[Table[Result]]:
+def phases(compared: Sequence[Comparison]) -> Iterator[Table[Result]]:
     """The phases of stamped runs, a line a stack."""
     yield from table("Phases of a step, in milliseconds, from stamped runs", _PHASES, {
-        shown.label: [result for result in shown.results if result.phases]
-        for shown in compared if shown.comparison.measure == "phases"},
+        each.label: [result for result in each.results if result.phases]
+        for each in compared if each.measure == "phases"},
         "Communication that is seen exposed is what does not overlap with the backward pass; full is all of it. "
         "Stamps: what stamping adds to a plain step of this session. Phases are medians over runs, a step is their "
         "geometric mean.")
@@ -117,12 +118,12 @@ def own_names(each: ProfileTable[Profile]) -> Table[Texts]:
                  is_extra=True)
 
 
-def memory(compared: Sequence[Shown]) -> Iterator[Table[Any]]:
+def memory(compared: Sequence[Comparison]) -> Iterator[Table[Any]]:
     """The peak memory of runs on several places, a line a stack."""
     yield from table("Peak memory of the places", texts("stack", "together", "by place"), {
-        shown.label: [(result.stack, formatting.size(result.places_peak_bytes or 0), ", ".join(
+        each.label: [(result.stack, formatting.size(result.places_peak_bytes or 0), ", ".join(
             f"{node} {formatting.size(peak)}" for node, peak in result.place_peaks.items()))
-            for result in shown.results if result.place_peaks] for shown in compared}, is_extra=True)
+            for result in each.results if result.place_peaks] for each in compared}, is_extra=True)
 
 
 # ---- kernels, graphs, largest batches

@@ -1,11 +1,11 @@
 """What the parts of a section share: the comparisons, and how many of them a chart shows. Pure."""
 
 import itertools
-from collections.abc import Callable, Iterable, Mapping, Set
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from runner import formatting
-from runner.analysis.summary_format import Comparison, Result, Summary
+from runner.analysis.summary_format import Summary
 from runner.report.document import Block, Chart
 from runner.results.rows import Measurements
 
@@ -21,23 +21,6 @@ class Context(NamedTuple):
     measured: Measurements
     series: Mapping[str, int]    # a stack's sign
     blocks: Mapping[str, Block]  # of the answer, by the comparison's key
-
-
-class Shown(NamedTuple):
-    """A comparison, or the part of it that an experiment has."""
-
-    comparison: Comparison
-    results: tuple[Result, ...]
-
-    @classmethod
-    def of(cls, comparison: Comparison, keys: Set[str]) -> "Shown":
-        """The part whose cells have those keys."""
-        return cls(comparison, tuple(result for result in comparison.results if result.key in keys))
-
-    @property
-    def label(self) -> str:
-        """What is compared."""
-        return self.comparison.label
 
 
 def fitted(kind: Callable[..., Chart], caption: str, axis: str, groups: Iterable[tuple[str, tuple[Any, ...]]],

@@ -8,9 +8,9 @@ from runner.analysis.summary_format import Failure, JudgedClaim, PaperClaim, Ski
 from runner.report import breakdown, columns, environment, rates
 from runner.report.answer import answer, flagged
 from runner.report.claims import beside_ours, wording
-from runner.report.comparisons import Context, Shown
+from runner.report.comparisons import Context
 from runner.report.deviations import deviations, is_published
-from runner.report.document import Answer, Overall, Report, Section
+from runner.report.document import Answer, Report
 from runner.report.sections import sections
 from runner.report.tables import PAGE_ALONE, SCREEN_ALONE, Column, Table, plain, table, texts
 from runner.results.rows import Measurements, recorded
@@ -28,6 +28,7 @@ def report(summary: Summary, measured: Measurements) -> Report:
     ordered = dict.fromkeys([*(column.stack for column in summary.columns), *stacks])      # the baseline first
     series, argv = {name: number for number, name in enumerate(ordered)}, measured.session.get("argv")
     found = answer(summary, {row.comparison.key: row.cell for row in measured.rows})
+    results = rates.results(summary, summary.comparisons)
     context = Context(summary, measured, series, {block.key: block for block in found.blocks})
     return Report(
         name=summary.id, title=f"{summary.study}: {measured.title}" if measured.title else summary.study,
@@ -37,12 +38,15 @@ def report(summary: Summary, measured: Measurements) -> Report:
         reading=_OF_A_PAPER if is_published(summary) else _OF_OURS,
         deviations=tuple(deviations(summary, measured)), in_short=tuple(_in_short(summary, found)),
         claims=tuple(_claims(summary)),
-        sections=(*sections(context), *_elsewhere(context)), environment=tuple(environment.tables(summary, measured)),
+        sections=tuple(sections(context)), environment=tuple(environment.tables(summary, measured)),
         left_out=(*_failed(summary.failures, measured.session_of), *_skipped(summary.skipped)),
         footnotes=tuple(_footnotes(summary)),
         methods=tuple((name.replace("_", " "), str(text)) for name, text in summary.methods.items()),
         made_by=f"evenbench {summary.evenbench}" if summary.evenbench else "evenbench",
-        overall=_overall(summary, measured), answer=found, ratios=tuple(rates.ratios(found, series)),
+        own_stacks=environment.of_own(summary), results=results, details=tuple(_details(summary, measured, results)),
+        limits=tuple(rates.machine_limits(summary)),
+        guide=" ".join(wording.reading(summary, wording.WINNER)) if summary.comparisons else "",
+        answer=found, ratios=tuple(rates.ratios(found, series)),
     )
 
 
@@ -55,31 +59,14 @@ def _footnotes(summary: Summary) -> Iterator[tuple[str, str]]:
         yield str(number), f"{note.text} ({whose})" if whose else note.text
 
 
-def _overall(summary: Summary, measured: Measurements) -> Overall:
-    """All experiments as one."""
-    compared = [Shown(comparison, comparison.results) for comparison in summary.comparisons]
-    results = rates.results(summary, compared)
-    return Overall(
-        results=results, own_stacks=environment.of_own(summary),
-        details=(*beside_ours.of_study(summary), *rates.tables(results), *rates.lanes(summary.lanes),
-                 *breakdown.tables(summary, compared, measured.rows),
-                 *table(_FAR_RUNS, texts("stack", "what", "rounds"), {"": [
-                     (result.stack, comparison.label, ", ".join(map(str, result.outlier_rounds)))
-                     for comparison in summary.comparisons for result in comparison.results if result.outlier_rounds]}),
-                 *table("Measured again by", texts("stack", "command"), columns.commands(summary))),
-        limits=tuple(rates.machine_limits(summary)),
-        guide=" ".join(wording.reading(summary, wording.WINNER)) if compared else "",
-    )
-
-
-def _elsewhere(context: Context) -> Iterator[Section]:
-    """Published numbers that no experiment of the session is about."""
-    numbers = beside_ours.by_experiment(context.summary, context.measured)
-    known = {one.id for one in context.measured.experiments}
-    rest = tuple(number for name, of_experiment in numbers.items() if name not in known for number in of_experiment)
-    if rest:
-        yield Section("published", "Published numbers of no experiment here", (), (), (),
-                      tuple(beside_ours.tables(rest)))
+def _details(summary: Summary, measured: Measurements, results: Table[columns.Line]) -> Iterator[Table[Any]]:
+    """Published numbers, rates and what was measured beside them, breakdowns: of all experiments as one."""
+    yield from (*beside_ours.of_study(summary), *rates.tables(results), *rates.lanes(summary.lanes),
+                *breakdown.tables(summary, summary.comparisons, measured.rows))
+    yield from table(_FAR_RUNS, texts("stack", "what", "rounds"), {"": [
+        (result.stack, comparison.label, ", ".join(map(str, result.outlier_rounds)))
+        for comparison in summary.comparisons for result in comparison.results if result.outlier_rounds]})
+    yield from table("Measured again by", texts("stack", "command"), columns.commands(summary))
 
 
 def _in_short(summary: Summary, found: Answer) -> Iterator[str]:

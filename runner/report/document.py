@@ -179,16 +179,6 @@ class Answer(NamedTuple):
     hints: tuple[str, ...]       # commands for more
 
 
-class Overall(NamedTuple):
-    """All experiments as one: for the terminal, the CSV and LaTeX, which have no sections."""
-
-    own_stacks: str = ""         # what the user's own stacks hold, which their names do not say
-    results: Table[Any] = Table("", (), ())            # of columns.Line: a line a stack and comparison
-    details: tuple[Table[Any], ...] = ()               # published numbers, what was measured beside rates, breakdowns
-    limits: tuple[str, ...] = ()                       # what shares of the machine are shares of
-    guide: str = ""              # how rates, ratios and verdicts are read
-
-
 class Report(NamedTuple):
     """All of it, from top to bottom."""
 
@@ -207,6 +197,11 @@ class Report(NamedTuple):
     left_out: tuple[Table[Any], ...] = ()      # what has no result
     footnotes: tuple[Named, ...] = ()          # by number
     methods: tuple[Named, ...] = ()
-    overall: Overall = Overall()
     answer: Answer | None = None               # of one session
     ratios: tuple[Chart, ...] = ()             # of all comparisons
+    # of all experiments as one, for the terminal, the CSV and LaTeX, which have no sections
+    results: Table[Any] = Table("", (), ())    # of columns.Line: a line a stack and comparison
+    details: tuple[Table[Any], ...] = ()       # published numbers, what was measured beside rates, breakdowns
+    own_stacks: str = ""                       # what the user's own stacks hold, which their names do not say
+    limits: tuple[str, ...] = ()               # what shares of the machine are shares of
+    guide: str = ""                            # how rates, ratios and verdicts are read

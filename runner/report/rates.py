@@ -5,18 +5,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from runner import formatting
 from runner.analysis.numbers import BESIDE, ENERGY, EPOCHS, RATES, SEQUENCES
 from runner.analysis.stats import Verdict
-from runner.analysis.summary_format import LaneResult, Lanes, Summary
+from runner.analysis.summary_format import Comparison, LaneResult, Lanes, Summary
 from runner.formatting import Ends
 from runner.report.claims import wording
 from runner.report.columns import RESULTS, Line, endings
-from runner.report.comparisons import Context, Shown, fitted
+from runner.report.comparisons import Context, fitted
 from runner.report.document import Answer, Chart, Dots, Mark, Standing
 from runner.report.tables import EVERY, PAGE_ALONE, SCREEN_ALONE, Column, Form, Group, Table, Word, of, table, with_any
 
 
-def bars(context: Context, shown: Shown) -> Iterator[Chart]:
+def bars(context: Context, comparison: Comparison) -> Iterator[Chart]:
     """A bar a stack of a comparison, the fastest first."""
-    block, own = context.blocks.get(shown.comparison.key), {result.stack for result in shown.results}
+    block, own = context.blocks.get(comparison.key), {result.stack for result in comparison.results}
     if block is None:
         return
     marks = tuple(_mark(each, context.series, each.rate, each.rate_ends, f"{formatting.number(each.rate)}/s")
@@ -56,12 +56,11 @@ _TABLES = (
 )
 
 
-def results(summary: Summary, compared: Sequence[Shown], columns: Sequence[Column[Line]] = RESULTS) -> Table[Line]:
+def results(summary: Summary, compared: Sequence[Comparison]) -> Table[Line]:
     """A line a stack and comparison, with every column of every form."""
-    titled = (column._replace(title=column.title.replace("{baseline}", summary.baseline)) for column in columns)
+    titled = (column._replace(title=column.title.replace("{baseline}", summary.baseline)) for column in RESULTS)
     return Table(_CAPTION, tuple(titled), tuple(
-        Group(shown.label, tuple(Line(summary, shown.comparison, result) for result in shown.results))
-        for shown in compared))
+        Group(each.label, tuple(Line(summary, each, result) for result in each.results)) for each in compared))
 
 
 def tables(results: Table[Line]) -> Iterator[Table[Line]]:

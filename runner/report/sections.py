@@ -1,14 +1,15 @@
 """The experiments of a study as sections: their charts and tables. Pure."""
 
+import itertools
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from runner import formatting
-from runner.analysis.summary_format import Result
+from runner.analysis.summary_format import Comparison, Result
 from runner.report import breakdown, figures, rates
 from runner.report.claims import beside_ours
 from runner.report.columns import endings
-from runner.report.comparisons import Context, Shown
+from runner.report.comparisons import Context
 from runner.report.document import Chart, Section
 from runner.report.series import curves, steps
 from runner.report.tables import Table, Texts, plain
@@ -18,18 +19,22 @@ from workloads.spec import measures
 
 
 def sections(context: Context) -> Iterator[Section]:
-    """A section an experiment, in the study's order."""
-    beside = beside_ours.by_experiment(context.summary, context.measured)
+    """A section an experiment, in the study's order; then the published numbers that none of them is about."""
+    numbers = beside_ours.by_experiment(context.summary, context.measured)
     for experiment in context.measured.experiments:
-        yield _section(context, experiment, beside.get(experiment.id, ()))
+        yield _section(context, experiment, numbers.pop(experiment.id, ()))
+    if rest := tuple(itertools.chain.from_iterable(numbers.values())):
+        yield Section("published", "Published numbers of no experiment here", (), (), (),
+                      tuple(beside_ours.tables(rest)))
 
 
 def _section(context: Context, experiment: Experiment, numbers: beside_ours.Numbers) -> Section:
     keys = set(experiment.cells)
     rows = [row for row in context.measured.rows if row.key in keys]
-    compared = [shown for shown in (Shown.of(each, keys) for each in context.summary.comparisons) if shown.results]
     summary, profiled = context.summary, breakdown.of_rows(context.summary.operators, rows)
-    results = {result.key: result for shown in compared for result in shown.results}
+    own = ((each, tuple(result for result in each.results if result.key in keys)) for each in summary.comparisons)
+    compared = [each.model_copy(update={"results": results}) for each, results in own if results]
+    results = {result.key: result for each in compared for result in each.results}
     drawn = figures.of_experiment(context, experiment, rows, results, numbers)
     learned = curves.charts(rows, context.series, numbers) if not drawn.shows or drawn.shows & figures.LEARNED else ()
     charts = [*drawn.charts, *beside_ours.charts([each for each in numbers if each.id not in drawn.numbers]),
@@ -37,7 +42,7 @@ def _section(context: Context, experiment: Experiment, numbers: beside_ours.Numb
               *_by_comparison(context, compared, rows, results, drawn.is_about_else or bool(drawn.charts)),
               *breakdown.phase_charts(compared), *breakdown.operator_charts(context, profiled),
               *breakdown.kernel_charts(breakdown.of_rows(summary.kernels, rows)), *learned]
-    own_lanes = [each for each in summary.lanes if each.tuned in {shown.comparison.key for shown in compared}]
+    own_lanes = [each for each in summary.lanes if each.tuned in {other.key for other in compared}]
     tables = [*beside_ours.tables(numbers), *rates.tables(rates.results(summary, compared)), *rates.lanes(own_lanes),
               *breakdown.tables(summary, compared, rows), *_others(rows, context.measured.session_of),
               *map(breakdown.own_names, profiled)]
@@ -45,14 +50,14 @@ def _section(context: Context, experiment: Experiment, numbers: beside_ours.Numb
                    tuple(sorted(experiment.assumed.items())), tuple(charts), tuple(tables))
 
 
-def _by_comparison(context: Context, compared: Sequence[Shown], rows: Sequence[Row], results: Mapping[str, Result],
+def _by_comparison(context: Context, compared: Sequence[Comparison], rows: Sequence[Row], results: Mapping[str, Result],
                    is_drawn: bool) -> Iterator[Chart]:
     """Of each comparison its rates and its steps over time; only these of the first where a figure has the rates."""
     over_time = dict(steps.charts(rows, results, context.series))
-    for shown in compared[:steps.MOST_CHARTS] if not is_drawn else ():
-        yield from rates.bars(context, shown)
-        if shown.comparison.key in over_time:
-            yield over_time.pop(shown.comparison.key)
+    for each in compared[:steps.MOST_CHARTS] if not is_drawn else ():
+        yield from rates.bars(context, each)
+        if each.key in over_time:
+            yield over_time.pop(each.key)
     yield from over_time.values()
 
 

@@ -33,7 +33,7 @@ def summary_view(report: Report, is_detailed: bool = False, named: str = "", wri
             yield ""
         if answer is not None:
             yield page.text("Which is faster here?   " + "   ".join(answer.facts), "bold")
-            yield from (page.text(each) for each in [report.overall.own_stacks] if each)
+            yield from (page.text(each) for each in [report.own_stacks] if each)
             yield from _blocks(answer, page)
             yield from ("" for _ in range(page.width >= _NARROW))
             yield from _trust(report, answer, page)
@@ -120,10 +120,10 @@ def _details(report: Report, page: Page) -> Iterator[RenderableType]:
     """All tables, then the notes and how to read them."""
     yield page.text(f"{report.name}: {report.title}", "bold")
     yield page.text(f"measured on {report.machine}")
-    for table in (*report.claims, *report.overall.details, *report.left_out):
+    for table in (*report.claims, *report.details, *report.left_out):
         yield from _table(table, page)
-    for lines in (report.overall.limits, [f"[{number}] {text}" for number, text in report.footnotes],
-                  [report.overall.guide] if report.overall.guide else []):
+    for lines in (report.limits, [f"[{number}] {text}" for number, text in report.footnotes],
+                  [report.guide] if report.guide else []):
         yield from ("" for _ in lines[:1])
         yield from (page.text(line, "dim") for line in lines)
 

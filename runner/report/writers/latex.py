@@ -28,7 +28,7 @@ def escaped(text: str) -> str:
 
 def _lines(report: Report) -> Iterator[str]:
     yield f"% {escaped(report.name)}; needs \\usepackage{{booktabs}} and \\usepackage[T1]{{fontenc}}"
-    results = report.overall.results
+    results = report.results
     for number, group in enumerate(results.groups, 1):
         yield from _table(group, of(results.columns, Form.LATEX), report.machine, number)
 

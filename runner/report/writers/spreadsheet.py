@@ -14,7 +14,7 @@ _OBEYED = ("=", "+", "-", "@", "\t", "\r", "|", "%")      # what a spreadsheet t
 
 def comma_separated(report: Report) -> str:
     """The file; texts that a spreadsheet would compute have an apostrophe in front."""
-    results = report.overall.results
+    results = report.results
     columns = of(results.columns, Form.CSV)
     names = [column.name or column.title for column in columns]
     return _written(names, [dict(zip(names, (column.value(line) for column in columns), strict=True))
