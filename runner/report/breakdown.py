@@ -11,8 +11,6 @@ from runner import formatting
 from runner.analysis.summary_format import (
     Comparison,
     DeviceTime,
-    GraphChange,
-    LargestBatch,
     Profile,
     ProfileTable,
     Result,
@@ -40,12 +38,22 @@ def of_rows(tables: Iterable[ProfileTable[Told]], rows: Sequence[Row]) -> list[P
 
 def tables(summary: Summary, compared: Sequence[Comparison], rows: Sequence[Row]) -> Iterator[Table[Any]]:
     """All tables of this module about these comparisons and rows."""
-    yield from phases(compared)
+    yield from table("Phases of a step, in milliseconds, from stamped runs", _PHASES, {
+        each.label: [result for result in each.results if result.phases]
+        for each in compared if each.measure == "phases"},
+        "Communication that is seen exposed is what does not overlap with the backward pass; full is all of it. "
+        "Stamps: what stamping adds to a plain step of this session. Phases are medians over runs, a step is their "
+        "geometric mean.")
     yield from operators(of_rows(summary.operators, rows))
     yield from kernels(of_rows(summary.kernels, rows))
-    yield from graphs(of_rows(summary.graphs, rows))
-    yield from largest_batches(of_rows(summary.largest_batches, rows))
-    yield from memory(compared)
+    yield from table("Nodes of the graph", _GRAPHS, _lines(of_rows(summary.graphs, rows)),
+                     "Removed: net of nodes that were added; then those that went, by what they did.")
+    yield from table("The largest batch that trains", _BATCHES, _lines(of_rows(summary.largest_batches, rows)),
+                     "Each batch was tried in a fresh process; the least of the runs.")
+    yield from table("Peak memory of the places", texts("stack", "together", "by place"), {
+        each.label: [(result.stack, formatting.size(result.places_peak_bytes or 0), ", ".join(
+            f"{node} {formatting.size(peak)}" for node, peak in result.place_peaks.items()))
+            for result in each.results if result.place_peaks] for each in compared}, is_extra=True)
 
 
 # ---- phases
@@ -71,23 +79,13 @@ _PHASES: tuple[Column[Result], ...] = (
 )
 
 
-def phases(compared: Sequence[Comparison]) -> Iterator[Table[Result]]:
-    """The phases of stamped runs, a line a stack."""
-    yield from table("Phases of a step, in milliseconds, from stamped runs", _PHASES, {
-        each.label: [result for result in each.results if result.phases]
-        for each in compared if each.measure == "phases"},
-        "Communication that is seen exposed is what does not overlap with the backward pass; full is all of it. "
-        "Stamps: what stamping adds to a plain step of this session. Phases are medians over runs, a step is their "
-        "geometric mean.")
-
-
 # ---- operators
 
 def operator_charts(context: Context, tables: Sequence[ProfileTable[Profile]]) -> Iterator[Chart]:
     """A mark a stack and operator, for the first tables."""
     for each in tables[:_MOST_CHARTS]:
         groups = [(word.replace("_", " "), tuple(
-            Mark(stack, context.series.get(stack, 0), profile.seconds[word] * 1000, None, None,
+            Mark(stack, context.series.get(stack, 0), profile.seconds[word] * 1000,
                  formatting.milliseconds(profile.seconds[word]))
             for stack, profile in each.stacks.items() if profile.seconds.get(word))) for word in WORDS]
         groups = [group for group in groups if group[1]]
@@ -104,26 +102,19 @@ def operators(tables: Sequence[ProfileTable[Profile]]) -> Iterator[Table[Any]]:
         operators = tuple(word for word in WORDS if any(word in profile.seconds for profile in profiles.values()))
         yield Table(f"Operators, in milliseconds a step, from profiled runs: {each.label}", columns,
                     (Group("", operators),), _OF_EXCHANGE, has_empty=True)
-        if again := [(stack, profile.rerun) for stack, profile in profiles.items() if profile.rerun]:
-            yield plain(f"Operators, measured again by: {each.label}", ("stack", "again"), again, is_extra=True)
+        yield from plain(f"Operators, measured again by: {each.label}", ("stack", "again"), [
+            (stack, profile.rerun) for stack, profile in profiles.items() if profile.rerun], is_extra=True)
 
 
-def own_names(each: ProfileTable[Profile]) -> Table[Texts]:
+def own_names(tables: Sequence[ProfileTable[Profile]]) -> Iterator[Table[Texts]]:
     """The frameworks' own names of operators behind each of the study's words."""
-    lines = tuple((stack, word.replace("_", " ") or "none", name, thousandths(seconds))
-                  for stack, profile in each.stacks.items() for word, names in profile.names.items()
-                  for name, seconds in list(names.items())[:MOST_GROUPS])
-    return plain(f"The frameworks' own names of operators: {each.label}", ("stack", "word", "own name", "ms a step"),
-                 lines, f"The longest {MOST_GROUPS} of each word; those of no word may contain each other's time.",
-                 is_extra=True)
-
-
-def memory(compared: Sequence[Comparison]) -> Iterator[Table[Any]]:
-    """The peak memory of runs on several places, a line a stack."""
-    yield from table("Peak memory of the places", texts("stack", "together", "by place"), {
-        each.label: [(result.stack, formatting.size(result.places_peak_bytes or 0), ", ".join(
-            f"{node} {formatting.size(peak)}" for node, peak in result.place_peaks.items()))
-            for result in each.results if result.place_peaks] for each in compared}, is_extra=True)
+    for each in tables:
+        yield from plain(
+            f"The frameworks' own names of operators: {each.label}", ("stack", "word", "own name", "ms a step"), [
+                (stack, word.replace("_", " ") or "none", name, thousandths(seconds))
+                for stack, profile in each.stacks.items() for word, names in profile.names.items()
+                for name, seconds in list(names.items())[:MOST_GROUPS]],
+            f"The longest {MOST_GROUPS} of each word; those of no word may contain each other's time.", is_extra=True)
 
 
 # ---- kernels, graphs, largest batches
@@ -176,18 +167,6 @@ def kernel_charts(tables: Sequence[ProfileTable[DeviceTime]]) -> Iterator[Chart]
     """Of each stack the longest kernels, as shares of the time of all that were told."""
     yield from fitted(Dots, "The longest kernels, of the GPU's time", "%", (
         (stack if len(tables) == 1 else f"{stack}: {each.label}", tuple(
-            Mark(name, index, 100 * seconds / whole, None, None, formatting.share(seconds / whole))
+            Mark(name, index, 100 * seconds / whole, formatting.share(seconds / whole))
             for index, (name, seconds) in enumerate(list(time.top.items())[:_MOST_KERNELS])))
         for each in tables for stack, time in each.stacks.items() if (whole := sum(time.top.values()))), is_bars=True)
-
-
-def graphs(tables: Sequence[ProfileTable[GraphChange]]) -> Iterator[Table[Any]]:
-    """Nodes before and after, and what those did that went."""
-    yield from table("Nodes of the graph", _GRAPHS, _lines(tables),
-                     "Removed: net of nodes that were added; then those that went, by what they did.")
-
-
-def largest_batches(tables: Sequence[ProfileTable[LargestBatch]]) -> Iterator[Table[Any]]:
-    """The largest batch that trains."""
-    yield from table("The largest batch that trains", _BATCHES, _lines(tables),
-                     "Each batch was tried in a fresh process; the least of the runs.")

@@ -5,6 +5,7 @@ shows a new one.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from runner import formatting
@@ -90,31 +91,27 @@ def _ends(interval: Interval | None, text: Callable[[float], str]) -> str:
     return formatting.DASH.join(map(text, interval)) if interval else ""
 
 
-def _ends_of(name: str) -> tuple[Column[Line], ...]:
+def _ends_of(name: str) -> Iterator[Column[Line]]:
     """The ends of an interval, for the CSV."""
-    return tuple(_csv(f"{name}_{end}", lambda line, end=end: getattr(                            # type: ignore[misc]
+    return (_csv(f"{name}_{end}", lambda line, end=end: getattr(                                 # type: ignore[misc]
         getattr(line.result, f"{name}_interval"), end, None)) for end in ("low", "high"))
-
-
-def _of_result(name: str) -> Callable[[Line], Any]:
-    return lambda line: getattr(line.result, name)
 
 
 def _csv(name: str, value: Callable[[Line], Any]) -> Column[Line]:
     return Column(name, value, forms=CSV_ALONE)
 
 
-def _field(of_line: Callable[[Line], Any], *names: str) -> tuple[Column[Line], ...]:
+def _fields(of: str, *names: str) -> Iterator[Column[Line]]:
     """Columns of the CSV alone, each an attribute of a part of the line."""
-    return tuple(_csv(name, lambda line, name=name: getattr(of_line(line), name)) for name in names)  # type: ignore[misc]
+    return (_csv(name, attrgetter(f"{of}.{name}")) for name in names)
 
 
 def _numbers(*names: str, part: str = "") -> Iterator[Column[Line]]:
     """The columns of those numbers, or of all that a table has."""
     for name in names or (name for name, each in NUMBERS.items() if each.part == part):
         each = NUMBERS[name]
-        yield Column(each.title, _of_result(name), each.text, _ALL_BUT_LATEX if each.title else CSV_ALONE, name,
-                     each.part)
+        yield Column(each.title, attrgetter(f"result.{name}"), each.text,
+                     _ALL_BUT_LATEX if each.title else CSV_ALONE, name, each.part)
 
 
 def _with_interval(title: str, name: str, interval: str, text: Callable[[float, Interval | None], str], part: str,
@@ -128,7 +125,7 @@ def _with_interval(title: str, name: str, interval: str, text: Callable[[float, 
         is_told = bool(unless) and value == getattr(line.result, unless)
         return None if value is None or is_told else text(value, getattr(line.result, f"{interval}_interval"))
 
-    return Column(title, shown, forms=forms, part=part), _csv(name, _of_result(name)), *_ends_of(interval)
+    return Column(title, shown, forms=forms, part=part), _csv(name, attrgetter(f"result.{name}")), *_ends_of(interval)
 
 
 def _published(name: str) -> Column[Line]:
@@ -151,20 +148,20 @@ def _printed(line: Line) -> list[PublishedNumber]:
 SETTINGS = ("batch", "image", "steps", "nodes", "cpus", "device", "parallel", "precision")
 
 RESULTS: tuple[Column[Line], ...] = (
-    *_field(lambda line: line.summary, "id", "study", "scale", "began", "launcher"),
-    *_field(lambda line: line.comparison, "experiment", "label", "task", "measure"),
+    *_fields("summary", "id", "study", "scale", "began", "launcher"),
+    *_fields("comparison", "experiment", "label", "task", "measure"),
     *(_csv(name, lambda line, name=name: line.comparison.settings.get(name)) for name in SETTINGS),  # type: ignore[misc]
-    Column("stack", _of_result("stack"), forms=_ALL_BUT_LATEX, part=EVERY),
-    _csv("key", _of_result("key")),
+    Column("stack", attrgetter("result.stack"), forms=_ALL_BUT_LATEX, part=EVERY),
+    *_fields("result", "key"),
     Column("samples/s", _rate),
-    Column("Samples/s", _of_result("rate_per_worker"), formatting.number, CSV_ALONE | LATEX_ALONE, "rate_per_worker",
-           is_number=True),
+    Column("Samples/s", attrgetter("result.rate_per_worker"), formatting.number, CSV_ALONE | LATEX_ALONE,
+           "rate_per_worker", is_number=True),
     Column("95 %", lambda line: _ends(line.result.rate_interval, lambda end: formatting.number(
         end, line.result.rate_per_worker)), forms=LATEX_ALONE),
     Column("to {baseline}", _ratio, forms=PAGE_ALONE),
-    Column("Ratio", _of_result("ratio"), "{:.3f}".format, CSV_ALONE | LATEX_ALONE, "ratio", is_number=True),
+    Column("Ratio", attrgetter("result.ratio"), "{:.3f}".format, CSV_ALONE | LATEX_ALONE, "ratio", is_number=True),
     Column("95 %", lambda line: _ends(line.result.ratio_interval, "{:.3f}".format), forms=LATEX_ALONE),
-    _csv("pairs", _of_result("pairs")),
+    *_fields("result", "pairs"),
     Column("verdict", lambda line: verdict(line) if line.has_rate else wording.said(Verdict.NO_DATA),
            forms=PAGE_ALONE),
     Column("Verdict", verdict, forms=LATEX_ALONE),
@@ -173,24 +170,24 @@ RESULTS: tuple[Column[Line], ...] = (
     Column("ok runs", lambda line: f"{line.result.endings.get('ok', 0)} of {line.summary.rounds}" if line.has_rate
            else None),
     Column("turns", _turns),
-    _csv("workers", _of_result("workers")),
+    *_fields("result", "workers"),
     *_with_interval("step", "step_seconds", "step", formatting.step, RATES, PAGE_ALONE),
     *_numbers("step_p50", "step_p95", "step_p99", "first_step_seconds", "compile_seconds", "compiled_programs"),
     *_numbers("load_share"),
-    Column("of machine", _of_result("machine_share"), formatting.share, _ALL_BUT_LATEX, "machine_share", BESIDE),
+    Column("of machine", attrgetter("result.machine_share"), formatting.share, _ALL_BUT_LATEX, "machine_share", BESIDE),
     *_numbers("peak_bytes"),
     Column("loss", _loss, part=BESIDE),
-    Column("at steps", _of_result("loss_steps"), lambda steps: formatting.DASH.join(map(str, steps)), part=BESIDE),
-    *_field(lambda line: line.result, "loss_first", "loss_last"),
-    *_numbers("accuracy"),
-    *_field(lambda line: line.result, "parameters"),
+    Column("at steps", attrgetter("result.loss_steps"), lambda steps: formatting.DASH.join(map(str, steps)),
+           part=BESIDE),
+    *_fields("result", "loss_first", "loss_last"),
+    *_numbers("accuracy"), *_fields("result", "parameters"),
     *_with_interval("tokens/s", "tokens_per_second", "tokens", formatting.rate, SEQUENCES,
                     unless="rate_per_worker"),
     *_with_interval("with padding", "padded_tokens_per_second", "padded_tokens", formatting.rate, SEQUENCES,
                     unless="tokens_per_second"),
-    Column("epochs", _of_result("epochs"), "{:,}".format, _ALL_BUT_LATEX, "epochs", EPOCHS),
+    Column("epochs", attrgetter("result.epochs"), "{:,}".format, _ALL_BUT_LATEX, "epochs", EPOCHS),
     *_numbers(part=EPOCHS), *_numbers(part=ENERGY),
-    *_field(lambda line: line.result, "turns", "disturbed_turns", "ran_precision"),
+    *_fields("result", "turns", "disturbed_turns", "ran_precision"),
     *_ends_of("rate"), *_ends_of("ratio"),
     _csv("runs_ok", lambda line: line.result.endings.get("ok", 0)),
     _csv("endings", lambda line: " ".join(f"{name}:{count}" for name, count in line.result.endings.items())),
@@ -199,6 +196,6 @@ RESULTS: tuple[Column[Line], ...] = (
     _csv("other_settings", lambda line: " ".join(
         f"{name}:{value}" for name, value in line.comparison.settings.items()
         if name not in (*SETTINGS, "task", "measure"))),
-    Column("again", _of_result("rerun"), forms=PAGE_ALONE | CSV_ALONE, name="rerun"),
+    Column("again", attrgetter("result.rerun"), forms=PAGE_ALONE | CSV_ALONE, name="rerun"),
     *map(_published, ("id", "quantity", "value", "unit", "ours", "differs")),
 )

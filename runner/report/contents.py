@@ -61,8 +61,10 @@ def _footnotes(summary: Summary) -> Iterator[tuple[str, str]]:
 
 def _details(summary: Summary, measured: Measurements, results: Table[columns.Line]) -> Iterator[Table[Any]]:
     """Published numbers, rates and what was measured beside them, breakdowns: of all experiments as one."""
-    yield from (*beside_ours.of_study(summary), *rates.tables(results), *rates.lanes(summary.lanes),
-                *breakdown.tables(summary, summary.comparisons, measured.rows))
+    yield from beside_ours.of_study(summary)
+    yield from rates.tables(results)
+    yield from rates.lanes(summary.lanes)
+    yield from breakdown.tables(summary, summary.comparisons, measured.rows)
     yield from table(_FAR_RUNS, texts("stack", "what", "rounds"), {"": [
         (result.stack, comparison.label, ", ".join(map(str, result.outlier_rounds)))
         for comparison in summary.comparisons for result in comparison.results if result.outlier_rounds]})
@@ -123,9 +125,8 @@ def _numbers(claims: Sequence[JudgedClaim]) -> Iterator[Table[Any]]:
             wording.amount(claim, number.value, number.interval), str(number.rounds), wording.allowed(number),
             wording.said(number.verdict, f": {number.reason}" if number.reason else ""))
             for number in claim.numbers] for claim in claims}, is_extra=True)
-    missing = tuple((claim.id, why) for claim in claims for why in claim.missing)
-    if missing:
-        yield plain("What claims miss", ("claim", "cell and reason"), missing, is_extra=True)
+    yield from plain("What claims miss", ("claim", "cell and reason"), [
+        (claim.id, why) for claim in claims for why in claim.missing], is_extra=True)
 
 
 # ---- what has no result, and what stands out

@@ -13,9 +13,8 @@ class Mark(NamedTuple):
     name: str
     series: int                  # which sign and colour it has
     value: float
-    low: float | None
-    high: float | None
     text: str                    # the value in words
+    ends: Ends | None = None
     is_hollow: bool = False      # its bar is a frame alone: a paper's, beside ours
 
 

@@ -48,18 +48,17 @@ def _stack(stack: summary_format.Column) -> Texts:
 def tables(summary: Summary, measured: Measurements) -> Iterator[Table[Any]]:
     """The stacks, the data, and every fact that each stack reported of itself."""
     yield from table("Stacks", _STACKS, {"": [_stack(stack) for stack in summary.columns]})
-    if hardware := tuple(_facts({**recorded(measured.session, "hardware"), **recorded(measured.session, "harness")})):
-        yield plain("The machine and evenbench", ("fact", "value"), hardware, is_extra=True)
-    if summary.data:
-        yield plain("Data", ("data", "images of a run", "stand-in", "sha256"), tuple(
-            (data.name, "" if data.images is None else f"{data.images:,}", "yes" if data.is_stand_in else "no",
-             data.sha256 or "") for data in summary.data))
+    hardware = {**recorded(measured.session, "hardware"), **recorded(measured.session, "harness")}
+    yield from plain("The machine and evenbench", ("fact", "value"), [*_facts(hardware)], is_extra=True)
+    yield from plain("Data", ("data", "images of a run", "stand-in", "sha256"), [
+        (data.name, "" if data.images is None else f"{data.images:,}", "yes" if data.is_stand_in else "no",
+         data.sha256 or "") for data in summary.data])
     for column in summary.columns:
         runs = [run for row in measured.rows if row.cell.stack == column.stack for run in row.runs]
-        if lines := tuple(_facts({**next((run.facts for run in runs if run.facts), {}),
-                                  **next((run.place for run in runs if run.place), {})})):
-            yield plain(f"What {column.stack} told of itself", ("fact", "value"), lines,
-                        "By its first run; threads and data may differ between cells.", is_extra=True)
+        told = {**next((run.facts for run in runs if run.facts), {}),
+                **next((run.place for run in runs if run.place), {})}
+        yield from plain(f"What {column.stack} told of itself", ("fact", "value"), [*_facts(told)],
+                         "By its first run; threads and data may differ between cells.", is_extra=True)
 
 
 def _facts(told: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

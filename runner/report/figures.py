@@ -228,7 +228,7 @@ def _switched(points: Sequence[_Point], told: Sequence[str], numbers: Sequence[P
     signs = _signs(points)
     if "parallel" in told:
         return fitted(Dots, "Time of a step", "milliseconds", (
-            (title, tuple(Mark(point.name, signs[point.name], 1000 * point.cell.batch / point.value, None, None,
+            (title, tuple(Mark(point.name, signs[point.name], 1000 * point.cell.batch / point.value,
                                wording.IN_UNIT["s"](point.cell.batch / point.value)) for point in panel))
             for title, panel in _panels(points, ()).items()))
     groups = []
@@ -237,7 +237,7 @@ def _switched(points: Sequence[_Point], told: Sequence[str], numbers: Sequence[P
         for point in panel:
             first = next(each for each in panel if each.cell.stack == point.cell.stack)
             ratio = point.value / first.value
-            marks.append(Mark(point.name, signs[point.name], ratio, None, None, f"{ratio:.2f}x"))
+            marks.append(Mark(point.name, signs[point.name], ratio, f"{ratio:.2f}x"))
             for number in numbers:
                 if point is not first and (value := _times(number, point, first)) is not None:
                     inside.add(number.id)
@@ -265,7 +265,7 @@ def _framed(numbers: Sequence[PublishedNumber], inside: Set[str]) -> str:
 
 
 def _published(number: PublishedNumber, value: float, text: str) -> Mark:
-    return Mark("published", PUBLISHED, value, None, None, f"{text}, {number.source}", is_hollow=True)
+    return Mark("published", PUBLISHED, value, f"{text}, {number.source}", is_hollow=True)
 
 
 # ---- other quantities
@@ -317,7 +317,7 @@ def _bars(values: Mapping[str, Sequence[_Point]], numbers: Sequence[PublishedNum
             for point in panel:
                 shown = quantities.converted(name, unit, point.cell, point.value)
                 group.append(Mark(word if is_of_one else point.name, sign if is_of_one else signs[point.name],
-                                  point.value * scale, None, None, wording.IN_UNIT[unit](shown)))
+                                  point.value * scale, wording.IN_UNIT[unit](shown)))
                 for number in numbers:
                     if number.quantity == name and wording.is_of(number, number.of, point.row.cell):
                         inside.add(number.id)

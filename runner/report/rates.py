@@ -6,11 +6,10 @@ from runner import formatting
 from runner.analysis.numbers import BESIDE, ENERGY, EPOCHS, RATES, SEQUENCES
 from runner.analysis.stats import Verdict
 from runner.analysis.summary_format import Comparison, LaneResult, Lanes, Summary
-from runner.formatting import Ends
 from runner.report.claims import wording
 from runner.report.columns import RESULTS, Line, endings
 from runner.report.comparisons import Context, fitted
-from runner.report.document import Answer, Chart, Dots, Mark, Standing
+from runner.report.document import Answer, Chart, Dots, Mark
 from runner.report.tables import EVERY, PAGE_ALONE, SCREEN_ALONE, Column, Form, Group, Table, Word, of, table, with_any
 
 
@@ -19,22 +18,17 @@ def bars(context: Context, comparison: Comparison) -> Iterator[Chart]:
     block, own = context.blocks.get(comparison.key), {result.stack for result in comparison.results}
     if block is None:
         return
-    marks = tuple(_mark(each, context.series, each.rate, each.rate_ends, f"{formatting.number(each.rate)}/s")
-                  for each in block.standings if each.rate is not None and each.stack in own)
+    marks = tuple(Mark(each.stack, context.series.get(each.stack, 0), each.rate, f"{formatting.number(each.rate)}/s",
+                       each.rate_ends) for each in block.standings if each.rate is not None and each.stack in own)
     yield Dots(f"{block.heading}: {block.unit} of one worker, with 95 % intervals over runs", block.unit,
                (("", marks),), is_bars=True)
-
-
-def _mark(standing: Standing, series: Mapping[str, int], value: float, ends: Ends | None, text: str) -> Mark:
-    return Mark(standing.stack, series.get(standing.stack, 0), value, ends.low if ends else None,
-                ends.high if ends else None, text)
 
 
 def ratios(answer: Answer, series: Mapping[str, int]) -> list[Chart]:
     """The ratios of all comparisons, the fastest stack of each first."""
     groups = [(block.heading, tuple(
-        _mark(each, series, each.ratio, each.ends, " ".join(filter(None, [
-            each.ratio_text, each.ends_text and f"({each.ends_text})", each.word])))
+        Mark(each.stack, series.get(each.stack, 0), each.ratio, " ".join(filter(None, [
+            each.ratio_text, each.ends_text and f"({each.ends_text})", each.word])), each.ends)
         for each in block.standings if each.ratio is not None)) for block in answer.blocks]
     return fitted(Dots, f"Times as fast as {answer.baseline}, with the intervals that decide the words",
                   f"times {answer.baseline}, on a logarithmic scale", [group for group in groups if len(group[1]) > 1],

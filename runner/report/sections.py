@@ -45,7 +45,7 @@ def _section(context: Context, experiment: Experiment, numbers: beside_ours.Numb
     own_lanes = [each for each in summary.lanes if each.tuned in {other.key for other in compared}]
     tables = [*beside_ours.tables(numbers), *rates.tables(rates.results(summary, compared)), *rates.lanes(own_lanes),
               *breakdown.tables(summary, compared, rows), *_others(rows, context.measured.session_of),
-              *map(breakdown.own_names, profiled)]
+              *breakdown.own_names(profiled)]
     return Section(experiment.id, experiment.title, tuple(_notes(context, experiment, rows)),
                    tuple(sorted(experiment.assumed.items())), tuple(charts), tuple(tables))
 
@@ -77,10 +77,9 @@ def _notes(context: Context, experiment: Experiment, rows: Sequence[Row]) -> Ite
         yield "No run of it has ended yet."
 
 
-def _others(rows: Sequence[Row], session_of: Callable[[str], str]) -> Iterator[Table[Texts]]:
+def _others(rows: Sequence[Row], session_of: Callable[[str], str]) -> list[Table[Texts]]:
     """Cells that have no table above."""
-    lines = tuple((row.cell.stack, row.comparison.label, endings(Counter(run.ending for run in row.runs)),
-                   formatting.rerun(session_of(row.key), row.key)) for row in rows
-                  if row.cell.measure in measures.BESIDE or (row.cell.measure in measures.PROFILES and not row.ok_runs))
-    if lines:
-        yield plain("Runs without a rate", ("stack", "what", "ended", "again"), lines)
+    return plain("Runs without a rate", ("stack", "what", "ended", "again"), [
+        (row.cell.stack, row.comparison.label, endings(Counter(run.ending for run in row.runs)),
+         formatting.rerun(session_of(row.key), row.key)) for row in rows
+        if row.cell.measure in measures.BESIDE or (row.cell.measure in measures.PROFILES and not row.ok_runs)])

@@ -68,9 +68,9 @@ class Column(NamedTuple, Generic[T]):
         return self.text(value) if value != "" else ""
 
 
-def of(columns: Sequence[Column[T]], form: Form, *parts: str) -> list[Column[T]]:
-    """The columns that a form has, of those parts or of all."""
-    return [column for column in columns if form in column.forms and (not parts or column.part in (EVERY, *parts))]
+def of(columns: Sequence[Column[T]], form: Form) -> list[Column[T]]:
+    """The columns that a form has."""
+    return [column for column in columns if form in column.forms]
 
 
 class Group(NamedTuple, Generic[T]):
@@ -130,10 +130,10 @@ def table(caption: str, columns: Sequence[Column[T]], groups: Mapping[str, Seque
     return [Table(caption, tuple(columns), filled, note, is_extra, tally)] if filled else []
 
 
-def plain(caption: str, titles: Sequence[str], lines: Iterable[Texts], note: str = "", is_extra: bool = False,
-          ) -> Table[Texts]:
-    """A table of texts without groups, with all of its columns."""
-    return Table(caption, texts(*titles), (Group("", tuple(lines)),), note, is_extra, has_empty=True)
+def plain(caption: str, titles: Sequence[str], lines: Sequence[Texts], note: str = "", is_extra: bool = False,
+          ) -> list[Table[Texts]]:
+    """A table of texts without groups, with all of its columns; none without lines."""
+    return [each._replace(has_empty=True) for each in table(caption, texts(*titles), {"": lines}, note, is_extra)]
 
 
 def texts(*titles: str, on_page_alone: str = "") -> tuple[Column[Any], ...]:

@@ -4,7 +4,6 @@ Every text that could come from a file goes through formatting.clean, and none i
 what a word already says. Summaries and progress are imported from their modules: most commands need neither.
 """
 
-from runner.screen.lists import parts_view
-from runner.screen.page import hush, say, show
+from runner.screen.page import hush, parts_view, say, show
 
 __all__ = ["hush", "parts_view", "say", "show"]

@@ -1,7 +1,7 @@
 """The console: lines and tables that know how wide it is and which letters it has."""
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import zip_longest
 from threading import Event
 from typing import NamedTuple
@@ -13,11 +13,13 @@ from rich.segment import Segment, Segments
 from rich.text import Text
 
 from runner import formatting
+from runner.report.tables import Part
 
 GAP = 2                        # between columns
 _LEAST_WIDTH = 8               # of a column that must give way, unless words are whole in less
 _NAME_WIDTH = 20               # of columns whose words are broken last
 _INDENT = 2
+_GRADES = {"good": "green", "note": "yellow", "fails": "bold red"}
 
 
 class Entry(NamedTuple):
@@ -138,6 +140,26 @@ class Page:
                 plain += entry.plain
             plain += " " * (width - _width(entry.plain) + GAP)
         yield Segment(plain.rstrip() + "\n")
+
+
+def parts_view(parts: Sequence[Part]) -> View:
+    """Lines, those of a list indented, and tables under each other, as wide as the console that they are printed on."""
+    return View(lambda page: (shown for part in parts for shown in _shown(part, page)))
+
+
+def _shown(part: Part, page: Page) -> Iterator[RenderableType]:
+    """A part; in place of a table without lines a word."""
+    if isinstance(part, str):
+        yield page.item(part[2:]) if part.startswith("  ") else page.text(part)
+    elif not part:
+        yield page.text("nothing yet")
+    elif isinstance(part, Mapping):
+        yield from page.blocks(list(next(iter(part.values()))[0]), [
+            (label, [[page.cell(fact) for fact in row.values()] for row in rows]) for label, rows in part.items()])
+    else:
+        yield from page.ruled([title.replace("_", " ") for title in part[0]], [
+            [page.cell("-" if value is None else value, _GRADES.get(value, "") if name == "grade" else "")
+             for name, value in row.items()] for row in part])
 
 
 def _width(text: str) -> int:

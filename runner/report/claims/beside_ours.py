@@ -96,10 +96,9 @@ def of_study(summary: Summary) -> Iterator[Table[PublishedNumber]]:
 def tables(numbers: Numbers) -> Iterator[Table[Any]]:
     """Theirs, ours, and how they compare; none without numbers."""
     yield from table("Published, and the same here", NUMBERS, {"": numbers}, _NOTE)
-    contradicted = tuple((number.source, number.id, number.contradiction) for number in numbers if number.contradiction)
-    if contradicted:
-        yield plain("Published numbers that do not follow from the paper's others", ("source", "number", "arithmetic"),
-                    contradicted)
+    yield from plain("Published numbers that do not follow from the paper's others", (
+        "source", "number", "arithmetic"), [
+            (number.source, number.id, number.contradiction) for number in numbers if number.contradiction])
 
 
 def charts(numbers: Numbers) -> Iterator[Chart]:
@@ -116,6 +115,6 @@ def charts(numbers: Numbers) -> Iterator[Chart]:
 def _group(number: PublishedNumber) -> tuple[str, tuple[Mark, ...]]:
     differs = f"; here {'; '.join(number.differs)}" if number.differs else ""
     return f"{number.source}: {wording.quantity(number)}, {wording.whose(number)}{differs}", (
-        Mark("published", THEIRS, number.value, None, None, wording.printed(number)),
-        Mark("/".join(number.stand_ins.values()) or "here", OURS, number.ours or 0.0, None, None,
+        Mark("published", THEIRS, number.value, wording.printed(number)),
+        Mark("/".join(number.stand_ins.values()) or "here", OURS, number.ours or 0.0,
              wording.measured(number)))

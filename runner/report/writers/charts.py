@@ -82,7 +82,8 @@ def _scale(values: Sequence[float], right: float, reference: float | None = None
 def _dots(chart: Dots) -> str:
     sheet = _sheet(chart.groups)
     longest = max((len(mark.text) for _, mark in sheet.placed), default=0)
-    ends = [end for _, mark in sheet.placed for end in (mark.low, mark.value, mark.high) if end is not None]
+    ends = [end for _, mark in sheet.placed
+            for end in (mark.value, *((mark.ends.low, mark.ends.high) if mark.ends else ()))]
     right = max(_TEXT, _LETTER * longest + 12)
     axis = (drawing.linear(0.0, max(ends, default=1.0) * 1.02, _LEFT, WIDTH - right, 5) if chart.is_bars
             else _scale(ends, right, chart.reference))
@@ -97,8 +98,8 @@ def _dot(mark: Mark, y: float, axis: Axis, has_bar: bool) -> Iterator[str]:
     if has_bar:
         yield drawing.box(axis.begin, axis.at(mark.value), y, 11,
                           "var(--paper)" if mark.is_hollow else colour(mark.series), colour(mark.series))
-    if mark.low is not None and mark.high is not None:
-        low, high = axis.at(mark.low), axis.at(mark.high)
+    if mark.ends:
+        low, high = axis.at(mark.ends.low), axis.at(mark.ends.high)
         yield path(f"M{low:.1f} {y - 3:g}v6M{low:.1f} {y:g}H{high:.1f}M{high:.1f} {y - 3:g}v6", "currentColor", 1.2
                    ) if has_bar else path(f"M{low:.1f} {y:g}H{high:.1f}", colour(mark.series), 2)
     if not has_bar:

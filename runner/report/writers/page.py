@@ -36,10 +36,6 @@ def html(report: Report) -> str:
                             script=Markup(_SCRIPT), script_hash=f"sha256-{script_hash}") + "\n"
 
 
-def _finalize(value: object) -> object:
-    return value if isinstance(value, Markup) or not isinstance(value, str) else formatting.clean(value)
-
-
 def anchor(text: str) -> str:
     """The text as a place in the page."""
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or "part"
@@ -50,18 +46,12 @@ def mood(text: str) -> str:
     return getattr(text, "mood", "")
 
 
-def is_command(text: str) -> bool:
-    """Whether a text is a command: what measures a result again, or shows a run."""
-    return text.startswith(("evenbench rerun ", "evenbench report "))
-
-
-def _template() -> jinja2.Template:
-    environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, finalize=_finalize,
-                                     loader=jinja2.FileSystemLoader(_FOLDER), undefined=jinja2.StrictUndefined)
-    environment.filters.update(
-        anchor=anchor, is_command=is_command, written=lambda table: table.written(Form.PAGE),
-        mood=mood, is_short=lambda text: len(text) <= _SHORT)
-    return environment.get_template("page.html")
-
-
-_TEMPLATE = _template()
+_ENVIRONMENT = jinja2.Environment(
+    autoescape=True, trim_blocks=True, lstrip_blocks=True, loader=jinja2.FileSystemLoader(_FOLDER),
+    undefined=jinja2.StrictUndefined, finalize=lambda value: (
+        formatting.clean(value) if isinstance(value, str) and not isinstance(value, Markup) else value))
+_ENVIRONMENT.filters.update(
+    anchor=anchor, mood=mood, written=lambda table: table.written(Form.PAGE), is_short=lambda text: len(text) <= _SHORT,
+    # what measures a result again, or shows a run
+    is_command=lambda text: text.startswith(("evenbench rerun ", "evenbench report ")))
+_TEMPLATE = _ENVIRONMENT.get_template("page.html")

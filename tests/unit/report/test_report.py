@@ -164,7 +164,7 @@ def test_rates_are_bars_with_their_intervals_the_fastest_first() -> None:
     marks = chart.groups[0][1]
 
     assert chart.is_bars and ["tf", "torch"] == [mark.name for mark in marks]
-    assert all(mark.low and mark.high and mark.low < mark.value < mark.high for mark in marks)
+    assert all(mark.ends and mark.ends.low < mark.value < mark.ends.high for mark in marks)
     assert "fastest" in table(found, "Rates").lines[1]
 
 

@@ -111,7 +111,8 @@ def test_the_command_prints_the_summary_and_writes_the_page_that_the_form_has(
     (wording.said(stats.Verdict.NO_DIFFERENCE), "open"), (wording.said(Verdict.INCONCLUSIVE, ": few"), "open"),
     (wording.said(Verdict.NO_DATA, ": oom"), "none"), ("faster on all models", ""), ("holds", "")])
 def test_words_of_a_verdict_are_coloured_and_no_other_text(word: str, expected: str) -> None:
-    (line,) = plain("", ("verdict",), [(word,)]).written(Form.PAGE).lines
+    (table,) = plain("", ("verdict",), [(word,)])
+    (line,) = table.written(Form.PAGE).lines
 
     assert (str(word), expected) == (*line, page.mood(line[0]))
 
@@ -125,7 +126,7 @@ def test_two_charts_of_a_page_share_no_id() -> None:
 
 
 def test_a_chart_keeps_its_text_as_text_and_reads_no_mathematics_in_it() -> None:
-    drawn = charts.svg(Dots("c", "x", (("$a_1$ <b>", (Mark("torch", 0, 2.0, None, None, "2.00"),)),)), "s")
+    drawn = charts.svg(Dots("c", "x", (("$a_1$ <b>", (Mark("torch", 0, 2.0, "2.00"),)),)), "s")
 
     assert "$a_1$ &lt;b&gt;" in drawn and ">torch</text>" in drawn
     assert "var(--c0)" in drawn and "#c0ffe" not in drawn
