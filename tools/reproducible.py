@@ -58,7 +58,7 @@ def run(client: DockerClient, stack: Pinned, say: Say) -> Verdict:
 
 
 def _built(client: DockerClient, stack: Pinned, tag: str, say: Say) -> dict[str, Entry]:
-    images.build_anew(client, stack, tag, say)
+    images.build_as(client, stack, tag, say, "--no-cache")
     container = client.containers.create(tag)
     try:
         with subprocess.Popen(["docker", "export", str(container.id)], stdout=subprocess.PIPE) as exporting:

@@ -136,8 +136,7 @@ def _build_python(tag: str, system: str, interpreter: Path, version: str, say: S
             # not a link in /usr/local/bin: a virtual environment would look for the library beside the link
             f"ENV PATH=/opt/py/{version}/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin\n"
             f"LABEL {RECIPE_LABEL}={RECIPE}\n")
-        run(["docker", "build", "--progress=plain", *proxy_arguments(), "-t", tag, name], log,
-            environment=build_environment())
+        docker_build(["-t", tag, name], log)
 
 
 def _copy_interpreter(prefix: Path, to: Path, minor: str) -> None:
@@ -165,11 +164,10 @@ def _libraries(tree: Path) -> list[str]:
     return sorted({line.partition(":")[0] for line in owners.splitlines()})
 
 
-def proxy_arguments() -> list[str]:
-    """Options of `docker build`; these arguments are known to it and stay out of the image's history."""
-    return [f"--build-arg={name}_proxy={address}" for name, address in getproxies().items() if name in _PROXIES]
+def docker_build(words: list[str], log: Path, heard: Say = lambda line: None) -> None:
+    """Run `docker build` with this machine's proxies, which it keeps out of the image's history. Raises BuildFailed.
 
-
-def build_environment() -> dict[str, str]:
-    """The environment of `docker build`: bind mounts and secrets are BuildKit's."""
-    return {**os.environ, "DOCKER_BUILDKIT": "1"}
+    Bind mounts and secrets are BuildKit's.
+    """
+    proxies = [f"--build-arg={name}_proxy={address}" for name, address in getproxies().items() if name in _PROXIES]
+    run(["docker", "build", "--progress=plain", *proxies, *words], log, heard, {**os.environ, "DOCKER_BUILDKIT": "1"})

@@ -10,7 +10,7 @@ from pathlib import Path
 from runner import leftovers
 from runner.errors import BuildFailed, DiskFull, ImageMissing
 from runner.paths import cache_folder, digest, free_bytes
-from runner.processes import Say, fresh_log, run
+from runner.processes import Say, fresh_log
 from runner.stacks import bases, package_sources
 from runner.stacks.definition import Pinned, PinnedStack, build_files, carried, fingerprint, wheels_fingerprint
 from runner.stacks.engine import DockerClient, labelled_images, remove_image, tagged
@@ -78,9 +78,9 @@ def build(client: DockerClient, stack: Pinned, say: Say) -> Image:
     Raises DiskFull before anything is written, BuildFailed, InterpreterMissing.
     """
     image = find(client, stack)
-    if image is not None and image.fingerprint == fingerprint(stack):
+    if image and image.fingerprint == fingerprint(stack):
         return image
-    _build(client, stack, tag(stack), say)
+    build_as(client, stack, tag(stack), say)
     made = tagged(client, tag(stack))
     with _built(stack).open("a") as built:
         built.write(f"{made and made.id}\n")
@@ -90,12 +90,8 @@ def build(client: DockerClient, stack: Pinned, say: Say) -> Image:
     return image
 
 
-def build_anew(client: DockerClient, stack: Pinned, name: str, say: Say) -> None:
-    """Build the stack's image under another name, no layer taken from an earlier build. Raises as build does."""
-    _build(client, stack, name, say, "--no-cache")
-
-
-def _build(client: DockerClient, stack: Pinned, name: str, say: Say, *options: str) -> None:
+def build_as(client: DockerClient, stack: Pinned, name: str, say: Say, *options: str) -> None:
+    """Build the stack's image under a name; options: of `docker build`. Raises as build does."""
     _check_disk(client, stack)
     base = bases.choose(client, stack, say)
     log = fresh_log(cache_folder() / "builds" / f"{name.partition(':')[2]}.log")
@@ -186,17 +182,12 @@ def _run_build(stack: Pinned, base: bases.Base, log: Path, heard: Say, *options:
         context(stack, seen, [*wheels, *brought.glob("*.whl")])
         pip.write_text(package_sources.pip_configuration(settings), encoding="utf-8")
         arguments = {**stack.build_arguments, "BASE": base.image, "FINGERPRINT": fingerprint(stack)}
-        run(["docker", "build", "--progress=plain", *(f"--build-arg={key}={value}" for key, value in arguments.items()),
-             *bases.proxy_arguments(), *_secrets(pip),
+        secrets = {"pip": pip, "ca": package_sources.certificates()}        # which do not stay in the image
+        bases.docker_build(
+            [*(f"--build-arg={key}={value}" for key, value in arguments.items()),
+             *(f"--secret=id={name},src={path}" for name, path in secrets.items() if path),
              *(f"--label={key}={value}" for key, value in labels(stack, base).items()),
-             *options, "-f", str(seen / stack.inside(stack.dockerfile)), str(seen)],
-            log, heard, bases.build_environment())
-
-
-def _secrets(pip: Path) -> list[str]:
-    """Files for the build that do not stay in the image."""
-    files = {"pip": pip, "ca": package_sources.certificates()}
-    return [f"--secret=id={name},src={path}" for name, path in files.items() if path]
+             *options, "-f", str(seen / stack.inside(stack.dockerfile)), str(seen)], log, heard)
 
 
 def _check_disk(client: DockerClient, stack: Pinned) -> None:

@@ -329,8 +329,8 @@ def code_for(architectures: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, 
 
     Code for 8.0 runs on 8.6, not on 9.0; what is for one model alone (sm_90a) runs nowhere else.
     """
-    ready = [_numbers(each) for each in architectures if each.startswith("sm_")]
-    texts = [_numbers(each) for each in architectures if each.startswith("compute_")]
+    named = [match for each in architectures if (match := re.match(r"(sm|compute)_(\d+)(\d)", each))]
+    ready, texts = ([(int(each[2]), int(each[3])) for each in named if each[1] == kind] for kind in ("sm", "compute"))
     native, jit = [], []
     for capability in CAPABILITIES:
         major, minor = (int(part) for part in capability.split("."))
@@ -350,12 +350,6 @@ def of_cuda(version: str) -> tuple[str, ...]:
 def _release(version: str) -> tuple[int, ...]:
     """(2, 13) of 2.13.0+cpu; () of what has no number."""
     return tuple(int(part) for part in re.findall(r"\d+", version)[:2])
-
-
-def _numbers(architecture: str) -> tuple[int, int]:
-    """(8, 6) of sm_86, (12, 0) of compute_120a."""
-    digits = re.sub(r"\D", "", architecture.partition("_")[2]) or "0"
-    return int(digits[:-1] or "0"), int(digits[-1])
 
 
 def change(before: Mapping[str, Any], now: OwnStack) -> str:

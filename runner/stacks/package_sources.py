@@ -13,7 +13,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import CancelledError, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
 from functools import cache
 from importlib.util import find_spec
@@ -152,8 +152,8 @@ def not_had(stacks: Iterable[PinnedStack], settings: Mapping[str, str],
     Asks the folders and indexes that pip would ask, and takes a few seconds at most. The other packages are small ones
     of the usual index. page: the text at an address, "" where there is none; raises OSError.
     """
-    if not _is_known(settings):
-        return {}
+    if not (settings.get("no-index") or settings.get("index-url") or _usual_index()):
+        return {}                       # without a pip here nobody says which index is the usual
     folders = wheel_folders(settings)
     wanted = {stack.name: [(name, version, _addresses(settings, dict(stack.index).get(name, "")))
                            for name, version in _frameworks(stack) if not any(
@@ -189,11 +189,6 @@ def _addresses(settings: Mapping[str, str], own: str) -> list[str]:
     return [address for address in (usual, *settings.get("extra-index-url", "").split(), own) if address]
 
 
-def _is_known(settings: Mapping[str, str]) -> bool:
-    """Whether it is known which indexes pip asks: without a pip here nobody says which one is the usual."""
-    return bool(settings.get("no-index") or settings.get("index-url") or _usual_index())
-
-
 @cache
 def _usual_index() -> str:
     """The index that pip asks where nobody names one, as its help says it."""
@@ -209,9 +204,7 @@ def _read_at_once(addresses: Iterable[str], page: Callable[[str], str]) -> dict[
     pool.shutdown(wait=False, cancel_futures=True)
     for address, future in asked.items():
         try:
-            texts[address] = future.result(timeout=0)
-        except (TimeoutError, CancelledError):
-            texts[address] = OSError("timed out")
+            texts[address] = future.result() if future.done() and not future.cancelled() else OSError("timed out")
         except OSError as error:
             texts[address] = error
     return texts

@@ -1,5 +1,6 @@
 import os
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -76,7 +77,10 @@ def test_proxies_are_found_in_large_letters_too(monkeypatch):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HTTPS_PROXY", "http://proxy.example:3128")
 
-    assert bases.proxy_arguments() == ["--build-arg=https_proxy=http://proxy.example:3128"]
+    asked = []
+    monkeypatch.setattr(bases, "run", lambda words, *rest: asked.extend(words))
+    bases.docker_build(["."], Path("log"))
+    assert asked == ["docker", "build", "--progress=plain", "--build-arg=https_proxy=http://proxy.example:3128", "."]
 
 
 PYTORCH = "https://download.pytorch.org/whl/cpu"

@@ -4,7 +4,7 @@ import pytest
 
 from runner.errors import DiskFull, InterpreterMissing
 from runner.stacks import environments
-from tests.made_wheel import stack_of_wheels
+from tests.stack_folder import small_stack
 
 
 def interpreter(path: Path, version: str) -> Path:
@@ -43,22 +43,10 @@ def test_a_program_that_is_another_version_than_its_name_says_is_passed_over(bar
         environments.find_interpreter("3.6")
 
 
-@pytest.fixture
-def stack(tmp_path, monkeypatch):
-    return stack_of_wheels(tmp_path, monkeypatch)
-
-
-def test_a_disk_that_is_too_small_is_said_before_anything_is_made(stack, tmp_path):
-    too_big = stack.model_copy(update={"wheels_bytes": 10 ** 18})
+def test_a_disk_that_is_too_small_is_said_before_anything_is_made(tmp_path):
+    too_big = small_stack(tmp_path).model_copy(update={"wheels_bytes": 10 ** 18})
 
     with pytest.raises(DiskFull, match=r"torch-9: .* needs 1600000000\.0 GB in .*, .* GB are free"):
         environments.ready(too_big, tmp_path / "cache")
 
     assert not environments.folder(too_big, tmp_path / "cache").exists()
-
-
-def test_another_lock_is_another_environment(stack, tmp_path):
-    before = environments.folder(stack, tmp_path)
-    stack.lock.write_text("evenly==2.0\n")
-
-    assert environments.folder(stack, tmp_path) != before

@@ -1,10 +1,10 @@
 """An engine that is being restarted or hangs is waited for; one that does not come back is waited for once."""
 
 import gc
-import socket
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from socketserver import StreamRequestHandler, ThreadingUnixStreamServer
 from typing import Any
 
 import pytest
@@ -65,35 +65,27 @@ def test_an_engine_that_stays_away_is_waited_for_once_until_it_has_been_back() -
 
 
 @pytest.fixture
-def kept_connections(tmp_path: Path) -> Iterator[socket.socket]:
+def kept_connections(tmp_path: Path) -> Iterator[None]:
     """The socket of an engine that serves a connection as long as it is open, as dockerd does while it ends."""
-    listener = socket.socket(socket.AF_UNIX)
-    listener.bind(str(tmp_path / "s"))
-    listener.listen()
-    threads = [threading.Thread(target=accept, args=(listener,), daemon=True)]
-    threads[0].start()
-    yield listener
-    listener.close()
+    with ThreadingUnixStreamServer(str(tmp_path / "s"), Served) as server:
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        server.daemon_threads, server.block_on_close = True, False
+        yield
+        server.shutdown()
 
 
-def accept(listener: socket.socket) -> None:
-    while True:
-        try:
-            connection, _ = listener.accept()
-        except OSError:
-            return
-        threading.Thread(target=serve, args=(connection,), daemon=True).start()
+class Served(StreamRequestHandler):
+    """An open connection."""
 
-
-def serve(connection: socket.socket) -> None:
-    with connection, connection.makefile("rb") as asked:
-        for line in asked:
+    def handle(self) -> None:
+        for line in self.rfile:
             if line == b"\r\n":
-                connection.sendall(b'HTTP/1.1 200 OK\r\nContent-Length: 21\r\n\r\n{"ApiVersion":"1.44"}')
+                self.wfile.write(b'HTTP/1.1 200 OK\r\nContent-Length: 21\r\n\r\n{"ApiVersion":"1.44"}')
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")    # docker's client leaves a socket open
-def test_an_engine_that_serves_old_connections_alone_is_away(kept_connections: socket.socket, tmp_path: Path) -> None:
+@pytest.mark.usefixtures("kept_connections")
+def test_an_engine_that_serves_old_connections_alone_is_away(tmp_path: Path) -> None:
     client = connect({"DOCKER_HOST": f"unix://{tmp_path}/s"})
     made = Waiting(client)
     assert made.answers()

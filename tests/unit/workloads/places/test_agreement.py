@@ -2,6 +2,7 @@
 import itertools
 import socket
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -27,17 +28,8 @@ def clusters(cell, count=3):
 
 def together(*jobs):
     """What each job returns, all of them at once."""
-    answers = [None] * len(jobs)
-
-    def run(place):
-        answers[place] = jobs[place]()
-
-    threads = [threading.Thread(target=run, args=(place,), daemon=True) for place in range(len(jobs))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
-    return answers
+    with ThreadPoolExecutor() as pool:
+        return [each.result(60) for each in [pool.submit(job) for job in jobs]]
 
 
 CELL = Cell(stack="s", task="lenet5", measure="train", nodes=3, parallel="allreduce")

@@ -50,18 +50,7 @@ def test_a_missing_implementation_is_told_with_those_that_are_there() -> None:
 def with_program(root: Path, script: str) -> definition.Stack:
     stack = small_stack(root)
     (stack.folder / "build.sh").write_text(script)
-    (stack.folder / "lstm.cpp").write_text("int one;\n")
     return stack
-
-
-def test_a_program_s_source_is_part_of_environment_and_image(tmp_path: Path) -> None:
-    stack = with_program(tmp_path, "true\n")
-    environment, image = definition.wheels_fingerprint(stack), definition.fingerprint(stack)
-
-    (stack.folder / "lstm.cpp").write_text("int two;\n")
-
-    assert environment != definition.wheels_fingerprint(stack)
-    assert image != definition.fingerprint(stack)
 
 
 def test_a_host_without_the_tools_of_a_program_says_which(tmp_path: Path) -> None:
