@@ -13,6 +13,11 @@ def part(name):
     return adapter and importlib.import_module(adapter.__name__ + "." + name)
 
 
+def is_of(framework):
+    """Whether the adapter under test is that framework's."""
+    return adapter is not None and adapter.__name__.endswith(framework)
+
+
 def setUpModule():
     """Skip a module's tests outside a stack."""
     if adapter is None:

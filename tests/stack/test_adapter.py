@@ -1,12 +1,14 @@
 """An adapter against the numpy reference: python -m tests.stack test_adapter pytorch [Equality ...]."""
+import itertools
 import sys
 import tempfile
 import unittest
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 
-from tests.stack import adapter, part, setUpModule  # noqa: F401  skips
+from tests.stack import adapter, is_of, part, setUpModule  # noqa: F401  skips
 from workloads.frameworks import numpy
 from workloads.inputs import images as data
 from workloads.inputs import passes, records
@@ -49,16 +51,12 @@ EVERY_LAYER = (
     Pool("max", 3, 2, pad=1), Residual((SqueezeExcite(3, "relu"), Norm())), Act("sigmoid"), Pool("mean", 2, 2),
     Dropout(0.5), Flatten(), Dense(6), Act(), Dropout(0.5), Dense(4),
 )
+# a float64 training cell that differs from it by the changes
+cell_of = Cell(stack="here", task="lenet5", measure="check", batch=3, image=32, classes=4, cpus=1, precision="float64",
+               learning_rate=0.05)._replace
 POOLED = (Conv(4, (3, 3)), Norm(), Act(), GlobalPool(), Flatten(), Dense(4))
 TOKENS = (Conv(8, (8, 8), 8, bias=True), Tokens(), Encoder(2, 12), Encoder(4, 6, "tanh", 1e-5), LayerNorm(), First(),
           Dense(4))
-
-
-def cell_of(**changes):
-    """A float64 training cell that differs from it by the changes."""
-    values = {"stack": "here", "task": "lenet5", "measure": "check", "batch": 3, "image": 32, "classes": 4, "cpus": 1,
-              "precision": "float64", "learning_rate": 0.05}
-    return Cell(**dict(values, **changes))
 
 
 def varied(parameters, seed=5):
@@ -194,15 +192,15 @@ def _before(path):
 class Definition(AdapterCase):
     """What would be a different model is seen to differ, and what is counted is the published count."""
 
-    def assert_differs(self, wrong, right, cell):
+    def assert_differs(self, wrong, right, cell, least=1e-6, changed=lambda weights: weights):
         weights = varied(layers.parameters(right, tasks.input_shape(cell.image)))
         workload, reference = adapter.Workload(wrong, cell), numpy.Workload(right, cell)
-        workload.load(weights)
+        workload.load(changed(weights))
         reference.load(weights)
         images = data.synthetic(cell).images
-        expected = reference.logits(images)
-        difference = np.abs(expected - workload.predict(images)).max() / np.abs(expected).max()
-        self.assertGreater(difference, 1e-6)
+        expected, found = reference.logits(images), workload.predict(images)
+        self.assertEqual(expected.shape, found.shape)
+        self.assertGreater(np.abs(expected - found).max() / np.abs(expected).max(), least)
 
     def test_v1s_stride_in_v15_and_another_epsilon_are_seen(self):
         self.assert_differs(tasks.table("resnet50_v1", 4), tasks.table("resnet50", 4), cell_of(task="resnet50"))
@@ -210,20 +208,12 @@ class Definition(AdapterCase):
 
     def test_padding_as_keras_calls_same_is_seen(self):
         """It pads a 3x3 convolution of stride 2 by 0 and 1, like a 4x4 one padded by 1 with zeros in front."""
-        def table(conv):
-            return (conv, Act("relu"), Flatten(), Dense(4))
-        right, same = table(Conv(6, (3, 3), 2, (1, 1))), table(Conv(6, (4, 4), 2, (1, 1)))
-        cell = cell_of(image=8)
-        weights = varied(layers.parameters(right, tasks.input_shape(cell.image)))
-        wider = np.zeros((6, 3, 4, 4))
-        wider[:, :, 1:, 1:] = weights["0.weight"]
-        workload, reference = adapter.Workload(same, cell), numpy.Workload(right, cell)
-        workload.load(dict(weights, **{"0.weight": wider}))
-        reference.load(weights)
-        images = data.synthetic(cell).images
-        expected, found = reference.logits(images), workload.predict(images)
-        self.assertEqual(expected.shape, found.shape)
-        self.assertGreater(np.abs(expected - found).max() / np.abs(expected).max(), 1e-3)
+        def wider(weights):
+            padded = np.pad(weights["0.weight"], ((0, 0), (0, 0), (1, 0), (1, 0)), "constant")
+            return dict(weights, **{"0.weight": padded})
+        rest = Act("relu"), Flatten(), Dense(4)
+        self.assert_differs((Conv(6, (4, 4), 2, (1, 1)), *rest), (Conv(6, (3, 3), 2, (1, 1)), *rest), cell_of(image=8),
+                            1e-3, wider)
 
     def test_nets_have_their_published_parameter_counts(self):
         for task, classes, count in (("lenet5", 10, 62006), ("resnet18", 1000, 11689512)):
@@ -325,8 +315,7 @@ class Steps(AdapterCase):
         self.assertIn(calls[:3], (["loading", "loaded", "stepped"], ["stepped"] * 3))
 
     def test_the_parts_of_profiled_steps_add_up_to_them_within_a_tenth(self):
-        once = adapter.__name__.endswith("mxnet")              # whose profiler is set up once in a process
-        for measure in ("train",) if once else ("train", "infer"):
+        for measure in ("train", "infer")[:1 if is_of("mxnet") else 2]:      # its profiler is set up once in a process
             cell = cell_of(measure=measure, batch=16, warmup=3, steps=5)
             workload, sample = built(tasks.table("lenet5", cell.classes), cell)[0], data.synthetic(cell)
             try:
@@ -375,26 +364,23 @@ class Steps(AdapterCase):
     def test_the_bare_loop_trains_and_infers(self):
         cell = cell_of(measure="train", precision="float32")
         workload = adapter.Workload(tasks.table("lenet5", cell.classes), cell)     # the process's settings
-        bare = part("bare")
-        losses = self.bare_steps(bare.loop(cell), 30, workload)
+
+        def values(measure, count):
+            step, sync = part("bare").loop(cell._replace(measure=measure))
+            handles = []
+            for _ in range(count):
+                handles.append(step())
+                sync(handles[-1])
+            return [workload.value(handle) for handle in handles]
+
+        losses, logits = values("train", 30), values("infer", 2)
         self.assertLess(losses[-1], losses[0])
-        logits = self.bare_steps(bare.loop(cell._replace(measure="infer")), 2, workload)
         self.assertEqual((3, 4), logits[0].shape)
         self.assert_close(logits[0], logits[1], 0.0, "logits of the same batch, again")
 
-    def bare_steps(self, loop, count, workload):
-        step, sync = loop
-        handles = []
-        for _ in range(count):
-            handles.append(step())
-            sync(handles[-1])
-        return [workload.value(handle) for handle in handles]
-
     def test_a_task_that_no_peer_has_is_refused_with_a_reason(self):
-        bare = part("bare")
-        with self.assertRaises(errors.Unsupported) as caught:
-            bare.loop(cell_of(measure="train", task="alexnet"))
-        self.assertIn("no peer for alexnet: it is for", str(caught.exception))
+        with self.assertRaisesRegex(errors.Unsupported, "no peer for alexnet: it is for"):
+            part("bare").loop(cell_of(measure="train", task="alexnet"))
 
 
 class Epochs(AdapterCase):
@@ -435,8 +421,10 @@ class Epochs(AdapterCase):
         cell = cell_of(measure="epochs", epochs=2, learning_rate=0.0, batch=1, order="framework", **changes)
         sample = data.synthetic(cell._replace(batch=8))
         found, reference = self.losses(cell, sample, 16)
-        each = [reference.loss(sample.images[i:i + 1], sample.labels[i:i + 1]) for i in range(8)]
-        return each, found[:8], found[8:]
+        return self.each_loss(reference, sample), found[:8], found[8:]
+
+    def each_loss(self, reference, sample):
+        return [reference.loss(sample.images[i:i + 1], sample.labels[i:i + 1]) for i in range(8)]
 
     def test_the_framework_s_own_order_takes_every_image_once_a_pass_and_differs_between_passes(self):
         each, first, second = self.shuffled()
@@ -459,8 +447,7 @@ class Epochs(AdapterCase):
         workload, reference, _ = built(tasks.table("lenet5", cell.classes), cell)
         sample, watch = data.synthetic(cell._replace(batch=8)), Watch()
         workload.train(workload.batches(sample.images, sample.labels), 8, watch)
-        each = [reference.loss(sample.images[i:i + 1], sample.labels[i:i + 1]) for i in range(8)]
-        found = [workload.value(handle) for handle in watch.handles]
+        each, found = self.each_loss(reference, sample), [workload.value(handle) for handle in watch.handles]
         self.assert_close(sorted(each), sorted(found), BACKWARD, "losses")
         self.assertGreater(np.abs(np.array(each) - found).max(), 1e-3)
 
@@ -490,29 +477,18 @@ class Epochs(AdapterCase):
         self.assertEqual([epoch["confusion"] for epoch in own], [epoch["confusion"] for epoch in found])
 
 
-class _Told:
-    """A watch that keeps what it is told."""
-
-    def __init__(self, told):
-        self.stepped = told.append
-
-
 class Optimizers(AdapterCase):
     """Two updates, so that what an optimizer remembers is seen."""
 
-    def two_updates(self, **changes):
-        cell = cell_of(**changes)
-        workload, _, weights = built(POOLED, cell)
-        sample = data.synthetic(cell)
-        found = [workload.check(sample.images, sample.labels) for _ in range(2)]
-        expected = updated(weights, [each["gradient"] for each in found], cell)
-        for name in found[0]["gradient"]:
-            self.assert_close(expected[name], found[1]["weight"][name], BACKWARD, name)
-
     def test_every_optimizer_with_and_without_weight_decay(self):
-        for optimizer in ("sgd", "momentum", "adam", "adamw"):
-            for weight_decay in (0.0, 0.1):
-                self.two_updates(image=9, optimizer=optimizer, weight_decay=weight_decay)
+        for optimizer, weight_decay in itertools.product(("sgd", "momentum", "adam", "adamw"), (0.0, 0.1)):
+            cell = cell_of(image=9, optimizer=optimizer, weight_decay=weight_decay)
+            workload, _, weights = built(POOLED, cell)
+            sample = data.synthetic(cell)
+            found = [workload.check(sample.images, sample.labels) for _ in range(2)]
+            expected = updated(weights, [each["gradient"] for each in found], cell)
+            for name in found[0]["gradient"]:
+                self.assert_close(expected[name], found[1]["weight"][name], BACKWARD, name)
 
 
 class Switches(AdapterCase):
@@ -569,7 +545,7 @@ class Switches(AdapterCase):
             self.skipTest("its own loop tells each batch's loss")
         losses = np.random.RandomState(1).uniform(0.25, 0.35, 200000).astype(np.float32)
         told, total = [], np.float32(0)                          # a running mean, as Keras has it: in float32
-        callback = steps._Stepped(_Told(told))
+        callback = steps._Stepped(SimpleNamespace(stepped=told.append))
         for index, loss in enumerate(losses):
             total += loss
             callback.on_train_batch_end(index, {"loss": total / np.float32(index + 1)})
@@ -598,18 +574,16 @@ class Switches(AdapterCase):
         self.assertEqual(1, facts["threads"])
         self.assertLessEqual({"version", "device", "inter_op_threads", "onednn", "build"}, set(facts))
 
+    @unittest.skipUnless(is_of("tensorflow"), "only TensorFlow is told how many operations may run at once")
     def test_tensorflow_may_run_as_many_operations_at_once_as_it_has_cpus_and_one_more_with_others(self):
-        if adapter.NAME != "tensorflow":
-            self.skipTest("only TensorFlow is told how many operations may run at once")
         for cpus, changes, count in (
                 (3, {}, 3), (3, {"parallel": "allreduce", "nodes": 2}, 3), (3, {"measure": "operators"}, 1),
                 (1, {"parallel": "allreduce", "nodes": 3}, 2), (1, {"parallel": "horovod", "nodes": 3}, 2),
                 (1, {"parallel": "async", "nodes": 3}, 4)):
             self.assertEqual(count, adapter.settings.inter_op_threads(cell_of(cpus=cpus, **changes)))
 
+    @unittest.skipUnless(is_of("pytorch"), "only PyTorch has a door to the device's clock")
     def test_pytorch_s_device_clock_gives_the_seconds_between_marks_and_forgets_them(self):
-        if adapter.NAME != "pytorch":
-            self.skipTest("only PyTorch has a door to the device's clock")
         from workloads.frameworks.pytorch.profiling.device_clock import DeviceClock
 
         moments = [3.0, 10.0, 12.5, 20.0, 21.0]

@@ -1,7 +1,7 @@
 """Generation token after token: the cache against whole passes."""
 import numpy as np
 
-from tests.stack import part, setUpModule, test_adapter, test_sequences  # noqa: F401  skips
+from tests.stack import is_of, part, setUpModule, test_adapter, test_sequences  # noqa: F401  skips
 from tests.stack.test_adapter import varied
 from workloads.inputs import sequence_batches
 from workloads.process import errors
@@ -9,7 +9,6 @@ from workloads.spec import sequence_tasks
 from workloads.spec.cell import Cell
 
 adapter = part("sequences")
-LOOPS = ("native", "eager", "graph", "xla", "compile")
 PROMPT, LENGTH = 3, 6
 
 
@@ -40,7 +39,7 @@ class Generation(test_sequences.SequenceCase):
         return workload, sequence_batches.read(None, cell).batches[0]
 
     def test_the_cache_gives_what_a_pass_over_the_whole_sequence_gives_in_every_loop(self):
-        for loop in LOOPS:
+        for loop in test_sequences.LOOPS:
             found = self.generating(loop=loop)
             if found:
                 by_cache, whole = found[0].cached(found[1])
@@ -53,7 +52,7 @@ class Generation(test_sequences.SequenceCase):
         if hasattr(workload, "_of_one_cache"):                                # TensorFlow's
             _, following = workload._of_one_cache()
             self.assertEqual(1, following.experimental_get_tracing_count())
-        if "mxnet" in adapter.__name__:                                       # of the prompt, and of a token
+        if is_of("mxnet"):                                                    # of the prompt, and of a token
             self.assertEqual(2, len(workload._call._programs))
 
     def test_plain_and_fused_attention_compute_the_same_or_are_refused_with_a_reason(self):
@@ -77,7 +76,7 @@ class Generation(test_sequences.SequenceCase):
             self.assert_close(whole, by_cache, 0.05, "amp")
 
     def test_tokens_are_the_likeliest_ones_of_whole_passes_and_begin_again_after_the_last_position(self):
-        for loop in LOOPS:
+        for loop in test_sequences.LOOPS:
             found = self.generating(loop=loop)
             if found:
                 workload, batch = found

@@ -4,11 +4,12 @@ It shows what is called, not how fast a GPU is: that is `python -m tests.gpu`.
 """
 import os
 import threading
+import unittest
 from unittest import mock
 
 import numpy as np
 
-from tests.stack import adapter, part, setUpModule, test_adapter, test_sequences  # noqa: F401  skips
+from tests.stack import adapter, is_of, part, setUpModule, test_adapter, test_sequences  # noqa: F401  skips
 from workloads.inputs import images as data
 from workloads.process.errors import Unsupported
 from workloads.spec import tasks
@@ -22,14 +23,13 @@ def image_workload(**changes):
     return workload, data.synthetic(cell._replace(batch=6))
 
 
+@unittest.skipUnless(is_of("tensorflow"), "TensorFlow's")
 class TensorFlowCase(test_adapter.AdapterCase):
     """Of TensorFlow alone, of one of its two kinds of execution."""
 
     IS_EAGER = True
 
     def setUp(self):
-        if not adapter.__name__.endswith("tensorflow"):
-            self.skipTest("TensorFlow's")
         import tensorflow
         if tensorflow.executing_eagerly() != self.IS_EAGER:
             self.skipTest("of another TensorFlow")
@@ -72,21 +72,17 @@ class SessionsOfAGpu(TensorFlowCase):
         levels = [options.trace_level for options in session.options if options is not None]
         self.assertEqual([self.tf.compat.v1.RunOptions.SOFTWARE_TRACE], levels)
 
-
     def test_the_most_that_the_allocator_held_is_asked_for_on_the_gpu_and_none_is_told_without_one(self):
         settings = part("settings")
-        asked, session = [], self.tf.compat.v1.Session
+        asked = []
 
-        class Recording(session):
+        class Recording(self.tf.compat.v1.Session):
             def run(self, fetches, *more):
                 asked.append((fetches.op.type, fetches.device))
                 return super().run(fetches, *more)
 
-        self.tf.compat.v1.Session = Recording
-        try:
+        with mock.patch.object(self.tf.compat.v1, "Session", Recording):
             self.assertEqual({}, settings.device_peak_bytes())
-        finally:
-            self.tf.compat.v1.Session = session
         self.assertEqual([("MaxBytesInUse", "/device:GPU:0")], asked)
 
 
@@ -146,7 +142,6 @@ class FunctionsOfAGpu(TensorFlowCase):
         workload._run_ahead(workload.synthetic(sample.images[:3], sample.labels[:3]), 3)
         self.assertEqual(1, len(self.calls))
 
-
     def test_amp_is_refused_where_convolutions_of_bfloat16_would_run_on_the_cpu_but_for_xla(self):
         settings = part("settings")
         known = [("CPU", self.tf.bfloat16), ("GPU", self.tf.float32)]
@@ -174,7 +169,7 @@ class LoadingForAGpu(test_adapter.AdapterCase):
     """Batches of images."""
 
     def test_another_thread_copies_each_batch_to_the_device(self):
-        if adapter.__name__.endswith("pytorch") or not hasattr(adapter.Workload, "_placed"):
+        if is_of("pytorch") or not hasattr(adapter.Workload, "_placed"):
             self.skipTest("PyTorch's copies from pinned memory go on by themselves, and a session's steps make theirs")
         workload, sample = image_workload(measure="train")
         place, threads = workload._placed, []
@@ -198,10 +193,10 @@ class PrecisionsOfAGpu(test_adapter.AdapterCase):
 
     def on_a_gpu_of(self, capability):
         """Let the framework tell of such a GPU until the test is over."""
-        if adapter.__name__.endswith("pytorch"):
+        if is_of("pytorch"):
             import torch
             owner, name, told = torch.cuda, "get_device_capability", lambda *_: capability
-        elif adapter.__name__.endswith("tensorflow"):
+        elif is_of("tensorflow"):
             owner, name, told = self.settings, "_details", lambda: {"compute_capability": capability}
         else:
             owner, name, told = self.settings, "capability", lambda cell: capability
@@ -221,12 +216,11 @@ class PrecisionsOfAGpu(test_adapter.AdapterCase):
             self.assertIn("TF32 is a mode of GPUs", str(reason))
 
 
+@unittest.skipUnless(is_of("pytorch"), "PyTorch's")
 class SeveralGpusOfOneProcess(test_adapter.AdapterCase):
     """PyTorch's DataParallel."""
 
     def test_amp_is_refused_since_its_threads_would_compute_in_float16(self):
-        if not adapter.__name__.endswith("pytorch"):
-            self.skipTest("PyTorch's")
         parallel = part("parallel")
         cell = test_adapter.cell_of(device="gpu", gpus=2, precision="amp")
         with self.assertRaisesRegex(Unsupported, "float16, without scaling"):
@@ -238,9 +232,8 @@ class SeveralGpusOfOneProcess(test_adapter.AdapterCase):
 class FactsOfAGpu(test_adapter.AdapterCase):
     """What is said of a GPU is what holds there."""
 
+    @unittest.skipUnless(is_of("tensorflow"), "TensorFlow's")
     def test_tensorflow_s_determinism_by_either_variable_is_told_and_then_nothing_is_searched(self):
-        if not adapter.__name__.endswith("tensorflow"):
-            self.skipTest("TensorFlow's")
         settings = part("settings")
         for variables, expected in (
                 ({}, (True, False)), ({"TF_CUDNN_USE_AUTOTUNE": "false"}, (False, False)),
@@ -250,9 +243,8 @@ class FactsOfAGpu(test_adapter.AdapterCase):
                 facts = settings.gpu_facts()
             self.assertEqual(expected, (facts["cudnn_benchmark"], facts["cudnn_deterministic"]), variables)
 
+    @unittest.skipUnless(is_of("pytorch"), "PyTorch's")
     def test_an_lstm_s_weights_are_told_to_be_cast_in_each_call_where_autocast_does(self):
-        if not adapter.__name__.endswith("pytorch"):
-            self.skipTest("PyTorch's")
         sequences = part("sequences")
         workload = sequences.Workload(test_sequences.cell_of(precision="float32"))
         workload._net.pack_lstms()                     # as on a GPU
@@ -261,12 +253,11 @@ class FactsOfAGpu(test_adapter.AdapterCase):
         self.assertEqual("cast in each call", workload.kernels()["lstm_weights"])
 
 
+@unittest.skipUnless(is_of("pytorch"), "PyTorch's")
 class LayoutsOnAGpu(test_adapter.AdapterCase):
     """PyTorch's best layout."""
 
     def test_best_is_channels_last_where_tensor_cores_work(self):
-        if not adapter.__name__.endswith("pytorch"):
-            self.skipTest("PyTorch's")
         import torch
         settings = part("settings")
         for precision, expected in (("float32", "nchw"), ("tf32", "nhwc"), ("amp", "nhwc")):

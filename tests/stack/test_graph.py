@@ -17,14 +17,10 @@ def setUpModule():
         raise unittest.SkipTest("runs inside a stack of TensorFlow 1: python -m unittest tests.stack.test_graph")
 
 
-def cell_of(**changes):
-    """A training cell of LeNet-5 that differs from it by the changes."""
-    return Cell(stack="here", task="lenet5", measure="graph", batch=3, steps=3, warmup=0, **changes)
-
-
-def built(cell):
-    """The cell's Workload with seeded weights, and its batches."""
+def built(**changes):
+    """The Workload with seeded weights of a training cell of LeNet-5 with the changes, and its batches."""
     from workloads.frameworks import tensorflow
+    cell = Cell(stack="here", task="lenet5", measure="graph", batch=3, steps=3, warmup=0, **changes)
     workload = tensorflow.Workload(tasks.table(cell.task, cell.classes), cell)
     workload.load(weights.seeded(tasks.parameters(cell), cell.seed))
     return workload, workload.synthetic(*images.synthetic(cell).inputs)
@@ -33,14 +29,12 @@ def built(cell):
 class Graph(unittest.TestCase):
     """The nodes of a training step."""
 
-    def test_what_the_passes_remove_adds_up(self):
-        found = (lambda made: made[0].graph(made[1]))(built(cell_of()))
+    def test_what_the_passes_remove_adds_up_and_is_hardly_a_product_for_the_training_needs_them(self):
+        workload, batches = built()
+        found = workload.graph(batches)
         self.assertEqual(found["nodes_before"] - found["nodes_after"], sum(found["passes"].values()))
         self.assertGreater(found["passes"]["pruning"], 0)          # initialisers at least
         self.assertEqual(set(graph_operations.CLASSES), set(found["removed"]))
-
-    def test_hardly_a_product_is_removed_for_the_training_needs_them(self):
-        found = (lambda made: made[0].graph(made[1]))(built(cell_of()))
         # LeNet-5 has 2 convolutions and 3 products, forward and twice backward but for the first one's input
         self.assertLessEqual(found["removed"]["expensive"], 1)
         self.assertGreaterEqual(found["nodes_run"], 14)
@@ -48,7 +42,7 @@ class Graph(unittest.TestCase):
     def test_the_losses_are_the_same_without_the_optimisers(self):
         found = []
         for choice in ("default", "off", "no_pruning", "no_constant_folding", "no_arithmetic", "no_dependency"):
-            workload, batches = built(cell_of(graph_opt=choice))
+            workload, batches = built(graph_opt=choice)
             watch = Watch()
             workload.train(batches, 3, watch)
             found.append([float(loss) for loss in watch.handles])

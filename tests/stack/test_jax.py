@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
+from tests.stack import test_adapter
 from workloads.inputs import images, sequence_batches, weights
 from workloads.measuring import measures
 from workloads.spec import layers, tasks
@@ -30,17 +31,14 @@ print(json.dumps(test_jax.seen(int(sys.argv[1]))))
 """
 # convolutions enough to be shared by threads, and compiled in a second
 _WIDE = (Conv(64, (3, 3), 1, (1, 1)), Act(), Conv(64, (3, 3), 1, (1, 1)), GlobalPool(), Flatten(), Dense(10))
+# a training cell of LeNet-5 that differs from it by the changes
+cell_of = Cell(stack="here", task="lenet5", measure="train", batch=3)._replace
 _TICK = 1.0 / os.sysconf("SC_CLK_TCK")
 
 
 def setUpModule():
     if not importlib.util.find_spec("jax"):
         raise unittest.SkipTest("runs inside a stack of JAX: python -m unittest tests.stack.test_jax")
-
-
-def cell_of(**changes):
-    """A training cell of LeNet-5 that differs from it by the changes."""
-    return Cell(**dict({"stack": "here", "task": "lenet5", "measure": "train", "batch": 3}, **changes))
 
 
 def built(cell, table=None):
@@ -74,21 +72,11 @@ def _thread_seconds():
     return found
 
 
-class Watch:
-    """Keeps the losses."""
-
-    def __init__(self):
-        self.losses = []
-
-    def loading(self):
-        """As a Watch."""
-
-    def loaded(self):
-        """As a Watch."""
+class Watch(test_adapter.Watch):
+    """Keeps the losses, and so waits for each step."""
 
     def stepped(self, loss, phases=None):
-        """As a Watch, which waits for the step."""
-        self.losses.append(float(np.asarray(loss).flat[0]))     # by numpy: nothing is compiled for it
+        super().stepped(float(np.asarray(loss).flat[0]))        # by numpy: nothing is compiled for it
 
 
 class Threads(unittest.TestCase):
@@ -170,7 +158,7 @@ class Phases(unittest.TestCase):
         workload, batches = built(cell_of(optimizer="momentum", learning_rate=0.1), table)
         watch = Watch()
         getattr(workload, name)(batches, 3, watch)
-        return watch.losses
+        return watch.handles
 
     def test_a_stamped_step_is_the_plain_one_dropout_s_mask_included(self):
         plain, stamped = (self.losses(name) for name in ("train", "train_phases"))
@@ -277,7 +265,6 @@ class Depthwise(unittest.TestCase):
         import jax.numpy as jnp
 
         from workloads.frameworks.jax import model
-        from workloads.spec.layers import Conv
         jax.config.update("jax_enable_x64", True)
         random = np.random.RandomState(1)
         x, weight = random.standard_normal((2, 4, 9, 8)), random.standard_normal((4, 1, 3, 5))

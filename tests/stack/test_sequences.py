@@ -7,7 +7,7 @@ import unittest
 
 import numpy as np
 
-from tests.stack import part, setUpModule, test_adapter  # noqa: F401  skips
+from tests.stack import is_of, part, setUpModule, test_adapter  # noqa: F401  skips
 from tests.stack.test_adapter import varied
 from workloads.frameworks.numpy import recurrent
 from workloads.inputs import sequence_batches
@@ -20,11 +20,9 @@ LSTMS = SWITCHES["lstm"]
 LOOPS = ("native", "eager", "graph", "xla", "compile")
 
 
-def cell_of(**changes):
-    """A float64 training cell that differs from it by the changes."""
-    values = {"stack": "here", "task": "lstm", "measure": "train", "batch": 3, "cpus": 1, "precision": "float64",
-              "length": 5, "hidden": 4, "warmup": 0, "steps": 3, "learning_rate": 0.05, "optimizer": "momentum"}
-    return Cell(**dict(values, **changes))
+# a float64 training cell that differs from it by the changes
+cell_of = Cell(stack="here", task="lstm", measure="train", batch=3, cpus=1, precision="float64", length=5, hidden=4,
+               warmup=0, steps=3, learning_rate=0.05, optimizer="momentum")._replace
 
 
 def built(cell):
@@ -97,7 +95,7 @@ class Layer(SequenceCase):
                 ((kind, self.tried(cell_of(lstm=kind, precision="float32"))) for kind in LSTMS) if found}
         self.assertTrue(said.get("cell", "not seen").startswith(("plain operations", "not seen")), said)
         self.assertTrue(all(said.values()), said)
-        if "mxnet" in adapter.__name__:                # one operator, which native packs its vector for in each step
+        if is_of("mxnet"):                             # one operator, which native packs its vector for in each step
             self.assertEqual(("RNN", "RNN, packed once"), (said["native"], said["cudnn"]))
 
     def test_the_bias_s_gradient_is_the_difference_quotient(self):
@@ -124,13 +122,12 @@ class Layer(SequenceCase):
             self.assert_close(expected, logits, 0.05, "h")
 
 
+@unittest.skipUnless(is_of("pytorch"), "only PyTorch's arrays are packed")
 class Packed(SequenceCase):
     """What a GPU's layers are laid out as, tried on a CPU: PyTorch's in one buffer."""
 
     def packed(self, cell):
-        """The workload of a cell with its layers packed; skips where there is nothing to pack."""
-        if "pytorch" not in adapter.__name__:
-            self.skipTest("only PyTorch's arrays are packed")
+        """The workload of a cell with its layers packed."""
         workload = adapter.Workload(cell)
         workload._net.pack_lstms()
         own = importlib.import_module("workloads.frameworks.pytorch.settings")
@@ -181,12 +178,11 @@ class _PlainCudnn:
         return (tf.stack(outs),)
 
 
+@unittest.skipUnless(is_of("tensorflow"), "TensorFlow's layer")
 class CudnnVector(SequenceCase):
     """TensorFlow's layer for GPUs, which keeps cuDNN's vector, on a CPU."""
 
     def setUp(self):
-        if "tensorflow" not in adapter.__name__:
-            self.skipTest("TensorFlow's layer")
         self.kernels = importlib.import_module("workloads.frameworks.tensorflow.models.kernels")
         self.kernels.raw, self._own = _PlainCudnn(), self.kernels.raw
 
