@@ -1,12 +1,8 @@
 """The kinds of operators by their profilers' names."""
 
-from pathlib import Path
-
 import pytest
 
 from runner.analysis import kinds
-
-PAGE = Path(__file__).parents[3] / "docs" / "why.md"
 
 
 @pytest.mark.parametrize(("framework", "name", "kind"), [
@@ -44,5 +40,5 @@ def test_every_kind_of_a_framework_is_one_of_all() -> None:
     assert {kind for of in kinds.NAMES.values() for kind in of} <= set(kinds.KINDS)
 
 
-def test_the_page_has_the_table() -> None:
-    assert kinds.table() in PAGE.read_text()
+def test_the_table_has_a_row_a_kind() -> None:
+    assert [*kinds.KINDS] == [line.split(" | ")[0].removeprefix("| ") for line in kinds.table().splitlines()[2:]]
