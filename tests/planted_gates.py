@@ -23,6 +23,7 @@ from runner.analysis.between import regression
 from runner.stacks import definition, environments
 
 SHARES = (0.0, 0.02, 0.05, 0.10)
+STACK = "torch-2.13-cpu"       # whose packages both sides share
 ROUNDS = 7             # with the default's ten, eighty gates take more than an hour, most of it PyTorch's imports
 STUDY = """[study]
 id = "planted"
@@ -97,39 +98,34 @@ def main(arguments: list[str]) -> int:
     asked = _parsed(arguments)
     folder = asked.folder.absolute()
     folder.mkdir(parents=True, exist_ok=True)
-    python = environments.ready(definition.pinned(definition.read_all(paths.STACKS)[asked.stack]), say=print)
+    python = environments.ready(definition.pinned(definition.read_all(paths.STACKS)[STACK]), say=print)
     study = folder / "planted.toml"
-    study.write_text(STUDY.format(stack=asked.stack, rounds=asked.rounds))
-    sides = {share: planted(folder / f"head-{share * 100:g}", python, PLANTED.format(share=share))
-             for share in asked.shares}
+    study.write_text(STUDY.format(stack=STACK, rounds=ROUNDS))
+    sides = {share: planted(folder / f"head-{share * 100:g}", python, PLANTED.format(share=share)) for share in SHARES}
     base = planted(folder / "base", python, PLANTED.format(share=0.0))
     kept = folder / "gates.jsonl"
     try:
         for number in range(asked.count):
-            for share in asked.shares:
+            for share in SHARES:
                 if not any(each["share"] == share and each["number"] == number for each in read(kept)):
-                    outcome = gate(study, (base, sides[share]), number, folder / "results", asked)
+                    outcome = gate(study, (base, sides[share]), number, folder / "results", asked.allow)
                     with kept.open("a") as file:
                         file.write(json.dumps({"share": share, "number": number, **outcome}) + "\n")
                     print(f"{share:.0%}, {number + 1} of {asked.count}: exit code {outcome['exit_code']} after "
                           f"{outcome['seconds']:.0f} s", file=sys.stderr, flush=True)
     except (KeyboardInterrupt, NoAnswer) as stop:
         print(f"{str(stop) or 'interrupted'}; the same command goes on from here", file=sys.stderr)
-        print(table(read(kept), asked.allow), end="")
         return 2 if isinstance(stop, NoAnswer) else 130
-    done = read(kept)
-    print(table(done, asked.allow), end="")
-    return 0 if is_good(done) else 1
+    finally:
+        print(table(read(kept), asked.allow), end="")
+    return 0 if is_good(read(kept)) else 1
 
 
 def _parsed(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.planted_gates", description=__doc__)
     parser.add_argument("folder", type=Path, help="that keeps environments, sessions and answers")
     parser.add_argument("--count", type=int, default=20, help="gates of each delay")
-    parser.add_argument("--shares", type=float, nargs="+", default=list(SHARES), help="delays, such as 0.02")
     parser.add_argument("--allow", default="3%", help="as evenbench gate's")
-    parser.add_argument("--rounds", type=int, default=ROUNDS, help="of each gate")
-    parser.add_argument("--stack", default="torch-2.13-cpu", help="the pinned stack whose packages both sides share")
     return parser.parse_args(arguments)
 
 
@@ -144,12 +140,12 @@ def planted(home: Path, python: Path, source: str) -> Path:
     return home
 
 
-def gate(study: Path, sides: tuple[Path, Path], seed: int, results: Path, asked: argparse.Namespace) -> dict[str, Any]:
+def gate(study: Path, sides: tuple[Path, Path], seed: int, results: Path, allow: str) -> dict[str, Any]:
     """What a gate answers, and how long it took; seed: of its order of runs, in which no two of a delay are alike."""
     base, head = sides
     began = time.monotonic()
     ended = subprocess.run([sys.executable, "-m", "runner", "gate", study, "--base", f"base={base}", "--head",
-                            f"head={head}", "--allow", asked.allow, "--rounds", str(asked.rounds), "--seed", str(seed),
+                            f"head={head}", "--allow", allow, "--rounds", str(ROUNDS), "--seed", str(seed),
                             "--launcher", "venv", "--fresh", "--json", "-", "--results", results],
                            cwd=paths.ROOT, stdout=subprocess.PIPE, text=True, check=False)
     seconds = time.monotonic() - began

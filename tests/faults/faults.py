@@ -20,7 +20,7 @@ from tests import freezer
 from tests.faults import kills, lab, worker
 from tests.faults.engines import Engine
 from tests.faults.lab import PATIENCE_SECONDS, Lab, Session
-from tests.faults.outcome import ONE_MINUTE, Outcome, all_records, finished, left, missing, repeated
+from tests.faults.outcome import ONE_MINUTE, Outcome, all_records, finished, missing, repeated
 
 STALL_SECONDS = "10"         # of a session; a start may then take 50 s
 _FASTER = 0.1                # of the count of kills: what a minor fault is made
@@ -109,55 +109,33 @@ def one_of_two_cells(fault: Fault, place: Place, amount: Amount, random: Random)
 
 def _watched(fault: Fault, place: Place, session: Session, rounds: int) -> Outcome:
     """What became of the faulty runs of a session, while fault.act is done to each of them."""
-    seen = _Seen(fault, place, session)
-    for record in session.records(PATIENCE_SECONDS + rounds * ONE_MINUTE):
-        if record:
-            seen.heard(record)
-    wrong = [*seen.wrong, *["the session hung and was killed"] * session.is_hung]
-    if seen.good != rounds:
-        wrong.append(f"only {seen.good} of {rounds} good runs were ok")
-    right = 0 if seen.good != rounds else seen.right // fault.times
-    return Outcome(fault.name, fault.expected, place.lab.launcher, rounds, right,
-                   seen.slowest, 0, 0, left(place.lab), wrong)
-
-
-class _Seen:
-    """A session's records as they come."""
-
-    def __init__(self, fault: Fault, place: Place, session: Session) -> None:
-        self._fault, self._place, self._session = fault, place, session
-        self._faulty: set[str] = set()       # keys
-        self._began = 0.0
-        self.good = self.right = 0
-        self.slowest = 0.0
-        self.wrong: list[str] = []
-
-    def heard(self, record: dict[str, Any]) -> None:
-        """Do what is to be done, and count what follows."""
+    seed = worker.BEHAVIOURS.index(fault.behaviour)
+    faulty: set[str] = set()             # keys of cells
+    good, right, began, slowest = 0, 0, 0.0, 0.0
+    wrong: list[str] = []
+    for record in filter(None, session.records(PATIENCE_SECONDS + rounds * ONE_MINUTE)):
+        is_faulty = record.get("run", "").partition(".")[0] in faulty
         if record["event"] == "plan":
-            seed = worker.BEHAVIOURS.index(self._fault.behaviour)
-            self._faulty = {each["key"] for each in record["cells"] if each["cell"]["seed"] == seed}
+            faulty = {each["key"] for each in record["cells"] if each["cell"]["seed"] == seed}
         elif record["event"] == "begin":
-            self._began = time.monotonic()
-        elif record["event"] == "line" and record["line"]["event"] == "warm" and self._is_faulty(record):
-            if self._fault.act:
-                self._began = time.monotonic()
-                self._fault.act(self._place, self._session, record["run"])
+            began = time.monotonic()
+        elif record["event"] == "line" and record["line"]["event"] == "warm" and is_faulty and fault.act:
+            began = time.monotonic()
+            fault.act(place, session, record["run"])
+        elif record["event"] == "ending" and not is_faulty:
+            good += record["ending"] == "ok"
         elif record["event"] == "ending":
-            self._ended(record)
-
-    def _is_faulty(self, record: dict[str, Any]) -> bool:
-        return record["run"].partition(".")[0] in self._faulty
-
-    def _ended(self, record: dict[str, Any]) -> None:
-        if not self._is_faulty(record):
-            self.good += record["ending"] == "ok"
-            return
-        self.slowest = max(self.slowest, time.monotonic() - self._began)
-        if record["ending"] in self._fault.expected.split(" or "):
-            self.right += 1
-        else:
-            self.wrong.append(f"{record['ending']}: {record['message']}")
+            slowest = max(slowest, time.monotonic() - began)
+            if record["ending"] in fault.expected.split(" or "):
+                right += 1
+            else:
+                wrong.append(f"{record['ending']}: {record['message']}")
+    if session.is_hung:
+        wrong.append("the session hung and was killed")
+    if good != rounds:
+        wrong.append(f"only {good} of {rounds} good runs were ok")
+    return Outcome(fault.name, fault.expected, place.lab.launcher, rounds,
+                   right // fault.times if good == rounds else 0, slowest, left=place.lab.left(), wrong=wrong)
 
 
 @contextmanager
@@ -241,8 +219,8 @@ def disk_full(fault: Fault, place: Place, amount: Amount, random: Random) -> Out
                 right += 1
             else:
                 wrong.append(f"exit codes {code} and {resumed}")
-    return Outcome(fault.name, fault.expected, place.lab.launcher, count, right, slowest, lost, again, left(place.lab),
-                   wrong)
+    return Outcome(fault.name, fault.expected, place.lab.launcher, count, right, slowest, lost, again,
+                   place.lab.left(), wrong)
 
 
 def _session(made: Lab, results: Path, number: int) -> Session:

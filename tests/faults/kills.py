@@ -6,7 +6,7 @@ from random import Random
 
 from tests.faults import lab, worker
 from tests.faults.lab import Lab, Session
-from tests.faults.outcome import Outcome, Record, all_records, finished, left, missing, repeated
+from tests.faults.outcome import Outcome, Record, all_records, finished, missing, repeated
 
 ROUNDS = 12                    # of three cells; a killed runner does a few runs before it dies
 _LIFE_SECONDS = 4.0            # at most, from a runner's first record to its death
@@ -37,7 +37,7 @@ def runner_killed(name: str, made: Lab, count: int, deadline: float, random: Ran
              *[f"{unfinished} runs have no result"] * (unfinished > 0),
              *(f"{folder}: records changed" for folder in changed))
     return Outcome(name, "the same command goes on", made.launcher, killed,
-                   0 if wrong else killed, slowest, lost, sum(map(repeated, now.values())), left(made), wrong)
+                   0 if wrong else killed, slowest, lost, sum(map(repeated, now.values())), made.left(), wrong)
 
 
 def _killed(session: Session, random: Random) -> float | None:

@@ -1,11 +1,10 @@
 """What a fault came to: a line of the table; and what can be read of it out of a session's records."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from runner.results import contract, store
-from tests.faults.lab import Lab
 
 Record = dict[str, Any]
 ONE_MINUTE = 60.0
@@ -47,38 +46,29 @@ def all_records(results: Path) -> dict[Path, list[Record]]:
     return {path.parent: list(store.read(path.parent)) for path in sorted(results.glob(f"*/{store.EVENTS}"))}
 
 
-def finished(records: Iterable[Record]) -> list[tuple[str, int]]:
-    """(cell key, round) of the runs that ended with a result, in their order."""
-    begun = {}
-    found = []
+def _course(records: Iterable[Record]) -> Iterator[tuple[tuple[str, int], bool]]:
+    """((cell key, round), whether it is over) of runs as they begin, and as they end with a result."""
+    begun: dict[str, tuple[str, int]] = {}
     for record in records:
         if record["event"] == "begin":
             begun[record["run"]] = (record["key"], record["round"])
+            yield begun[record["run"]], False
         elif record["event"] == "ending" and record["ending"] in contract.FINAL:
-            found.append(begun[record["run"]])
-    return found
+            yield begun[record["run"]], True
+
+
+def finished(records: Iterable[Record]) -> list[tuple[str, int]]:
+    """(cell key, round) of the runs that ended with a result, in their order."""
+    return [run for run, is_over in _course(records) if is_over]
 
 
 def repeated(records: Iterable[Record]) -> int:
     """How many runs were begun though they had a result."""
-    begun: dict[str, tuple[str, int]] = {}
-    done: set[tuple[str, int]] = set()
-    count = 0
-    for record in records:
-        if record["event"] == "begin":
-            begun[record["run"]] = (record["key"], record["round"])
-            count += begun[record["run"]] in done
-        elif record["event"] == "ending" and record["ending"] in contract.FINAL:
-            done.add(begun[record["run"]])
-    return count
+    course = list(_course(records))
+    return sum(not is_over and (run, True) in course[:place] for place, (run, is_over) in enumerate(course))
 
 
 def missing(records: Sequence[Record]) -> int:
     """How many planned runs have no result; none is planned where the runner was killed before."""
     plans = [record for record in records if record["event"] == "plan"]
     return len(plans[-1]["cells"]) * plans[-1]["rounds"] - len(set(finished(records))) if plans else 0
-
-
-def left(lab: Lab) -> tuple[str, ...]:
-    """What no session that is over should have left."""
-    return tuple(lab.left())

@@ -89,34 +89,26 @@ def greedy():
         end("oom")
 
 
-def noise():
-    begin()
-    flood(1, os.urandom(2 ** 20), 2 ** 26)
+def flooding(block, size=_GIGABYTE):
+    """The behaviour that writes so many bytes of the block over and over."""
+    def behave():
+        begin()
+        flood(1, block, size)
+
+    return behave
 
 
-def long_line():
-    begin()
-    flood(1, b"x" * 2 ** 20)
-
-
-def many_lines():
-    begin()
-    flood(1, (b"x" * 63 + b"\n") * 2 ** 14)
-
-
-def many_events():
-    begin()
-    flood(1, b'{"event": "beat"}\n' * 2 ** 14)
-
-
-def long_events():
-    begin()
-    flood(1, b'{"event": "beat", "why": "%s"}\n' % (b"x" * 2 ** 20))
+_LINES = (b"x" * 63 + b"\n") * 2 ** 14
+noise = flooding(os.urandom(2 ** 20), 2 ** 26)
+long_line = flooding(b"x" * 2 ** 20)
+many_lines = flooding(_LINES)
+many_events = flooding(b'{"event": "beat"}\n' * 2 ** 14)
+long_events = flooding(b'{"event": "beat", "why": "%s"}\n' % (b"x" * 2 ** 20))
 
 
 def loud():
     """A gigabyte on standard error, then well."""
-    flood(2, (b"x" * 63 + b"\n") * 2 ** 14)
+    flood(2, _LINES)
     good()
 
 
