@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from runner import paths, screen
-from runner.cli.options import LauncherName, SomeStacks, StackNames, options, split, split_stacks
+from runner.cli.options import Commands, LauncherName, SomeStacks, StackNames, split, split_stacks
 from runner.cli.output import Output
 from runner.errors import BenchError, InputError
 from runner.launchers import choose
@@ -17,11 +17,10 @@ from runner.stacks import definition, engine
 from runner.stacks.definition import chosen_names
 from tools import overhead, pages, reproducible
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+app = Commands(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 
 
 @app.command("bench-self")
-@options
 def bench_self(stacks: StackNames = None,
                with_peers: Annotated[bool, typer.Option(
                    "--peers", help="Our models against those that libraries have.")] = False,

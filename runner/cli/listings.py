@@ -9,7 +9,7 @@ import typer
 
 from runner import paths, screen
 from runner.cli import complete
-from runner.cli.options import RESULTS, Results, Scale, options
+from runner.cli.options import RESULTS, Commands, Results, Scale
 from runner.cli.output import Output
 from runner.errors import InputError
 from runner.machine import host, nvml
@@ -20,11 +20,10 @@ from runner.stacks import definition
 from runner.study import file
 from workloads.spec import tasks
 
-app = typer.Typer()
+app = Commands()
 
 
 @app.command("list")
-@options
 def list_(what: Annotated[str, typer.Argument(metavar="WHAT", autocompletion=lambda: complete.LISTS,
                                               help="stacks, tasks, studies, data or results.")] = "stacks",
           results: Results = RESULTS, scale: Scale = None, *, output: Output) -> None:

@@ -18,6 +18,7 @@ from runner.cells import built, model_name
 from runner.cli import complete
 from runner.cli.options import (
     RESULTS,
+    Commands,
     DataArgument,
     NewestResult,
     ResultName,
@@ -27,7 +28,6 @@ from runner.cli.options import (
     Scale,
     StudyName,
     duration,
-    options,
     share,
     split_stacks,
 )
@@ -63,11 +63,10 @@ from runner.stacks import definition
 from runner.stacks.own import is_own, side
 from workloads.spec import frameworks
 
-app = typer.Typer()
+app = Commands()
 
 
 @app.command()
-@options
 def run(name: StudyName, more: MoreFiles = None, *, own: Own, form: Form, settled: Settled, going: Going,
         output: Output, prove: Annotated[bool, typer.Option(
             "--prove", help="First check what no check has shown equal yet.")] = False,
@@ -238,7 +237,6 @@ def _prove(job: jobs.Job) -> None:
 
 
 @app.command()
-@options
 def plan(name: StudyName, more: MoreFiles = None, *, own: Own, form: Form, settled: Settled, output: Output) -> None:
     """Show the cells of a study, the skipped ones with reasons, and about how long it takes; runs nothing."""
     request = own.of(form.request(name, settled), more)
@@ -278,7 +276,6 @@ def _plan_every(request: Request, output: Output) -> None:
 
 
 @app.command("rerun")
-@options
 def rerun_(name: ResultName, cell: Annotated[str, typer.Option(
                "--cell", "--key", help="The cell of this key, or its beginning, or of this number in the plan.")] = "",
            stacks: Annotated[list[str] | None, typer.Option(
@@ -297,7 +294,6 @@ def rerun_(name: ResultName, cell: Annotated[str, typer.Option(
 
 
 @app.command("aa")
-@options
 def aa_(stack_name: Annotated[str, typer.Argument(metavar="STACK", show_default=False, autocompletion=complete.stacks)],
         task: Annotated[str, typer.Argument(metavar="TASK", show_default=False, autocompletion=complete.tasks)],
         rounds: Annotated[int, typer.Option(min=5, max=100, help="Rounds of each comparison.")] = 5,
@@ -330,7 +326,6 @@ def _keep(folder: Path, name: str, record: Mapping[str, Any]) -> None:
 
 
 @app.command("why")
-@options
 def why_(name: NewestResult = "",
          stacks: Annotated[list[str] | None, typer.Option(
              "--stack", help="Rows of these, however far they are behind; repeat, or put commas. NAME=PATH says where "
@@ -387,7 +382,6 @@ def _of_plan(job: jobs.Job, plan: Plan, names: Mapping[str, str] = MappingProxyT
 
 
 @app.command("gate")
-@options
 def gate_(name: Annotated[str, typer.Argument(metavar="[STUDY]", help="The study that both sides run, or "
                                                    "MODEL.py, whose columns they are.",
                                               show_default=True, autocompletion=complete.studies)] = "upgrade",

@@ -91,7 +91,16 @@ def _for_typer(annotation: Any) -> Any:
     return Annotated[kind, typer.Option(*more[0].names, help=more[0].help, min=more[0].least)]
 
 
-def options(command: Callable[..., None]) -> Callable[..., None]:
+class Commands(typer.Typer):
+    """Commands whose parameters may be tuples of options."""
+
+    def command(self, *words: Any, **named: Any) -> Callable[[Any], Any]:
+        """As typer's."""
+        register = super().command(*words, **named)
+        return lambda function: register(_flat(function))
+
+
+def _flat(command: Callable[..., None]) -> Callable[..., None]:
     """The command as typer reads it: the fields of a parameter that is a tuple of options stand as its own."""
     parts: dict[str, type[Any]] = {}
     flat: list[inspect.Parameter] = []

@@ -9,12 +9,7 @@ import requests
 import typer
 
 from runner import paths, screen
-from runner.cli.options import (
-    LauncherName,
-    SomeStacks,
-    options,
-    split_stacks,
-)
+from runner.cli.options import Commands, LauncherName, SomeStacks, split_stacks
 from runner.cli.output import Output
 from runner.datasets import library
 from runner.datasets.download import Net
@@ -29,8 +24,8 @@ from runner.screen.progress import transfer
 from runner.stacks import definition, engine, images, locking, sbom, sif
 from runner.stacks.definition import chosen_names
 
-app = typer.Typer()
-data_app = typer.Typer(no_args_is_help=True)
+app = Commands()
+data_app = Commands(no_args_is_help=True)
 app.add_typer(data_app, name="data")
 
 DataName = Annotated[str, typer.Argument(metavar="NAME", show_default=False,
@@ -78,7 +73,6 @@ def data() -> None:
 
 
 @data_app.command("list")
-@options
 def data_list(output: Output) -> None:
     """What is here, what is missing, its size, licence and who published its checksum."""
     rows = library.listing(paths.cache_folder())
@@ -115,7 +109,6 @@ def data_prepare(name: DataName,
 
 
 @app.command("doctor")
-@options
 def doctor_(launcher: Annotated[str, typer.Option(help="swarm: look at every node of a Docker Swarm; slurm: at a "
                                                   "Slurm cluster. With options as for run.")] = table.AUTO, *,
             output: Output) -> None:
@@ -131,7 +124,6 @@ def doctor_(launcher: Annotated[str, typer.Option(help="swarm: look at every nod
 
 
 @app.command("sbom")
-@options
 def sbom_(names: SomeStacks = None,
           out: Annotated[Path | None, typer.Option(help="A folder for a file a stack, NAME.cdx.json.")] = None,
           licences: Annotated[bool, typer.Option("--licences", help="A table of packages and licences.")] = False,

@@ -9,16 +9,7 @@ import typer
 from runner import paths, screen
 from runner.analysis.claims import paper_check
 from runner.cli import complete
-from runner.cli.options import (
-    RESULTS,
-    LauncherName,
-    Results,
-    Scale,
-    Settings,
-    StackNames,
-    options,
-    split_stacks,
-)
+from runner.cli.options import RESULTS, Commands, LauncherName, Results, Scale, Settings, StackNames, split_stacks
 from runner.cli.output import Output
 from runner.cli.request import Own
 from runner.errors import InputError, unknown
@@ -35,12 +26,11 @@ from runner.stacks.definition import chosen_names
 from runner.study import file
 from workloads.spec.tasks import NAMES
 
-app = typer.Typer()
+app = Commands()
 _LOOPS = (equality.NATIVE, "tuned")
 
 
 @app.command("check")
-@options
 def check_(names: Annotated[list[str] | None, typer.Argument(
                metavar="TASK", autocompletion=complete.tasks,
                help="lenet5 if none. MODEL.py: models of your own.")] = None,
@@ -115,7 +105,6 @@ def _first(numbers: Sequence[str]) -> str:
 
 
 @app.command("check-study")
-@options
 def check_study_(name: Annotated[str, typer.Argument(metavar="STUDY", help="A study's id or file, or all.",
                                                     autocompletion=complete.studies)],
                  scale: Scale = None, *, output: Output) -> None:

@@ -15,7 +15,7 @@ from runner.analysis import curves, summary
 from runner.analysis.between import comparing, history
 from runner.analysis.summary_format import Summary
 from runner.cli import complete
-from runner.cli.options import RESULTS, Details, NewestResult, ResultName, Results, options
+from runner.cli.options import RESULTS, Commands, Details, NewestResult, ResultName, Results
 from runner.cli.output import NO_FILES, STANDARD_OUTPUT, Output, checked
 from runner.errors import InputError
 from runner.measuring import equality
@@ -28,7 +28,7 @@ from runner.results import error_output, joined, manifest, run_listing, store
 from runner.results.rows import Measurements, RecordError, measurements
 from runner.screen.summary import summary_view
 
-app = typer.Typer()
+app = Commands()
 
 
 class Session(NamedTuple):
@@ -40,7 +40,6 @@ class Session(NamedTuple):
 
 
 @app.command()
-@options
 def report(name: NewestResult = "", results: Results = RESULTS, details: Details = False,
            run: Annotated[str, typer.Option(help="Only how a run ended, and all that it wrote on standard error: its "
                                                  "name, or its cell's key; `all` lists the runs.")] = "",
@@ -187,7 +186,6 @@ def _show(session: Session, folder: Path | None, page: Path | None = None, is_de
 
 
 @app.command("compare")
-@options
 def compare_(a: ResultName, b: ResultName, results: Results = RESULTS, details: Details = False, *,
              output: Output) -> None:
     """Compare two sessions: which ratios to the baseline moved, and what differed around them."""
@@ -197,7 +195,6 @@ def compare_(a: ResultName, b: ResultName, results: Results = RESULTS, details: 
 
 
 @app.command("history")
-@options
 def history_(results: Annotated[Path, typer.Argument(metavar="FOLDER", help="The folder of all results.")] = RESULTS,
              html: Annotated[str | None, typer.Option(metavar="FILE", callback=checked, help="The page, instead of "
                                                       "history.html in FOLDER; - as below.")] = None, *,
@@ -246,7 +243,6 @@ def export_(name: ResultName,
 
 
 @app.command("curves")
-@options
 def curves_(name: NewestResult = "", results: Results = RESULTS, *, output: Output) -> None:
     """Say how far the loss curves of a session's stacks lie apart; 1 where equal trainings in float64 do not agree."""
     measured = measured_in(store.located(name, results))
@@ -259,7 +255,6 @@ def curves_(name: NewestResult = "", results: Results = RESULTS, *, output: Outp
 
 
 @app.command("verify")
-@options
 def verify_(name: NewestResult = "", results: Results = RESULTS, *, output: Output) -> None:
     """Say which files of a result are not as its session and reports left them; 1 where any is not."""
     named = (folder for folder in (results / name, Path(name)) if name and (folder / manifest.NAME).is_file())

@@ -2,10 +2,9 @@
 
 from pathlib import Path
 
-import typer
 from typer.testing import CliRunner
 
-from runner.cli.options import options
+from runner.cli.options import Commands
 from runner.cli.request import Form, Settled
 from runner.measuring.bench import Going
 from runner.measuring.request import Request
@@ -14,10 +13,9 @@ from runner.planning.plan import Wishes
 
 def made(*words: str) -> list[Request]:
     """The request of a command with all options, as these words ask."""
-    app, seen = typer.Typer(), []
+    app, seen = Commands(), []
 
     @app.command()
-    @options
     def command(name: str, form: Form, settled: Settled, going: Going) -> None:
         seen.append(form.request(name, settled)._replace(going=going))
 
