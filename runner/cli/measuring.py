@@ -15,22 +15,7 @@ import typer
 from runner import formatting, paths, screen
 from runner.analysis.between import regression
 from runner.cells import built, model_name
-from runner.cli import complete
-from runner.cli.options import (
-    RESULTS,
-    Commands,
-    DataArgument,
-    NewestResult,
-    ResultName,
-    Results,
-    Rounds,
-    RunCode,
-    Scale,
-    StudyName,
-    duration,
-    share,
-    split_stacks,
-)
+from runner.cli import complete, options
 from runner.cli.output import Output, checked
 from runner.cli.request import Form, MoreFiles, Own, Settled
 from runner.cli.results import keep_reasons, measured_in, show_result
@@ -63,11 +48,11 @@ from runner.stacks import definition
 from runner.stacks.own import is_own, side
 from workloads.spec import frameworks
 
-app = Commands()
+app = options.Commands()
 
 
 @app.command()
-def run(name: StudyName, more: MoreFiles = None, *, own: Own, form: Form, settled: Settled, going: Going,
+def run(name: options.StudyName, more: MoreFiles = None, *, own: Own, form: Form, settled: Settled, going: Going,
         output: Output, prove: Annotated[bool, typer.Option(
             "--prove", help="First check what no check has shown equal yet.")] = False,
         width: Annotated[str | None, typer.Option(
@@ -111,8 +96,7 @@ def _every(request: Request, output: Output) -> bool:
     """Run every published study in turn, write their pages, and show how each went."""
     command = all_studies.command(request._replace(going=Going(), is_proving=False))
     if not all_studies.unfinished(request.results, command):
-        _, seconds = _estimates(request)
-        _agree(request, sum(seconds.values()))
+        _agree(request, sum(row["estimate_seconds"] for row in _estimates(request)))
     request = request._replace(going=request.going._replace(is_agreed=True))
     show = functools.partial(show_result, has_page=True)
     turns = all_studies.run(paths.STUDIES, request.results, command, request.scale, request.going.is_fresh,
@@ -237,11 +221,15 @@ def _prove(job: jobs.Job) -> None:
 
 
 @app.command()
-def plan(name: StudyName, more: MoreFiles = None, *, own: Own, form: Form, settled: Settled, output: Output) -> None:
+def plan(name: options.StudyName, more: MoreFiles = None, *, own: Own, form: Form, settled: Settled, output: Output
+         ) -> None:
     """Show the cells of a study, the skipped ones with reasons, and about how long it takes; runs nothing."""
     request = own.of(form.request(name, settled), more)
     if name == all_studies.NAME:
-        _plan_every(request, output)
+        rows = _estimates(request)
+        output.rows(rows, [[{**{name: value for name, value in row.items() if name != "estimate_seconds"},
+                             "about": formatting.seconds(row["estimate_seconds"])} for row in rows],
+                           f"in all about {formatting.seconds(sum(row['estimate_seconds'] for row in rows))}"])
         return
     job = jobs.planned(request, screen.say)
     for line in (*jobs.warnings(job), *jobs.ahead(job)):
@@ -254,39 +242,29 @@ def plan(name: StudyName, more: MoreFiles = None, *, own: Own, form: Form, settl
         screen.say(hint)
 
 
-def _estimates(request: Request) -> tuple[dict[str, Plan], dict[str, float]]:
-    """Of each published study the plan, and about how many seconds it takes."""
+def _estimates(request: Request) -> list[dict[str, Any]]:
+    """A row a published study: how much it is, and about how many seconds it takes."""
     known = earlier_sessions.known_seconds(request.results)
     say_once = functools.cache(screen.say)                 # what each of them would tell of the launcher and the data
-    of_study = {name: jobs.planned(request._replace(study=name), say_once)
-                for name in all_studies.published(paths.STUDIES, request.scale)}
-    plans = {name: each.plan for name, each in of_study.items()}
-    return plans, {name: each.seconds(known) for name, each in of_study.items()}
-
-
-def _plan_every(request: Request, output: Output) -> None:
-    """A line a published study."""
-    plans, seconds = _estimates(request)
-    rows: list[dict[str, Any]] = [
-        {"study": name, "cells": len(each.cells), "runs": len(each.cells) * each.rounds, "skipped": len(each.skipped),
-         "estimate_seconds": seconds[name]} for name, each in plans.items()]
-    output.rows(rows, [[{**{name: value for name, value in row.items() if name != "estimate_seconds"},
-                         "about": formatting.seconds(row["estimate_seconds"])} for row in rows],
-                       f"in all about {formatting.seconds(sum(seconds.values()))}"])
+    return [{"study": name, "cells": len(job.plan.cells), "runs": len(job.plan.cells) * job.plan.rounds,
+             "skipped": len(job.plan.skipped), "estimate_seconds": job.seconds(known)}
+            for name in all_studies.published(paths.STUDIES, request.scale)
+            for job in [jobs.planned(request._replace(study=name), say_once)]]
 
 
 @app.command("rerun")
-def rerun_(name: ResultName, cell: Annotated[str, typer.Option(
+def rerun_(name: options.ResultName, cell: Annotated[str, typer.Option(
                "--cell", "--key", help="The cell of this key, or its beginning, or of this number in the plan.")] = "",
            stacks: Annotated[list[str] | None, typer.Option(
                "--stack", help="NAME=PATH or NAME=image:NAME, where the record has a stack of a user's own.")] = None,
-           rounds: Rounds = None, launcher: Annotated[str, typer.Option(help="Another launcher than then.")] = "",
-           data: DataArgument = None, run_code: RunCode = False, results: Results = RESULTS, *, going: Going,
-           output: Output) -> None:
+           rounds: options.Rounds = None,
+           launcher: Annotated[str, typer.Option(help="Another launcher than then.")] = "",
+           data: options.DataArgument = None, run_code: options.RunCode = False,
+           results: options.Results = options.RESULTS, *, going: Going, output: Output) -> None:
     """Repeat a stored session, or one of its cells, from its record, and say what differs now."""
     record = rerun.chosen(rerun.recorded(store.located(name, results)), cell)
     rerun.check_trusted(record, run_code)
-    request = Request(name, None, launcher, data, Wishes(tuple(split_stacks(stacks)), rounds), results=results,
+    request = Request(name, None, launcher, data, Wishes(options.split_stacks(stacks), rounds), results=results,
                       going=going)
     _, is_ok = _ran(rerun.again(record, definition.read_all(paths.STACKS), request, screen.say),
                     functools.partial(show_result, output=output))
@@ -307,16 +285,14 @@ def aa_(stack_name: Annotated[str, typer.Argument(metavar="STACK", show_default=
     wishes = Wishes((stack_name,) if is_own(stack_name) else ())
     request = settled.request(self_comparison.ID, wishes)._replace(going=going)
     again = jobs.planned_study(made, request, screen.say, {self_comparison.again(name): name})
-    _, is_ok = _ran(again._replace(facts={**again.facts, "aa": design._asdict()}),
-                    lambda folder: _show_aa(folder, made.title, design, output))
+
+    def show(folder: Path) -> None:
+        verdict = self_comparison.judge(measured_in(folder), design)
+        _keep(folder, "aa.json", verdict.record())
+        output.rows([verdict.record()], self_comparison.lines(verdict, made.title), verdict.record())
+
+    _, is_ok = _ran(again._replace(facts={**again.facts, "aa": design._asdict()}), show)
     sys.exit(0 if is_ok else 1)
-
-
-def _show_aa(folder: Path, title: str, design: self_comparison.Plan, output: Output) -> None:
-    """Write aa.json beside the events, and print it."""
-    verdict = self_comparison.judge(measured_in(folder), design)
-    _keep(folder, "aa.json", verdict.record())
-    output.rows([verdict.record()], self_comparison.lines(verdict, title), verdict.record())
 
 
 def _keep(folder: Path, name: str, record: Mapping[str, Any]) -> None:
@@ -326,24 +302,24 @@ def _keep(folder: Path, name: str, record: Mapping[str, Any]) -> None:
 
 
 @app.command("why")
-def why_(name: NewestResult = "",
+def why_(name: options.NewestResult = "",
          stacks: Annotated[list[str] | None, typer.Option(
              "--stack", help="Rows of these, however far they are behind; repeat, or put commas. NAME=PATH says where "
                              "one of your own is.")] = None,
          budget: Annotated[str, typer.Option(help="What it may take; the likeliest switches are tried first.")] = "10m",
          trace: Annotated[str | None, typer.Option(metavar="FILE", callback=checked, help="Write a profiled step of "
                                                    "each as a trace that ui.perfetto.dev reads.")] = None,
-         run_code: RunCode = False,
-         results: Results = RESULTS, *, going: Going, output: Output) -> None:
+         run_code: options.RunCode = False, results: options.Results = options.RESULTS, *, going: Going,
+         output: Output) -> None:
     """Say why rows of a result are behind: what takes the time, and which switch moves it."""
-    seconds = duration("--budget", budget)
+    seconds = options.duration("--budget", budget)
     folder = store.located(name, results)
     record = rerun.recorded(folder)
     if record.session.get("study") in (why.ID, why.ID_OF_PARTS):             # asked again about what it was asked about
         folder = store.located(str(record.session.get("rerun_of")), results)
         record = rerun.recorded(folder)
     rerun.check_trusted(record, run_code)
-    words = split_stacks(stacks)
+    words = options.split_stacks(stacks)
     asked = why.questions(measured_in(folder), [word for word in words if not is_own(word)])
     if not asked:
         screen.say(f"{folder.name}: no row is more than {formatting.share(why.BEHIND)} behind: --stack NAME asks")
@@ -394,10 +370,10 @@ def gate_(name: Annotated[str, typer.Argument(metavar="[STUDY]", help="The study
           rounds: Annotated[int, typer.Option(min=5, max=1000, help="Rounds of both sides.")] = regression.ROUNDS,
           junit: Annotated[str | None, typer.Option(metavar="FILE", callback=checked, help="Write JUnit's XML; - as "
                                                     "below.")] = None,
-          scale: Scale = None, more: MoreFiles = None, *, own: Own, settled: Settled, going: Going, output: Output
-          ) -> None:
+          scale: options.Scale = None, more: MoreFiles = None, *, own: Own, settled: Settled, going: Going,
+          output: Output) -> None:
     """Is the head slower than the base? Exit code 1 where it is, by more than allowed, 0 where not, 3 if unclear."""
-    allowed = share("--allow", allow)
+    allowed = options.share("--allow", allow)
     known = definition.read_all(paths.STACKS)
     is_of_files = own_models.is_file(name)                  # whose columns are the sides
     sides = [base, head] if is_of_files else [side(role, own_stacks.full_name(word, known), known)

@@ -41,9 +41,9 @@ SomeStacks = Annotated[list[str] | None, typer.Argument(metavar="STACK", autocom
 RESULTS = complete.RESULTS
 
 
-def split(values: list[str] | None) -> list[str]:
+def split(values: list[str] | None) -> tuple[str, ...]:
     """The values of an option that may be repeated or hold several, separated by commas."""
-    return [name for value in values or [] for name in value.split(",") if name]
+    return tuple(name for value in values or () for name in value.split(",") if name)
 
 
 def share(option: str, text: str) -> float:
@@ -62,9 +62,9 @@ def duration(option: str, text: str) -> float:
     return float(match[1]) * {"m": 60, "h": 3600, "d": 86400}[match[2]]
 
 
-def split_stacks(values: list[str] | None) -> list[str]:
+def split_stacks(values: list[str] | None) -> tuple[str, ...]:
     """The values of --stack. Raises InputError where it names none: an empty variable is not every stack."""
-    names = [name for value in values or [] for name in _stacks_of(value) if name]
+    names = tuple(name for value in values or () for name in _stacks_of(value) if name)
     if values and not names:
         raise InputError('--stack: found "", expected a stack\'s name; `evenbench list stacks` shows what there is')
     return names

@@ -59,12 +59,11 @@ def check_(names: Annotated[list[str] | None, typer.Argument(
     here_gpus = nvml.observe()
     here = own_stacks.chosen(split_stacks(stacks), definition.read_all(paths.STACKS), paths.ROOT, here_gpus)
     chosen = [here.stacks[name] for name in chosen_names(here.names, here.stacks)]
-    known = NAMES
-    tasks = [*known] if every else names or ["lenet5"]
+    tasks = [*NAMES] if every else names or ["lenet5"]
     for name in tasks:
-        if name not in known:
-            raise unknown("check: task", name, known)
-    if precision not in equality.LIMITS:
+        if name not in NAMES:
+            raise unknown("check: task", name, NAMES)
+    if precision not in own_models.PRECISIONS:
         raise InputError(f'--precision: found "{precision}", expected float64 or float32')
     if loop not in _LOOPS or (loop != equality.NATIVE and parallel):
         raise InputError(f'--loop: found "{loop}", expected {" or ".join(_LOOPS)}, and native with --parallel')

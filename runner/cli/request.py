@@ -7,20 +7,7 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from runner.cli import complete
-from runner.cli.options import (
-    RESULTS,
-    DataArgument,
-    LauncherName,
-    Results,
-    Rounds,
-    Scale,
-    Settings,
-    StackNames,
-    duration,
-    split,
-    split_stacks,
-)
+from runner.cli import complete, options
 from runner.errors import InputError
 from runner.measuring import job, own_models
 from runner.measuring.request import Request
@@ -34,15 +21,15 @@ class Settled(NamedTuple):
     """Options of every command that measures one plan, and how they are run."""
 
     seed: Annotated[int, typer.Option(min=0, help="Seed of the order of the runs.")] = 1
-    launcher: LauncherName = "auto"
-    data: DataArgument = None
-    pairs: Settings = None
+    launcher: options.LauncherName = "auto"
+    data: options.DataArgument = None
+    pairs: options.Settings = None
     device: Annotated[str | None, typer.Option(
         help="cpu or gpu instead of the study's; short for --set device=.")] = None
     env: Annotated[list[str] | None, typer.Option(
         "--env", metavar="NAME", help="A variable that workers get as it is set here, such as LD_PRELOAD; recorded. "
         "Repeat, or put commas.")] = None
-    results: Results = RESULTS
+    results: options.Results = options.RESULTS
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -55,16 +42,15 @@ class Settled(NamedTuple):
     def request(self, study: str, wishes: Wishes, scale: str | None = None) -> Request:
         """The request for a study. Raises InputError."""
         wishes = wishes._replace(seed=self.seed, settings=self.settings)
-        return Request(study, scale, self.launcher, self.data, wishes, tuple(split(self.env)),
-                           results=self.results)
+        return Request(study, scale, self.launcher, self.data, wishes, options.split(self.env), results=self.results)
 
 
 class Form(NamedTuple):
     """Options for how much of a study, in which stacks."""
 
-    stacks: StackNames = None
-    rounds: Rounds = None
-    scale: Scale = None
+    stacks: options.StackNames = None
+    rounds: options.Rounds = None
+    scale: options.Scale = None
     baseline: Annotated[str, typer.Option(autocompletion=complete.stacks,
                                           help="The stack that ratios are taken to.")] = ""
     budget: Annotated[str | None, typer.Option(
@@ -73,8 +59,8 @@ class Form(NamedTuple):
 
     def request(self, study: str, settled: Settled) -> Request:
         """The request for the study in this form. Raises InputError."""
-        budget = duration("--budget", self.budget) if self.budget else None
-        wishes = Wishes(tuple(split_stacks(self.stacks)), self.rounds, baseline=self.baseline, budget_seconds=budget)
+        budget = options.duration("--budget", self.budget) if self.budget else None
+        wishes = Wishes(options.split_stacks(self.stacks), self.rounds, baseline=self.baseline, budget_seconds=budget)
         return settled.request(study, wishes, self.scale)
 
 
@@ -93,7 +79,7 @@ class Own(NamedTuple):
         """The request for the files, where its word is one, and more; else as it is. Raises InputError."""
         if own_models.is_file(request.study):
             return request._replace(models=(request.study, *(more or ())), same=self.same,
-                                    lanes=tuple(split(self.lanes)), packages=tuple(split(self.packages)))
+                                    lanes=options.split(self.lanes), packages=options.split(self.packages))
         if more or any(self):
             raise InputError(f"{request.study}: found a study with more words, --same, --lane or --with, which are of "
                              "files of your own, MODEL.py")

@@ -15,7 +15,6 @@ from runner.measuring.stopping_rule import Until, Width
 from runner.planning.plan import Plan
 from runner.results import earlier_sessions, store
 from runner.results.earlier_sessions import Kept
-from runner.results.store import Record
 from workloads.spec.measures import TIMED
 
 
@@ -35,7 +34,7 @@ def run(measurement: job.Job, bench: Bench, kept: Kept | None) -> Generator[Even
     wished = measurement.request.until
     known = earlier_sessions.known_seconds(bench.folder.parent)
     looks: list[list[Width]] = []
-    is_resumed = kept is not None
+    is_resumed, kept = kept is not None, kept or Kept(bench.folder, frozenset(), {})
     for rounds in _stages(measurement.plan, kept, wished):
         plan = measurement.plan._replace(rounds=rounds)
         yield job.session_record(measurement, bench.folder, is_resumed)
@@ -44,14 +43,17 @@ def run(measurement: job.Job, bench: Bench, kept: Kept | None) -> Generator[Even
             yield from matrix_products.measure(bench._replace(plan=plan), session.made)
         seconds = measurement._replace(plan=plan).seconds(known, matrix_products.reached(bench.folder))
         yield from session.run(bench._replace(plan=plan, seconds_estimate=seconds), kept)
-        kept, is_resumed = _finished(plan, bench, kept), True
+        is_resumed, kept = True, kept._replace(          # the next stage runs none again; what is left of it is its own
+            finished=frozenset((planned.key, index) for planned in plan.cells for index in range(plan.rounds)),
+            left={run: left for run, left in kept.left.items() if run[1] >= plan.rounds})
         if wished:
             looks.append(stopping_rule.widths(summary.summarise(store.read(bench.folder))))
             if outcome := stopping_rule.outcome(looks, rounds, wished):
-                yield _record(outcome)
+                yield {"event": "until", "is_narrow": outcome.is_narrow, "rounds": outcome.rounds,
+                       "wide": [{"stack": each.stack, "label": each.label} for each in outcome.wide]}
                 yield {"event": "now", "said": stopping_rule.lines(outcome, wished)}
                 break
-    session.abandon(bench.launcher, kept.left.values() if kept else ())
+    session.abandon(bench.launcher, kept.left.values())
 
 
 def begin_anew(measurement: job.Job) -> None:
@@ -60,22 +62,9 @@ def begin_anew(measurement: job.Job) -> None:
     session.abandon(measurement.launcher, kept.left.values() if kept else ())
 
 
-def _stages(plan: Plan, kept: Kept | None, wished: Until | None) -> list[int]:
+def _stages(plan: Plan, kept: Kept, wished: Until | None) -> list[int]:
     """After how many rounds each stage ends; those that an earlier session is past are left out."""
     if wished is None:
         return [plan.rounds]
-    done = max((index + 1 for _, index in kept.finished), default=0) if kept else 0
+    done = max((index + 1 for _, index in kept.finished), default=0)
     return [rounds for rounds in stopping_rule.looks(plan.rounds, wished.cap) if rounds >= min(done, wished.cap)]
-
-
-def _finished(plan: Plan, bench: Bench, kept: Kept | None) -> Kept:
-    """What the next stage need not run again, and what an earlier runner began of it."""
-    ran = frozenset((planned.key, index) for planned in plan.cells for index in range(plan.rounds))
-    if kept is None:
-        return Kept(bench.folder, ran, {})
-    return kept._replace(finished=ran, left={run: left for run, left in kept.left.items() if run[1] >= plan.rounds})
-
-
-def _record(outcome: stopping_rule.Outcome) -> Record:
-    return {"event": "until", "is_narrow": outcome.is_narrow, "rounds": outcome.rounds,
-            "wide": [{"stack": each.stack, "label": each.label} for each in outcome.wide]}

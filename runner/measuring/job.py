@@ -29,16 +29,7 @@ from runner.measuring.bench import Bench
 from runner.measuring.request import Request
 from runner.paths import ROOT, STACKS, STUDIES, cache_folder, usable_cache
 from runner.planning import budget
-from runner.planning.plan import (
-    Plan,
-    Planned,
-    Wishes,
-    estimate_seconds,
-    of_fullest_form,
-    plan,
-    run_seconds,
-    too_large,
-)
+from runner.planning.plan import Plan, Planned, Wishes, estimate_seconds, of_fullest_form, plan, run_seconds, too_large
 from runner.processes import Say, left_behind, passed_on
 from runner.results import earlier_sessions, store
 from runner.results.matrix_products import Product, Unit
@@ -376,31 +367,21 @@ def _harness() -> dict[str, Any]:
     return {name: told[name] for name in ("commit", "changed", "version") if name in told}
 
 
-def changed_since(job: Job) -> list[str]:
-    """What has changed in the user's own stacks since an unfinished session that asked for the same."""
-    kept = earlier_sessions.unfinished(job.request.results, job.asked_command(), "asked_command") if job.own() else None
-    if kept is None:
-        return []
-    session = earlier_sessions.Told().read(kept.folder).first
-    return [f"{line}; {_not_resumed(kept)}" for line in own_stacks.changes(session, job.stacks)]
-
-
 def resumable(job: Job, say: Say) -> earlier_sessions.Kept | None:
     """What an unfinished session of the same command left; why one does not go on is said."""
-    kept = earlier_sessions.unfinished(job.request.results, job.command())
+    results = job.request.results
+    same = earlier_sessions.unfinished(results, job.command())
+    kept = same or (earlier_sessions.unfinished(results, job.asked_command(), "asked_command") if job.own() else None)
     if kept is None:
-        for line in changed_since(job):
-            say(line)
         return None
-    now = {name: job.launcher.image(job.stacks[name]) for name in kept.images if name in job.stacks}
-    if others := [name for name, image in now.items() if image and image != kept.images[name]]:
-        say(f"{', '.join(others)}: another image than the session's, of the same files; {_not_resumed(kept)}")
-        return None
-    return kept
-
-
-def _not_resumed(kept: earlier_sessions.Kept) -> str:
-    return f"so {kept.folder.name} is not resumed and a new session begins"
+    changes = own_stacks.changes(earlier_sessions.Told().read(kept.folder).first, job.stacks)
+    if same:
+        now = {name: job.launcher.image(job.stacks[name]) for name in kept.images if name in job.stacks}
+        others = [name for name, image in now.items() if image and image != kept.images[name]]
+        changes = [f"{', '.join(others)}: another image than the session's, of the same files"] if others else []
+    for line in changes:
+        say(f"{line}; so {kept.folder.name} is not resumed and a new session begins")
+    return None if changes else same
 
 
 def _launcher(request: Request, say: Say, here_gpus: Gpus, stacks: Sequence[definition.Stack]) -> Launcher:

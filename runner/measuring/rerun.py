@@ -110,11 +110,6 @@ def data_argument(recorded: Recorded, asked: str | None) -> str | None:
     return argument
 
 
-def launcher_name(recorded: Recorded, asked: str) -> str:
-    """The launcher of this command, else the recorded one; where its engine is missing, another with a notice."""
-    return asked or choose.again(recorded.session.get("launcher"))
-
-
 def differences(recorded: Recorded, now: host.Machine, launcher: str, fingerprints: Mapping[str, str]
                 ) -> list[str]:
     """What has changed since the record, a line each: machine, launcher, evenbench, what stacks are made of."""
@@ -150,8 +145,8 @@ def again(recorded: Recorded, stacks: Mapping[str, Stack], request: Request, say
         raise InputError(f"{recorded.id}: its plan cannot be repeated: {error}") from error
     packages = [str(each) for each in list(recorded.session.get("with") or ())]
     stacks = {**chosen_now.stacks, **own_models.stacks_of(lanes, chosen_now.stacks, packages, say)}
-    name = launcher_name(recorded, request.launcher)
-    launcher = choose.for_stacks(name, say, gpus, chosen_now.named)
+    asked = request.launcher or choose.again(recorded.session.get("launcher"))
+    launcher = choose.for_stacks(asked, say, gpus, chosen_now.named)
     env = {str(name): str(value) for name, value in dict(recorded.session.get("env") or {}).items()}
     stacks = {name: stack.model_copy(update={"env": tuple(env.items())}) for name, stack in stacks.items()}
     request = request._replace(data=data_argument(recorded, request.data))

@@ -17,6 +17,7 @@ from runner import paths, screen
 from runner.analysis import curves, summary
 from runner.analysis.between import comparing
 from runner.errors import InputError
+from runner.launchers import choose
 from runner.measuring import all_studies, equality, rerun
 from runner.planning import coverage, plan_listing
 from runner.report import contents, file_formats
@@ -105,7 +106,7 @@ def use(folder: Path) -> None:
     if found is not None:
         read_or_refused(lambda: rerun.chosen(found, "a"))
         read_or_refused(lambda: rerun.data_argument(found, None))
-        rerun.launcher_name(found, "")
+        choose.again(found.session.get("launcher"))
         if plan := read_or_refused(lambda: rerun.plan_again(found, STACKS, None)):
             screen.parts_view(plan_listing.parts(plan.record(), 1.0))
 

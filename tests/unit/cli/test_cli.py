@@ -49,7 +49,7 @@ def test_an_unknown_stack_is_told_with_those_that_may_be_meant(name: str, hint: 
 
 
 def test_an_empty_variable_is_not_every_stack() -> None:
-    assert ["a", "b"] == split_stacks(["a,b"]) and [] == split_stacks(None)
+    assert ("a", "b") == split_stacks(["a,b"]) and () == split_stacks(None)
     with pytest.raises(InputError, match='--stack: found "", expected a stack'):
         split_stacks([""])
 

@@ -13,26 +13,13 @@ from runner import __version__, cli, paths
 from runner.cli import app, measuring, notebook
 from runner.errors import InputError
 from runner.launchers import choose
-from runner.measuring import job
 from runner.measuring.bench import Going
 from runner.measuring.request import Request
-from runner.planning.plan import Wishes, plan
+from runner.planning.plan import Wishes
 from runner.results import store
-from runner.study.file import parse
 from tests import made_report
-from tests.fakes import MACHINE, stack
 
 pytestmark = pytest.mark.usefixtures("known_interpreters")
-STUDY = b"""
-[study]
-id = "s"
-title = "A study"
-[[experiment]]
-id = "a"
-measure = "train"
-stacks = ["torch-1.7"]
-grid = { task = ["lenet5"] }
-"""
 
 
 def answered(*words: object) -> Result:
@@ -73,28 +60,6 @@ def test_v_is_details(tmp_path: Path) -> None:
     assert len(answered("report", folder, "-v").stdout) > len(answered("report", folder).stdout)
 
 
-def test_a_key_of_set_that_nobody_knows_is_answered_with_the_one_that_may_be_meant() -> None:
-    with pytest.raises(InputError, match=r'^--set: key "bach" is unknown; known: .*; did you mean "batch"\?$'):
-        job.settings(["bach=8"])
-
-
-def test_a_list_of_set_is_measured_value_by_value() -> None:
-    wishes = Wishes(settings=job.settings(["batch=1,8,64", "cpus=1,2"]))
-    made = plan(parse(STUDY, "s.toml"), {"torch-1.7": stack("torch-1.7")}, MACHINE, wishes, lambda stack: None)
-    assert [(1, 1), (1, 2), (8, 1), (8, 2), (64, 1), (64, 2)] == [(each.cell.batch, each.cell.cpus)
-                                                                for each in made.cells]
-
-
-@pytest.mark.parametrize(("pairs", "message"), [
-    (["batch=1,x"], '--set batch=1,x: found "x", expected a whole number'),
-    (["batch=1", "batch=2"], "--set batch=2: found batch twice, expected it once; batch=A,B measures both"),
-    (["device=cpu,gpu"], "--set device=cpu,gpu: found 2 values, expected one: a session has one device")])
-def test_a_list_that_cannot_be_measured_is_refused(pairs: list[str], message: str) -> None:
-    with pytest.raises(InputError) as refused:
-        job.settings(pairs)
-    assert message == str(refused.value)
-
-
 def test_a_short_name_is_todays_stack() -> None:
     short, full = (answered("plan", "quick", "--launcher", "venv", "--stack", stacks, "--json", "-").stdout
                    for stacks in ("torch,tf,jax,mxnet", "torch-2.13-cpu,tf-2.21,jax-cpu,mxnet-1.9"))
@@ -122,6 +87,8 @@ def test_a_result_is_named_by_latest_or_by_the_beginning_of_its_id(tmp_path: Pat
     (("check", "lenet5", "--all"), "check: found --all and lenet5, expected one of them"),
     (("check", "lenet5", "--set", "batch=8"), "check: found --set, which is of models of your own, MODEL.py"),
     (("check", "net.py", "--precision", "float32"), "check: found --precision, which is of tasks"),
+    (("check", "--precision", "rounded float64"),
+     '--precision: found "rounded float64", expected float64 or float32'),
     (("list", "stacks", "--scale", "quick"), "list stacks: found --scale, which only studies have"),
     (("sbom", "torch", "--csv", "-"), "sbom: found a file without --licences, whose table it is; --out FOLDER keeps "
                                       "CycloneDX")])

@@ -7,7 +7,6 @@ import pytest
 
 from runner.datasets import choice
 from runner.errors import InputError, Stopped
-from runner.launchers.protocol import Exit
 from runner.measuring import adaptive, job
 from runner.measuring.bench import Bench
 from runner.measuring.request import Request
@@ -19,27 +18,31 @@ from runner.results.rows import measurements
 from runner.study.file import parse
 from tests.clock import FakeClock
 from tests.fake_session import STACKS, STUDY, stored
-from tests.fakes import MACHINE, READING, FakeLauncher, FakeRunning, good_lines
+from tests.fakes import MACHINE, READING, FakeLauncher, good_lines
 
 
-def job_of(folder: Path, script: Any, study: bytes = STUDY, left: dict[str, FakeRunning] | None = None,
-           wished: Until | None = None) -> job.Job:
+def launcher_of(script: Any, *left: str) -> FakeLauncher:
+    """left: the runs that went on without their runner."""
     launcher = FakeLauncher(FakeClock(step=0.001), script)
-    launcher.rejoined = lambda place: (left or {}).get(str(place["run"]))  # type: ignore[method-assign]
-    planned = plan(parse(study, "s.toml"), STACKS, MACHINE, Wishes(), lambda stack: None)
+    launcher.left = {run: good_lines() for run in left}
+    return launcher
+
+
+def job_of(folder: Path, launcher: FakeLauncher, wished: Until | None = None) -> job.Job:
+    planned = plan(parse(STUDY, "s.toml"), STACKS, MACHINE, Wishes(), lambda stack: None)
     return job.Job(Request("s", until=wished, results=folder.parent), planned, STACKS, launcher, MACHINE,
                    choice.Data("digits32", folder))
 
 
-def ran(folder: Path, wished: Until | None, script: Any, kept: Kept | None = None, study: bytes = STUDY,
-        left: dict[str, FakeRunning] | None = None) -> tuple[bool, list[str]]:
-    """Whether all went well, and what was said; left: the runs that went on without their runner."""
-    planned_job = job_of(folder, script, study, left, wished)
-    launcher, planned = planned_job.launcher, planned_job.plan
+def ran(folder: Path, wished: Until | None, script: Any, kept: Kept | None = None,
+        launcher: FakeLauncher | None = None) -> tuple[bool, list[str]]:
+    """Whether all went well, and what was said."""
+    planned = job_of(folder, launcher or launcher_of(script), wished)
     said: list[str] = []
     with store.Store(folder) as opened:
-        bench = Bench(planned, STACKS, launcher, folder, folder, clock=FakeClock(step=0.001), readings=lambda: READING)
-        is_ok = stored(adaptive.run(planned_job, bench, kept), opened, lambda event: said.append(event.get("said", "")))
+        bench = Bench(planned.plan, STACKS, planned.launcher, folder, folder, clock=FakeClock(step=0.001),
+                      readings=lambda: READING)
+        is_ok = stored(adaptive.run(planned, bench, kept), opened, lambda event: said.append(event.get("said", "")))
     return is_ok, [line for line in said if "--until" in line]
 
 
@@ -84,30 +87,32 @@ def test_a_run_that_failed_in_one_stage_is_not_tried_again_in_the_next(tmp_path:
     assert not is_ok and len(started) == len(set(started)) == 2 * 8
 
 
-def test_a_session_that_was_killed_in_a_later_stage_goes_on_there(tmp_path: Path) -> None:
-    def interrupt() -> bytes:
-        raise Stopped
+def interrupt() -> bytes:
+    raise Stopped
 
+
+def unfinished(folder: Path) -> Kept | None:
+    command = next(record["command"] for record in store.read(folder) if record["event"] == "session")
+    return earlier_sessions.unfinished(folder.parent, command)
+
+
+def test_a_session_that_was_killed_in_a_later_stage_goes_on_there(tmp_path: Path) -> None:
     def script(cell: Any, run: str) -> list[Any]:
         return [*good_lines()[:2], interrupt] if run.split(".")[1] == "6" else noisy(cell, run)
 
     with pytest.raises(Stopped):
         ran(tmp_path / "r", Until(0.02, 9), script)
-    command = next(record["command"] for record in store.read(tmp_path / "r") if record["event"] == "session")
-    kept = earlier_sessions.unfinished(tmp_path, command)
+    kept = unfinished(tmp_path / "r")
     assert kept and 12 == len(kept.finished)
     ran(tmp_path / "r", Until(0.02, 9), noisy, kept)
     measured = measurements(store.read(tmp_path / "r"))
 
     assert list(range(9)) == rounds(tmp_path / "r") and measured.is_done
-    assert earlier_sessions.unfinished(tmp_path, command) is None
+    assert unfinished(tmp_path / "r") is None
 
 
 def killed_in_round(folder: Path, round: int) -> Kept:
     """What a runner left that was killed in a round's first run, before the run's first line."""
-    def interrupt() -> bytes:
-        raise Stopped
-
     with pytest.raises(Stopped):
         ran(folder, Until(0.02, 9), lambda cell, run: [interrupt] if run.split(".")[1] == str(round)
             else noisy(cell, run))
@@ -115,20 +120,15 @@ def killed_in_round(folder: Path, round: int) -> Kept:
     last = max(index for index, line in enumerate(events) if b'"event": "begin"' in line)
     (folder / store.EVENTS).write_bytes(b"".join(events[:last + 1]))
     (folder / manifest.NAME).unlink(missing_ok=True)          # a killed runner writes none
-    command = next(record["command"] for record in store.read(folder) if record["event"] == "session")
-    kept = earlier_sessions.unfinished(folder.parent, command)
+    kept = unfinished(folder)
     assert kept
     return kept
-
-
-def went_on() -> FakeRunning:
-    return FakeRunning(good_lines(), Exit(0), FakeClock(step=0.001))
 
 
 def test_a_run_of_a_later_stage_that_went_on_without_its_runner_is_taken_over_there(tmp_path: Path) -> None:
     kept = killed_in_round(tmp_path / "r", 5)                 # the first of the second stage
     ((_, left),) = kept.left.items()
-    ran(tmp_path / "r", Until(0.02, 9), noisy, kept, left={left.run: went_on()})
+    ran(tmp_path / "r", Until(0.02, 9), noisy, kept, launcher_of(noisy, left.run))
 
     heard = [record for record in store.read(tmp_path / "r") if record.get("run") == left.run]
     assert ["begin", "line", "line", "line", "ending"] == [record["event"] for record in heard]
@@ -146,19 +146,20 @@ def test_a_run_of_a_later_stage_that_did_not_go_on_is_another_attempt_there(tmp_
 
 
 def test_what_went_on_of_a_round_that_no_stage_reaches_is_ended(tmp_path: Path) -> None:
-    running, left = went_on(), Past("k.8.1", "k", 8, 1, {"run": "k.8.1"}, {})
+    launcher = launcher_of(lambda cell, run: good_lines(), "k.8.1")
+    left = Past("k.8.1", "k", 8, 1, {"run": "k.8.1"}, {})
     kept = Kept(tmp_path / "r", frozenset(), {}, left={("k", 8): left})
-    ran(tmp_path / "r", Until(0.02, 30), lambda cell, run: good_lines(), kept, left={"k.8.1": running})
+    ran(tmp_path / "r", Until(0.02, 30), None, kept, launcher)
 
-    assert 7 == max(rounds(tmp_path / "r")) and running.is_stopped
+    assert 7 == max(rounds(tmp_path / "r")) and launcher.running[-1].is_stopped
 
 
 def test_what_went_on_of_a_session_that_is_begun_anew_is_ended(tmp_path: Path) -> None:
-    kept, running = killed_in_round(tmp_path / "r", 5), went_on()
-    ((_, left),) = kept.left.items()
-    adaptive.begin_anew(job_of(tmp_path / "r", noisy, left={left.run: running}))
+    ((_, left),) = killed_in_round(tmp_path / "r", 5).left.items()
+    launcher = launcher_of(noisy, left.run)
+    adaptive.begin_anew(job_of(tmp_path / "r", launcher))
 
-    assert running.is_stopped
+    assert launcher.running[-1].is_stopped
 
 
 def test_a_wish_without_two_stacks_to_compare_is_refused() -> None:

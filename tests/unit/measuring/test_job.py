@@ -61,17 +61,26 @@ def test_settings_are_values_of_their_cell_fields_own_types() -> None:
         ["batch=8", "learning_rate=0.5", "task=alexnet", "loop=graph"])
 
 
-@pytest.mark.parametrize(("pair", "message"), [
+def test_of_a_list_each_value_is_measured() -> None:
+    made = asked_for(Wishes(settings=job.settings(["batch=1,8,64", "cpus=1,2"])), ("a",)).plan
+    assert [(1, 1), (1, 2), (8, 1), (8, 2), (64, 1), (64, 2)] == [(each.cell.batch, each.cell.cpus)
+                                                                for each in made.cells]
+
+
+@pytest.mark.parametrize(("pairs", "message"), [
     ("batch", 'found "batch", expected KEY=VALUE'),
-    ("size=8", '--set: key "size" is unknown; known: task, measure'),
+    ("bach=8", '^--set: key "bach" is unknown; known: task, measure, .*; did you mean "batch"[?]$'),
     ("stack=a", "an option of its own, --stack"), ("data=cifar10", "an option of its own, --data"),
     ("batch=many", '--set batch=many: found "many", expected a whole number'),
     ("seconds=soon", '--set seconds=soon: found "soon", expected a number'), ("batch=0", "--set batch=0: .*at least 1"),
     ("loop=fast", '--set loop=fast: .*found "fast", expected one of native'),
-    ("task=resnet51", 'task "resnet51" is unknown; known: lenet5')])
-def test_a_setting_that_cannot_be_is_refused_with_what_was_found_and_expected(pair: str, message: str) -> None:
+    ("task=resnet51", 'task "resnet51" is unknown; known: lenet5'),
+    ("batch=1,x", '^--set batch=1,x: found "x", expected a whole number$'),
+    ("batch=1 batch=2", "^--set batch=2: found batch twice, expected it once; batch=A,B measures both$"),
+    ("device=cpu,gpu", "^--set device=cpu,gpu: found 2 values, expected one: a session has one device$")])
+def test_a_setting_that_cannot_be_is_refused_with_what_was_found_and_expected(pairs: str, message: str) -> None:
     with pytest.raises(InputError, match=message) as caught:
-        job.settings([pair])
+        job.settings(pairs.split())
     assert "\n" not in str(caught.value)
 
 

@@ -10,7 +10,7 @@ from runner.datasets import choice
 from runner.errors import InputError
 from runner.measuring import job
 from runner.measuring.request import Request
-from runner.measuring.rerun import Recorded, chosen, data_argument, differences, launcher_name, plan_again, recorded
+from runner.measuring.rerun import Recorded, chosen, data_argument, differences, plan_again, recorded
 from runner.results import earlier_sessions, store
 from tests import made_rows as made
 from tests.clock import FakeClock
@@ -104,13 +104,6 @@ def test_the_data_s_folder_is_the_recorded_one(tmp_path: Path) -> None:
     assert "cifar10=/here" == data_argument(recorded, "cifar10=/here")
     with pytest.raises(InputError, match="made read cifar10, found digits32: give --data NAME=FOLDER"):
         data_argument(Recorded(made.session(), plan, {}), None)
-
-
-@pytest.mark.parametrize(("then", "given", "name"), [("docker", "", "auto"), ("venv", "", "venv"),
-                                                     ("compose", "", "compose"), ("docker", "venv", "venv"),
-                                                     ("ssh", "", "auto")])
-def test_the_launcher_is_that_of_then_where_it_can_be(then: str, given: str, name: str) -> None:
-    assert name == launcher_name(Recorded(made.session(launcher=then), made.plan(), {}), given)
 
 
 def rerun(folder: Path, seed: int) -> job.Job:

@@ -254,8 +254,7 @@ def test_a_path_may_have_commas_hashes_and_bytes_that_are_no_text(tmp_path: Path
     home = own_environment.made(tmp_path / "plain", torch="2.13.0", numpy="2.4.6").rename(tmp_path / name)
 
     for word in (f"mine={home}", f"mine={home}#torch"):
-        words = options.split_stacks([f"torch-x,{word},b=/none"])
-        assert ["torch-x", word, "b=/none"] == words
+        assert ("torch-x", word, "b=/none") == options.split_stacks([f"torch-x,{word},b=/none"])
         read = own.environment(own.parse(word, PINNED), ROOT, has_gpus=False)
         assert str(home / "bin/python") == read.interpreter
     assert json.dumps(read.record())
@@ -289,7 +288,8 @@ def asking(stack: OwnStack, results: Path) -> job.Job:
 
 def test_a_changed_environment_is_said_instead_of_resuming_its_session(tmp_path: Path, mine: Path) -> None:
     before = asking(own.environment(asked_of(mine), ROOT, has_gpus=False), tmp_path / "results")
-    assert [] == job.changed_since(before)
+    said: list[str] = []
+    assert None is job.resumable(before, said.append) and not said
     with store.Store(tmp_path / "results/1-s") as kept:
         kept.append(job.session_record(before, tmp_path / "results/1-s", is_resumed=False))
     own_environment.install(mine, "torch", "2.14.0")
@@ -297,8 +297,8 @@ def test_a_changed_environment_is_said_instead_of_resuming_its_session(tmp_path:
 
     assert earlier_sessions.unfinished(tmp_path / "results", before.command()) is not None
     assert earlier_sessions.unfinished(tmp_path / "results", now.command()) is None
-    assert ["mine has changed: torch 2.13.0 then, 2.14.0 now; so 1-s is not resumed and a new session begins"] == (
-        job.changed_since(now))
+    assert None is job.resumable(now, said.append)
+    assert ["mine has changed: torch 2.13.0 then, 2.14.0 now; so 1-s is not resumed and a new session begins"] == said
 
 
 def test_the_worker_takes_the_framework_that_it_is_told_and_guesses_none(mine: Path) -> None:
