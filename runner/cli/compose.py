@@ -44,8 +44,8 @@ def main() -> None:
 
 def arguments(said: Mapping[str, str], here: host.Machine, say: Callable[[str], None]) -> list[str]:
     """The words after `evenbench`. Raises InputError."""
-    asked, has = asked_node(said), share(here)
-    node = Node(min(asked.cpus, has.cpus), min(asked.memory_bytes, has.memory_bytes))
+    asked = asked_node(said)
+    node = Node(min(asked.cpus, round(here.cpus / NODES, 2)), min(asked.memory_bytes, here.limit_bytes // NODES))
     if node != asked:
         say(f"nodes: {_told(asked)} asked, {_told(node)} each: the machine has {here.cpus} CPUs and "
             f"{here.memory_bytes / 1e9:.1f} GB for {NODES} nodes")
@@ -79,11 +79,6 @@ def asked_node(said: Mapping[str, str]) -> Node:
     if not number.isdigit() or int(number) < 1:
         raise InputError(f'NODE_MEMORY: found "{said["NODE_MEMORY"]}", expected a number with k, m or g, such as 16g')
     return Node(int(quota) / 100_000, int(number) * unit)
-
-
-def share(here: host.Machine) -> Node:
-    """A node's part of the machine."""
-    return Node(round(here.cpus / NODES, 2), here.limit_bytes // NODES)
 
 
 def _told(node: Node) -> str:

@@ -133,7 +133,8 @@ def _ran(job: jobs.Job, show: Callable[[Path], None] = lambda folder: None, is_p
     results, is_fresh = job.request.results, job.request.going.is_fresh
     with jobs.measuring_alone(paths.cache_folder() if job.launcher.measures_here else results, screen.say):
         if not is_proved and any(planned.cell.source for planned in job.plan.cells):
-            job = job._replace(plan=own_models.prove(job.plan, job.stacks, _check(job), results))
+            check = equality.Check.by(job.launcher, job.data.folder, screen.say)
+            job = job._replace(plan=own_models.prove(job.plan, job.stacks, check, results))
         elif job.request.is_proving:
             _prove(job)
         if is_fresh:
@@ -195,15 +196,11 @@ def _signals(outlives: bool) -> Iterator[Callable[[], bool]]:
             signal.signal(number, handler)
 
 
-def _check(job: jobs.Job) -> equality.Check:
-    return equality.Check(job.launcher, job.data.folder, equality.resources(job.launcher), screen.say)
-
-
 def _prove(job: jobs.Job) -> None:
     """Check the tasks and stacks of the plan that have not passed a check yet."""
     stacks = [job.stacks[name] for name in dict.fromkeys(planned.cell.stack for planned in job.plan.cells)]
     known = equality.proved(job.request.results, {each.name: job.launcher.fingerprint(each) for each in stacks})
-    check = _check(job)
+    check = equality.Check.by(job.launcher, job.data.folder, screen.say)
     of_model = {model_name(planned.cell): planned.cell.task for planned in job.plan.cells}
     tasks = [task for name, task in of_model.items() if any((name, each.name) not in known for each in stacks)]
     training = [each for each in stacks if not frameworks.only_infers(each.framework)]
@@ -337,8 +334,9 @@ def why_(name: options.NewestResult = "",
         screen.say(f"written: {trace}")
     parts = why.parts_of(profiled, asked)
     tried, untried = why.trials(asked, parts, earlier_sessions.seconds_of(folder), seconds)
-    checks = equality.of_switches([(each.cell, each.question.row.cell, job.stacks[each.question.row.cell.stack])
-                                   for each in tried], _check(job), results)
+    checks = equality.of_switches(
+        [(each.cell, each.question.row.cell, job.stacks[each.question.row.cell.stack]) for each in tried],
+        equality.Check.by(job.launcher, job.data.folder, screen.say), results)
     of_switches = _of_plan(job, why.switches_plan(asked, tried, job.plan.seed),
                            {trial.cell.stack: trial.question.row.cell.stack for trial in tried})
     found = why.reasons(measured_in(of_switches), asked, tried, untried, parts, checks)

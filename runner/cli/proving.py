@@ -71,9 +71,8 @@ def check_(names: Annotated[list[str] | None, typer.Argument(
     how = choose.for_stacks(launcher, screen.say, here_gpus, here.named)
     chosen = job.buildable(chosen, how, screen.say)
     with job.measuring_alone(paths.cache_folder() if how.measures_here else results, screen.say):
-        check = equality.Check(how, paths.cache_folder(), equality.resources(how), screen.say, precision, loop,
-                               parallel)
-        verdicts = check.kept(tasks, chosen, results)
+        verdicts = equality.Check.by(how, paths.cache_folder(), screen.say, precision=precision, loop=loop,
+                                     is_parallel=parallel).kept(tasks, chosen, results)
     against = "one worker" if parallel else ", ".join(sorted({verdict.reference for verdict in verdicts}))
     sys.exit(_judged(verdicts, output, [f"worst relative differences, against {against}:",
                                         list(map(written.listed, verdicts))]))
@@ -91,16 +90,10 @@ def _of_files(request: Request, output: Output) -> int:
     store.check_usable(request.results)
     made = job.prepared(job.planned(request, screen.say), screen.say)
     with job.measuring_alone(paths.cache_folder() if made.launcher.measures_here else request.results, screen.say):
-        check = equality.Check(made.launcher, made.data.folder, equality.resources(made.launcher), screen.say)
+        check = equality.Check.by(made.launcher, made.data.folder, screen.say)
         _, verdicts = own_models.checked(made.plan, made.stacks, check, request.results)
     return _judged(verdicts, output, list(map(own_models.told, verdicts)) or ["it runs; one column has no other to be "
                                                                               "compared with"])
-
-
-def _first(numbers: Sequence[str]) -> str:
-    """The first, and how many more there are."""
-    more = f", and {len(numbers) - 1} more" if len(numbers) > 1 else ""
-    return (numbers[0] if numbers else "-") + more
 
 
 @app.command("check-study")
@@ -112,6 +105,8 @@ def check_study_(name: Annotated[str, typer.Argument(metavar="STUDY", help="A st
     rows = [{"study": study.id, **each._asdict()}
             for study in (file.read(one, paths.STUDIES, scale) for one in (names if name == "all" else [name]))
             for each in paper_check.check(study)]
-    output.rows(rows, [[{"claim": row["id"], "on its paper": row["word"], "numbers": _first(row["numbers"])}
-                        for row in rows] or f"study {name} has no claims; of papers are {', '.join(names)}"])
+    listed = [{"claim": row["id"], "on its paper": row["word"],
+               "numbers": first + (f", and {len(others)} more" if others else "")}
+              for row in rows for first, *others in [row["numbers"] or ["-"]]]
+    output.rows(rows, [listed or f"study {name} has no claims; of papers are {', '.join(names)}"])
     sys.exit(1 if any(row["word"] == paper_check.DOES_NOT_HOLD for row in rows) else 0)

@@ -198,6 +198,12 @@ class Check(NamedTuple):
     is_parallel: bool = False        # three workers' update against one worker's on the whole batch
     clock: Callable[[], float] = time.monotonic
 
+    @classmethod
+    def by(cls, launcher: Launcher, data: Path, say: Callable[[str], None], **how: Any) -> "Check":
+        """With cells as large as where the launcher places runs, which may be smaller than this machine."""
+        here = launcher.machine(host.observe())
+        return cls(launcher, data, (here.cpus, here.limit_bytes), say, **how)
+
     def kept(self, names: list[str], stacks: list[Stack], results: Path) -> list[Verdict]:
         """The verdicts, kept in the results. Raises InputError."""
         verdicts = (run_parallel if self.is_parallel else run)(names, stacks, self)
@@ -226,12 +232,6 @@ class Check(NamedTuple):
         """What the one place of a cell sent."""
         by_place = self.sent(cell, stack)
         return by_place if isinstance(by_place, Ending) else by_place.get("", {})
-
-
-def resources(launcher: Launcher) -> tuple[int, int]:
-    """The CPUs and bytes of memory of where runs are placed, which may be smaller than this machine."""
-    here = launcher.machine(host.observe())
-    return here.cpus, here.limit_bytes
 
 
 def run(names: list[str], stacks: list[Stack], check: Check) -> list[Verdict]:

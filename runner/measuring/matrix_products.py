@@ -29,13 +29,6 @@ def cells(plan: Plan) -> list[Cell]:
     return list(by_unit.values())
 
 
-def missing(plan: Plan, folder: Path) -> list[Cell]:
-    """Those that the session's store does not tell of yet."""
-    told = {(each["stack"], each["device"], each["precision"], each["cpus"])
-            for each in earlier_sessions.Told().read(folder).products}
-    return [cell for cell in cells(plan) if (cell.stack, *Unit.of(cell)) not in told]
-
-
 def reached(folder: Path) -> Mapping[Unit, Product]:
     """The best that a session's store tells of."""
     return best(map(Product.read, earlier_sessions.Told().read(folder).products))
@@ -43,7 +36,9 @@ def reached(folder: Path) -> Mapping[Unit, Product]:
 
 def measure(bench: Bench, made: Callable[[Bench, list[PendingRun]], Iterator[Event]]) -> Iterator[Event]:
     """Measure what is missing; the record of one that fails has the reason. made: makes runs."""
-    missing_cells = missing(bench.plan, bench.folder)
+    told = {(each["stack"], each["device"], each["precision"], each["cpus"])
+            for each in earlier_sessions.Told().read(bench.folder).products}
+    missing_cells = [cell for cell in cells(bench.plan) if (cell.stack, *Unit.of(cell)) not in told]
     if missing_cells:
         yield {"event": "now", "said": "measuring the machine's best matrix product first: "
                f"{len(missing_cells)} of about 3 s each"}

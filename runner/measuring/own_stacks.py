@@ -26,7 +26,7 @@ class Chosen(NamedTuple):
 def chosen(arguments: Sequence[str], pinned: Mapping[str, Stack], root: Path, gpus: Gpus) -> Chosen:
     """The stacks that arguments such as torch-2.13-cpu, torch or mine=PATH name; gpus: the machine's.
 
-    Raises InputError.
+    Raises BenchError.
     """
     arguments = [full_name(argument, pinned, bool(gpus.gpus)) for argument in arguments]
     for argument in arguments:
@@ -36,7 +36,9 @@ def chosen(arguments: Sequence[str], pinned: Mapping[str, Stack], root: Path, gp
     for each in asked:
         if each.name in stacks:
             raise InputError(f'--stack {each}: the name "{each.name}" is given twice; choose another')
-        stacks[each.name] = stack(each, root, gpus)
+        stacks[each.name] = (
+            containers.own_stack(engine.connect(), each, root, [gpu.uuid for gpu in gpus.gpus]) if each.image
+            else own.environment(each, root, bool(gpus.gpus)))
     names = tuple(argument.partition("=")[0] if own.is_own(argument) else argument for argument in arguments)
     return Chosen(names, {**pinned, **stacks})
 
@@ -46,13 +48,6 @@ def full_name(word: str, pinned: Mapping[str, Stack], on_gpu: bool = False) -> s
     study = "gpu" if on_gpu else "quick"
     return next((name for name, each in pinned.items() if name.partition("-")[0] == word and word not in pinned
                  and isinstance(each, PinnedStack) and study in each.studies), word)
-
-
-def stack(asked: own.Asked, root: Path, gpus: Gpus) -> own.OwnStack:
-    """An environment or image of the user's, asked what it holds. Raises BenchError."""
-    if asked.image:
-        return containers.own_stack(engine.connect(), asked, root, [gpu.uuid for gpu in gpus.gpus])
-    return own.environment(asked, root, bool(gpus.gpus))
 
 
 def again(arguments: Sequence[str], session: Mapping[str, Any], cells: Sequence[Mapping[str, Any]],

@@ -29,11 +29,6 @@ class Plan(NamedTuple):
     rounds: int              # of each comparison
     repetitions: int
 
-    @property
-    def all_rounds(self) -> int:
-        """Of all repetitions."""
-        return self.rounds * self.repetitions
-
 
 class FalseAlarms(NamedTuple):
     """What came of it."""
@@ -68,7 +63,7 @@ def study(stack: str, task: str, measure: str, asked: Plan) -> Study:
     title = f"{stack} against itself: {formatting.count(asked.repetitions, 'comparison')} of {asked.rounds} rounds"
     settings = {"task": task, "measure": measure, "warm": "steady", "seconds": 2.0, "steps": 50}     # as quick's
     one = Experiment(ID, title, (stack, again(stack)), settings, ({},), {}, {})
-    return Study(ID, title, asked.all_rounds, stack, f"{asked.repetitions}x{asked.rounds}", (one,))
+    return Study(ID, title, asked.rounds * asked.repetitions, stack, f"{asked.repetitions}x{asked.rounds}", (one,))
 
 
 def judge(measured: Measurements, asked: Plan) -> FalseAlarms:
@@ -80,18 +75,15 @@ def judge(measured: Measurements, asked: Plan) -> FalseAlarms:
               {index: rate for index, rate in one.items() if index // asked.rounds == repetition})
              for repetition in range(asked.repetitions)]
     both = sorted(one.keys() & other.keys())
-    return _false_alarms([ratio for ratio in stats.ratios(pairs) if ratio.value is not None],
-                  [math.log(other[index] / one[index]) for index in both], [math.log(one[index]) for index in both])
-
-
-def _false_alarms(ratios: list[Ratio], log_ratios: list[float], log_rates: list[float]) -> FalseAlarms:
+    ratios = [ratio for ratio in stats.ratios(pairs) if ratio.value is not None]
     with_word = [ratio for ratio in ratios if ratio.is_judged]
     alarms = sum(stats.verdict(ratio) in _ALARMS for ratio in with_word)
     widths = [(ratio.interval.high - ratio.interval.low) / ratio.value for ratio in with_word
               if ratio.interval and ratio.value]
     count = len(with_word)
     return FalseAlarms(tuple(ratios), count, alarms, alarms / count if count else None, binomial(alarms, count),
-                 stats.median(widths), stats.lag_one(log_ratios), stats.lag_one(log_rates), len(log_ratios))
+                       stats.median(widths), stats.lag_one([math.log(other[index] / one[index]) for index in both]),
+                       stats.lag_one([math.log(one[index]) for index in both]), len(both))
 
 
 def binomial(hits: int, trials: int) -> Interval | None:
@@ -114,13 +106,7 @@ def lines(outcome: FalseAlarms, title: str) -> list[str]:
             f"{outcome.alarms} of {outcome.judged} comparisons called it faster or slower than itself: "
             f"{outcome.rate * 100:.1f} % ({low} to {high} %, exact binomial 95 %).",
             f"A word allows itself 5 %; here intervals were {outcome.width * 100:.1f} % wide, the median.",
-            *_of_lags(outcome)]
-
-
-def _of_lags(outcome: FalseAlarms) -> list[str]:
-    """How alike neighbouring rounds are, beside what chance alone gives."""
-    if outcome.lag_ratios is None or outcome.lag_rates is None:
-        return []
-    chance = _NORMAL / math.sqrt(outcome.rounds)
-    return [f"A round's ratio is correlated with the next one's by {outcome.lag_ratios:+.2f} (rounds that are "
-            f"independent: within {chance:.2f} of 0 in 95 %), its rate by {outcome.lag_rates:+.2f}."]
+            *([f"A round's ratio is correlated with the next one's by {outcome.lag_ratios:+.2f} (rounds that are "
+               f"independent: within {_NORMAL / math.sqrt(outcome.rounds):.2f} of 0 in 95 %), its rate by "
+               f"{outcome.lag_rates:+.2f}."] if outcome.lag_ratios is not None and outcome.lag_rates is not None
+              else [])]

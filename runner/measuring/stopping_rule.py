@@ -9,7 +9,7 @@ round's log-ratio from 0.2 to 1 % and --until 2%, 3.1 to 3.9 % have a false word
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from runner.analysis.summary_format import Summary
@@ -73,16 +73,11 @@ def widths(summary: Summary) -> list[Width]:
             for comparison in summary.comparisons for result in comparison.results if result.ratio is not None]
 
 
-def too_wide(widths: Iterable[Width], until: Until) -> tuple[Width, ...]:
-    """Those that are wider than asked for, the widest first."""
-    return tuple(sorted((each for each in widths if each.width > until.width), key=lambda each: -each.width))
-
-
 def outcome(seen: Sequence[Sequence[Width]], rounds: int, until: Until) -> Outcome | None:
     """What to stop with after the looks that were seen, the last of them after so many rounds; None: go on."""
-    wide = too_wide(seen[-1], until)
-    is_narrow = len(seen) > 1 and not wide and not too_wide(seen[-2], until)
-    return Outcome(is_narrow, rounds, wide) if is_narrow or rounds >= until.cap else None
+    wide = sorted((each for each in seen[-1] if each.width > until.width), key=lambda each: -each.width)
+    is_narrow = len(seen) > 1 and not any(each.width > until.width for look in seen[-2:] for each in look)
+    return Outcome(is_narrow, rounds, tuple(wide)) if is_narrow or rounds >= until.cap else None
 
 
 def lines(outcome: Outcome, until: Until) -> str:

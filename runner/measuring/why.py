@@ -26,11 +26,8 @@ from workloads.spec.switches import Switch
 
 ID, ID_OF_PARTS = "why", "why-parts"
 BEHIND = 0.1
-BUDGET = 600.0                     # seconds of both sessions together, about
 _COMPILING = {"compile": 40.0, "tuned": 60.0, "xla": 10.0}       # seconds that a run's compiler takes, by loop
 _PROFILED_STEPS = 10
-
-
 _LONG = {"elementwise": "elementwise operators"}
 
 
@@ -133,7 +130,9 @@ def questions(measured: Measurements, stacks: Sequence[str] = ()) -> list[Questi
         if name not in known:
             raise unknown("why: --stack", name, sorted(known))
     asked = []
-    for rows in by_comparison(row for row in measured.rows if _can_be_asked(row)).values():
+    able = [row for row in measured.rows if row.rates and row.cell.measure in measures.RATED
+            and row.cell.parallel == "none"]
+    for rows in by_comparison(able).values():
         rates = {row: stats.geometric_mean(list(row.rates.values())) or 0.0 for row in rows}
         for row in sorted(rows, key=lambda row: rates[row]):
             best = max((each for each in rows if each is not row), key=lambda each: rates[each], default=None)
@@ -141,10 +140,6 @@ def questions(measured: Measurements, stacks: Sequence[str] = ()) -> list[Questi
             if best and (row.cell.stack in stacks if stacks else is_behind):
                 asked.append(Question(row, best))
     return asked
-
-
-def _can_be_asked(row: Row) -> bool:
-    return bool(row.rates) and row.cell.measure in measures.RATED and row.cell.parallel == "none"
 
 
 def parts_plan(asked: Sequence[Question], seed: int) -> Plan:
@@ -291,7 +286,8 @@ def sentence(reason: Reason) -> str:
         return f"{row} or {best} did not run, so nothing can be said."
     if stats.verdict(reason.ratio) is not Verdict.SLOWER:
         return f"{row} is not shown to be slower than {best} now ({_ratio(reason.ratio)}): there is nothing to explain."
-    largest = next(iter(_gap(reason).items()), None)
+    gap = gaps(reason.parts.get(row), reason.parts.get(best))
+    largest = next(iter(gap.items()), None)
     where = f"{_LONG.get(largest[0], largest[0])} ({formatting.share(largest[1])} of the gap)" if largest else ""
     helped = sorted((each for each in reason.moved if each.helped), key=lambda each: -(each.ratio.value or 0.0))
     begins = f"{row} is {_ratio(reason.ratio)} of {best}"
@@ -305,10 +301,6 @@ def sentence(reason: Reason) -> str:
     also = f"; also faster: {', '.join(f'{each.sets} {_ratio(each.ratio)}' for each in others)}" if others else ""
     return (f"{begins}{behind}: with {first.title} ({first.sets}) it is {_ratio(first.ratio)} as fast, "
             f"{_ratio(first.to_best)} of {best}{also}.")
-
-
-def _gap(reason: Reason) -> dict[str, float]:
-    return gaps(reason.parts.get(reason.stack), reason.parts.get(reason.best))
 
 
 def _ratio(ratio: Ratio) -> str:

@@ -10,7 +10,7 @@ from runner.measuring import equality
 from runner.report.writers import equality as written
 from runner.stacks.definition import Stack
 from tests.clock import FakeClock
-from tests.fakes import FakeLauncher, stack
+from tests.fakes import MACHINE, FakeLauncher, quiet, stack
 from workloads.measuring.count_sketch import WIDTH, sketch
 from workloads.spec.cell import Cell
 
@@ -120,6 +120,15 @@ def test_a_stack_that_only_infers_is_proved_in_float32_which_proves_nothing_of_o
                       made_of, tmp_path)
 
     assert {("lenet5", "runtime-x")} == equality.proved(tmp_path, made_of)
+
+
+def test_cells_of_a_check_are_as_large_as_the_machine_that_the_launcher_places_them_on(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    launcher = FakeLauncher(FakeClock(step=0.001))
+    monkeypatch.setattr(launcher, "machine", lambda here: MACHINE._replace(cpus=1, memory_bytes=2**30))
+    equality.Check.by(launcher, tmp_path, quiet).kept(["lenet5"], [TORCH, TF], tmp_path)
+
+    assert {(1, 2**30)} == {(cell.cpus, cell.memory_bytes) for cell, _ in launcher.started}
 
 
 def test_where_no_stack_runs_natively_no_tuned_one_passes() -> None:
