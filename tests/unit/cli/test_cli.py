@@ -1,14 +1,15 @@
-"""The command line: what it imports, and what it answers to a command that it has not."""
+"""The command line: what it imports, what it answers to a command that it has not, how values of options are read."""
 
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 
 import pytest
 from typer.testing import CliRunner
 
 from runner.cli import COMMANDS, app, commands_of, preparing, summaries
-from runner.cli.options import split_stacks
+from runner.cli.options import duration, share, split_stacks
 from runner.errors import InputError, unknown
 from runner.findings import Finding
 
@@ -61,3 +62,18 @@ def test_the_doctor_s_commands_stand_on_lines_of_their_own(monkeypatch: pytest.M
     shown = CliRunner().invoke(app, ["doctor"]).output
 
     assert "engine: start it: `sudo systemctl start docker`\n" in shown and "swap:" not in shown and "mend" not in shown
+
+
+@pytest.mark.parametrize(("read", "text", "value"), [
+    (share, "3%", 0.03), (share, "0%", 0.0), (share, "2.5 %", 0.025),
+    (duration, "90m", 5400), (duration, "12h", 43200), (duration, "1.5 h", 5400), (duration, "2d", 172800),
+    *((share, text, "a share below 100 %") for text in ("3", "-1%", "100%", "", "three%")),
+    *((duration, text, "minutes, hours or days, such as 90m")
+      for text in ("12", "0h", "-1h", "", "12 hours", "30s"))])
+def test_a_share_or_a_duration_is_read_or_refused_in_one_line(read: Callable[[str, str], float], text: str,
+                                                               value: float | str) -> None:
+    if isinstance(value, str):
+        with pytest.raises(InputError, match=f"--option: found .*, expected {value}"):
+            read("--option", text)
+    else:
+        assert value == pytest.approx(read("--option", text))

@@ -1,4 +1,4 @@
-"""`evenbench list` shows every task, images and sequences in one table."""
+"""`evenbench list`: tasks in a table, results, and the studies' cells that `evenbench run` measures on this machine."""
 
 import os
 import subprocess
@@ -8,9 +8,33 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from runner import leftovers
-from runner.cli import app
+from runner import leftovers, paths
+from runner.cli import app, listings
+from runner.machine import gpus, host, nvml
+from runner.planning.plan import Wishes, plan
+from runner.results import store
+from runner.stacks import definition
+from runner.study import file
+from tests import made_rows as made
+from tests.fake_nvml import V100, FakeNvml
+from tests.fakes import quiet
 from workloads.spec import tasks
+
+MOVED = """
+[study]
+id = "moved"
+title = "T"
+scales = ["quick", "paper"]
+forms = { "torch-1.4" = ["torch-1.7"] }
+[[experiment]]
+id = "e"
+measure = "train"
+task = "lenet5"
+device = "gpu"
+stacks = ["torch-1.4"]
+scale.quick = { steps = 5, device = "cpu" }
+"""
+ONE_GPU = nvml.observe(FakeNvml(V100[0]))
 
 
 def test_tasks_of_both_kinds_stand_in_one_table() -> None:
@@ -33,3 +57,37 @@ def test_results_are_listed_with_what_a_killed_runner_left(tmp_path: Path, monke
         told = CliRunner().invoke(app, words)
     assert "left behind: 1 temporary folder of runners that are gone" in told.stderr and "[]" == told.stdout.strip()
     assert "left behind" not in CliRunner().invoke(app, ["list", "stacks"]).stderr
+
+
+@pytest.fixture
+def studies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with the one study whose scale moves it to the CPU."""
+    (tmp_path / "studies").mkdir()
+    (tmp_path / "studies" / "moved.toml").write_text(MOVED)
+    monkeypatch.setattr(paths, "STUDIES", tmp_path / "studies")
+    return tmp_path / "studies"
+
+
+def keep_measured(results: Path, studies: Path, on_gpu: bool) -> None:
+    """A result in which every cell of a form of the study went well, with the stacks as they are."""
+    stacks = definition.read_all(paths.STACKS)
+    cells = [each.cell for each in plan(file.read("moved", studies, "quick", on_gpu), stacks, host.observe(), Wishes(),
+                                        lambda stack: None, ONE_GPU).cells]
+    with store.Store(results / "r") as opened:
+        for record in (made.session(), made.plan(*cells)):
+            opened.append(record)
+        for cell in cells:
+            place = {**made.PLACE, "fingerprint": definition.fingerprint(stacks[cell.stack])}
+            for record in made.run(cell, 0, place=place):
+                opened.append(record)
+
+
+@pytest.mark.parametrize(("here", "on_gpu"), [(ONE_GPU, True), (gpus.NONE, False)], ids=["a GPU", "no GPU"])
+def test_what_a_scale_moves_to_the_cpu_is_done_where_it_ran_on_the_machine_s_device(
+        studies: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, here: gpus.Gpus, on_gpu: bool) -> None:
+    monkeypatch.setattr(nvml, "observe", lambda: here)
+    keep_measured(tmp_path / "results", studies, on_gpu)
+    [row] = listings.studies(tmp_path / "results", None, quiet)
+
+    assert ("moved/e", "quick", 1, 1, 0) == tuple(
+        row[name] for name in ("experiment", "scale", "cells", "done", "missing"))

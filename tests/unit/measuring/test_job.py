@@ -144,11 +144,6 @@ def test_the_record_of_a_session_is_found_by_its_command(tmp_path: Path) -> None
     assert MACHINE._asdict() == record["machine"]
 
 
-def test_a_session_that_goes_on_keeps_the_orders_that_it_began_with(tmp_path: Path) -> None:
-    kept = earlier_sessions.Kept(tmp_path, frozenset(), {}, seed=5)
-    assert [5, 1] == [job.resumed(asked_for(), each).plan.seed for each in (kept, kept._replace(seed=None))]
-
-
 def test_a_session_whose_image_is_another_one_now_is_not_resumed_and_says_so(tmp_path: Path) -> None:
     made = asked_for(request=Request("s", results=tmp_path))
     key = made.plan.cells[0].key
