@@ -121,7 +121,9 @@ def compare(cell: Cell, ours: Sent | Ending, theirs: Sent | Ending, stack: Stack
             else:
                 continue
             return _verdict(cell, stack, reference, {}, problem=problem)
-    limits = _limits(cell, stack, reference)
+    is_rounded = cell.precision == "float64" and any(frameworks.rounds_float64(each.framework)
+                                                     for each in (stack, reference))
+    limits = LIMITS["rounded float64" if is_rounded else cell.precision]
     differences = {kind: _differences(of_kind) for kind, of_kind in pairs.items()}
     worst = {kind: _overall(of_kind) if cell.precision == "float32" and kind not in _FORWARD
              else float(np.max([0.0, *differences[kind].values()]))                # NaN, unlike max's
@@ -142,11 +144,6 @@ def _verdict(cell: Cell, stack: Stack, reference: Stack, worst: dict[str, float]
 def _only_infer(*pair: Stack) -> bool:
     """Whether one of them trains nothing, so that the two are compared by what they infer, in float32."""
     return any(frameworks.only_infers(stack.framework) for stack in pair)
-
-
-def _limits(cell: Cell, *pair: Stack) -> dict[str, float]:
-    is_rounded = cell.precision == "float64" and any(frameworks.rounds_float64(stack.framework) for stack in pair)
-    return LIMITS["rounded float64" if is_rounded else cell.precision]
 
 
 def _differences(pairs: Pairs) -> dict[str, float]:
@@ -174,16 +171,11 @@ def _first(cell: Cell, differences: dict[str, dict[str, float]], limits: dict[st
     kind = beyond[0]
     names = [name for name, difference in differences[kind].items() if not difference <= limits[kind]]
     name = names[0] if names else max(differences[kind], key=lambda name: differences[kind][name])
-    placed = {each.path: each.layer for each in _places(cell)}
+    leaves = () if cell.source or tasks.is_sequence(cell.task) else layers.leaves(
+        tasks.model(cell), image_task.input_shape(cell.image))
+    placed = {each.path: each.layer for each in leaves}
     layer = next((placed[path] for path in (name, name.rpartition(".")[0]) if path in placed), None)
     return f"{kind} {name}" + (f" ({type(layer).__name__})" if layer is not None else "")
-
-
-def _places(cell: Cell) -> tuple[layers.Placed, ...]:
-    if cell.source or tasks.is_sequence(cell.task):
-        return ()
-    placed: tuple[layers.Placed, ...] = layers.leaves(tasks.model(cell), image_task.input_shape(cell.image))
-    return placed
 
 
 class Check(NamedTuple):

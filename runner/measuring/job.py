@@ -67,23 +67,19 @@ class Job(NamedTuple):
         """About how long it takes; known: seconds of earlier runs by key, products: what was reached here."""
         return estimate_seconds(self.plan, known, self.gpus, products, self.machine.cpus * self.launcher.hosts)
 
-    def command(self) -> str:
-        """The fingerprint by which the same command finds its unfinished session; a changed stack is another one."""
-        return self._digest({})
-
     def own(self) -> dict[str, OwnStack]:
         """The user's own stacks that it measures, by name."""
         return {name: stack for name in self._names() if isinstance(stack := self.stacks[name], OwnStack)}
 
-    def asked_command(self) -> str:
-        """As command, but of the user's own stacks by what was asked for: another session's differs in those alone."""
-        return self._digest({name: str(each.asked) for name, each in self.own().items()})
-
     def _names(self) -> list[str]:
         return sorted({planned.cell.stack for planned in self.plan.cells})
 
-    def _digest(self, asked: Mapping[str, str]) -> str:
-        """asked: what stands for stacks in place of what they are made of."""
+    def command(self, as_asked: bool = False) -> str:
+        """The fingerprint by which the same command finds its unfinished session; a changed stack is another one.
+
+        as_asked: the user's own stacks count by what was asked for: another session's differs in those alone.
+        """
+        asked = {name: str(each.asked) for name, each in self.own().items()} if as_asked else {}
         made_of = {name: asked.get(name) or self.launcher.fingerprint(self.stacks[name]) for name in self._names()}
         seed = None if "rerun_of" in self.facts else self.plan.seed        # a rerun's is drawn each time
         content = [self.plan.record(), seed, self.plan.study.id, self.launcher.name, *map(str, self.folders.values()),
@@ -345,7 +341,7 @@ def session_record(job: Job, folder: Path, is_resumed: bool) -> store.Record:
             "began": datetime.now(UTC).isoformat(timespec="seconds"), "machine": job.machine._asdict(),
             "launcher": job.launcher.name, "governor": host.governor(), "command": job.command(),
             "hardware": hardware.hardware(), "harness": _harness(), "resumed": is_resumed,
-            **({"own": {name: each.record() for name, each in own.items()}, "asked_command": job.asked_command()}
+            **({"own": {name: each.record() for name, each in own.items()}, "asked_command": job.command(as_asked=True)}
                if (own := job.own()) else {}),
             **({"data": job.request.data} if job.request.data else {}), **job.facts,
             **job.launcher.record(), **({"gpus": job.gpus.record()} if job.gpus.gpus else {})}
@@ -371,7 +367,8 @@ def resumable(job: Job, say: Say) -> earlier_sessions.Kept | None:
     """What an unfinished session of the same command left; why one does not go on is said."""
     results = job.request.results
     same = earlier_sessions.unfinished(results, job.command())
-    kept = same or (earlier_sessions.unfinished(results, job.asked_command(), "asked_command") if job.own() else None)
+    kept = same or (earlier_sessions.unfinished(results, job.command(as_asked=True), "asked_command") if job.own()
+                    else None)
     if kept is None:
         return None
     changes = own_stacks.changes(earlier_sessions.Told().read(kept.folder).first, job.stacks)

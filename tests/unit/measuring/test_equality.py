@@ -97,29 +97,31 @@ def test_a_sketch_keeps_the_length_of_a_difference_to_a_few_percent() -> None:
     assert [1.0, 2.0, 3.0] == list(sketch("b", np.array([[1.0, 2.0, 3.0]])))         # a small one is sent whole
 
 
-def test_verdicts_prove_only_what_the_stacks_are_made_of_now(tmp_path: Path) -> None:
-    verdict = equality.compare(cell(), arrays(), arrays(), TF, TORCH)
-    equality.keep([verdict], {"tf-x": "1", "torch-x": "2"}, tmp_path)
-    assert {("lenet5", "tf-x"), ("lenet5", "torch-x")} == equality.proved(tmp_path, {"tf-x": "1", "torch-x": "2"})
-    assert set() == equality.proved(tmp_path, {"tf-x": "1", "torch-x": "3"})
+def of_tf(scale: float = 1.0, of: Cell | None = None) -> equality.Verdict:
+    """The verdict on TensorFlow's arrays against PyTorch's, of which one array is so many times as large."""
+    return equality.compare(of or cell(), arrays(scale), arrays(), TF, TORCH)
 
 
-def test_a_later_failure_takes_an_earlier_proof_back_and_garbage_proves_nothing(tmp_path: Path) -> None:
-    made_of = {"tf-x": "1", "torch-x": "2"}
-    equality.keep([equality.compare(cell(), arrays(), arrays(), TF, TORCH)], made_of, tmp_path)
-    equality.keep([equality.compare(cell(), arrays(2.0), arrays(), TF, TORCH)], made_of, tmp_path)
+MADE_OF = {"tf-x": "1", "torch-x": "2", "runtime-x": "3"}
+OF_ITSELF = equality.compare(TUNED._replace(stack="torch-x"), arrays(), arrays(), TORCH, TORCH)
+
+
+@pytest.mark.parametrize(("verdicts", "proved"), [
+    ([of_tf()], {"tf-x", "torch-x"}),
+    ([of_tf(), of_tf(2.0)], set()),                             # a later failure takes an earlier proof back
+    # a stack that only infers is proved in float32, which proves nothing of others
+    ([equality.compare(cell("float32"), arrays(), arrays(), RUNTIME, TORCH), of_tf(of=cell("float32"))], {"runtime-x"}),
+    # a tuned build is proved for itself, and against its own native loop once that is compared with another stack
+    ([of_tf(of=TUNED)], {"tf-x, tuned"}), ([OF_ITSELF], set()),
+    ([OF_ITSELF, of_tf()], {"tf-x", "torch-x", "torch-x, tuned"})])
+def test_verdicts_prove_only_what_the_stacks_are_made_of_now(
+        tmp_path: Path, verdicts: list[equality.Verdict], proved: set[str]) -> None:
+    equality.keep(verdicts, MADE_OF, tmp_path)
     with (tmp_path / equality.VERDICTS).open("a") as file:
-        file.write('nonsense\n{"task": 1}\n[]\n')
-    assert set() == equality.proved(tmp_path, made_of)
+        file.write('nonsense\n{"task": 1}\n[]\n')             # proves nothing
 
-
-def test_a_stack_that_only_infers_is_proved_in_float32_which_proves_nothing_of_others(tmp_path: Path) -> None:
-    made_of = {"tf-x": "1", "torch-x": "2", "runtime-x": "3"}
-    for ours in (RUNTIME, TF):
-        equality.keep([equality.compare(cell("float32"), arrays(), arrays(), ours, TORCH)._replace(stack=ours.name)],
-                      made_of, tmp_path)
-
-    assert {("lenet5", "runtime-x")} == equality.proved(tmp_path, made_of)
+    assert {("lenet5", name) for name in proved} == equality.proved(tmp_path, MADE_OF)
+    assert set() == equality.proved(tmp_path, {**MADE_OF, "torch-x": "4"})
 
 
 def test_cells_of_a_check_are_as_large_as_the_machine_that_the_launcher_places_them_on(
@@ -140,21 +142,6 @@ def test_where_no_stack_runs_natively_no_tuned_one_passes() -> None:
     assert [("torch-x", False, "tuned"), ("tf-x", False, "tuned")] == [
         (each.stack, each.passed, each.loop) for each in verdicts]
     assert verdicts[0].problem.endswith("torch-x: unsupported: no; tf-x: unsupported: no")
-
-
-def test_a_tuned_build_that_equals_its_own_native_one_is_proved_once_that_is_compared_with_another(
-        tmp_path: Path) -> None:
-    made_of, own = {"tf-x": "1", "torch-x": "2"}, equality.check_cell("lenet5", "torch-x", "float64", 2, 0, "tuned")
-    equality.keep([equality.compare(own, arrays(), arrays(), TORCH, TORCH)], made_of, tmp_path)
-    assert set() == equality.proved(tmp_path, made_of)
-
-    equality.keep([equality.compare(cell(), arrays(), arrays(), TF, TORCH)], made_of, tmp_path)
-    assert ("lenet5", "torch-x, tuned") in equality.proved(tmp_path, made_of)
-
-
-def test_a_tuned_build_is_proved_for_itself_and_proves_nothing_of_its_reference(tmp_path: Path) -> None:
-    equality.keep([equality.compare(TUNED, arrays(), arrays(), TF, TORCH)], {"tf-x": "1", "torch-x": "2"}, tmp_path)
-    assert {("lenet5", "tf-x, tuned")} == equality.proved(tmp_path, {"tf-x": "1", "torch-x": "2"})
 
 
 def test_a_verdict_without_activations_is_listed() -> None:

@@ -16,10 +16,10 @@ from runner.measuring.request import Request
 from runner.measuring.session.gpu_slots import free_for
 from runner.planning.plan import Wishes, plan
 from runner.results import store
-from tests.clock import FakeClock
+from tests import fake_session
 from tests.fake_nvml import RTX, V100, FakeNvml
-from tests.fake_session import OPENED, run
-from tests.fakes import MACHINE, READING, FakeLauncher, good_lines, stack, study
+from tests.fake_session import run
+from tests.fakes import MACHINE, good_lines, stack, study
 from workloads.spec.cell import Cell
 
 PATIENCE = 5.0
@@ -37,7 +37,7 @@ class Seen:
 
 
 def bench(folder: Path, found: gpus.Gpus, script: Any, rounds: int = 1, **settings: Any) -> tuple[Bench, Seen]:
-    seen, clock = Seen(), FakeClock(step=0.001)
+    seen = Seen()
     wishes = Wishes(rounds=rounds, settings={"device": "gpu", **settings})
     planned = plan(study(*STACKS), STACKS, MACHINE, wishes, lambda stack: None, found)
 
@@ -56,19 +56,14 @@ def bench(folder: Path, found: gpus.Gpus, script: Any, rounds: int = 1, **settin
             return last
         return [begin, *middle, end]
 
-    launcher = FakeLauncher(clock, counted)
+    made = fake_session.bench(folder, counted)
 
     def given(own: gpus.Gpus) -> Any:
         seen.given.append(tuple(gpu.uuid for gpu in own.gpus))
-        return launcher
+        return made.launcher
 
-    launcher.with_gpus = given  # type: ignore[method-assign]
-
-    opened = store.Store(folder)
-    opened.append({"event": "session", "schema": store.SCHEMA, "command": "c"})
-    OPENED.append(opened)
-    return Bench(planned, STACKS, launcher, folder, folder, clock=clock, readings=lambda: READING,
-                 side_by_side=found), seen
+    made.launcher.with_gpus = given  # type: ignore[method-assign]
+    return made._replace(plan=planned, stacks=STACKS, side_by_side=found), seen
 
 
 def meeting(count: int) -> Any:
