@@ -1,5 +1,6 @@
 """NVML as tests script it: what runner.machine.nvml asks of pynvml, answered from GPUs that are given."""
 
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -45,42 +46,26 @@ class FakeNvml:
     NVML_CLOCK_SM, NVML_CLOCK_MEM, NVML_TEMPERATURE_GPU = 1, 2, 0
     NVML_SUCCESS, NVML_ERROR_FUNCTION_NOT_FOUND = 0, 13
 
-    def __init__(self, *gpus: FakeGpu, driver: str | bytes = "580.95.05", failure: str = "",
+    def __init__(self, *gpus: FakeGpu, driver: str = "580.95.05", failure: str = "",
                  gone: tuple[str, ...] = ()) -> None:
         """gone: functions that the driver has no more."""
         self.gpus, self._driver, self._failure, self.open = list(gpus), driver, failure, 0
         for name in gone:
             setattr(self, name, self._gone)
 
+    def __getattr__(self, name: str) -> Any:
+        if name not in ANSWERS:
+            raise AttributeError(name)
+        return lambda handle, *argument: told(ANSWERS[name](*handle))
+
     def _gone(self, *arguments: Any) -> Any:
         raise NVMLError("Function Not Found", 13)
-
-    def nvmlSystemGetCudaDriverVersion(self) -> int:
-        return 13020
 
     def nvmlDeviceGetFieldValues(self, handle: Any, numbers: list[int]) -> list[Any]:
         gpu = handle[0]
         known = {186: gpu.instant_milliwatts}
         return [SimpleNamespace(nvmlReturn=3 if known.get(number) is None else 0,
                                 value=SimpleNamespace(uiVal=known.get(number) or 0)) for number in numbers]
-
-    def nvmlDeviceGetEnforcedPowerLimit(self, handle: Any) -> int:
-        return told(handle[0].limit_milliwatts)
-
-    def nvmlDeviceGetPowerManagementDefaultLimit(self, handle: Any) -> int:
-        return told(handle[0].limit_milliwatts)
-
-    def nvmlDeviceGetVbiosVersion(self, handle: Any) -> bytes:
-        return b"96.00.89.00.01"
-
-    def nvmlDeviceGetComputeMode(self, handle: Any) -> int:
-        return 0
-
-    def nvmlDeviceGetCurrPcieLinkGeneration(self, handle: Any) -> int:
-        return 5
-
-    def nvmlDeviceGetCurrPcieLinkWidth(self, handle: Any) -> int:
-        return 16
 
     def nvmlInit(self) -> None:
         if self._failure:
@@ -90,8 +75,11 @@ class FakeNvml:
     def nvmlShutdown(self) -> None:
         self.open -= 1
 
-    def nvmlSystemGetDriverVersion(self) -> str | bytes:
+    def nvmlSystemGetDriverVersion(self) -> str:
         return self._driver
+
+    def nvmlSystemGetCudaDriverVersion(self) -> int:
+        return 13020
 
     def nvmlDeviceGetCount(self) -> int:
         return len(self.gpus)
@@ -102,67 +90,40 @@ class FakeNvml:
     def nvmlDeviceGetHandleByUUID(self, uuid: str) -> Any:
         return next((gpu, gpu.uuid) for gpu in self.gpus if gpu.uuid == uuid)
 
-    def nvmlDeviceGetCudaComputeCapability(self, handle: Any) -> tuple[int, int]:
-        return handle[0].capability
-
-    def nvmlDeviceGetUUID(self, handle: Any) -> str:
-        return handle[1]
-
-    def nvmlDeviceGetName(self, handle: Any) -> str:
-        return handle[0].name
-
-    def nvmlDeviceGetMigMode(self, handle: Any) -> tuple[int, int]:
-        if handle[0].slices is None:
-            raise NVMLError("Not Supported")
-        return 1, 1
-
-    def nvmlDeviceGetMaxMigDeviceCount(self, handle: Any) -> int:
-        return 7
-
     def nvmlDeviceGetMigDeviceHandleByIndex(self, handle: Any, index: int) -> Any:
         if index >= len(handle[0].slices):
             raise NVMLError("Not Found")
         return handle[0], handle[0].slices[index]
 
-    def nvmlDeviceGetMemoryInfo(self, handle: Any) -> Any:
-        return SimpleNamespace(total=handle[0].memory, used=2**30)
 
-    def nvmlDeviceGetTotalEnergyConsumption(self, handle: Any) -> int:
-        return told(handle[0].millijoules)
-
-    def nvmlDeviceGetPowerUsage(self, handle: Any) -> int:
-        return told(handle[0].milliwatts)
-
-    def nvmlDeviceGetUtilizationRates(self, handle: Any) -> Any:
-        return SimpleNamespace(gpu=90, memory=40)
-
-    def nvmlDeviceGetClockInfo(self, handle: Any, kind: int) -> int:
-        return handle[0].clock_mhz
-
-    def nvmlDeviceGetTemperature(self, handle: Any, sensor: int) -> int:
-        return 61
-
-    nvmlDeviceGetTemperatureV = nvmlDeviceGetTemperature
-
-    def nvmlDeviceGetCurrentClocksThrottleReasons(self, handle: Any) -> int:
-        return told(handle[0].throttle)
-
-    nvmlDeviceGetCurrentClocksEventReasons = nvmlDeviceGetCurrentClocksThrottleReasons
-
-    def nvmlDeviceGetApplicationsClock(self, handle: Any, kind: int) -> int:
-        return handle[0].clock_mhz
-
-    def nvmlDeviceGetMaxClockInfo(self, handle: Any, kind: int) -> int:
-        return 1530
-
-    def nvmlDeviceGetPersistenceMode(self, handle: Any) -> int:
-        return told(handle[0].persistence)
-
-    def nvmlDeviceGetEccMode(self, handle: Any) -> tuple[int, int]:
-        return told(handle[0].ecc)
-
-    def nvmlDeviceGetComputeRunningProcesses(self, handle: Any) -> list[Any]:
-        return [SimpleNamespace(pid=pid) for pid in handle[0].pids]
+# what a function of pynvml answers of a handle; None: the GPU does not tell
+ANSWERS: dict[str, Callable[[FakeGpu, str], Any]] = {f"nvmlDeviceGet{name}": answer for name, answer in {
+    "ApplicationsClock": lambda gpu, uuid: gpu.clock_mhz,
+    "ClockInfo": lambda gpu, uuid: gpu.clock_mhz,
+    "ComputeMode": lambda gpu, uuid: 0,
+    "ComputeRunningProcesses": lambda gpu, uuid: [SimpleNamespace(pid=pid) for pid in gpu.pids],
+    "CudaComputeCapability": lambda gpu, uuid: gpu.capability,
+    "CurrPcieLinkGeneration": lambda gpu, uuid: 5,
+    "CurrPcieLinkWidth": lambda gpu, uuid: 16,
+    "CurrentClocksEventReasons": lambda gpu, uuid: gpu.throttle,
+    "CurrentClocksThrottleReasons": lambda gpu, uuid: gpu.throttle,
+    "EccMode": lambda gpu, uuid: gpu.ecc,
+    "EnforcedPowerLimit": lambda gpu, uuid: gpu.limit_milliwatts,
+    "MaxClockInfo": lambda gpu, uuid: 1530,
+    "MaxMigDeviceCount": lambda gpu, uuid: 7,
+    "MemoryInfo": lambda gpu, uuid: SimpleNamespace(total=gpu.memory, used=2**30),
+    "MigMode": lambda gpu, uuid: gpu.slices and (1, 1),
+    "Name": lambda gpu, uuid: gpu.name,
+    "PersistenceMode": lambda gpu, uuid: gpu.persistence,
+    "PowerManagementDefaultLimit": lambda gpu, uuid: gpu.limit_milliwatts,
+    "PowerUsage": lambda gpu, uuid: gpu.milliwatts,
+    "Temperature": lambda gpu, uuid: 61,
+    "TemperatureV": lambda gpu, uuid: 61,
+    "TotalEnergyConsumption": lambda gpu, uuid: gpu.millijoules,
+    "UUID": lambda gpu, uuid: uuid,
+    "UtilizationRates": lambda gpu, uuid: SimpleNamespace(gpu=90, memory=40),
+    "VbiosVersion": lambda gpu, uuid: "96.00.89.00.01",
+}.items()}
 
 
 def told(value: Any) -> Any:

@@ -1,11 +1,11 @@
 """What measuring on GPUs needs: driver, container toolkit, stacks that have code for them, and what disturbs them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
 from runner.findings import Finding
-from runner.machine import gpus, nvml
+from runner.machine import gpus
 from runner.stacks.definition import Stack
 
 PARAMETERS = Path("/proc/driver/nvidia/params")
@@ -15,13 +15,17 @@ _WAYS = {"native": "native code", "jit": "compiled at the first run, and kept", 
 _CONFIGURE = "sudo nvidia-ctk runtime configure --runtime=docker && sudo systemctl restart docker"
 
 
-def examine(stacks: Mapping[str, Stack], here: gpus.Gpus, states: Sequence[nvml.State],
+def examine(stacks: Mapping[str, Stack], here: gpus.Gpus, computing: Mapping[str, Collection[int]],
             engine_info: Mapping[str, Any] | None, parameters: Path = PARAMETERS) -> list[Finding]:
-    """All findings about GPUs; one where there is none. engine_info: `docker info`, None without an engine."""
+    """All findings about GPUs; one where there is none. engine_info: `docker info`, None without an engine.
+
+    computing: the ids of the processes that compute on a GPU, by its uuid.
+    """
     if not here.gpus:
         return [Finding("gpu", "note", f"none: {here.problem}", _driver_command(here))]
     return [_devices(here), _driver(stacks, here), _code(stacks, here), *_toolkit(engine_info),
-            _profiler(parameters), *(finding for index, state in enumerate(states) for finding in _state(index, state))]
+            _profiler(parameters), *(finding for index, (board, settings) in enumerate(here.settings.items())
+                                     for finding in _state(index, settings, computing.get(board, ())))]
 
 
 def _driver_command(here: gpus.Gpus) -> str:
@@ -80,29 +84,22 @@ def _profiler(parameters: Path) -> Finding:
                    "sudo tee /etc/modprobe.d/nvidia-profiling.conf, then reboot")
 
 
-def _state(index: int, state: nvml.State) -> list[Finding]:
+def _state(index: int, settings: Mapping[str, Any], processes: Collection[int]) -> list[Finding]:
     """Findings about this GPU's settings; a single "good" finding if all are right."""
     findings = []
-    if state.persistence is False:
+    if settings["persistence"] is False:
         findings.append(Finding(f"gpu {index} persistence", "note", "off: the driver is loaded anew for each run",
                                 f"sudo nvidia-smi -i {index} -pm 1"))
-    if state.processes:
-        ids = " ".join(map(str, state.processes))
+    if processes:
+        ids = " ".join(map(str, processes))
         findings.append(Finding(f"gpu {index} processes", "note", f"others compute on it: {ids}",
                                 f"end them: kill {ids}"))
-    if _is_lowered(state):
-        clock, highest = (round((hertz or 0) / 1e6) for hertz in (state.application_clock_hz, state.highest_clock_hz))
+    clock, highest = settings["application_sm_clock_hz"], settings["highest_sm_clock_hz"]
+    if clock is not None and highest is not None and clock < 0.7 * highest:        # somebody holds it well below
         findings.append(Finding(f"gpu {index} clocks", "note",
-                                f"the application clock is {clock} of {highest} MHz",
+                                f"the application clock is {clock / 1e6:.0f} of {highest / 1e6:.0f} MHz",
                                 f"sudo nvidia-smi -i {index} -rac"))
-    if state.ecc is False:
+    if settings["ecc"] is False:
         findings.append(Finding(f"gpu {index} ECC", "note", "off: more memory and speed than with it",
                                 f"sudo nvidia-smi -i {index} -e 1, then reboot"))
-    return findings or [Finding(f"gpu {index}", "good", f"{state.name}: persistence, clocks, ECC and processes")]
-
-
-def _is_lowered(state: nvml.State) -> bool:
-    """Whether somebody holds the clock well below what the GPU reaches."""
-    if state.application_clock_hz is None or state.highest_clock_hz is None:
-        return False
-    return state.application_clock_hz < 0.7 * state.highest_clock_hz
+    return findings or [Finding(f"gpu {index}", "good", f"{settings['name']}: persistence, clocks, ECC and processes")]

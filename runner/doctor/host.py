@@ -27,7 +27,7 @@ def examine(stacks: Mapping[str, PinnedStack], cache: Path) -> list[Finding]:
     interpreters = _interpreters(stacks)
     has_interpreter = any(finding.grade == "good" for finding in interpreters)
     findings = [*_engine(stacks, can_do_without=has_interpreter), *interpreters]
-    graphics = gpu.examine(stacks, nvml.observe(), nvml.states(), _engine_info())
+    graphics = gpu.examine(stacks, nvml.observe(), nvml.computing(), _engine_info())
     findings += _packages(stacks, cache)
     return [*findings, *left(), *graphics, _limits(), _disk(cache), _load(), _pace(), _swap(), _governor(), _groups()]
 

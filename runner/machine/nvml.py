@@ -19,29 +19,17 @@ _POWER_INSTANT, _MEMORY_TEMPERATURE = 186, 82       # NVML_FI_DEV_*; older bindi
 class GpuReading(NamedTuple):
     """A GPU at one moment."""
 
-    energy_joules: float | None        # since the driver was loaded; from Volta on
-    power_watts: float | None
-    utilisation: float | None          # share of the last moments in which a kernel ran
-    memory_bytes: int | None
-    sm_clock_hz: float | None
-    temperature: float | None          # degrees Celsius
-    throttle: tuple[str, ...] | None   # of REASONS
+    energy_joules: float | None = None # since the driver was loaded; from Volta on
+    power_watts: float | None = None
+    utilisation: float | None = None   # share of the last moments in which a kernel ran
+    memory_bytes: int | None = None
+    sm_clock_hz: float | None = None
+    temperature: float | None = None   # degrees Celsius
+    throttle: tuple[str, ...] | None = None      # of REASONS
     is_instant: bool | None = None     # power_watts is of the moment; False: the mean of a second
     memory_clock_hz: float | None = None
     memory_temperature: float | None = None
     gone: tuple[str, ...] = ()         # what the driver has no function for any more, by the newest one's name
-
-
-class State(NamedTuple):
-    """How a GPU is set up, for the doctor."""
-
-    name: str
-    persistence: bool | None
-    application_clock_hz: float | None
-    highest_clock_hz: float | None
-    ecc: bool | None
-    mig: bool | None
-    processes: tuple[int, ...] | None  # ids of those that compute
 
 
 def _pynvml() -> ModuleType:
@@ -66,40 +54,43 @@ def observe(library: ModuleType | None = None) -> Gpus:
     library = library or _pynvml()
     try:
         with opened(library):
-            handles = [library.nvmlDeviceGetHandleByIndex(index) for index in range(library.nvmlDeviceGetCount())]
+            handles = _handles(library)
             gpus = tuple(gpu for handle in handles for gpu in _gpus(library, handle))
-            own = {_text(library.nvmlDeviceGetUUID(handle)): settings(library, handle) for handle in handles}
-            driver, cuda = _text(library.nvmlSystemGetDriverVersion()), _cuda(library)
+            own = {library.nvmlDeviceGetUUID(handle): _settings(library, handle) for handle in handles}
+            driver, cuda = library.nvmlSystemGetDriverVersion(), _Questions(library)("nvmlSystemGetCudaDriverVersion")
     except library.NVMLError as error:
         return Gpus(problem=" ".join(str(error).split()))
-    return Gpus(gpus, driver, "" if gpus else "the driver answers, and knows no GPU", cuda, own)
+    return Gpus(gpus, driver, "" if gpus else "the driver answers, and knows no GPU",
+                f"{cuda // 1000}.{cuda % 1000 // 10}" if cuda else "", own)
 
 
-def _cuda(library: ModuleType) -> str:
-    """The newest CUDA that the driver runs: "13.0"; "" where it does not tell."""
+def computing(library: ModuleType | None = None) -> dict[str, list[int]]:
+    """The ids of the processes that compute on each GPU, by its uuid; {} where NVML does not answer."""
+    library = library or _pynvml()
     try:
-        version = int(library.nvmlSystemGetCudaDriverVersion())
-    except (AttributeError, library.NVMLError):
-        return ""
-    return f"{version // 1000}.{version % 1000 // 10}"
+        with opened(library):
+            return {library.nvmlDeviceGetUUID(handle): [process.pid for process in _Questions(library, handle)(
+                "nvmlDeviceGetComputeRunningProcesses") or ()] for handle in _handles(library)}
+    except library.NVMLError:
+        return {}
+
+
+def _handles(library: ModuleType) -> list[Any]:
+    return [library.nvmlDeviceGetHandleByIndex(index) for index in range(library.nvmlDeviceGetCount())]
 
 
 def _gpus(library: ModuleType, handle: Any) -> list[Gpu]:
     """The GPU, or its slices in their order."""
     ask = _Questions(library, handle)
     major, minor = library.nvmlDeviceGetCudaComputeCapability(handle)
-    board, name = _text(library.nvmlDeviceGetUUID(handle)), _text(library.nvmlDeviceGetName(handle))
+    board, name = library.nvmlDeviceGetUUID(handle), library.nvmlDeviceGetName(handle)
     mode, parts = ask("nvmlDeviceGetMigMode"), [handle]
     if mode and mode[0]:
         parts = [ask("nvmlDeviceGetMigDeviceHandleByIndex", with_argument=index)
                  for index in range(ask("nvmlDeviceGetMaxMigDeviceCount") or 0)]
-    return [Gpu(_text(library.nvmlDeviceGetUUID(each)), name, f"{major}.{minor}", _memory(library, each), board)
-            for each in parts if each is not None]
-
-
-def _memory(library: ModuleType, handle: Any) -> int | None:
-    memory = _Questions(library, handle)("nvmlDeviceGetMemoryInfo")
-    return None if memory is None else int(memory.total)
+    return [Gpu(library.nvmlDeviceGetUUID(each), name, f"{major}.{minor}", memory and int(memory.total), board)
+            for each in parts if each is not None
+            for memory in [_Questions(library, each)("nvmlDeviceGetMemoryInfo")]]
 
 
 class Reader:
@@ -121,7 +112,7 @@ class Reader:
 def _reading(library: ModuleType, board: str) -> GpuReading:
     handle = _Questions(library, board)("nvmlDeviceGetHandleByUUID")       # None: fallen off the bus
     if handle is None:
-        return GpuReading(None, None, None, None, None, None, None)
+        return GpuReading()
     ask = _Questions(library, handle)
     power, is_instant = ask.power()
     rates, memory = ask("nvmlDeviceGetUtilizationRates"), ask("nvmlDeviceGetMemoryInfo")
@@ -131,11 +122,11 @@ def _reading(library: ModuleType, board: str) -> GpuReading:
     return GpuReading(
         energy_joules=_scaled(ask("nvmlDeviceGetTotalEnergyConsumption"), 1e-3), power_watts=power,
         utilisation=None if rates is None else rates.gpu / 100, memory_bytes=None if memory is None else memory.used,
-        sm_clock_hz=_scaled(ask("nvmlDeviceGetClockInfo", with_argument=library.NVML_CLOCK_SM), 1e6),
+        sm_clock_hz=ask.hertz("nvmlDeviceGetClockInfo", library.NVML_CLOCK_SM),
         temperature=_scaled(heat, 1.0),
         throttle=None if reasons is None else tuple(name for bit, name in REASONS.items() if reasons & bit),
         is_instant=is_instant, memory_temperature=_scaled(ask.field(_MEMORY_TEMPERATURE), 1.0),
-        memory_clock_hz=_scaled(ask("nvmlDeviceGetClockInfo", with_argument=library.NVML_CLOCK_MEM), 1e6),
+        memory_clock_hz=ask.hertz("nvmlDeviceGetClockInfo", library.NVML_CLOCK_MEM),
         gone=tuple(ask.gone))
 
 
@@ -147,23 +138,23 @@ def _scaled(value: float | None, factor: float) -> float | None:
 
 
 class _Questions:
-    """What one GPU is asked: a question by the names of its functions, the newest first.
+    """What one GPU, or the driver, is asked: a question by the names of its functions, the newest first.
 
     A driver that drops a function, or a binding that lacks it, is something else than a GPU that does not tell: what
     no function is there for is kept in gone.
     """
 
-    def __init__(self, library: ModuleType, handle: Any) -> None:
+    def __init__(self, library: ModuleType, *handle: Any) -> None:
         self._library, self._handle = library, handle
         self.gone: list[str] = []
 
     def __call__(self, *names: str, with_argument: Any = None) -> Any:
         """The first answer that one of the functions gives; None where none does."""
-        more = () if with_argument is None else (with_argument,)
+        words = self._handle if with_argument is None else (*self._handle, with_argument)
         missing = 0
         for name in names:
             try:
-                return getattr(self._library, name)(self._handle, *more)
+                return getattr(self._library, name)(*words)
             except AttributeError:
                 missing += 1
             except self._library.NVMLError as error:
@@ -171,6 +162,10 @@ class _Questions:
         if missing == len(names):
             self.gone.append(names[0])
         return None
+
+    def hertz(self, name: str, kind: int) -> float | None:
+        """A clock, of which a function tells megahertz."""
+        return _scaled(self(name, with_argument=kind), 1e6)
 
     def power(self) -> tuple[float | None, bool | None]:
         """(watts, whether of this moment): the reading of a moment where the driver has one.
@@ -192,55 +187,24 @@ class _Questions:
         return int(answers[0].value.uiVal) or None       # a field that is there and says 0 tells nothing
 
 
-def settings(library: ModuleType, handle: Any) -> dict[str, Any]:
+def _settings(library: ModuleType, handle: Any) -> dict[str, Any]:
     """What a result is read with: limits, clocks, link and modes of a GPU, each None where it does not tell."""
     ask = _Questions(library, handle)
     ecc, mig = ask("nvmlDeviceGetEccMode"), ask("nvmlDeviceGetMigMode")
-    vbios, link = ask("nvmlDeviceGetVbiosVersion"), ask("nvmlDeviceGetCurrPcieLinkGeneration")
     persistence = ask("nvmlDeviceGetPersistenceMode")
+    # it costs copies; None before drivers tell it
+    confidential = _Questions(library)("nvmlSystemGetConfComputeState")
     return {
-        "vbios": None if vbios is None else _text(vbios),
+        "name": ask("nvmlDeviceGetName"), "vbios": ask("nvmlDeviceGetVbiosVersion"),
         "power_limit_watts": _scaled(ask("nvmlDeviceGetEnforcedPowerLimit"), 1e-3),
         "default_power_limit_watts": _scaled(ask("nvmlDeviceGetPowerManagementDefaultLimit"), 1e-3),
-        "highest_sm_clock_hz": _scaled(ask("nvmlDeviceGetMaxClockInfo", with_argument=library.NVML_CLOCK_SM), 1e6),
-        "highest_memory_clock_hz": _scaled(
-            ask("nvmlDeviceGetMaxClockInfo", with_argument=library.NVML_CLOCK_MEM), 1e6),
-        "application_sm_clock_hz": _scaled(
-            ask("nvmlDeviceGetApplicationsClock", with_argument=library.NVML_CLOCK_SM), 1e6),
+        "highest_sm_clock_hz": ask.hertz("nvmlDeviceGetMaxClockInfo", library.NVML_CLOCK_SM),
+        "highest_memory_clock_hz": ask.hertz("nvmlDeviceGetMaxClockInfo", library.NVML_CLOCK_MEM),
+        "application_sm_clock_hz": ask.hertz("nvmlDeviceGetApplicationsClock", library.NVML_CLOCK_SM),
         "ecc": None if ecc is None else bool(ecc[0]), "ecc_pending": None if ecc is None else bool(ecc[1]),
         "mig": None if mig is None else bool(mig[0]),
         "persistence": None if persistence is None else bool(persistence),
-        "confidential_computing": _is_confidential(library),
-        "compute_mode": ask("nvmlDeviceGetComputeMode"), "pcie_generation": link,
+        "confidential_computing": None if confidential is None else bool(confidential.ccFeature),
+        "compute_mode": ask("nvmlDeviceGetComputeMode"),
+        "pcie_generation": ask("nvmlDeviceGetCurrPcieLinkGeneration"),
         "pcie_width": ask("nvmlDeviceGetCurrPcieLinkWidth")}
-
-
-def _is_confidential(library: ModuleType) -> bool | None:
-    """Whether the machine's GPUs compute confidentially, which costs them copies; None before drivers tell it."""
-    try:
-        return bool(library.nvmlSystemGetConfComputeState().ccFeature)
-    except (AttributeError, library.NVMLError):
-        return None
-
-
-def states(library: ModuleType | None = None) -> list[State]:
-    """How each GPU is set up; [] where NVML does not answer."""
-    library = library or _pynvml()
-    try:
-        with opened(library):
-            return [_state(library, library.nvmlDeviceGetHandleByIndex(index))
-                    for index in range(library.nvmlDeviceGetCount())]
-    except library.NVMLError:
-        return []
-
-
-def _state(library: ModuleType, handle: Any) -> State:
-    own, processes = settings(library, handle), _Questions(library, handle)("nvmlDeviceGetComputeRunningProcesses")
-    return State(_text(library.nvmlDeviceGetName(handle)), own["persistence"], own["application_sm_clock_hz"],
-                 own["highest_sm_clock_hz"], own["ecc"], own["mig"],
-                 None if processes is None else tuple(process.pid for process in processes))
-
-
-def _text(value: str | bytes) -> str:
-    """Older bindings give bytes."""
-    return value.decode() if isinstance(value, bytes) else value

@@ -19,7 +19,7 @@ WITH_TOOLKIT = {"Runtimes": {"runc": {}, "nvidia": {}}}
 def result(*fakes: FakeGpu, info: Any = WITH_TOOLKIT, driver: str = "580.95.05", failure: str = "",
           parameters: Path = Path("/nowhere")) -> dict[str, Finding]:
     library = FakeNvml(*fakes, driver=driver, failure=failure)
-    findings = gpu.examine(STACKS, nvml.observe(library), nvml.states(library), info, parameters)
+    findings = gpu.examine(STACKS, nvml.observe(library), nvml.computing(library), info, parameters)
     return {finding.what: finding for finding in findings}
 
 

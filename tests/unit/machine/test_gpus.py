@@ -28,7 +28,7 @@ STUDY = study("tf-1.15-gpu", "torch-1.4", "mxnet-1.7-gpu", "tf-2.5-gpu", "torch-
               task="resnet50", image=224, device="gpu")
 
 
-def seen(*fakes: Any, driver: str | bytes = "580.95.05") -> Gpus:
+def seen(*fakes: Any, driver: str = "580.95.05") -> Gpus:
     return nvml.observe(FakeNvml(*fakes, driver=driver))
 
 
@@ -87,7 +87,7 @@ def test_a_stack_for_cpus_names_its_sister_for_gpus() -> None:
 
 
 def test_a_driver_older_than_the_stack_s_cuda_is_told_with_what_it_needs() -> None:
-    old_driver = seen(P100, driver=b"418.87.00")
+    old_driver = seen(P100, driver="418.87.00")
     assert "torch-1.4" in running(old_driver)
     assert ("torch-2.13-gpu (CUDA 13.0) needs driver 580.65.06 or newer, this machine has 418.87.00: update the NVIDIA "
             "driver") == reason(old_driver, "torch-2.13-gpu")

@@ -10,7 +10,7 @@ from tests.fake_nvml import H100, RTX, SLICED, V100, FakeNvml, NVMLError
 
 
 def test_a_gpu_is_told_by_its_uuid_name_capability_and_memory() -> None:
-    library = FakeNvml(*RTX, driver=b"535.104.05")
+    library = FakeNvml(*RTX, driver="535.104.05")
     here = nvml.observe(library)
     assert [("GPU-r0", "7.5", 11 * 2**30), ("GPU-r1", "7.5", 11 * 2**30)] == [
         (gpu.uuid, gpu.capability, gpu.memory_bytes) for gpu in here.gpus]
@@ -44,11 +44,9 @@ def test_the_library_is_let_go_when_a_reader_is_closed_and_one_without_a_driver_
         nvml.Reader([], FakeNvml(failure="Driver Not Loaded"))
 
 
-def test_the_state_of_a_gpu_is_told_for_the_doctor() -> None:
-    state, = nvml.states(FakeNvml(V100[0]._replace(persistence=1, ecc=(0, 1), pids=(77,))))
-    assert (True, False, None, (77,), 1.53e9) == (state.persistence, state.ecc, state.mig, state.processes,
-                                                  state.highest_clock_hz)
-    assert [] == nvml.states(FakeNvml(failure="gone"))
+def test_processes_are_told_by_the_gpu_that_they_compute_on() -> None:
+    assert {"GPU-v0": [77], "GPU-v1": []} == nvml.computing(FakeNvml(V100[0]._replace(pids=(77,)), V100[1]))
+    assert {} == nvml.computing(FakeNvml(failure="gone"))
 
 
 @pytest.mark.parametrize(("told", "watts", "is_instant"), [

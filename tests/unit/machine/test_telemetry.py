@@ -16,7 +16,7 @@ from tests.clock import FakeClock
 from tests.fake_session import bench, run
 from tests.fakes import good_lines
 
-QUIET = GpuReading(None, None, 0.0, None, None, None, None)
+QUIET = GpuReading(utilisation=0.0)
 
 
 def gpu(**told: Any) -> GpuReading:
