@@ -16,7 +16,7 @@ import psutil
 
 from runner.errors import BenchError
 from runner.launchers import kernel_cache
-from runner.launchers.process_groups import Limits, ProcessGroup, ProcessRunning, asked, last_line, printed, visible
+from runner.launchers.process_groups import Limits, ProcessGroup, ProcessRunning, asked, last_line, on_gpus, printed
 from runner.launchers.protocol import Exit, HostLauncher, Order
 from runner.machine.gpus import NONE, Gpus
 from runner.processes import Say
@@ -75,10 +75,9 @@ class ApptainerLauncher(HostLauncher):
         by_process = memory if not has_groups and not order.is_on_gpu else 0
         limited_by = "group" if has_groups and memory else "process" if by_process else None
         volumes = [f"{order.data}:/data:ro"]
-        variables = {**visible(own), **order.variables()}
+        variables = {**on_gpus(own, kernel_cache.INSIDE), **order.variables()}
         if kernels:
             volumes.append(f"{kernels}:{kernel_cache.INSIDE}")
-            variables[kernel_cache.VARIABLE] = kernel_cache.INSIDE
         worker = ["python", "-m", "workloads.places.apptainer_place", _GROUPS_INSIDE, *order.words]
         options = list(() if len(order.places) > 1 else _ALONE) + (["--nv"] if own else [])
         if has_groups:

@@ -186,21 +186,17 @@ def _some(text: str) -> str:
 class Submission(NamedTuple):
     """A job to be made."""
 
-    name: str
-    folder: Path                             # the run's, on the file system that all nodes share
+    folder: Path                             # the run's, on the file system that all nodes share; it names the job
     root: Path                               # what the workers' modules are imported from
     python: Sequence[str]                    # the words that start the stack's
-    nodes: int
-    cpus: int
-    memory_bytes: int
-    gpus: int = 0
+    cell: Cell
     nodelist: str = ""                       # where the session's other jobs were
 
 
 def submission(order: Submission, said: Options) -> list[str]:
     """The words of sbatch, as anyone could type them."""
     own = said._replace(nodelist=said.nodelist or order.nodelist)
-    return ["sbatch", "--parsable", f"--job-name={order.name}", *_resources(order), "--no-requeue",
+    return ["sbatch", "--parsable", f"--job-name={order.folder.name}", *_resources(order), "--no-requeue",
             "--export=PATH,LANG,LD_LIBRARY_PATH,SLURM_CONF",
             f"--chdir={order.root}", "--input=/dev/null", f"--output={order.folder / 'job.out'}",
             *own.words(), str(order.folder / "job.sh")]
@@ -212,18 +208,19 @@ def script(order: Submission) -> str:
     The step names its CPUs, which it does not take over from the job from Slurm 22.05 on; a task that ends badly leaves
     the others to the runner, which looks for the cause first.
     """
-    command = ["srun", *_resources(order), f"--ntasks={order.nodes}", "--exact", "--cpu-bind=cores", "--export=ALL",
-               "--kill-on-bad-exit=0", "--wait=0", "--input=none", *order.python, "-m", "workloads.places.slurm_node",
-               str(order.folder / "order.json")]
-    return (f"#!/bin/sh\n# {order.name}: a run of evenbench\n"
+    command = ["srun", *_resources(order), f"--ntasks={order.cell.nodes}", "--exact", "--cpu-bind=cores",
+               "--export=ALL", "--kill-on-bad-exit=0", "--wait=0", "--input=none", *order.python, "-m",
+               "workloads.places.slurm_node", str(order.folder / "order.json")]
+    return (f"#!/bin/sh\n# {order.folder.name}: a run of evenbench\n"
             'hosts=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | tr "\\n" ,)\n'
             f"exec {shlex.join(command)} \"$hosts\"\n")
 
 
 def _resources(order: Submission) -> list[str]:
     """What a job asks for, and its step anew."""
-    return [f"--nodes={order.nodes}", "--ntasks-per-node=1", f"--cpus-per-task={order.cpus}",
-            f"--mem={-(-order.memory_bytes // 2**20)}M", *([f"--gres=gpu:{order.gpus}"] if order.gpus else [])]
+    cell = order.cell
+    return [f"--nodes={cell.nodes}", "--ntasks-per-node=1", f"--cpus-per-task={cell.cpus}",
+            f"--mem={-(-cell.memory_bytes // 2**20)}M", *([f"--gres=gpu:{cell.gpus}"] if cell.device == "gpu" else [])]
 
 
 class Slurm:

@@ -8,7 +8,7 @@ from pathlib import Path
 from clusters.slurm import commands
 from clusters.slurm.commands import Node, Slurm
 from runner.errors import BenchError
-from runner.findings import Finding
+from runner.findings import Finding, judged
 from runner.stacks import environments
 from runner.stacks.definition import PinnedStack
 
@@ -32,11 +32,9 @@ def _nodes(nodes: Sequence[Node]) -> list[Finding]:
     told = ", ".join(f"{count} of {cpus} CPUs, {memory / 1e9:.1f} GB" + (f", {gpus} GPUs" if gpus else "")
                      for (cpus, memory, gpus), count in sorted(kinds.items()))
     states = ", ".join(f"{node.name} {node.state}" for node in nodes if not node.is_usable)
-    return [Finding(f"partition {name}", "good" if len(able) == len(nodes) else "note" if able else "fails",
-                    f"{len(able)} of {len(nodes)} nodes are usable" + (f"; {states}" if states else ""),
-                    "" if len(able) == len(nodes) else "sinfo -R says why"),
-            Finding("nodes", "good" if len(kinds) == 1 else "note", told,
-                    "" if len(kinds) == 1 else "choose alike ones with --launcher slurm:constraint= or nodelist=")]
+    return [judged(f"partition {name}", len(able) == len(nodes), f"{len(able)} of {len(nodes)} nodes are usable"
+                   + (f"; {states}" if states else ""), "sinfo -R says why", "note" if able else "fails"),
+            judged("nodes", len(kinds) == 1, told, "choose alike ones with --launcher slurm:constraint= or nodelist=")]
 
 
 def limits(settings: Mapping[str, str]) -> list[Finding]:
@@ -46,13 +44,13 @@ def limits(settings: Mapping[str, str]) -> list[Finding]:
     bound = "task/affinity" in settings.get("TaskPlugin", "") or (
         by_group and settings.get("ConstrainCores") == "yes")
     swap = memory and settings.get("ConstrainSwapSpace") == "yes"
-    return [Finding("cpus", "good" if bound else "note", "jobs are bound to theirs" if bound else "jobs are not bound",
-                    "" if bound else "ask for TaskPlugin=task/cgroup,task/affinity; workers bind themselves"),
-            Finding("memory", "good" if memory else "note", "limited by control groups" if memory
-                    else "not limited by control groups: each process's private memory is instead",
-                    "" if memory else "ask for TaskPlugin=task/cgroup and ConstrainRAMSpace=yes"),
-            Finding("swap", "good" if swap or not memory else "note", "limited" if swap else "not limited by Slurm",
-                    "" if swap or not memory else "ask for ConstrainSwapSpace=yes, or see that the nodes have none")]
+    return [judged("cpus", bound, "jobs are bound to theirs" if bound else "jobs are not bound",
+                   "ask for TaskPlugin=task/cgroup,task/affinity; workers bind themselves"),
+            judged("memory", memory, "limited by control groups" if memory else
+                   "not limited by control groups: each process's private memory is instead",
+                   "ask for TaskPlugin=task/cgroup and ConstrainRAMSpace=yes"),
+            judged("swap", swap or not memory, "limited" if swap else "not limited by Slurm",
+                   "ask for ConstrainSwapSpace=yes, or see that the nodes have none")]
 
 
 def _accounts(settings: Mapping[str, str]) -> Finding:
@@ -76,9 +74,8 @@ def _folder(slurm: Slurm, said: commands.Options, cache: Path) -> Finding:
     finally:
         probe.unlink(missing_ok=True)
     is_shared = heard.strip() == word
-    return Finding("shared folder", "good" if is_shared else "fails",
-                   f"{probe.parent} is {'seen by' if is_shared else 'not on'} a node",
-                   "" if is_shared else "put the cache on a file system that all nodes share: XDG_CACHE_HOME=FOLDER")
+    return judged("shared folder", is_shared, f"{probe.parent} is {'seen by' if is_shared else 'not on'} a node",
+                  "put the cache on a file system that all nodes share: XDG_CACHE_HOME=FOLDER", "fails")
 
 
 def _environments(stacks: Mapping[str, PinnedStack], cache: Path) -> Finding:

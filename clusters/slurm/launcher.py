@@ -29,15 +29,15 @@ from clusters.slurm.commands import (
     script,
     submission,
 )
-from clusters.slurm.running import FOLLOWED, SlurmRunning, content_of, end, text_in
+from clusters.slurm.running import FOLLOWED, SlurmRunning, content_of, end
 from runner import leftovers
 from runner.errors import BenchError, DiskFull, InputError
 from runner.findings import Finding
 from runner.launchers import kernel_cache
 from runner.launchers.protocol import ClusterLauncher, Order
 from runner.launchers.venv import VenvLauncher
-from runner.machine.cpu_sets import reporters
 from runner.machine.gpus import Gpus
+from runner.machine.kernel_files import content
 from runner.paths import cache_folder
 from runner.processes import Say
 from runner.stacks.definition import PinnedStack, Stack
@@ -64,7 +64,7 @@ class SlurmLauncher(ClusterLauncher):
         """words: the options. Raises InputError, and SlurmUnreachable where the controller does not answer."""
         self._options = options(words)
         self._slurm = slurm or Slurm()
-        self._cache, self._folder = cache, cache.resolve() / "slurm"
+        self._folder = cache.resolve() / "slurm"
         self.uses_images = self._options.in_images
         self._stacks = ApptainerLauncher(cache=cache) if self.uses_images else VenvLauncher(cache)
         self.nodes = chosen(self._slurm.nodes(), self._options)
@@ -113,13 +113,12 @@ class SlurmLauncher(ClusterLauncher):
         folder = self._folder / f"evenbench-{order.run.replace('.', '-')}-{secrets.token_hex(3)}"
         kernels = [kernel_cache.folder(stack, self._folder.parent)] if order.is_on_gpu else []
         python, record = self._stacks.on_a_node(stack, [folder, data, *kernels], order.is_on_gpu)
-        job = Submission(folder.name, folder, stack.root, python, cell.nodes, cell.cpus, cell.memory_bytes,
-                         cell.gpus if order.is_on_gpu else 0, self._again(cell.nodes))
+        job = Submission(folder, stack.root, python, cell, self._again(cell.nodes))
         first, groups, ports = _PORTS
         places = order.places
         task = {"module": order.module, "cell": cell._asdict(), "data": str(data), "nodes": cell.nodes,
-                "places": [place.name for place in places], "reporters": list(reporters(places)),
-                "cpus": cell.cpus, "memory_bytes": cell.memory_bytes,
+                "cpus": cell.cpus, "memory_bytes": cell.memory_bytes, "places": [place.name for place in places],
+                "reporters": [place.name for place in places if place.reports],
                 "port": first + secrets.randbelow(groups) * ports,
                 "variables": {**order.variables(), **({kernel_cache.VARIABLE: str(*kernels)} if kernels else {})}}
         id = ""
@@ -131,7 +130,7 @@ class SlurmLauncher(ClusterLauncher):
             id = self._slurm.submit(submission(job, self._options))
             (folder / _JOB).write_text(id)
         except BaseException as error:
-            self._slurm.cancel(id or f"--name={job.name}", "--quiet")     # taken, maybe, and the answer lost
+            self._slurm.cancel(id or f"--name={folder.name}", "--quiet")     # taken, maybe, and the answer lost
             shutil.rmtree(folder, ignore_errors=True)
             if isinstance(error, OSError):
                 kind = DiskFull if error.errno == errno.ENOSPC else BenchError
@@ -159,7 +158,7 @@ class SlurmLauncher(ClusterLauncher):
         """
         name = place.get("folder")
         folder = self._folder / str(name)
-        id, order = text_in(folder / _JOB), content_of(folder / _ORDER)
+        id, order = content(folder / _JOB), content_of(folder / _ORDER)
         if not isinstance(name, str) or "/" in name or not id or not order:
             return None
         job, is_whole = self._slurm.job(id), _is_whole(folder, order)
@@ -190,9 +189,9 @@ class SlurmLauncher(ClusterLauncher):
     def _sweep(self, say: Say) -> None:
         """End the jobs of this host's dead runners that no session's record names; tell of those that one may take."""
         for folder in sorted(self._folder.glob("evenbench-*/")):
-            if not leftovers.is_gone(text_in(folder / _OWNER)):
+            if not leftovers.is_gone(content(folder / _OWNER)):
                 continue
-            id, order = text_in(folder / _JOB), content_of(folder / _ORDER)
+            id, order = content(folder / _JOB), content_of(folder / _ORDER)
             if not (folder / FOLLOWED).exists() or order.get("cell", {}).get("measure") in measures.BESIDE:
                 say(f"slurm: ending job {id or 'of no number'}, left by a runner that is gone")
                 self._remove(folder, id, folder.name)

@@ -12,6 +12,7 @@ from typing import Any
 from clusters.slurm.commands import GONE, OUT_OF_MEMORY, WAITING, Job, Slurm
 from runner.launchers.line_queue import lines_of_chunks
 from runner.launchers.protocol import Exit, Running
+from runner.machine.kernel_files import content
 from runner.processes import Say
 from workloads.spec.cluster import Place
 
@@ -75,14 +76,11 @@ class SlurmRunning(Running):
         position = 0
         while True:
             is_last = self._has_ended(place)
-            try:
-                with self._file(place, "lines").open("rb") as file:
-                    file.seek(position)
-                    while chunk := file.read(_CHUNK):
-                        position += len(chunk)
-                        yield chunk
-            except FileNotFoundError:
-                pass
+            with contextlib.suppress(FileNotFoundError), self._file(place, "lines").open("rb") as file:
+                file.seek(position)
+                while chunk := file.read(_CHUNK):
+                    position += len(chunk)
+                    yield chunk
             if is_last:
                 return
             time.sleep(_LINES_SECONDS)
@@ -155,7 +153,7 @@ class SlurmRunning(Running):
 
     def _output(self) -> str:
         """The end of what the job's own step wrote, which is where srun complains."""
-        text = " ".join(text_in(self._folder / "job.out").split())
+        text = " ".join(content(self._folder / "job.out").split())
         return f": {text[-400:]}" if text else ""
 
     def trouble(self) -> dict[str, str]:
@@ -172,11 +170,11 @@ class SlurmRunning(Running):
 
     def _silent(self) -> list[str]:
         """The places whose nodes have stopped to say that they run; Slurm notices a lost one after minutes."""
-        before = {place: text_in(self._file(place, "beat")) for place in self._places
+        before = {place: content(self._file(place, "beat")) for place in self._places
                   if not self._file(place, "exit").exists()}
         time.sleep(_BEAT_SECONDS)
         return [place for place, beat in before.items()
-                if beat and beat == text_in(self._file(place, "beat")) and not self._file(place, "exit").exists()]
+                if beat and beat == content(self._file(place, "beat")) and not self._file(place, "exit").exists()]
 
     def _nodes(self, job: Job) -> dict[str, str]:
         """The node of each place: nodes' places in order, others on the first."""
@@ -229,18 +227,10 @@ def end(slurm: Slurm, id: str) -> bool:
     return job is not None
 
 
-def text_in(path: Path) -> str:
-    """What a small file says; "" where it is not there."""
-    try:
-        return path.read_text(errors="replace").strip()
-    except OSError:
-        return ""
-
-
 def content_of(path: Path) -> dict[str, Any]:
     """The object in a file of JSON; {} where it is not there or not whole."""
     try:
-        content = json.loads(text_in(path) or "{}")
+        said = json.loads(content(path) or "{}")
     except ValueError:
         return {}
-    return content if isinstance(content, dict) else {}
+    return said if isinstance(said, dict) else {}

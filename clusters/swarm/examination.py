@@ -6,7 +6,7 @@ from clusters.swarm import manager
 from clusters.swarm.probe import NodeReport
 from runner import formatting
 from runner.errors import BenchError
-from runner.findings import Finding
+from runner.findings import Finding, judged
 from runner.machine import host
 from runner.stacks import images
 from runner.stacks.definition import PinnedStack
@@ -33,17 +33,17 @@ def examine(client: DockerClient, stacks: Mapping[str, PinnedStack],
         except BenchError as error:
             reason, _, mend = str(error).partition(": ")
             findings.append(Finding(f"image {name}", "note", reason, mend))
-    return [*findings, *judged(reports)]
+    return [*findings, *of_nodes(reports)]
 
 
 def _state(node: manager.Node) -> Finding:
     told = (f"Docker {node.engine}, {node.cpus} CPUs, {node.memory_bytes / 1e9:.1f} GB, {node.state}, "
             f"{node.availability}")
-    mend = "" if node.is_usable else f"docker node inspect {node.name}; docker node update --availability active NODE"
-    return Finding(f"{node.name} engine", "good" if node.is_usable else "note", told, mend)
+    return judged(f"{node.name} engine", node.is_usable, told,
+                  f"docker node inspect {node.name}; docker node update --availability active NODE")
 
 
-def judged(reports: Mapping[str, NodeReport]) -> list[Finding]:
+def of_nodes(reports: Mapping[str, NodeReport]) -> list[Finding]:
     """What the nodes' reports say, in the order of the nodes."""
     return [finding for name in sorted(reports) for finding in _of_node(name, reports[name], sorted(reports))]
 
@@ -51,25 +51,24 @@ def judged(reports: Mapping[str, NodeReport]) -> list[Finding]:
 def _of_node(name: str, here: NodeReport, names: Sequence[str]) -> list[Finding]:
     free, swap, mtu = (int(here.about[key] or 0) for key in ("free_bytes", "swap_bytes", "mtu"))
     return [
-        Finding(f"{name} memory", "good" if free >= _FREE_BYTES else "note", f"{free / host.GIB:.1f} GiB free",
-                "" if free >= _FREE_BYTES else "end other programs there"),
-        Finding(f"{name} swap", "note" if swap else "good", f"{swap / host.GIB:.1f} GiB: a service cannot be kept "
-                "from it" if swap else "none", "swapoff -a" if swap else ""),
+        judged(f"{name} memory", free >= _FREE_BYTES, f"{free / host.GIB:.1f} GiB free", "end other programs there"),
+        judged(f"{name} swap", not swap, f"{swap / host.GIB:.1f} GiB: a service cannot be kept from it" if swap
+               else "none", "swapoff -a"),
         _reach(name, here, names),
-        Finding(f"{name} mtu", "good" if mtu >= _MTU else "note", f"{mtu} bytes on the run's network",
-                "" if mtu >= _MTU else "raise the MTU of the link between the nodes"),
+        judged(f"{name} mtu", mtu >= _MTU, f"{mtu} bytes on the run's network",
+               "raise the MTU of the link between the nodes"),
         _clock(name, here, names[0]),
-        Finding(f"{name} privileges", "good" if here.about["no_new_privileges"] else "fails",
-                "none can be gained" if here.about["no_new_privileges"] else "a place could gain privileges"),
+        Finding(f"{name} privileges", *(("good", "none can be gained") if here.about["no_new_privileges"]
+                                        else ("fails", "a place could gain privileges"))),
     ]
 
 
 def _reach(name: str, here: NodeReport, names: Sequence[str]) -> Finding:
-    if here.unreached:
-        told = ", ".join(f"{peer} ({why})" for peer, why in here.unreached.items())
-        return Finding(f"{name} reach", "fails", f"does not reach {told}",
-                       "let UDP 4789 and TCP and UDP 7946 pass; encrypted: IP protocol 50 too, and a kernel with ESP")
-    return Finding(f"{name} reach", "good", f"{', '.join(peer for peer in names if peer != name) or 'no other node'}")
+    lost = ", ".join(f"{peer} ({why})" for peer, why in here.unreached.items())
+    others = ", ".join(peer for peer in names if peer != name) or "no other node"
+    return judged(f"{name} reach", not lost, f"does not reach {lost}" if lost else others,
+                  "let UDP 4789 and TCP and UDP 7946 pass; encrypted: IP protocol 50 too, and a kernel with ESP",
+                  "fails")
 
 
 def _clock(name: str, here: NodeReport, first: str) -> Finding:
@@ -77,7 +76,6 @@ def _clock(name: str, here: NodeReport, first: str) -> Finding:
     if ahead is None or uncertainty is None:
         return Finding(f"{name} clock", "good" if name == first else "note",
                        "the others are compared with it" if name == first else "could not be compared")
-    is_near = abs(ahead) - uncertainty <= _CLOCK_SECONDS
-    return Finding(f"{name} clock", "good" if is_near else "note",
-                   f"{1e3 * ahead:+.3f} ms ± {1e3 * uncertainty:.3f} ms against {first}",
-                   "" if is_near else "let chrony or systemd-timesyncd set it")
+    return judged(f"{name} clock", abs(ahead) - uncertainty <= _CLOCK_SECONDS,
+                  f"{1e3 * ahead:+.3f} ms ± {1e3 * uncertainty:.3f} ms against {first}",
+                  "let chrony or systemd-timesyncd set it")

@@ -4,15 +4,15 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from runner.findings import Finding
+from runner.findings import Finding, judged
 from runner.machine import gpus
 from runner.stacks.definition import Stack
+from runner.stacks.engine import NEEDS_TOOLKIT
 
 PARAMETERS = Path("/proc/driver/nvidia/params")
 # what the engine answers a request for GPUs without the toolkit, with these capabilities
 NO_TOOLKIT = 'could not select device driver "" with capabilities: [[gpu compute utility]]'
 _WAYS = {"native": "native code", "jit": "compiled at the first run, and kept", "unsupported": "no code"}
-_CONFIGURE = "sudo nvidia-ctk runtime configure --runtime=docker && sudo systemctl restart docker"
 
 
 def examine(stacks: Mapping[str, Stack], here: gpus.Gpus, computing: Mapping[str, Collection[int]],
@@ -22,14 +22,11 @@ def examine(stacks: Mapping[str, Stack], here: gpus.Gpus, computing: Mapping[str
     computing: the ids of the processes that compute on a GPU, by its uuid.
     """
     if not here.gpus:
-        return [Finding("gpu", "note", f"none: {here.problem}", _driver_command(here))]
+        return [Finding("gpu", "note", f"none: {here.problem}", "" if here.driver else
+                        "install NVIDIA's driver where there is such a GPU: `sudo ubuntu-drivers install`")]
     return [_devices(here), _driver(stacks, here), _code(stacks, here), *_toolkit(engine_info),
             _profiler(parameters), *(finding for index, (board, settings) in enumerate(here.settings.items())
                                      for finding in _state(index, settings, computing.get(board, ())))]
-
-
-def _driver_command(here: gpus.Gpus) -> str:
-    return "" if here.driver else "install NVIDIA's driver where there is such a GPU: `sudo ubuntu-drivers install`"
 
 
 def _devices(here: gpus.Gpus) -> Finding:
@@ -41,22 +38,20 @@ def _driver(stacks: Mapping[str, Stack], here: gpus.Gpus) -> Finding:
     needed = {name: gpus.oldest_driver(stack.gpu, here.gpus) for name, stack in stacks.items() if stack.gpu}
     old = [name for name, driver in needed.items() if gpus.ordered(here.driver) < gpus.ordered(driver)]
     newest = max((needed[name] for name in old), key=gpus.ordered, default="")
-    return Finding("gpu driver", "note" if old else "good",
-                   f"{here.driver}" + (f", too old for {', '.join(old)}" if old else ""),
-                   f"update the NVIDIA driver to {newest} or newer" if old else "")
+    return judged("gpu driver", not old, here.driver + (f", too old for {', '.join(old)}" if old else ""),
+                  f"update the NVIDIA driver to {newest} or newer")
 
 
 def _code(stacks: Mapping[str, Stack], here: gpus.Gpus) -> Finding:
     """Which stacks have code for at least one GPU here, which compile it first, and which cannot run."""
-    sorts: dict[str, list[str]] = {"native": [], "jit": [], "unsupported": []}
+    sorts: dict[str, list[str]] = {way: [] for way in _WAYS}
     for name, stack in stacks.items():
         if stack.gpu:
             ways = {gpus.way(stack.gpu, gpu.capability) for gpu in here.gpus}
             sorts[next(way for way in sorts if way in ways)].append(name)
     told = "; ".join(f"{label}: {', '.join(sorts[way])}" for way, label in _WAYS.items() if sorts[way])
-    able = sorts["native"] + sorts["jit"]
-    return Finding("gpu stacks", "good" if able else "fails", told,
-                   "" if able else "write a stack for them: docker/torch-2.13-gpu is an example")
+    return judged("gpu stacks", bool(sorts["native"] or sorts["jit"]), told,
+                  "write a stack for them: docker/torch-2.13-gpu is an example", "fails")
 
 
 def _toolkit(info: Mapping[str, Any] | None) -> list[Finding]:
@@ -66,8 +61,7 @@ def _toolkit(info: Mapping[str, Any] | None) -> list[Finding]:
     devices = [str(device.get("ID", "")) for device in info.get("DiscoveredDevices") or ()]
     if "nvidia" in (info.get("Runtimes") or {}) or any(name.startswith("nvidia.com/gpu") for name in devices):
         return [Finding("container toolkit", "good", "the engine knows NVIDIA's runtime")]
-    return [Finding("container toolkit", "fails", f"the engine would answer: {NO_TOOLKIT}",
-                    f"install nvidia-container-toolkit, then run `{_CONFIGURE}`")]
+    return [Finding("container toolkit", "fails", f"the engine would answer: {NO_TOOLKIT}", NEEDS_TOOLKIT)]
 
 
 def _profiler(parameters: Path) -> Finding:

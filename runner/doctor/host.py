@@ -11,7 +11,7 @@ from typing import Any
 from runner import formatting, leftovers
 from runner.doctor import gpu, limits
 from runner.errors import BenchError
-from runner.findings import Finding
+from runner.findings import Finding, judged
 from runner.machine import host, nvml, pace
 from runner.stacks import containers, engine, environments, images, package_sources
 from runner.stacks.definition import PinnedStack
@@ -54,9 +54,9 @@ def _engine(stacks: Mapping[str, PinnedStack], can_do_without: bool) -> list[Fin
     name = "Docker" if podman is None else "Podman"
     return [Finding("engine", "good", f"{name} {version['Version']}, API {version['ApiVersion']}"),
             limits.examine(said, podman),
-            Finding("images", "note" if missing else "good",
-                    f"{len(plain) - len(missing)} of {len(plain)} stacks are built and up to date",
-                    f"evenbench images {' '.join(missing)}" if missing else "")]
+            judged("images", not missing,
+                   f"{len(plain) - len(missing)} of {len(plain)} stacks are built and up to date",
+                   f"evenbench images {' '.join(missing)}")]
 
 
 def _interpreters(stacks: Mapping[str, PinnedStack]) -> list[Finding]:
@@ -100,24 +100,22 @@ def left_told(containers: int, folders: int) -> list[Finding]:
 
 def _limits() -> Finding:
     here, told = host.observe(), host.told_limits()
-    return Finding("limits", "note" if told else "good", told or f"all of {formatting.count(here.cpus, 'CPU')} and "
-                   f"{formatting.size(here.memory_bytes)}", "" if not told else
-                   "measured within them, they are no fault; start evenbench outside of them for the whole machine")
+    return judged("limits", not told, told or f"all of {formatting.count(here.cpus, 'CPU')} and "
+                  f"{formatting.size(here.memory_bytes)}",
+                  "measured within them, they are no fault; start evenbench outside of them for the whole machine")
 
 
 def _disk(cache: Path) -> Finding:
     folder = next(path for path in (cache, *cache.parents) if path.exists())
     free = shutil.disk_usage(folder).free
-    enough = free > _ROOM_BYTES
-    return Finding("disk", "good" if enough else "note", f"{free / host.GIB:.0f} GiB free at {folder}",
-                   "" if enough else "evenbench images --prune; docker system df")
+    return judged("disk", free > _ROOM_BYTES, f"{free / host.GIB:.0f} GiB free at {folder}",
+                  "evenbench images --prune; docker system df")
 
 
 def _load() -> Finding:
     now = host.reading()
-    load, cpus = now.load_1m, now.cpus                 # the load is of all of them, whoever may use them
-    return Finding("load", "good" if load < 0.5 * cpus else "note", f"{load:.2f} on {cpus} CPUs",
-                   "" if load < 0.5 * cpus else "end other programs before measuring")
+    return judged("load", now.load_1m < 0.5 * now.cpus,          # of all of them, whoever may use them
+                  f"{now.load_1m:.2f} on {now.cpus} CPUs", "end other programs before measuring")
 
 
 def _pace() -> Finding:
@@ -142,23 +140,19 @@ def pace_told(seen: pace.Pace, stolen_share: float, is_throttled: bool = False) 
     if is_throttled:
         return Finding("pace", "note", f"{told}; the quota of its own control group held it up",
                        "raise the quota, or give its group CPUs of its own in place of one")
-    is_good = seen.ratio < _UNEVEN and stolen_share < _STOLEN
-    return Finding("pace", "good" if is_good else "note", told, "" if is_good else
-                   "end other programs; where the host has other guests, measure in a quieter hour, with more --rounds")
+    return judged("pace", seen.ratio < _UNEVEN and stolen_share < _STOLEN, told,
+                  "end other programs; where the host has other guests, measure in a quieter hour, with more --rounds")
 
 
 def _swap() -> Finding:
     used = host.reading().swap_used_bytes
-    return Finding("swap", "note" if used else "good", f"{used / host.GIB:.1f} GiB used",
-                   "swapoff -a && swapon -a" if used else "")
+    return judged("swap", not used, f"{used / host.GIB:.1f} GiB used", "swapoff -a && swapon -a")
 
 
 def _governor() -> Finding:
     governor = host.governor()
-    if governor is None:
-        return Finding("governor", "good", "none visible, as on most virtual machines")
-    return Finding("governor", "good" if governor == "performance" else "note", governor,
-                   "" if governor == "performance" else "cpupower frequency-set -g performance")
+    return judged("governor", governor in (None, "performance"),
+                  governor or "none visible, as on most virtual machines", "cpupower frequency-set -g performance")
 
 
 def _groups() -> Finding:

@@ -21,6 +21,7 @@ from runner.stacks import own as own_stacks
 from runner.stacks.containers import CONFINED, OWNER, left, mounted, question
 from runner.stacks.definition import PinnedStack, Stack, fingerprint, pinned
 from runner.stacks.engine import (
+    NEEDS_TOOLKIT,
     APIError,
     Container,
     DockerClient,
@@ -49,7 +50,6 @@ class DockerLauncher(HostLauncher):
         super().__init__(cache, gpus)
         self._client = client
         self._waiting = Waiting(client)
-        self._images: dict[str, images.Image] = {}
         self._engine = ""              # its version, once it was asked
 
     @classmethod
@@ -71,13 +71,13 @@ class DockerLauncher(HostLauncher):
     def prepare(self, stacks: list[Stack], say: Say) -> None:
         """Build images that are missing or old, and remove what runners that are gone have left."""
         sweep(self._client, say)
-        leftovers.sweep_folders(say)
-        for stack in stacks:
-            self._images[stack.name] = (_own_image(stack) if isinstance(stack, OwnStack)
-                                        else images.build(self._client, pinned(stack), say))
+        super().prepare(stacks, say)
+
+    def _made(self, stack: Stack, say: Say) -> images.Image:
+        return _own_image(stack) if isinstance(stack, OwnStack) else images.build(self._client, pinned(stack), say)
 
     def image(self, stack: Stack) -> str:
-        return self._images[stack.name].id if stack.name in self._images else ""
+        return self._prepared[stack.name].id if stack.name in self._prepared else ""
 
     def begin(self, order: Order) -> "DockerRunning":
         """Start a container a place, on a network of their own where there are many. Raises BenchError.
@@ -95,7 +95,7 @@ class DockerLauncher(HostLauncher):
             return self._begun(order)
 
     def _begun(self, order: Order) -> "DockerRunning":
-        image = self._images.get(order.stack.name) or self._image(order.stack)
+        image = self._prepared.get(order.stack.name) or self._image(order.stack)
         share, own = order.share(), self._own_gpus(order)
         running = DockerRunning(self._client, self._waiting, order, {
             "isolation": self.name, "image": image.id, "base": image.base, "base_is_default": image.base_is_default,
@@ -107,8 +107,9 @@ class DockerLauncher(HostLauncher):
                 running.create(image.id, [on_gpus(settings(order, rank, share), own, kernels)
                                           for rank in range(len(order.places))])
         except (DockerException, OSError) as error:                # requests' errors are OSErrors
-            raise EngineUnreachable(f"the engine did not start a container: {explained(error)}"
-                                    f"{_toolkit(explained(error))}") from error
+            reason = explained(error)
+            mend = f": {NEEDS_TOOLKIT}" if "could not select device driver" in reason else ""
+            raise EngineUnreachable(f"the engine did not start a container: {reason}{mend}") from error
         return running
 
     def _engine_version(self) -> str:
@@ -120,16 +121,14 @@ class DockerLauncher(HostLauncher):
 
     def _image(self, stack: Stack) -> images.Image:
         """The stack's image on this engine. Raises ImageMissing."""
-        if isinstance(stack, OwnStack):
-            return _own_image(stack)
-        return images.found(self._client, pinned(stack))
+        return _own_image(stack) if isinstance(stack, OwnStack) else images.found(self._client, pinned(stack))
 
     def output(self, stack: Stack, module: str) -> bytes:
         """As protocol.Launcher, in a container."""
         how = with_workloads({"entrypoint": ["python", "-m", module], **question(),
                               "environment": own_stacks.variables(stack)}, stack)
         try:
-            return bytes(self._client.containers.run(self._images[stack.name].id, **how))
+            return bytes(self._client.containers.run(self._prepared[stack.name].id, **how))
         except (DockerException, OSError) as error:
             raise BenchError(f"{stack.name}: {module}: {explained(error)}") from error
 
@@ -176,27 +175,17 @@ def settings(order: Order, rank: int, share: Share) -> dict[str, Any]:
 
 
 def on_gpus(settings: dict[str, Any], own: Sequence[gpus.Gpu], kernels: Path | None) -> dict[str, Any]:
-    """A container's settings with these GPUs and the folder that keeps compiled kernels; without GPUs, unchanged.
+    """A container's settings with these GPUs and the folder that keeps compiled kernels; without one, unchanged.
 
     Several GPUs exchange by shared and pinned memory, of which the engine gives 64 MB and the host's usual limit:
     NCCL's guide asks for these (troubleshooting, "Docker").
     """
-    if not own:
+    if kernels is None:
         return settings
     several = {"shm_size": "1g", "ulimits": [Ulimit(name="memlock", soft=-1, hard=-1)]} if len(own) > 1 else {}
-    volume = {str(kernels): {"bind": kernel_cache.INSIDE, "mode": "rw"}} if kernels else {}
-    variable = {kernel_cache.VARIABLE: kernel_cache.INSIDE} if kernels else {}
     return {**settings, "device_requests": [gpu_request([gpu.uuid for gpu in own])], **several,
-            "volumes": {**settings["volumes"], **volume},
-            "environment": {**settings.get("environment", {}), **variable}}
-
-
-def _toolkit(explanation: str) -> str:
-    """What mends an engine that cannot give a container GPUs; "" for any other explanation."""
-    if "could not select device driver" not in explanation:
-        return ""
-    return (": install nvidia-container-toolkit, then run `sudo nvidia-ctk runtime configure --runtime=docker && "
-            "sudo systemctl restart docker`")
+            "volumes": {**settings["volumes"], str(kernels): {"bind": kernel_cache.INSIDE, "mode": "rw"}},
+            "environment": {**settings.get("environment", {}), kernel_cache.VARIABLE: kernel_cache.INSIDE}}
 
 
 def run_name(run: str) -> str:

@@ -17,14 +17,11 @@ VOLUME_INSIDE = "/var/tmp"          # where it has a volume: a new one takes ove
 _EVERYBODY = 0o1777                 # a container's user is another than the host's
 
 
-def _of(stack: Stack) -> str:
-    """The folder's name; a user may call two environments alike, and fill one anew."""
-    return f"{stack.name}-{stack.holds()[:12]}" if isinstance(stack, OwnStack) else stack.name
-
-
 def folder(stack: Stack, cache: Path) -> Path:
     """The folder, which is there and can be written to by any user."""
-    kept = cache / "kernels" / _of(stack)
+    # a user may call two environments alike, and fill one anew
+    name = f"{stack.name}-{stack.holds()[:12]}" if isinstance(stack, OwnStack) else stack.name
+    kept = cache / "kernels" / name
     kept.mkdir(parents=True, exist_ok=True)
     if kept.stat().st_mode & 0o7777 != _EVERYBODY:
         kept.chmod(_EVERYBODY)

@@ -20,6 +20,7 @@ import psutil
 
 from runner import leftovers
 from runner.errors import BenchError
+from runner.launchers import kernel_cache
 from runner.launchers.line_queue import lines_of_file
 from runner.launchers.protocol import Exit, Order, Running, Worker
 from runner.machine.gpus import Gpu
@@ -35,9 +36,10 @@ _NONE: Mapping[str, str] = MappingProxyType({})
 _PORTS = (23000, 31000, 10)      # from, to, ports a place; below those that kernels hand out
 
 
-def visible(own: Sequence[Gpu]) -> dict[str, str]:
-    """The variable that lets CUDA see these GPUs alone; {} for none."""
-    return {"CUDA_VISIBLE_DEVICES": ",".join(gpu.uuid for gpu in own)} if own else {}
+def on_gpus(own: Sequence[Gpu], kernels: object) -> dict[str, str]:
+    """The variables that let CUDA see these GPUs alone, and keep compiled kernels in a folder; {} for none."""
+    return {"CUDA_VISIBLE_DEVICES": ",".join(gpu.uuid for gpu in own),
+            kernel_cache.VARIABLE: str(kernels)} if own else {}
 
 
 def _addresses(count: int) -> list[dict[str, str]]:
@@ -83,12 +85,9 @@ class ProcessRunning(Running):
         super().__init__(record, order.places)
         with self.stopped_on_error():
             for rank, address in enumerate(_addresses(len(order.places))):
-                self.add(order.places[rank].name, start(rank, address))
-
-    def add(self, name: str, group: "ProcessGroup") -> None:
-        """Listen to a started place."""
-        self._workers[name] = group
-        self._pipe.add(name, lines_of_file(group.output))
+                name = order.places[rank].name
+                group = self._workers[name] = start(rank, address)
+                self._pipe.add(name, lines_of_file(group.output))
 
 
 class ProcessGroup(Worker):

@@ -18,7 +18,7 @@ from runner.findings import Finding
 from runner.launchers import kernel_cache
 from runner.launchers.line_queue import Pipe
 from runner.machine import gpus, topology
-from runner.machine.cpu_sets import Share, reporters, servers, shared
+from runner.machine.cpu_sets import Share, shared
 from runner.machine.gpus import Gpu, Gpus
 from runner.machine.host import Machine
 from runner.paths import cache_folder
@@ -81,8 +81,9 @@ class Running:
     def __init__(self, record: dict[str, Any], places: Sequence[cluster.Place]) -> None:
         """record: launcher, isolation, image, base ... of where it runs."""
         self.place = record
-        self.reporters = reporters(places)       # the places that send events and end by themselves
-        self.servers = servers(places)           # those that serve until they are stopped
+        # the places that send events and end by themselves, and those that serve until they are stopped
+        self.reporters = tuple(place.name for place in places if place.reports)
+        self.servers = tuple(place.name for place in places if not place.reports)
         self._pipe = Pipe()
         self._workers: dict[str, Any] = {}       # a Worker of the launcher's own kind at each place
 

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from runner.errors import InterpreterMissing
-from runner.launchers import kernel_cache
-from runner.launchers.process_groups import Limits, ProcessGroup, ProcessRunning, printed, visible
+from runner.launchers.process_groups import Limits, ProcessGroup, ProcessRunning, on_gpus, printed
 from runner.launchers.protocol import HostLauncher, Order
 from runner.processes import Say
 from runner.stacks import environments
@@ -62,8 +61,7 @@ class VenvLauncher(HostLauncher):
     def begin(self, order: Order) -> ProcessRunning:
         """Start a worker a place, each on CPUs of its own where there are enough. Raises BenchError."""
         python, share, own = self._ready(order.stack), order.share(), self._own_gpus(order)
-        kernels = self._kernels(order, own)
-        variables = {**order.variables(), **visible(own), **({kernel_cache.VARIABLE: str(kernels)} if kernels else {})}
+        variables = {**order.variables(), **on_gpus(own, self._kernels(order, own))}
         limit = 0 if order.is_on_gpu else order.cell.memory_bytes
         return ProcessRunning(
             {**_made_of(python), **self._record(order, share, own)}, order,

@@ -36,9 +36,8 @@ def zones(root: Path = Path("/")) -> Zones:
 class Meter:
     """Counts what the packages took over a run's timed steps, from start() to ended(); heard() marks the steps."""
 
-    def __init__(self, zones: Zones, clock: Callable[[], float] = time.monotonic,
-                 read: Callable[[Path], int | None] | None = None) -> None:
-        self._zones, self._clock, self._read = zones, clock, read or _number
+    def __init__(self, zones: Zones, clock: Callable[[], float] = time.monotonic) -> None:
+        self._zones, self._clock = zones, clock
         self._lock, self._is_over = threading.Lock(), threading.Event()
         self._joules: float | None = 0.0
         self._last: dict[Path, int] = {}
@@ -66,7 +65,7 @@ class Meter:
         """Joules since the first reading; None once a counter could not be read."""
         with self._lock:
             for file, reach in self._zones.items():
-                now = self._read(file)
+                now = _number(file)
                 before = self._last.get(file, now)
                 if now is None or before is None:
                     self._joules = None

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 
 from runner.machine.topology import Spot, Topology
 from workloads.spec.cell import Cell
-from workloads.spec.cluster import Place
 
 _MOST_NODES = 8        # whose combinations are looked at; beyond, all of them at once
 
@@ -114,13 +113,3 @@ def _placement(sets: Sequence[tuple[int, ...]], known: Topology) -> Mapping[str,
     whole = len(set().union(*cores)) == sum(map(len, cores))
     return {"numa_nodes": max(len({spot.node for spot in each}) for each in cores),
             "cores": min(map(len, cores)), "threads": len(sets[0]), "cores_are_own": whole}
-
-
-def reporters(places: Sequence[Place]) -> tuple[str, ...]:
-    """The names of the places that send events and end by themselves."""
-    return tuple(place.name for place in places if place.reports)
-
-
-def servers(places: Sequence[Place]) -> tuple[str, ...]:
-    """The names of the places that serve until they are stopped."""
-    return tuple(place.name for place in places if not place.reports)

@@ -22,21 +22,18 @@ _TURBO = (("intel_pstate/no_turbo", "0"), ("cpufreq/boost", "1"))       # file, 
 
 def hardware(root: Path = Path("/")) -> dict[str, Any]:
     """Facts by name, those that are known; root: of the file system."""
-    cpu = first_cpu(root)
-    facts = {**_topology(root), "numa_nodes": _count(root / "sys/devices/system/node", r"node\d+"),
+    cpu, spots = first_cpu(root), topology.observe(root)
+    # what the control groups around this process let it use
+    groups = control_groups.around_this_process(str(root))
+    facts = {"sockets": len({spot.socket for spot in spots.values()}), "cores": len(set(spots.values())),
+             "threads": len(spots), "numa_nodes": len([*(root / "sys/devices/system/node").glob("node[0-9]*")]),
              "l3_bytes": _l3_bytes(root), "turbo": _turbo(root), "microcode": cpu.get("microcode"),
-             "smt": {"1": "on", "0": "off"}.get(content(root / _CPU / "smt/active")), **_memory(root), **_group(root),
+             "smt": {"1": "on", "0": "off"}.get(content(root / _CPU / "smt/active")), **_memory(root),
+             "group_cpus": control_groups.cpu_quota(groups), "group_memory_bytes": control_groups.limit_bytes(groups),
              "is_virtual": "hypervisor" in cpu.get("flags", "").split(),
              "product": " ".join(filter(None, (content(root / _DMI / name)
                                                for name in ("sys_vendor", "product_name"))))}
     return {name: value for name, value in facts.items() if value not in (None, "", 0)}
-
-
-def _topology(root: Path) -> dict[str, int]:
-    """How many sockets, cores and threads are online."""
-    spots = topology.observe(root)
-    return {"sockets": len({spot.socket for spot in spots.values()}), "cores": len(set(spots.values())),
-            "threads": len(spots)}
 
 
 def _l3_bytes(root: Path) -> int | None:
@@ -73,20 +70,9 @@ def _word(structure: bytes, offset: int) -> int:
     return 0 if value == 0xFFFF else value
 
 
-def _group(root: Path) -> dict[str, float]:
-    """What the control groups around this process let it use; nothing where there is no limit."""
-    groups = control_groups.around_this_process(str(root))
-    return {"group_cpus": control_groups.cpu_quota(groups) or 0,
-            "group_memory_bytes": control_groups.limit_bytes(groups) or 0}
-
-
 def _turbo(root: Path) -> str | None:
     """Whether the CPU may run faster than its base clock: "on", "off", None where nothing says."""
     for name, on in _TURBO:
         if text := content(root / _CPU / name):
             return "on" if text == on else "off"
     return None
-
-
-def _count(folder: Path, pattern: str) -> int:
-    return sum(re.fullmatch(pattern, each.name) is not None for each in folder.glob("*"))

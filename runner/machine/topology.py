@@ -29,10 +29,10 @@ def observe(root: Path = Path("/")) -> Topology:
     nodes = {cpu: node for node, text in _numbered(root / _NODES, "node", "cpulist") for cpu in _listed(text)}
     spots = {}
     for cpu, socket in _numbered(root / _CPUS, "cpu", "topology/physical_package_id"):
-        core = content(root / _CPUS / f"cpu{cpu}/topology/core_id")
-        if not _is_number(socket) or not _is_number(core):
+        try:
+            spots[cpu] = Spot(nodes.get(cpu, 0), int(socket), int(content(root / _CPUS / f"cpu{cpu}/topology/core_id")))
+        except ValueError:
             return {}
-        spots[cpu] = Spot(nodes.get(cpu, 0), int(socket), int(core))
     return spots
 
 
@@ -48,7 +48,3 @@ def _listed(text: str) -> Iterator[int]:
     """The numbers of a list such as "0-3,8-11"."""
     for first, last in re.findall(r"(\d+)(?:-(\d+))?", text):
         yield from range(int(first), int(last or first) + 1)
-
-
-def _is_number(text: str) -> bool:
-    return re.fullmatch(r"-?\d+", text) is not None

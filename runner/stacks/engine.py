@@ -26,6 +26,8 @@ __all__ = ["APIError", "Container", "DockerClient", "DockerException", "Endpoint
            "NotFound", "Ulimit"]
 
 _HERE = ("localhost", "127.0.0.1", "::1")
+NEEDS_TOOLKIT = ("install nvidia-container-toolkit, then run `sudo nvidia-ctk runtime configure --runtime=docker && "
+                 "sudo systemctl restart docker`")
 _TIMEOUT_SECONDS = 60
 _CONNECT_SECONDS = 20         # for one that systemd starts when it is asked
 _RESTART_SECONDS = 40.0       # an engine with many containers takes so long to come back

@@ -98,7 +98,8 @@ def test_another_word_is_refused(word: str) -> None:
 
 
 def test_the_step_names_its_cpus_and_gpus_and_what_every_node_runs() -> None:
-    order = Submission("e", Path("/home/u/r"), Path("/repo"), ["/venv/bin/python"], 2, 8, 3 * GIB + 1, 4)
+    asked = cell(nodes=2, cpus=8, memory_bytes=3 * GIB + 1, device="gpu", gpus=4)
+    order = Submission(Path("/home/u/r"), Path("/repo"), ["/venv/bin/python"], asked)
     text = commands.script(order)
     assert text.startswith("#!/bin/sh\n")
     assert ("exec srun --nodes=2 --ntasks-per-node=1 --cpus-per-task=8 --mem=3073M --gres=gpu:4 --ntasks=2 --exact "

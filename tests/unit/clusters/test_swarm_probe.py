@@ -106,13 +106,13 @@ def test_a_probe_that_is_silent_or_dies_ends_in_time_and_is_named(lines: list[An
     ({}, "host2 clock", "note"), ({}, "host1 clock", "good"),
     ({"no_new_privileges": False}, "host2 privileges", "fails")])
 def test_the_doctor_grades_every_node(changed: dict[str, Any], what: str, grade: str) -> None:
-    findings = {finding.what: finding for finding in examination.judged(reports(**changed))}
+    findings = {finding.what: finding for finding in examination.of_nodes(reports(**changed))}
     assert grade == findings[what].grade, findings[what]
 
 
 def test_a_near_clock_is_good() -> None:
     near = {**said(), "node0": {**HERE, "reached": {"node1": answer(0.0015)}}}
-    findings = examination.judged(swarm_probe.reports(near, {"node0": "host1", "node1": "host2"}))
+    findings = examination.of_nodes(swarm_probe.reports(near, {"node0": "host1", "node1": "host2"}))
     [clock] = [finding for finding in findings if finding.what == "host2 clock"]
     assert ("good", "+1.500 ms ± 1.000 ms against host1") == (clock.grade, clock.found)
 

@@ -168,7 +168,7 @@ def test_the_engine_is_asked_for_the_gpu_as_the_container_toolkit_wants_it() -> 
     engine = Recording()
     own = gpus.assigned(cell(), STACKS["torch-1.4"], seen(*RTX))
     how = docker_launcher.settings(Order(cell(), STACKS["torch-1.4"], Path("/d"), "r.0.1"), 0, shared(cell(), {0}))
-    asked = docker_launcher.on_gpus(how, own, None)
+    asked = docker_launcher.on_gpus(how, own, Path("/k"))
     client(engine).api.create_container("image", host_config=client(engine).api.create_host_config(
         device_requests=asked["device_requests"]))
     assert "device_requests" not in how and not {"shm_size", "ulimits"} & set(asked)
@@ -179,7 +179,8 @@ def test_the_engine_is_asked_for_the_gpu_as_the_container_toolkit_wants_it() -> 
 
 def test_several_gpus_get_shared_memory_and_may_pin_as_much_as_they_want() -> None:
     engine = Recording()
-    asked = docker_launcher.on_gpus({"volumes": {}}, gpus.assigned(cell(gpus=2), STACKS["torch-1.4"], seen(*RTX)), None)
+    own = gpus.assigned(cell(gpus=2), STACKS["torch-1.4"], seen(*RTX))
+    asked = docker_launcher.on_gpus({"volumes": {}}, own, Path("/k"))
     client(engine).api.create_container("image", host_config=client(engine).api.create_host_config(
         **{name: asked[name] for name in ("shm_size", "ulimits")}))
     host = engine.bodies[0]["HostConfig"]
@@ -210,5 +211,5 @@ def test_an_engine_without_the_container_toolkit_is_told_with_the_command_that_m
 
 def test_a_worker_on_the_host_sees_its_gpus_alone() -> None:
     own = gpus.assigned(cell(gpus=2), STACKS["torch-1.4"], seen(*V100))
-    assert {"CUDA_VISIBLE_DEVICES": "GPU-v0,GPU-v1"} == process_groups.visible(own)
-    assert {} == process_groups.visible(())
+    assert {"CUDA_VISIBLE_DEVICES": "GPU-v0,GPU-v1", caches.FOLDER: "/k"} == process_groups.on_gpus(own, "/k")
+    assert {} == process_groups.on_gpus((), None)

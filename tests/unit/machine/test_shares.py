@@ -4,9 +4,8 @@ from collections.abc import Iterable
 
 import pytest
 
-from runner.machine.cpu_sets import reporters, servers, shared
+from runner.machine.cpu_sets import shared
 from workloads.spec.cell import Cell
-from workloads.spec.cluster import places
 
 
 def cell(nodes: int, cpus: int) -> Cell:
@@ -21,8 +20,3 @@ def test_nodes_have_cpus_of_their_own_where_there_are_enough_and_else_equal_part
     """A place after the nodes has those of the first."""
     share = shared(cell(nodes, cpus), usable)
     assert (expected, quota) == ([share.cpus(rank) for rank in range(len(expected))], share.quota)
-
-
-def test_who_reports_and_who_serves() -> None:
-    nodes = places("tensorflow", "ps-async", 2)
-    assert (("coordinator",), ("node0", "node1")) == (reporters(nodes), servers(nodes))
