@@ -5,9 +5,9 @@ import json
 import re
 import tomllib
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import Annotated, Any, NamedTuple, TypeVar
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, ValidationInfo, model_validator
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from runner import paths
@@ -17,6 +17,7 @@ _LONGEST_FILE = 2**18            # bytes: four times our longest; a parser's tim
 _DEEPEST_KEY = 64        # parts, with dots between: tomllib takes the square of them in memory
 _BETWEEN_KEYS = re.compile(rb"[\n=,{}]")
 Table = dict[str, Any]
+Text = Annotated[str, Field(min_length=1)]
 _Kind = TypeVar("_Kind")
 
 
@@ -76,15 +77,24 @@ def _is_in_range(value: Any) -> bool:
 
 # ---- mistakes
 
-def of_key(text: str) -> PydanticCustomError:
-    """What a validator of a key's value raises: the text has the key, found and expected."""
-    return PydanticCustomError("of_key", "{text}", {"text": text})
+class Keys(BaseModel):
+    """A table with these keys and no others."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _known(cls, values: Any, info: ValidationInfo) -> Any:
+        """Refuse an unknown key with a hint; where there may be more, they are tables named after scales."""
+        scales = info.context["scales"] if info.context and cls.model_config.get("extra") == "allow" else ()
+        if isinstance(values, dict) and (text := _unknown(values, (*cls.model_fields, *scales))):
+            raise mistake(text)
+        return values
 
 
-def demand_known(values: Table, known: Sequence[str]) -> None:
-    """Raise a validator's mistake for the first key that is not known."""
-    if mistake := _unknown(values, known):
-        raise PydanticCustomError("of_table", "{text}", {"text": mistake})
+def mistake(text: str) -> PydanticCustomError:
+    """What a validator of a table raises: the text has the key, found and expected."""
+    return PydanticCustomError("of_table", "{text}", {"text": text})
 
 
 def refuse_unknown(values: Mapping[str, Any], known: Sequence[str], position: Position) -> None:
@@ -144,10 +154,8 @@ def _mistake(told: ErrorDetails, values: Any, position: Position) -> InputError:
                 path = [f"[{place}]"]
     *outer, key = path or [""]
     if told["type"] == "of_table":
-        outer = path
+        return (position.at(": ".join(path)) if path else position).wrong(told["msg"])
     here = position.at(": ".join(outer)) if outer else position
-    if told["type"] in ("of_key", "of_table"):
-        return here.wrong(told["msg"])
     if told["type"] == "missing":
         return here.wrong(f'key "{key}": missing')
     expected = (_EXPECTED.get(told["type"], "").format(**told.get("ctx", {}))
@@ -157,9 +165,9 @@ def _mistake(told: ErrorDetails, values: Any, position: Position) -> InputError:
                       f"found {found}, expected {expected}")
 
 
-_EXPECTED = {"string_type": "text", "string_too_short": "text", "bool_type": "true or false", "float_type": "a number",
-             "finite_number": "a number", "greater_than": "a number above {gt}", "greater_than_equal":
-             "a number of at least {ge}", "less_than_equal": "a number of at most {le}", "literal_error":
-             "one of {expected}", "int_type": "a whole number",
-             "tuple_type": "a list of names", "list_type": "a list", "dict_type": "a table", "model_type": "a table",
-             "too_short": "a list that is not empty"}
+_EXPECTED = {"string_type": "text", "string_too_short": "text", "string_pattern_mismatch": "text of the form {pattern}",
+             "bool_type": "true or false", "float_type": "a number", "finite_number": "a number",
+             "greater_than": "a number above {gt}", "greater_than_equal": "a number of at least {ge}",
+             "less_than_equal": "a number of at most {le}", "literal_error": "one of {expected}",
+             "int_type": "a whole number", "tuple_type": "a list of names", "list_type": "a list",
+             "dict_type": "a table", "model_type": "a table", "too_short": "a list that is not empty"}

@@ -20,7 +20,7 @@ READING = Reading(0.1, None, 2**30, 0, CpuSeconds(0.0), MACHINE.cpus)
 def stack(name: str = "torch-x", **values: Any) -> Stack:
     facts: dict[str, Any] = {
         "name": name, "framework": "pytorch", "version": "1", "python": "3.11", "studies": (), "devices": ("cpu",),
-        "title": name, "base_image": f"ubuntu@sha256:{'0' * 64}", "base_verified": False, "wheels_bytes": 1,
+        "title": name, "base": {"image": f"ubuntu@sha256:{'0' * 64}", "verified": False}, "size": {"wheels_bytes": 1},
         "folder": Path("docker") / name}
     if "gpu" in values.get("devices", ()):
         facts["gpu"] = GpuCode(cuda="12.6", driver="525.60.13", native=CAPABILITIES, jit=(), unsupported=(),

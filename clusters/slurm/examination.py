@@ -80,6 +80,6 @@ def _folder(slurm: Slurm, said: commands.Options, cache: Path) -> Finding:
 
 def _environments(stacks: Mapping[str, PinnedStack], cache: Path) -> Finding:
     """How many of the stacks have their virtual environment already."""
-    plain = [stack for stack in stacks.values() if not stack.is_gpu_only and not stack.base_has_framework]
+    plain = [stack for stack in stacks.values() if not stack.is_gpu_only and not stack.base.has_framework]
     there = sum((environments.folder(stack, cache) / "bin" / "python").exists() for stack in plain)
     return Finding("environments", "good", f"{there} of {len(plain)} stacks have theirs; a run makes those it needs")

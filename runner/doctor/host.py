@@ -73,7 +73,7 @@ def _interpreters(stacks: Mapping[str, PinnedStack]) -> list[Finding]:
 
 def _packages(stacks: Mapping[str, PinnedStack], cache: Path) -> list[Finding]:
     """Whether the frameworks of stacks that have no virtual environment yet can be had here."""
-    ahead = [stack for stack in stacks.values() if not stack.is_gpu_only and not stack.base_has_framework
+    ahead = [stack for stack in stacks.values() if not stack.is_gpu_only and not stack.base.has_framework
              and not environments.folder(stack, cache).exists()]
     lacking = package_sources.not_had(ahead, package_sources.pip_settings())
     if ahead and not lacking:

@@ -126,7 +126,7 @@ class ComposeLauncher(Launcher):
         """What is known of the places, for the record. A quota that their number of CPUs does not reach is none."""
         base, quotas = nodes[0].about.base, [node.about.cpu_quota for node in nodes]
         return {"launcher": self.name, "isolation": self.name, "image": f"evenbench:{order.stack.name}", "base": base,
-                "base_is_default": base == pinned(order.stack).base_image, **order.record(),
+                "base_is_default": base == pinned(order.stack).base.image, **order.record(),
                 "cpu_quota": min((quota for quota in quotas if quota and quota < cpus), default=None),
                 "nodes": {node.name: {"affinity": node.about.affinity, "cpu_quota": node.about.cpu_quota,
                                       "memory_bytes": node.about.memory_bytes} for node in nodes}}

@@ -34,7 +34,7 @@ class VenvLauncher(HostLauncher):
             return None                     # it was asked what it holds before it was planned
         if stack.foreign:
             return stack.foreign
-        if stack.base_has_framework:
+        if stack.base.has_framework:
             return f"{stack.name} is only there as an image: its base has the framework, and no index"
         try:
             environments.find_interpreter(stack.python)

@@ -279,7 +279,7 @@ def ahead(job: Job) -> list[str]:
     unbuilt = [stack for stack in pinned.values() if not job.launcher.of(stack).is_built(stack)]
     if not unbuilt:
         return []
-    sizes = ", ".join(f"{stack.name} {stack.wheels_bytes / 1e9:.1f} GB" for stack in unbuilt)
+    sizes = ", ".join(f"{stack.name} {stack.size.wheels_bytes / 1e9:.1f} GB" for stack in unbuilt)
     lacking = package_sources.not_had(unbuilt, package_sources.pip_settings())
     return [f"to build first, with the size on disk: {sizes}", *(f"{name}: {why}" for name, why in lacking.items())]
 

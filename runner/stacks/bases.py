@@ -43,13 +43,13 @@ def choose(client: DockerClient, stack: Pinned, say: Say) -> Base:
     """The stack's pinned base, or our own where that cannot be had. Raises BuildFailed, InterpreterMissing."""
     if stack.unbuildable:
         raise BuildFailed(stack.unbuildable)
-    if tagged(client, stack.base_image):
-        return Base(stack.base_image, is_default=True)
-    refused = _refusal(stack.base_image, (lambda line: None) if stack.base_has_cuda else say)
+    if tagged(client, stack.base.image):
+        return Base(stack.base.image, is_default=True)
+    refused = _refusal(stack.base.image, (lambda line: None) if stack.base.has_cuda else say)
     if refused is None:
-        return Base(stack.base_image, is_default=True)
-    if stack.base_has_cuda:
-        raise BuildFailed(f"{stack.name}: its base {stack.base_image.partition('@')[0]} cannot be had here (the "
+        return Base(stack.base.image, is_default=True)
+    if stack.base.has_cuda:
+        raise BuildFailed(f"{stack.name}: its base {stack.base.image.partition('@')[0]} cannot be had here (the "
                           f"registry: {refused}), and no base of our own brings its CUDA")
     return Base(own(client, stack.python, say), is_default=False)
 

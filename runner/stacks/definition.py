@@ -9,35 +9,25 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, Literal, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import Field, model_validator
 
 from runner import __version__, paths, strict_toml
 from runner.errors import InputError, unknown
+from runner.strict_toml import Keys, Text, mistake
 from workloads.spec import cluster
 
-# a file's tables and the field that each of their keys becomes
-_ALL = {"base": {"image": "base_image", "verified": "base_verified", "digest_unknown": "digest_unknown",
-                 "has_cuda": "base_has_cuda", "has_framework": "base_has_framework", "packages": "packages"},
-        "size": {"wheels_bytes": "wheels_bytes"}}
-_GPU = "gpu"                # a table that is a model of its own
-_INDEX = "index"            # a table of packages
-_OF_STACK = {"stack": {key: key for key in ("name", "framework", "version", "python", "studies", "devices", "title",
-                                               "sync")},
-             **_ALL, _INDEX: {}, _GPU: {}}
-_OF_RUNNER = {"image": {key: key for key in ("name", "python", "title")}, **_ALL, _INDEX: {}}
-_Tables = dict[str, dict[str, str]]
 _LOCKED_FOR = "x86_64"      # what every lock has wheels of
 RUNNER = "runner"           # the folder, and the name, of our own image
 # of GPUs, from Pascal to Blackwell: what every [gpu] table tells of
 CAPABILITIES = ("6.0", "6.1", "7.0", "7.5", "8.0", "8.6", "8.9", "9.0", "10.0", "12.0")
 Framework = Literal["tensorflow", "pytorch", "mxnet", "jax", "onnxruntime", "openvino", "onednn", "cudnn"]
 _Version = Annotated[str, Field(pattern=r"^\d+(\.\d+)+$")]
+_Python = Annotated[str, Field(pattern=r"^3\.\d+$")]
+_SET_HERE = ("folder", "shared", "env")         # fields that no file says
 
 
-class GpuCode(BaseModel):
+class GpuCode(Keys, frozen=True):
     """What a stack brings for GPUs, and which compute capabilities it has code for."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
     cuda: _Version
     cudnn: _Version | None = None
@@ -54,9 +44,9 @@ class GpuCode(BaseModel):
     def _each_capability_once(self) -> Self:
         told = sorted(self.native + self.jit + self.unsupported)
         if told != sorted(CAPABILITIES):
-            raise ValueError(f"native, jit and unsupported must hold each of {', '.join(CAPABILITIES)} once")
+            raise mistake(f"native, jit and unsupported must hold each of {', '.join(CAPABILITIES)} once")
         if self.unsupported and not self.why:
-            raise ValueError("why is missing: the reason of what is unsupported")
+            raise mistake('key "why": missing: the reason of what is unsupported')
         return self
 
     @property
@@ -65,37 +55,46 @@ class GpuCode(BaseModel):
         return tuple(each for each in CAPABILITIES if each not in self.unsupported)
 
 
-class Pinned(BaseModel):
+class BaseImage(Keys, frozen=True):
+    """The image that a stack's image begins with."""
+
+    image: Text
+    verified: bool
+    digest_unknown: bool = False    # it has no image until somebody has written it down
+    has_cuda: bool = False          # and no base of our own could stand in for it
+    has_framework: bool = False     # so nothing is installed, and there is no virtual environment of it
+    packages: tuple[Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9.+-]*$")], ...] = ()     # that it lacks
+
+    @model_validator(mode="after")
+    def _is_pinned(self) -> Self:
+        if self.digest_unknown == bool(re.match(r"^\S+@sha256:[0-9a-f]{64}$", self.image)):
+            raise mistake(f'key "image": found {self.image!r}, expected NAME:TAG@sha256:..., or "digest_unknown"')
+        return self
+
+
+class Size(Keys, frozen=True):
+    """What a stack takes."""
+
+    wheels_bytes: int = Field(gt=0)     # of all packages as they are installed
+
+
+class Pinned(Keys, frozen=True):
     """What an image is built from, every part of it pinned: the folder docker/<name>/."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-
     name: str = Field(pattern=r"^[a-z0-9][a-z0-9.-]*$")         # also an image's name and a folder's
-    version: str = Field(min_length=1)
-    python: str = Field(pattern=r"^3\.\d+$")
-    title: str = Field(min_length=1)
-    base_image: str = Field(min_length=1)
-    base_verified: bool
-    digest_unknown: bool = False        # of the base: it has no image until somebody has written it down
-    base_has_cuda: bool = False         # and no base of our own could stand in for it
-    base_has_framework: bool = False    # so nothing is installed, and there is no virtual environment of it
-    packages: tuple[Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9.+-]*$")], ...] = ()     # that the base lacks
-    wheels_bytes: int = Field(gt=0)     # of all packages as they are installed
-    index: tuple[tuple[str, str], ...] = ()     # packages, each with the address of an index that has it
+    version: Text
+    python: _Python
+    title: Text
+    base: BaseImage
+    size: Size
+    index: Mapping[str, Annotated[str, Field(pattern=r"^(https?|file)://\S+$")]] = {}  # by package, where it is had
     folder: Path
     shared: Path | None = None          # what stacks share lies there; None: beside the folder, as with all of ours
 
     @model_validator(mode="after")
-    def _is_pinned(self) -> Self:
-        if self.digest_unknown == bool(re.match(r"^\S+@sha256:[0-9a-f]{64}$", self.base_image)):
-            raise ValueError(f"base_image: expected NAME:TAG@sha256:..., or base.digest_unknown (found "
-                             f"{self.base_image!r})")
-        return self
-
-    @model_validator(mode="after")
     def _installs_its_packages(self) -> Self:
-        if self.packages and not self.build_arguments:
-            raise ValueError(f"packages: {self.dockerfile} installs its own, and does not read them")
+        if self.base.packages and not self.build_arguments:
+            raise mistake(f"[base]: packages: {self.dockerfile} installs its own, and does not read them")
         return self
 
     @property
@@ -106,10 +105,10 @@ class Pinned(BaseModel):
     @property
     def unbuildable(self) -> str | None:
         """Why nobody can build its image, with the way out; None where that can be tried."""
-        if not self.digest_unknown:
+        if not self.base.digest_unknown:
             return None
         return (f"{self.name}: the digest of its base is on no record: run `docker buildx imagetools inspect "
-                f"{self.base_image}` where a registry answers, and write it into its stack.toml")
+                f"{self.base.image}` where a registry answers, and write it into its stack.toml")
 
     @property
     def carries(self) -> tuple[str, ...]:
@@ -147,7 +146,8 @@ class Pinned(BaseModel):
         """What the shared Dockerfile has to be told; nothing for a Dockerfile of its own."""
         if self.dockerfile.parent == self.folder:
             return {}
-        return {"BASE": self.base_image, "STACK": self.name, "PYTHON": self.python, "PACKAGES": " ".join(self.packages)}
+        return {"BASE": self.base.image, "STACK": self.name, "PYTHON": self.python,
+                "PACKAGES": " ".join(self.base.packages)}
 
     @property
     def lock(self) -> Path:
@@ -163,7 +163,7 @@ class Pinned(BaseModel):
     def locks(self) -> tuple[Path, ...]:
         """What is installed: nothing where the base has all."""
         source = self.folder / "source.txt"      # what build.sh builds
-        installer = () if self.base_has_framework else (self.pip_lock,)
+        installer = () if self.base.has_framework else (self.pip_lock,)
         return (self.lock, *installer, source) if source.is_file() else (self.lock, *installer)
 
     @property
@@ -179,16 +179,14 @@ class Pinned(BaseModel):
         return self.beside / "pip" / f"{self.python}.txt"
 
 
-class Stack(BaseModel):
+class Stack(Keys, frozen=True):
     """A software stack, ours or the user's: what its cells need to know of it."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
     name: str
     framework: Framework
-    version: str = Field(min_length=1)
-    python: str = Field(pattern=r"^3\.\d+$")
-    title: str = Field(min_length=1)
+    version: Text
+    python: _Python
+    title: Text
     devices: tuple[Literal["cpu", "gpu"], ...] = Field(min_length=1)
     gpu: GpuCode | None = None
     env: tuple[tuple[str, str], ...] = ()      # variables of the user's that its workers get, by --env
@@ -197,13 +195,13 @@ class Stack(BaseModel):
     @model_validator(mode="after")
     def _knows_its_mode(self) -> Self:
         if self.sync and (self.framework, self.sync) not in cluster.MODES:
-            raise ValueError(f"sync: {cluster.impossible(self.framework, self.sync, 2)}")
+            raise mistake(f"sync: {cluster.impossible(self.framework, self.sync, 2)}")
         return self
 
     @model_validator(mode="after")
     def _tells_of_gpus(self) -> Self:
         if ("gpu" in self.devices) != (self.gpu is not None):
-            raise ValueError("devices has gpu where there is a table gpu, and only there")
+            raise mistake("devices has gpu where there is a table gpu, and only there")
         return self
 
     @property
@@ -271,30 +269,31 @@ _Kind = TypeVar("_Kind", bound=Pinned)
 
 def read(folder: Path, shared: Path | None = None) -> PinnedStack:
     """The PinnedStack of a folder, shared: as Pinned's. Raises InputError with file, key, found and expected."""
-    return _read(folder / "stack.toml", _OF_STACK, lambda values: PinnedStack(**values, shared=shared))
+    return _read(folder / "stack.toml", "stack", PinnedStack, shared=shared)
 
 
 def read_runner(docker_folder: Path) -> Runner:
     """The Runner among the folders of the stacks. Raises InputError."""
-    return _read(docker_folder / RUNNER / "image.toml", _OF_RUNNER,
-                 lambda values: Runner(**values, version=__version__))
+    return _read(docker_folder / RUNNER / "image.toml", "image", Runner, version=__version__)
 
 
-def _read(path: Path, fields: _Tables, made: Callable[[dict[str, Any]], _Kind]) -> _Kind:
-    folder = path.parent
+def _read(path: Path, head: str, kind: type[_Kind], **values: Any) -> _Kind:
+    """What a file says: the keys of the table `head` beside its other tables, and these values."""
+    position = strict_toml.Position(str(path))
     try:
-        values = _flat(path, fields, strict_toml.document(path.read_bytes(), str(path)))
-        stack = made({**values, "folder": folder.absolute()})
+        tables = strict_toml.document(path.read_bytes(), str(path))
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}") from error
-    except ValidationError as error:
-        first = error.errors()[0]
-        key = ".".join(str(part) for part in first["loc"])
-        where = f"{path}: {key}" if key else str(path)
-        input_found = f" (found {first['input']!r})" if first["type"] not in ("missing", "value_error") else ""
-        raise InputError(f"{where}: {first['msg'].removeprefix('Value error, ')}{input_found}") from error
-    if stack.name != folder.name:
-        raise InputError(f'{path}: name "{stack.name}" is not the folder\'s, "{folder.name}"')
+    own = tables.pop(head, None)
+    if not isinstance(own, dict):
+        raise position.wrong(f"table [{head}]: missing")
+    said = {**own, **tables}
+    known = [name for name in kind.model_fields if name not in (*values, *_SET_HERE)]
+    strict_toml.refuse_unknown(said, known, position)
+    folder = path.parent.absolute()
+    stack = strict_toml.validated(kind, {**strict_toml.frozen(said), **values, "folder": folder}, position)
+    if stack.name != path.parent.name:
+        raise position.wrong(f'name "{stack.name}" is not the folder\'s, "{path.parent.name}"')
     return stack
 
 
@@ -372,25 +371,3 @@ def _digest(named: Callable[[Path], Path], files: Iterable[Path],
             raise InputError(f"{path}: {error.strerror}") from error
         total.update(f"{named(path)}\0{len(content)}\0".encode() + content)
     return total.hexdigest()
-
-
-def _flat(path: Path, fields: _Tables, tables: strict_toml.Table) -> dict[str, Any]:
-    """The model's fields from a file's tables; a missing key is left to the model to miss."""
-    values: dict[str, Any] = {}
-    for table, content in tables.items():
-        if table not in fields or not isinstance(content, dict):
-            raise InputError(f'{path}: "{table}" is unknown; known tables: {", ".join(fields)}')
-        if table == _GPU:
-            values[_GPU] = strict_toml.frozen(content)
-            continue
-        if table == _INDEX:
-            for package, address in content.items():
-                if not re.match(r"(https?|file)://\S+$", str(address)):
-                    raise InputError(f"{path}: {_INDEX}.{package}: found {address!r}, expected an index's address")
-            values[_INDEX] = tuple(content.items())
-            continue
-        for key, value in content.items():
-            if key not in fields[table]:
-                raise InputError(f'{path}: {table}.{key} is unknown; known: {", ".join(fields[table])}')
-            values[fields[table][key]] = strict_toml.frozen(value)
-    return values

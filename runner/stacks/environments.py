@@ -86,7 +86,7 @@ def _make(stack: PinnedStack, home: Path, say: Say) -> None:
     _check_disk(stack, home.parent)
     unfinished = home.with_name(home.name + ".unfinished")
     log = fresh_log(home.with_name(home.name + ".log"))
-    say(f"{stack.name}: making its virtual environment, {stack.wheels_bytes / 1e9:.1f} GB on disk (log: {log})")
+    say(f"{stack.name}: making its virtual environment, {stack.size.wheels_bytes / 1e9:.1f} GB on disk (log: {log})")
     try:
         inside = create(stack.python, stack.pip_lock, unfinished, log)
         pip = [str(inside), "-m", "pip", *_INSTALL]
@@ -105,7 +105,7 @@ def _make(stack: PinnedStack, home: Path, say: Say) -> None:
 
 
 def _check_disk(stack: PinnedStack, folder: Path) -> None:
-    need = int(stack.wheels_bytes * _UNPACKED_AND_DOWNLOADED)
+    need = int(stack.size.wheels_bytes * _UNPACKED_AND_DOWNLOADED)
     if (free := free_bytes(folder)) < need:
         raise DiskFull(f"{stack.name}: its virtual environment needs {need / 1e9:.1f} GB in {folder},"
                        f" {free / 1e9:.1f} GB are free: see `du -sh {folder}/*`")

@@ -41,7 +41,7 @@ def made(stack: PinnedStack, packages: Sequence[str], cache: Path, say: Say) -> 
         if not extended.lock.exists():
             say(f"{stack.name}: locking it with {', '.join(packages)}")
             for each in packages:
-                if _is_of_pytorch(each) and "+" not in each and dict(stack.index).get("torch"):
+                if _is_of_pytorch(each) and "+" not in each and stack.index.get("torch"):
                     say(f"{each} is built for CUDA, and its operators are missing here: {each}+cpu is for this torch")
             text = locking.relock(extended)
             extended.lock.write_text(text, encoding="utf-8")
@@ -52,7 +52,7 @@ def _described(stack: PinnedStack, name: str, packages: Sequence[str]) -> str:
     """Its stack.toml: the stack's under another name, with PyTorch's index for the packages that are built for it."""
     text = (stack.folder / "stack.toml").read_text(encoding="utf-8")
     text = text.replace(f'name = "{stack.name}"', f'name = "{name}"', 1)
-    address = dict(stack.index).get("torch")
+    address = stack.index.get("torch")
     ours = [each.partition("==")[0] for each in packages if _is_of_pytorch(each)] if address else []
     return text.rstrip() + "".join(f'\n{each} = "{address}"' for each in ours) + "\n"
 

@@ -96,7 +96,8 @@ def build_as(client: DockerClient, stack: Pinned, name: str, say: Say, *options:
     base = bases.choose(client, stack, say)
     log = fresh_log(cache_folder() / "builds" / f"{name.partition(':')[2]}.log")
     began = time.monotonic()
-    say(f"{stack.name}: building its image on {base.image}, {stack.wheels_bytes / 1e9:.1f} GB of packages (log: {log})")
+    say(f"{stack.name}: building its image on {base.image}, {stack.size.wheels_bytes / 1e9:.1f} GB of packages "
+        f"(log: {log})")
     try:
         _run_build(stack, base, log, _Progress(stack.name, say), "-t", name, *options)
     except BuildFailed as error:
@@ -195,7 +196,7 @@ def _check_disk(client: DockerClient, stack: Pinned) -> None:
     built, root = tagged(client, tag(stack)), Path(client.info()["DockerRootDir"])
     if (built and built.labels.get(_LABEL + "wheels") == wheels_fingerprint(stack)) or not root.exists():
         return
-    need = int(stack.wheels_bytes * _DOWNLOADED_TOO) + _BASE_BYTES
+    need = int(stack.size.wheels_bytes * _DOWNLOADED_TOO) + _BASE_BYTES
     if (free := free_bytes(root)) < need:
         raise DiskFull(f"{stack.name}: its image needs {need / 1e9:.1f} GB in {root}, {free / 1e9:.1f} GB are free:"
                        " run `evenbench images --prune` or look with `docker system df`")

@@ -103,7 +103,7 @@ def bring_own(stack: Pinned, command: Sequence[str], text: str, log: Path, there
     command: pip's, without what it is to bring; there: packages that need not be brought. Raises BuildFailed with
     pip's reason and what to set.
     """
-    for package, address in stack.index:
+    for package, address in stack.index.items():
         if package in there:
             continue
         if not (wanted := requirement(text, package)):
@@ -155,7 +155,7 @@ def not_had(stacks: Iterable[PinnedStack], settings: Mapping[str, str],
     if not (settings.get("no-index") or settings.get("index-url") or _usual_index()):
         return {}                       # without a pip here nobody says which index is the usual
     folders = wheel_folders(settings)
-    wanted = {stack.name: [(name, version, _addresses(settings, dict(stack.index).get(name, "")))
+    wanted = {stack.name: [(name, version, _addresses(settings, stack.index.get(name, "")))
                            for name, version in _frameworks(stack) if not any(
                                any(folder.glob(f"{name.replace('-', '_')}-{version}-*.whl")) for folder in folders)]
               for stack in stacks}
@@ -178,7 +178,7 @@ def _frameworks(stack: PinnedStack) -> list[tuple[str, str]]:
     """(name, version) of the packages in a lock that are the framework, or have an index of their own."""
     own = re.compile(re.escape(stack.version) + r"(\.post\d+)?")
     return [(name, version) for name, version in pins(stack.lock_text)
-            if own.fullmatch(version) or name in dict(stack.index)]
+            if own.fullmatch(version) or name in stack.index]
 
 
 def _addresses(settings: Mapping[str, str], own: str) -> list[str]:

@@ -118,7 +118,7 @@ def cyclonedx(environment: Environment) -> str:
 def _base(stack: Stack) -> str:
     """What lies below the packages: a pinned image, or what the user named."""
     if isinstance(stack, PinnedStack):
-        return stack.base_image
+        return stack.base.image
     return str(stack.asked) if isinstance(stack, OwnStack) else ""
 
 

@@ -42,8 +42,9 @@ from typing import Any, NamedTuple
 from pydantic import PositiveFloat
 
 from runner import formatting
+from runner.strict_toml import Text
 from runner.study.quantities import PASSES, QUANTITIES, sharable
-from runner.study.subjects import Stated, Subject, Text, Value, named, selection, unknown_fields
+from runner.study.subjects import Stated, Subject, Value, named, selection, unknown_fields
 from workloads.spec.cell import FIELDS, Cell
 
 _THRESHOLDS = ("at_least", "at_most", "about", "within")

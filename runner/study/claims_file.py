@@ -4,11 +4,11 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from runner import strict_toml
-from runner.strict_toml import Position, Table
+from runner.strict_toml import Position, Table, Text
 from runner.study import claims, document, quantities
 from runner.study.claims import Claim
 from runner.study.published import Published, wrong_number
-from runner.study.subjects import Stated, Subject, Text, named, sizes
+from runner.study.subjects import Stated, Subject, named, sizes
 from workloads.spec.cell import Cell
 
 

@@ -4,7 +4,7 @@ Editors have the same models (study.schema). What several keys say together, tho
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -15,14 +15,11 @@ from pydantic import (
     Field,
     Strict,
     Tag,
-    ValidationInfo,
     WithJsonSchema,
-    model_validator,
 )
 
 from runner import strict_toml
-from runner.strict_toml import Table
-from runner.study.subjects import Text
+from runner.strict_toml import Keys, Table, Text
 from workloads.spec import cell as cells
 from workloads.spec.data import datasets, prepared
 from workloads.spec.tasks import NAMES
@@ -32,43 +29,18 @@ NODE = r"^[1-9]\d{0,3} CPUs?, [1-9]\d{0,4} GB$"
 SETTABLE = tuple(name for name in cells.FIELDS if name not in ("stack", "source"))     # the planner's
 
 
-class Keys(BaseModel):
-    """A table with these keys and no others."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-    @model_validator(mode="before")
-    @classmethod
-    def _known(cls, values: Any, info: ValidationInfo) -> Any:
-        """Refuse an unknown key with a hint; where there may be more, they are tables named after scales."""
-        scales = info.context["scales"] if info.context and cls.model_config.get("extra") == "allow" else ()
-        if isinstance(values, dict):
-            strict_toml.demand_known(values, (*cls.model_fields, *scales))
-        return values
-
-
 # ---- cell fields
 
+_CHOICES = {**cells.CHOICES, "task": NAMES, "data": (*datasets.DATA_SETS, *prepared.SEQUENCE_SETS)}
+
+
 def _value(name: str) -> Any:
-    """The type of a cell's field; what a list of names may hold is looked up when read."""
-    if name in ("task", "data"):
-        return Annotated[str, AfterValidator(_known(name)), WithJsonSchema(
-            {"enum": list(NAMES)} if name == "task" else {"type": "string"})]
-    if name in cells.CHOICES:
-        return Literal.__getitem__(cells.CHOICES[name])
+    """The type of a cell's field."""
+    if name in _CHOICES:
+        return Literal.__getitem__(_CHOICES[name])
     if cells.FIELDS[name] is str:
         return Text
     return Annotated[cells.FIELDS[name], Field(ge=cells.LEAST[name], le=cells.MOST.get(name, 2**62 - 1))]
-
-
-def _known(name: str) -> Callable[[str], str]:
-    def read(value: str) -> str:
-        known = NAMES if name == "task" else (*datasets.DATA_SETS, *prepared.SEQUENCE_SETS)
-        if value not in known:
-            raise strict_toml.of_key(f'{name} "{value}" is unknown; known: {", ".join(known)}')
-        return value
-
-    return read
 
 
 _VALUES = {name: _value(name) for name in SETTABLE}
@@ -141,7 +113,7 @@ class Head(Keys):
     baseline: str = ""
     scales: Names = ("paper",)
     """The paper's own first."""
-    forms: dict[str, Names] = {}
+    forms: Mapping[str, Names] = {}
 
     def rounds_at(self, scale: str) -> int:
         """One number, or one for each scale."""
@@ -218,13 +190,13 @@ class Document(Keys):
     """A whole file."""
 
     study: Head
-    subjects: dict[str, Subject] = {}
-    models: dict[str, _Group] = {}
+    subjects: dict[str, Subject] = _ABSENT
+    models: dict[str, _Group] = _ABSENT
     cells: Shared = _ABSENT
     experiment: Annotated[list[Experiment], Field(min_length=1)]
-    published: list[Block] = []
-    claim: list[Block] = []
-    told: list[Block] = []
+    published: list[Block] = _ABSENT
+    claim: list[Block] = _ABSENT
+    told: list[Block] = _ABSENT
 
 
 def head(document: Table, file: str) -> Head:

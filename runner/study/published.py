@@ -5,8 +5,9 @@ from typing import Any
 
 from pydantic import FiniteFloat, PositiveInt
 
+from runner.strict_toml import Text
 from runner.study import quantities
-from runner.study.subjects import Stated, Subject, Text, Value, selection, unknown_fields
+from runner.study.subjects import Stated, Subject, Value, selection, unknown_fields
 from workloads.spec.cell import Cell
 
 # of ratios: their mean, the ratio of the sums, the greatest of them, the mean of how far they are from 1

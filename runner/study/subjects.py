@@ -4,13 +4,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer
+from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer
 
 from workloads.spec import cluster, tasks
 from workloads.spec.cell import FIELDS, Cell
 
 Value = str | int | float
-Text = Annotated[str, Field(min_length=1)]
 # a number of cells that differ in these is another number; other fields change how well it is known, not what it is of
 _SIZES = ("device", "nodes", "gpus", "batch", "images", "input", "epochs", "length", "hidden")
 OF_EVERY_SUBJECT = ("stack", "parallel", "measure")     # cell fields that subjects and quantity say

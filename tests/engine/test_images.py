@@ -11,7 +11,7 @@ from tools import reproducible
 pytestmark = pytest.mark.engine
 
 STACKS = read_all(Path(__file__).parents[2] / "docker")
-BASE = STACKS["torch-2.13-cpu"].base_image
+BASE = STACKS["torch-2.13-cpu"].base.image
 MODULES = {"tensorflow": "tensorflow", "pytorch": "torch", "mxnet": "mxnet"}
 DOCKERFILE = """ARG BASE
 FROM ${BASE}

@@ -55,7 +55,7 @@ def own_index(stack, tmp_path, monkeypatch):
     monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")
     monkeypatch.setenv("PIP_RETRIES", "0")
     with index_of(tmp_path / "index") as (address, asked):
-        yield stack.model_copy(update={"index": (("special", address),)}), asked
+        yield stack.model_copy(update={"index": {"special": address}}), asked
 
 
 def test_a_package_that_pips_settings_lack_comes_from_the_index_in_the_stacks_file(own_index, tmp_path):
@@ -87,7 +87,7 @@ def test_what_an_index_in_the_stacks_file_offers_is_the_locked_file_or_nothing(o
 def test_a_package_that_is_nowhere_is_told_with_pips_reason_and_what_to_set(own_index, tmp_path, monkeypatch):
     stack, _ = own_index
     monkeypatch.setenv("PIP_RETRIES", "1")
-    gone = stack.model_copy(update={"index": (("special", "http://127.0.0.1:9"),)})
+    gone = stack.model_copy(update={"index": {"special": "http://127.0.0.1:9"}})
 
     with pytest.raises(BuildFailed) as caught:
         environments.ready(gone, tmp_path / "cache")

@@ -62,7 +62,7 @@ def nodes(launcher: ComposeLauncher, tmp_path: Path) -> Iterator[Callable[..., l
         host, port = launcher.address
         for name in names:
             environment = {**os.environ, "EVENBENCH_PLACE": name, "EVENBENCH_STACK": STACK.name,
-                           "EVENBENCH_BASE": STACK.base_image, "TMPDIR": str(tmp_path),
+                           "EVENBENCH_BASE": STACK.base.image, "TMPDIR": str(tmp_path),
                            "PYTHONPATH": f"{tmp_path}:{ROOT}"}
             command = [sys.executable, "-m", "workloads.places.compose_node", f"{host}:{port}"]
             started.append(subprocess.Popen(command, cwd=ROOT, env=environment, stderr=subprocess.DEVNULL))

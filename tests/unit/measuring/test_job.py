@@ -21,7 +21,7 @@ from runner.measuring.request import Request
 from runner.planning.plan import Wishes, plan
 from runner.results import earlier_sessions, store
 from runner.stacks import environments
-from runner.stacks.definition import Stack
+from runner.stacks.definition import Size, Stack
 from tests.clock import FakeClock
 from tests.fakes import MACHINE, FakeLauncher, quiet, stack, study
 from tests.stack_folder import small_stack
@@ -105,7 +105,7 @@ def test_what_is_to_be_built_is_told_with_its_size_and_what_cannot_be_had(
     monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
     monkeypatch.setenv("PIP_FIND_LINKS", "")
     monkeypatch.setenv("PIP_NO_INDEX", "1")
-    own = small_stack(tmp_path / "repository").model_copy(update={"wheels_bytes": 960_000_000})
+    own = small_stack(tmp_path / "repository").model_copy(update={"size": Size(wheels_bytes=960_000_000)})
     launcher = VenvLauncher(tmp_path / "evenbench")
     asked = asked_for(names=("torch-9",), stacks={"torch-9": own}, launcher=launcher)
 

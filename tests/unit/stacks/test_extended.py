@@ -36,7 +36,8 @@ def test_it_is_locked_once_and_again_for_other_packages(torch: definition.Pinned
     assert 2 == len(asked) and "torch==2.13.0+cpu" in asked[0] and asked[0].endswith("\neinops==0.8.1\n")
     assert one.made_of() not in (torch.made_of(), other.made_of())
     assert one.dockerfile == torch.dockerfile and one.root == torch.root
-    rebased = torch.model_copy(update={"base_image": "debian:other"})       # as a newer evenbench: the same packages
+    other_base = torch.base.model_copy(update={"image": "debian:other"})     # as a newer evenbench's: the same packages
+    rebased = torch.model_copy(update={"base": other_base})
     assert rebased.made_of() != torch.made_of()
     assert one.name == extended.made(rebased, ["einops==0.8.1"], tmp_path, lambda line: None).name and 2 == len(asked)
 

@@ -105,8 +105,8 @@ def test_table_lock_base_and_driver_are_what_the_binaries_code_allows_and_what_i
 
     name, digest = fact.wheel
     assert (f"{name} \\\n    --hash=sha256:{digest}\n" if name else "# Nothing is installed") in stack.lock.read_text()
-    assert (fact.base, fact.base == "", False) == (stack.base_image.partition("@sha256:")[2], stack.digest_unknown,
-                                                   stack.base_verified)
+    assert (fact.base, fact.base == "", False) == (stack.base.image.partition("@sha256:")[2], stack.base.digest_unknown,
+                                                   stack.base.verified)
     assert (fact.cuda, DRIVERS[fact.cuda]) == (code.cuda, code.driver)
     assert COMPILING_DRIVERS.get(fact.cuda) == code.jit_driver
 
@@ -123,11 +123,11 @@ def test_a_gpu_stack_has_its_cpu_stack_s_packages_but_for_the_framework_and_cuda
 
 
 @pytest.mark.parametrize(("old", "new", "message"), [
-    ('jit = ["8.0"]', "jit = []", "gpu: native, jit and unsupported must hold each of 6.0, .* once"),
-    ('jit = ["8.0"]', "jit = false", "gpu.jit: .*found False"),
-    ('why = "no code"', "", "gpu: why is missing"),
-    ('cuda = "10.0"', 'cuda = "ten"', "gpu.cuda: .*found 'ten'"),
-    ('cuda = "10.0"', 'cuda = "10.0"\ncudnm = "7"', "gpu.cudnm: Extra inputs"),
+    ('jit = ["8.0"]', "jit = []", r"\[gpu\]: native, jit and unsupported must hold each of 6.0, .* once"),
+    ('jit = ["8.0"]', "jit = false", r'\[gpu\]: key "jit": found false'),
+    ('why = "no code"', "", r'\[gpu\]: key "why": missing'),
+    ('cuda = "10.0"', 'cuda = "ten"', r'\[gpu\]: key "cuda": found .ten'),
+    ('cuda = "10.0"', 'cuda = "10.0"\ncudnm = "7"', r'\[gpu\]: key "cudnm" is unknown; did you mean "cudnn"'),
     ('devices = ["gpu"]', 'devices = ["cpu"]', "devices has gpu where there is a table gpu"),
 ])
 def test_a_wrong_table_is_refused_with_file_and_key(tmp_path: Path, old: str, new: str, message: str) -> None:

@@ -96,7 +96,7 @@ def asked_for(tmp_path, settings, pages):
             raise answer
         return answer
 
-    stack = small_stack(tmp_path).model_copy(update={"index": (("torch", PYTORCH),)})
+    stack = small_stack(tmp_path).model_copy(update={"index": {"torch": PYTORCH}})
     return package_sources.not_had([stack], settings, page), sorted(asked)
 
 
@@ -146,7 +146,7 @@ def test_an_index_of_one_package_serves_an_images_build_too(tmp_path, monkeypatc
                 *package_sources.of_python("3.6")]
 
     with index_of(tmp_path / "index") as (address, _):
-        stack = small_stack(tmp_path / "repository").model_copy(update={"index": (("special", address),)})
+        stack = small_stack(tmp_path / "repository").model_copy(update={"index": {"special": address}})
         package_sources.bring_own(stack, download, lock, tmp_path / "log")
     package_sources.bring_own(stack, download, lock, tmp_path / "log", there={"special"})
 
@@ -154,7 +154,7 @@ def test_an_index_of_one_package_serves_an_images_build_too(tmp_path, monkeypatc
 
 
 def test_an_index_of_a_package_that_is_not_installed_is_refused(tmp_path):
-    stack = small_stack(tmp_path).model_copy(update={"index": (("tourch", PYTORCH),)})
+    stack = small_stack(tmp_path).model_copy(update={"index": {"tourch": PYTORCH}})
 
     with pytest.raises(BuildFailed, match=r'stack\.toml: index: found "tourch", which is not among what is installed'):
         package_sources.bring_own(stack, ["false"], "torch==9\n", tmp_path / "log")
@@ -171,10 +171,10 @@ def test_the_requirement_of_a_package_is_its_own_lines_alone():
 def test_a_stacks_file_names_an_index_by_its_address(tmp_path):
     folder = small_stack(tmp_path).folder
     (folder / "stack.toml").write_text(STACK_TOML + f'[index]\ntorch = "{PYTORCH}"\n')
-    assert read(folder).index == (("torch", PYTORCH),)
+    assert read(folder).index == {"torch": PYTORCH}
 
     (folder / "stack.toml").write_text(STACK_TOML + '[index]\ntorch = "pytorch"\n')
-    with pytest.raises(InputError, match=r"stack\.toml: index\.torch: found 'pytorch', expected an index's address"):
+    with pytest.raises(InputError, match=r"stack\.toml: \[index\]: key .torch.: found 'pytorch', expected text of"):
         read(folder)
 
 

@@ -29,7 +29,7 @@ def test_every_package_of_every_lock_has_its_version_and_its_hash(lock: Path) ->
 
 def test_every_stack_installs_from_a_lock_that_is_not_empty_unless_its_base_has_all() -> None:
     assert {lock for pinned in PINNED for lock in pinned.locks} <= set(LOCKS)
-    assert all("==" in lock.read_text() for pinned in PINNED if not pinned.base_has_framework for lock in pinned.locks)
+    assert all("==" in lock.read_text() for pinned in PINNED if not pinned.base.has_framework for lock in pinned.locks)
 
 
 @pytest.mark.parametrize("line", ["torch", "torch>=1", "torch==1", "torch==1 --hash=md5:0", "-r other.txt",
@@ -41,7 +41,7 @@ def test_an_entry_without_a_hash_is_seen(line: str) -> None:
 
 @pytest.mark.parametrize("pinned", PINNED, ids=lambda pinned: pinned.name)
 def test_every_base_is_pinned_by_its_digest(pinned) -> None:
-    assert (pinned.name in UNKNOWN) != bool(re.fullmatch(r"\S+@sha256:[0-9a-f]{64}", pinned.base_image))
+    assert (pinned.name in UNKNOWN) != bool(re.fullmatch(r"\S+@sha256:[0-9a-f]{64}", pinned.base.image))
 
 
 @pytest.mark.parametrize("path", DOCKERFILES, ids=lambda path: path.parent.name)

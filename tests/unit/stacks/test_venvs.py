@@ -4,6 +4,7 @@ import pytest
 
 from runner.errors import DiskFull, InterpreterMissing
 from runner.stacks import environments
+from runner.stacks.definition import Size
 from tests.stack_folder import small_stack
 
 
@@ -44,7 +45,7 @@ def test_a_program_that_is_another_version_than_its_name_says_is_passed_over(bar
 
 
 def test_a_disk_that_is_too_small_is_said_before_anything_is_made(tmp_path):
-    too_big = small_stack(tmp_path).model_copy(update={"wheels_bytes": 10 ** 18})
+    too_big = small_stack(tmp_path).model_copy(update={"size": Size(wheels_bytes=10 ** 18)})
 
     with pytest.raises(DiskFull, match=r"torch-9: .* needs 1600000000\.0 GB in .*, .* GB are free"):
         environments.ready(too_big, tmp_path / "cache")
