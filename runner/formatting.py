@@ -6,7 +6,7 @@ Text from files is stripped of control characters before it is printed.
 import shlex
 import unicodedata
 from collections.abc import Iterable
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 DASH = "–"
 _IN_ASCII = str.maketrans({DASH: "-", "×": "x", "…": "...", "━": "#"})
@@ -24,11 +24,6 @@ class Ends(Protocol):
     @property
     def high(self) -> float:
         """Its upper end."""
-
-
-class _Ends(NamedTuple):
-    low: float
-    high: float
 
 
 def clean(text: object) -> str:
@@ -67,8 +62,10 @@ def number(value: float, like: float | None = None) -> str:
 
 def step(value: float, interval: Ends | None) -> str:
     """3.31 ms (3.28–3.40): seconds of a step in milliseconds, as milliseconds() has them."""
-    ends = interval and _Ends(interval.low * 1000, interval.high * 1000)
-    return rate(value * 1000, ends).replace(" ", " ms ", 1) if ends else milliseconds(value)
+    if interval is None:
+        return milliseconds(value)
+    low, high = (number(end * 1000, value * 1000) for end in (interval.low, interval.high))
+    return f"{milliseconds(value)} ({low}{DASH}{high})"
 
 
 def rate(value: float, interval: Ends | None) -> str:

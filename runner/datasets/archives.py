@@ -46,37 +46,29 @@ class _Member(tarfile.TarInfo):
 
 def _plain(opened: tarfile.TarFile, archive: Path, most_bytes: int) -> Iterator[tarfile.TarInfo]:
     """The members one by one, each looked at before it is unpacked."""
-    seen = _Unpacked(archive, most_bytes)
-    for member in opened:
+    size = 0
+    for count, member in enumerate(opened, 1):
         if not member.isfile() and not member.isdir():
             raise DownloadFailed(f'{archive}: found "{member.name}", which is neither a file nor a folder: '
                                  "not unpacked")
-        seen.add(member.size)
+        size += member.size
+        _refuse_larger(archive, count, size, most_bytes)
         yield member
 
 
-class _Unpacked:
-    """The bytes unpacked so far. Raises DownloadFailed once they are too many."""
-
-    def __init__(self, archive: Path, most_bytes: int) -> None:
-        self._archive, self._most_bytes = archive, most_bytes
-        self._files = self._bytes = 0
-
-    def add(self, size: int) -> None:
-        """Add a member's bytes."""
-        self._files, self._bytes = self._files + 1, self._bytes + size
-        if self._files > _MOST_FILES or self._bytes > self._most_bytes:
-            raise DownloadFailed(f"{self._archive}: holds more than the expected {self._most_bytes} bytes in at most "
-                                 f"{_MOST_FILES} files: not unpacked")
+def _refuse_larger(archive: Path, files: int, size: int, most_bytes: int) -> None:
+    if files > _MOST_FILES or size > most_bytes:
+        raise DownloadFailed(f"{archive}: holds more than the expected {most_bytes} bytes in at most {_MOST_FILES} "
+                             "files: not unpacked")
 
 
 def _unzip(archive: Path, folder: Path, most_bytes: int) -> None:
     """Unpack a zip. Names that lead out of the folder are refused; links become files."""
-    seen = _Unpacked(archive, most_bytes)
     with zipfile.ZipFile(archive) as opened:
-        for member in opened.infolist():
+        members = opened.infolist()
+        for member in members:
             path = PurePosixPath(member.filename.replace("\\", "/"))
             if path.is_absolute() or ".." in path.parts:
                 raise DownloadFailed(f'{archive}: found "{path}", which leads out of the folder: not unpacked')
-            seen.add(member.file_size)
+        _refuse_larger(archive, len(members), sum(member.file_size for member in members), most_bytes)
         opened.extractall(folder)

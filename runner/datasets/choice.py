@@ -4,7 +4,7 @@ import os
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,8 +19,6 @@ from workloads.spec.models import own_model
 STAND_IN = "digits32"
 DIGITS = Path(__file__).with_name("digits.csv.gz")
 _TEST_DIGITS = 297             # of the 1,797, drawn at random (docs/curves.md says why); the other 1,500 are repeated
-
-
 NAMES = (*DATA_SETS, *prepared.SEQUENCE_SETS, own_model.DATA)
 _NEXT = re.compile(rf",(?=(?:{'|'.join(NAMES)})(?:=|,|$))")      # a folder's name may have a comma, too
 
@@ -79,19 +77,13 @@ def verify(name: str, folder: Path) -> None:
     known = DATA_SETS.get(name)
     side = SIDE
     if known is None or known.is_prepared:
-        side = _facts(name, folder)["made"].get("image", SIDE)
+        try:
+            side = prepared.facts(str(folder), name)["made"].get("image", SIDE)
+        except prepared.FactsError as error:
+            raise InputError(f"--data: {error}") from error
     if known is not None:
         for stem in (*known.train, *known.test):
             _verify_images(name, folder, stem, side)
-
-
-def _facts(name: str, folder: Path) -> dict[str, Any]:
-    """The facts.json of a prepared folder, whose files are whole. Raises InputError."""
-    try:
-        facts: dict[str, Any] = prepared.facts(str(folder), name)
-    except prepared.FactsError as error:
-        raise InputError(f"--data: {error}") from error
-    return facts
 
 
 def _verify_images(name: str, folder: Path, stem: str, side: int) -> None:

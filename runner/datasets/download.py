@@ -16,12 +16,12 @@ from runner import formatting
 from runner.datasets.catalogue import Download
 from runner.errors import DownloadFailed
 from runner.paths import digest, writing
+from runner.processes import Say
 
 TRIES = 5
 PAUSES = (1.0, 4.0, 15.0, 60.0)       # seconds before the next try
 TIMEOUT = (20.0, 60.0)                # seconds until a connection stands, and without a byte
 _CHUNK = 2**16                        # a block that breaks off is lost, so it is small
-Say = Callable[[str], None]
 Told = Callable[[str, int, int], None]     # file, bytes there, bytes in all
 
 
@@ -59,10 +59,9 @@ def fetch(download: Download, folder: Path, net: Net) -> Path:
 
 def missing_bytes(download: Download, folder: Path) -> int:
     """The bytes that are still to be downloaded."""
-    path, part = folder / download.file, folder / f"{download.file}.part"
-    if path.is_file():
+    if (folder / download.file).is_file():
         return 0
-    return max(0, download.size_bytes - (part.stat().st_size if part.is_file() else 0))
+    return max(0, download.size_bytes - _size(folder / f"{download.file}.part"))
 
 
 def verify(path: Path, download: Download) -> None:

@@ -32,7 +32,7 @@ def published(folder: Path) -> str:
 
 def imagenet(source: Path, folder: Path, options: Options, say: Callable[[str], None]) -> dict[str, Any]:
     """Write train.bin and test.bin; their facts. Raises InputError naming the image that cannot be read."""
-    parts = _parts(source, options)
+    parts, split = _parts(source, options)
     sources = Sources()
     for name, images in parts.items():
         with (folder / f"{name}.bin").open("wb") as file:
@@ -43,33 +43,28 @@ def imagenet(source: Path, folder: Path, options: Options, say: Callable[[str], 
                 if number % _TOLD_EVERY == 0:
                     say(f"imagenet: {number:,} of {len(images):,} images for {name}")
     return {"sources": sources.record(), "counts": {name: len(images) for name, images in parts.items()},
-            "made": {"image": options.image, "filter": "bilinear", "split": _split(source)}}
+            "made": {"image": options.image, "filter": "bilinear", "split": split}}
 
 
-def _parts(source: Path, options: Options) -> dict[str, list[Labelled]]:
-    """The images of "train" and "test": the publisher's two parts, or else every fifth image for testing."""
+def _parts(source: Path, options: Options) -> tuple[dict[str, list[Labelled]], str]:
+    """The images of "train" and "test", and how they were told apart: the publisher's parts, or else every fifth."""
     if (source / "train").is_dir() and (source / "val").is_dir():
         parts = {name: _spread(_of_classes(source / part), options.limit)
                  for name, part in (("train", "train"), ("test", "val"))}
+        split = "the publisher's train and val"
     else:
         images = _spread(labelled(source, options.labels), options.limit)
         parts = {"train": [each for number, each in enumerate(images) if number % _TEST_EVERY],
                  "test": images[::_TEST_EVERY]}
+        split = f"every {_TEST_EVERY}th image for testing"
     for name, images in parts.items():
         if not images:
             raise InputError(f"{source}: found no images left for {name}")
-    return parts
-
-
-def _split(source: Path) -> str:
-    both = (source / "train").is_dir() and (source / "val").is_dir()
-    return "the publisher's train and val" if both else f"every {_TEST_EVERY}th image for testing"
+    return parts, split
 
 
 def labelled(source: Path, labels: Path | None) -> list[Labelled]:
     """(image, class from 0) of a folder: by folders of classes (n01440764 ...), or by the publisher's class numbers."""
-    if not source.is_dir():
-        raise InputError(f"data imagenet: {source}: no such folder")
     flat = sorted(path for path in source.iterdir() if path.suffix.lower() in _ENDINGS)
     if not flat:
         both = [part for part in ("train", "val") if (source / part).is_dir()]

@@ -17,10 +17,10 @@ from runner.datasets import layouts
 from runner.datasets.wordpiece import MARKS, Wordpiece
 from runner.datasets.writing import Options, RaggedWriter, Sources
 from runner.errors import InputError
+from runner.processes import Say
 from workloads.spec.data.lengths import WMT16_LONGEST
 from workloads.spec.models.gnmt import BEGIN, END, FIRST_WORD, PAD, UNKNOWN
 
-Say = Callable[[str], None]
 _WORDS = 32_000                      # of a vocabulary that is made here, the marks counted
 _VOCABULARY = "vocab.bpe.32000"
 # WikiText-103 as bytes: the marks of BERT first, byte b is 5 + b

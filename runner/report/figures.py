@@ -273,7 +273,7 @@ def _published(number: PublishedNumber, value: float, text: str) -> Mark:
 def _of_quantities(family: Sequence[str], rows: Sequence[Row], numbers: Sequence[PublishedNumber], inside: set[str]
                    ) -> list[Chart]:
     """Quantities of a family: curves of each over a number that varies, else bars of all."""
-    own = [row for row in rows if row.cell.measure == quantities.measure(family[0])]
+    own = [row for row in rows if row.cell.measure == quantities.QUANTITIES[family[0]].measure]
     told = _varying([compared(row.cell) for row in own], SWITCHES)
     values = {name: [_point(row, told, value) for row in own if (value := over_runs(name, row)) is not None]
               for name in family}

@@ -206,7 +206,7 @@ def _absent(claim: Claim, subject: Subject, anywhere: Sequence[Cell]) -> str | N
     if subject.stack not in stacks:
         return f'stack "{subject.stack}" is in no {what}; known: {", ".join(stacks)}'
     cells = [cell for cell in anywhere if subject.owns(cell)]
-    needed, measures = quantities.measure(claim.quantity), sorted({cell.measure for cell in cells})
+    needed, measures = quantities.QUANTITIES[claim.quantity].measure, sorted({cell.measure for cell in cells})
     if needed not in measures:
         return (f'quantity "{claim.quantity}" needs an experiment of measure "{needed}" with {subject}; '
                 f'found {", ".join(measures) or "no experiment with it"}')

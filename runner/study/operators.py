@@ -9,6 +9,12 @@ the stacks themselves for the names.
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
 
+
+def _with_backward(form: str, names: Mapping[str, str]) -> dict[str, str]:
+    """The names by word, and those of each word's backward pass, which the framework forms so."""
+    return {**names, **{f"{word}_backward": " ".join(map(form.format, own.split())) for word, own in names.items()}}
+
+
 # PyTorch 1.4 leaves out "aten::"; 2.x numbers its backward nodes. The exchange of DistributedDataParallel has a name
 # from 2.x on, and overlaps with the backward pass; "exchange" is ours, of overlap = off, as is "optimizer.step".
 _PYTORCH = {
@@ -35,28 +41,20 @@ _PYTORCH = {
 }
 # MXNet 1.7 and 1.9. With a store the update runs on the servers, of which each worker tells its own place's; the
 # exchange's operations overlap and contain waiting for other workers.
-_MXNET = {
+_MXNET = _with_backward("_backward_{}", {
     "convolution": "Convolution",
-    "convolution_backward": "_backward_Convolution",
     "fully_connected": "FullyConnected",
-    "fully_connected_backward": "_backward_FullyConnected",
     "batch_norm": "BatchNorm",
-    "batch_norm_backward": "_backward_BatchNorm",
     "tanh": "Activation/tanh",
-    "tanh_backward": "_backward_Activation/tanh",
     "relu": "Activation/relu",
-    "relu_backward": "_backward_Activation/relu",
     "pooling": "Pooling",
-    "pooling_backward": "_backward_Pooling",
     "loss": "log_softmax pick _mul_scalar mean",
-    "loss_backward": "_backward_log_softmax _backward_pick _backward_mul_scalar _backward_mean",
+    "lstm": "RNN",
+    "sigmoid": "sigmoid",
+}) | {
     "weights_update": "multi_sgd_update multi_sgd_mom_update adam_update sgd_update sgd_mom_update "
                       "server/multi_sgd_update server/multi_sgd_mom_update server/adam_update",
     "exchange": "KVStoreDistDefaultStoragePushPull KVStoreDistDefaultStoragePush KVStoreDistDefaultStoragePull",
-    "lstm": "RNN",
-    "lstm_backward": "_backward_RNN",
-    "sigmoid": "sigmoid",
-    "sigmoid_backward": "_backward_sigmoid",
 }
 # "gradient/" is the backward pass, "optimizer/" the update, "batch_norm/" the parts where no kernel is fused (Keras 3).
 # A bias of a convolution and of a dense layer have one name, gradient/BiasAddGrad, so it stands under neither.
@@ -87,27 +85,19 @@ _TENSORFLOW = {
     "sigmoid_backward": "gradient/SigmoidGrad",
 }
 # The adapter's scopes; XLA fuses operations across them, and such a kernel stands where its last operation does.
-_JAX = {
+_JAX = _with_backward("gradient/{}", {
     "convolution": "conv/*",
-    "convolution_backward": "gradient/conv/*",
     "fully_connected": "dense/*",
-    "fully_connected_backward": "gradient/dense/*",
     "batch_norm": "norm/*",
-    "batch_norm_backward": "gradient/norm/*",
     "tanh": "tanh/*",
-    "tanh_backward": "gradient/tanh/*",
     "relu": "relu/* relu6/*",
-    "relu_backward": "gradient/relu/* gradient/relu6/*",
     "pooling": "pool/* global_pool/*",
-    "pooling_backward": "gradient/pool/* gradient/global_pool/*",
     "loss": "loss/*",
-    "loss_backward": "gradient/loss/*",
+    "lstm": "lstm/*",
+    "sigmoid": "sigmoid/*",
+}) | {
     "weights_update": "optimizer/*",
     "exchange": "exchange/*",
-    "lstm": "lstm/*",
-    "lstm_backward": "gradient/lstm/*",
-    "sigmoid": "sigmoid/*",
-    "sigmoid_backward": "gradient/sigmoid/*",
 }
 WORDS = tuple(_PYTORCH)
 Groups = tuple[tuple[str, ...], ...]

@@ -53,7 +53,7 @@ class Published(Stated):
 
     def selection(self) -> Callable[[Cell], bool]:
         """Whether it looks at a cell, if that is of one of its subjects."""
-        return selection(self.subjects, quantities.measure(self.quantity), self.where)
+        return selection(self.subjects, quantities.QUANTITIES[self.quantity].measure, self.where)
 
 
 def from_record(record: Mapping[str, Any]) -> Published:

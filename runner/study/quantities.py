@@ -44,11 +44,6 @@ def share(name: str, row: Row, run: Run) -> float | None:
     return value / other if other else None
 
 
-def measure(name: str) -> str:
-    """The measure that a quantity is taken from."""
-    return QUANTITIES[name].measure
-
-
 def converted(name: str, unit: str, cell: Cell, value: float) -> float:
     """A quantity of a cell in a unit of units(name): seconds become rates of all workers together."""
     if unit in ("samples/s", "tokens/s"):

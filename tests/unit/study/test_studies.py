@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 
 from runner.analysis.claims import paper_check
-from runner.study import file, quantities
+from runner.study import file
 from runner.study.claims import paper_claim
 from runner.study.file import Study
-from runner.study.subjects import selection
 from workloads.spec import cell as cells
 from workloads.spec import tasks
 from workloads.spec.cell import Cell
@@ -69,7 +68,7 @@ def test_every_published_number_is_of_cells_that_the_study_has(name: str) -> Non
     every = cells_of(study)
 
     for number in study.published:
-        is_about = selection(number.subjects, quantities.measure(number.quantity), number.where)
+        is_about = number.selection()
         for subject in number.subjects:
             assert any(subject.owns(cell) for cell in filter(is_about, every)), (number.id, str(subject))
 
