@@ -10,6 +10,7 @@ from runner import paths
 from runner.datasets import choice
 from runner.errors import EngineUnreachable
 from runner.stacks import engine
+from tests.fakes import quiet
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -29,4 +30,4 @@ def client() -> Iterator[Any]:
 
 @pytest.fixture(scope="session")
 def data() -> Path:
-    return choice.digits32(paths.cache_folder(), lambda text: None)
+    return choice.digits32(paths.cache_folder(), quiet)

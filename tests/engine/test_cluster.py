@@ -14,6 +14,7 @@ from runner.machine import host
 from runner.stacks import definition
 from tests import freezer
 from tests.engine import runs
+from tests.fakes import quiet
 from workloads.spec.cell import Cell
 
 pytestmark = pytest.mark.engine
@@ -35,7 +36,7 @@ def launcher(client: Any) -> DockerLauncher:
 
 def started(launcher: DockerLauncher, of: Cell, data: Path, run: str) -> DockerRunning:
     stack = STACKS[of.stack]
-    launcher.prepare([stack], lambda text: None)
+    launcher.prepare([stack], quiet)
     return launcher.start(of, stack, data, run)
 
 

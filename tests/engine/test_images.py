@@ -2,9 +2,10 @@ from pathlib import Path
 
 import pytest
 
-from runner.errors import BuildFailed, EngineUnreachable
+from runner.errors import BuildFailed
 from runner.stacks import engine, images
 from runner.stacks.definition import read, read_all
+from tests.fakes import quiet
 from tests.stack_folder import STACK_TOML, repository
 from tools import reproducible
 
@@ -36,79 +37,57 @@ def stack(tmp_path, client):
             engine.remove_image(client, identity)
 
 
-def test_an_unchanged_stack_is_not_built_again(client, stack):
-    first = images.build(client, stack, lambda line: None)
+def test_an_unchanged_stack_is_not_built_again_and_its_image_has_no_file_of_the_build_alone(client, stack):
+    image = images.build(client, stack, quiet)
     said = []
 
-    assert images.build(client, stack, said.append) == first
+    assert images.build(client, stack, said.append) == image
     assert said == []
+    assert image.base_is_default == (image.base == BASE)
+    assert engine.tagged(client, image.base)
+    assert client.containers.run(image.id, ["/run", "-type", "f"], entrypoint="find", remove=True) == b""
 
 
-def test_an_image_holds_the_workloads_of_the_moment_and_says_so(client, stack):
-    before = images.build(client, stack, lambda line: None)
+def test_changed_workloads_are_another_image_which_does_not_install_the_packages_again(client, stack):
+    before = images.build(client, stack, quiet)
     (stack.root / "workloads/__main__.py").write_text("print('another worker')\n")
-    after = images.build(client, stack, lambda line: None)
+    after = images.build(client, stack, quiet)
 
     assert before.id != after.id
     assert before.fingerprint != after.fingerprint
     assert client.containers.run(after.id, remove=True) == b"print('another worker')\n"
-
-
-def test_changed_workloads_do_not_install_the_packages_again(client, stack):
-    before = images.build(client, stack, lambda line: None)
-    (stack.root / "workloads/__main__.py").write_text("print('another worker')\n")
-    after = images.build(client, stack, lambda line: None)
-
     first, second = (client.containers.run(image.id, ["/installed"], entrypoint="cat", remove=True)
                      for image in (before, after))
     assert first == second
 
 
-def test_what_only_the_build_may_know_does_not_stay_in_the_image(client, stack):
-    image = images.build(client, stack, lambda line: None)
-
-    assert client.containers.run(image.id, ["/run", "-type", "f"], entrypoint="find", remove=True) == b""
-
-
 def test_an_image_that_was_changed_under_its_labels_is_not_current_and_is_built_again(client, stack):
-    first = images.build(client, stack, lambda line: None)
+    first = images.build(client, stack, quiet)
     container = client.containers.create(first.tag)
     container.commit("evenbench", "test-of-images")
     container.remove()
 
     assert not images.is_current(client, stack)
     assert first.fingerprint != images.find(client, stack).fingerprint
-    assert first.fingerprint == images.build(client, stack, lambda line: None).fingerprint
-
-
-def test_an_image_knows_its_base(client, stack):
-    image = images.build(client, stack, lambda line: None)
-
-    assert image.base_is_default == (image.base == BASE)
-    assert engine.tagged(client, image.base)
+    assert first.fingerprint == images.build(client, stack, quiet).fingerprint
 
 
 def test_a_build_that_fails_says_why_in_one_line_and_leaves_no_image(client, stack):
     (stack.folder / "Dockerfile").write_text("ARG BASE\nFROM ${BASE}\nRUN echo 'ERROR: no such wheel'; exit 1\n")
 
     with pytest.raises(BuildFailed, match=r"^test-of-images: no such wheel \(log: .*/test-of-images\.log\)$"):
-        images.build(client, stack, lambda line: None)
+        images.build(client, stack, quiet)
     assert images.find(client, stack) is None
 
 
 def test_an_image_can_be_removed_but_not_below_a_container(client, stack):
-    image = images.build(client, stack, lambda line: None)
+    image = images.build(client, stack, quiet)
     container = client.containers.create(image.id)
 
     assert not engine.remove_image(client, image.id)
     container.remove()
     assert engine.remove_image(client, image.id)
     assert engine.tagged(client, image.tag) is None
-
-
-def test_an_engine_that_is_not_there_is_named():
-    with pytest.raises(EngineUnreachable, match=r"^no Docker engine answers at DOCKER_HOST=tcp://127\.0\.0\.1:1 \("):
-        engine.connect({"DOCKER_HOST": "tcp://127.0.0.1:1"})
 
 
 @pytest.mark.parametrize("name", [name for name, each in STACKS.items() if each.framework in MODULES])
@@ -142,7 +121,7 @@ def test_a_run_need_not_compile_the_workloads(client, name):
 @pytest.mark.slow(2)
 def test_a_second_build_gives_the_same_files(client):
     """The smallest stack; docs/faults.md has what all of them showed."""
-    found = reproducible.run(client, STACKS["mxnet-1.7"], lambda line: None)
+    found = reproducible.run(client, STACKS["mxnet-1.7"], quiet)
 
     assert found.paths > 10_000
     assert found.differences == ()

@@ -67,24 +67,16 @@ def test_every_image_prints_json_lines_and_nothing_else(client: Any, name: str) 
 
 def test_a_worker_has_the_cpus_the_memory_and_the_data_of_its_cell(client: Any, launcher: DockerLauncher, data: Path
                                                                    ) -> None:
-    running = launcher.start(cell(steps=100_000), STACKS[SMALL], data, "limits.0.1")
-    try:
-        container = client.containers.get(ours(client)[0])
-        host = container.attrs["HostConfig"]
-        assert 2 * machine.GIB == host["Memory"] == host["MemorySwap"]
-        assert str(sorted(os.sched_getaffinity(0))[0]) == host["CpusetCpus"]
-        assert ["/tmp"] == list(host["Tmpfs"]) and [f"{data}:/data:ro"] == host["Binds"]
-        assert running.place["image"] == container.image.id
-    finally:
-        running.stop()
-    assert not ours(client)
-
-
-def test_a_worker_sees_the_cpus_and_the_data_that_the_cell_says(launcher: DockerLauncher, data: Path) -> None:
-    start, *_, ending = heard(launcher.start(cell(), STACKS[SMALL], data, "facts.0.1"))
-    assert "ok" == ending.word
-    assert (1, "digits32", True) == (len(start["facts"]["affinity"]), start["facts"]["data"]["name"],
-                                     start["facts"]["data"]["stand_in"])
+    running = launcher.start(cell(), STACKS[SMALL], data, "limits.0.1")
+    container = client.containers.get(ours(client)[0])
+    start, *_, ending = heard(running)
+    host, facts = container.attrs["HostConfig"], start["facts"]
+    assert 2 * machine.GIB == host["Memory"] == host["MemorySwap"]
+    assert str(sorted(os.sched_getaffinity(0))[0]) == host["CpusetCpus"]
+    assert ["/tmp"] == list(host["Tmpfs"]) and [f"{data}:/data:ro"] == host["Binds"]
+    assert running.place["image"] == container.attrs["Image"]
+    assert (1, "digits32", True) == (len(facts["affinity"]), facts["data"]["name"], facts["data"]["stand_in"])
+    assert "ok" == ending.word and not ours(client)
 
 
 def test_a_worker_over_its_memory_limit_ends_as_out_of_memory(launcher: DockerLauncher, data: Path) -> None:

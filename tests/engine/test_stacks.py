@@ -5,12 +5,12 @@ Today's stacks meet the reference in virtual environments of the same locks (tes
 
 import subprocess
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from runner import paths
-from runner.datasets import choice
 from runner.launchers.docker import DockerLauncher
 from runner.launchers.watchdog import Limits, followed
 from runner.machine import host
@@ -75,16 +75,13 @@ def test_three_workers_update_as_one_on_the_whole_batch_and_tell_phases_and_oper
 
 @pytest.mark.slow(2)
 @pytest.mark.parametrize("cpus", [1, 2])
-def test_jax_computes_in_as_many_threads_as_its_container_s_cell_allows(cpus: int) -> None:
+def test_jax_computes_in_as_many_threads_as_its_container_s_cell_allows(client: Any, data: Path, cpus: int) -> None:
     """XLA takes the machine's number where nobody says another."""
-    client = engine.connect()
     launcher = DockerLauncher(client)
     launcher.prepare([STACKS["jax-cpu"]], quiet)
     cell = Cell(stack="jax-cpu", task="lenet5", measure="train", input="synthetic", warmup=2, steps=6,
                 cpus=cpus, memory_bytes=4 * host.GIB)
-    data = choice.digits32(paths.cache_folder(), quiet)
     events, ending = followed(launcher.start(cell, STACKS["jax-cpu"], data, "threads.0.1"), Limits(), time.monotonic)
-    client.close()
     assert "ok" == ending.word, ending
     assert cpus == next(event["facts"]["threads"] for event in events if event["event"] == "start")
 
@@ -98,14 +95,11 @@ def test_jax_s_threads_share_the_work_and_are_counted_in_a_container_too() -> No
     (("lenet5",), (*OLDER, "mxnet-1.9")), in_third(0, ("lenet5",), ("torch-1.7", "tf-2.21")),
     in_third(1, ("lenet5",), ("torch-1.7", "torch-2.13-cpu")), in_third(2, ("lenet5",), ("torch-1.7", "jax-cpu")),
     in_third(1, ("lstm", "bert", "gnmt", "deepspeech2", "tacotron2"), ("torch-1.7", "tf-2.5"))])
-def test_stacks_compute_the_same_activations_gradients_and_update(tasks: tuple[str, ...],
-                                                                  names: tuple[str, ...]) -> None:
-    client = engine.connect()
+def test_stacks_compute_the_same_activations_gradients_and_update(
+        client: Any, data: Path, tasks: tuple[str, ...], names: tuple[str, ...]) -> None:
     launcher = DockerLauncher(client)
     stacks = [STACKS[name] for name in names]
     launcher.prepare(stacks, quiet)
-    data = choice.digits32(paths.cache_folder(), quiet)
     verdicts = equality.run(list(tasks), stacks, equality.Check(launcher, data, (1, 2**31), quiet))
-    client.close()
     assert len(verdicts) == len(tasks) * (len(names) - 1)
     assert [verdict for verdict in verdicts if not verdict.passed] == []

@@ -10,21 +10,25 @@ import pytest
 from runner import paths
 
 pytestmark = pytest.mark.measures
-NET = """
+SEQUENTIAL = """
 import torch
 from torch import nn
+{more}
+def model():
+    return nn.Sequential({layers})
 
+def batch(rng, size):
+    return {images}, rng.randint(0, 16, size)
+"""
+NET = SEQUENTIAL.format(
+    layers="nn.Conv2d(3, 4, 3, padding=1), nn.BatchNorm2d(4, eps=1e-5), nn.ReLU(), nn.Flatten(), nn.Linear(256, 16), "
+           "nn.Linear(16, 16)",
+    images="rng.standard_normal((size, 3, 8, 8))",
+    more="""
 class Turned(nn.Linear):
     def forward(self, x):
         return x @ self.weight + self.bias
-
-def model():
-    return nn.Sequential(nn.Conv2d(3, 4, 3, padding=1), nn.BatchNorm2d(4, eps=1e-5), nn.ReLU(), nn.Flatten(),
-                         nn.Linear(4 * 8 * 8, 16), nn.Linear(16, 16))
-
-def batch(rng, size):
-    return rng.standard_normal((size, 3, 8, 8)), rng.randint(0, 16, size)
-"""
+""")
 PLANTED = {
     "epsilon": ("eps=1e-5", "eps=1e-3", "activation 1"),
     "padding": ("padding=1)", "padding=1, padding_mode='replicate')", "activation 0"),
@@ -77,17 +81,10 @@ def apply(p, x):
 def batch(rng, size):
     return rng.standard_normal((size, 3, 8, 8)), rng.randint(0, 16, size)
 """
-LAYERED = """
-import torch
-from torch import nn
-
-def model():
-    return nn.Sequential(nn.Conv2d(3, 4, 3, padding=1), nn.Flatten(), nn.LayerNorm(256), nn.ReLU(),
-                         nn.Linear(256, 16), nn.Linear(16, 16))
-
-def batch(rng, size):
-    return rng.standard_normal((size, 3, 8, 8)), rng.randint(0, 16, size)
-"""
+LAYERED = SEQUENTIAL.format(
+    layers="nn.Conv2d(3, 4, 3, padding=1), nn.Flatten(), nn.LayerNorm(256), nn.ReLU(), nn.Linear(256, 16), "
+           "nn.Linear(16, 16)",
+    images="rng.standard_normal((size, 3, 8, 8))", more="")
 SAME_LAYERED = """
 def arrays(rng):
     shapes = {"conv": (4, 3, 3, 3), "bias": 4, "scale": 256, "shift": 256, "head": (256, 16), "low": 16,
@@ -123,17 +120,10 @@ def second(a):
             "norm/moving_mean": a["mean"], "norm/moving_variance": a["var"], "head/kernel": a["head"].reshape(-1, 16),
             "head/bias": a["last"]}
 """
-CNN = """
-import torch
-from torch import nn
-
-def model():
-    return nn.Sequential(nn.Conv2d(3, 4, 3, padding=1), nn.BatchNorm2d(4, eps=1e-3, momentum=0.1), nn.ReLU(),
-                         nn.Flatten(), nn.Linear(4 * 8 * 8, 16))
-
-def batch(rng, size):
-    return rng.standard_normal((size, 8, 8, 3)).transpose(0, 3, 1, 2), rng.randint(0, 16, size)
-"""
+CNN = SEQUENTIAL.format(
+    layers="nn.Conv2d(3, 4, 3, padding=1), nn.BatchNorm2d(4, eps=1e-3, momentum=0.1), nn.ReLU(), nn.Flatten(), "
+           "nn.Linear(256, 16)",
+    images="rng.standard_normal((size, 8, 8, 3)).transpose(0, 3, 1, 2)", more="")
 BRANCHING = """
 import torch
 
