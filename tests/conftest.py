@@ -46,13 +46,3 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         left = [item for item in items if third_of(item) not in (None, third)]
         config.hook.pytest_deselected(items=left)
         items[:] = [item for item in items if item not in left]
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    third = config.getoption("--third")
-    if third is not None:
-        ran = sorted({report.nodeid for word, reports in terminalreporter.stats.items() for report in reports
-                      if word != "deselected" and "slow" in getattr(report, "keywords", ())})
-        terminalreporter.write_line(f"slow tests of third {third} (--third {third} repeats them):")
-        for name in ran:
-            terminalreporter.write_line(f"  {name}")

@@ -9,6 +9,7 @@ import ast
 import sys
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -26,21 +27,32 @@ Imports = Mapping[str, frozenset[str]]       # the modules of the host side that
 def read(root: Path = ROOT) -> Imports:
     """Every module of the host side with its imports, also those inside functions."""
     paths = {_name(path.relative_to(root)): path for top in HOST for path in sorted((root / top).rglob("*.py"))}
-    return {name: frozenset(_imported(path, paths)) - {name} for name, path in paths.items()}
+    return {name: frozenset(_module(word, paths) for word in imported(path)) - {name, ""}
+            for name, path in paths.items()}
+
+
+def _module(word: str, known: Collection[str]) -> str:
+    """The module that an imported name is, or that it is taken from; "" for those of others."""
+    return next((each for each in (word, word.rpartition(".")[0]) if each in known), "")
 
 
 def _name(path: Path) -> str:
     return ".".join(path.with_suffix("").parts).removesuffix(".__init__")
 
 
-def _imported(path: Path, known: Mapping[str, Path]) -> Iterator[str]:
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+@cache
+def nodes(path: Path) -> list[ast.AST]:
+    """Of a file's syntax; read once for all rules."""
+    return list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+
+
+def imported(path: Path) -> Iterator[str]:
+    """The names that a file imports, with dots; `from a import b` counts as a.b."""
+    for node in nodes(path):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names if alias.name in known)
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            modules = (f"{node.module}.{alias.name}" for alias in node.names)
-            yield from (module if module in known else node.module for module in modules
-                        if module in known or node.module in known)
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
 def room(module: str) -> str:

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 import typer
@@ -23,13 +22,6 @@ MADE = {f"docs/{name}" for name in pages.PAGES}        # by `python -m tools pag
 OF_THIS_REPOSITORY = r"`((?:docs|runner|workloads|tests|studies|docker)/[a-z0-9_./-]+)`"     # capitals are placeholders
 
 
-class Named(NamedTuple):
-    """A command line as a document has it."""
-
-    words: tuple[str, ...]
-    line: str
-
-
 def code_lines(text: str) -> Iterator[str]:
     """What stands in fences or between backticks, a line each, without comments."""
     fences = re.findall(r"^```\w*\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
@@ -39,14 +31,14 @@ def code_lines(text: str) -> Iterator[str]:
         yield line.split("  #")[0].split(" # ")[0]
 
 
-def named(text: str, program: str) -> list[Named]:
-    """The lines that begin with the program."""
-    return [Named(tuple(line.split()[1:]), line) for line in code_lines(text) if line.split()[:1] == [program]]
+def named(text: str, program: str) -> list[str]:
+    """The lines that begin with the program, without it."""
+    return [line.partition(program)[2] for line in code_lines(text) if line.split()[:1] == [program]]
 
 
-def unknown(line: Named) -> list[str]:
+def unknown(line: str) -> list[str]:
     """What a line names that the command line has not."""
-    group, words = COMMANDS, list(line.words)
+    group, words = COMMANDS, line.split()
     while hasattr(group, "commands"):
         word = words.pop(0) if words else ""
         if word.startswith("--"):
@@ -58,14 +50,12 @@ def unknown(line: Named) -> list[str]:
             return [word]
         group = several[0]
     options = {name for parameter in group.params for name in parameter.opts} | {"--help"}
-    return sorted(set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", line.line)) - options)
+    return sorted(set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", line)) - options)
 
 
-def studies_named(line: Named) -> list[str]:
+def studies_named(line: str) -> list[str]:
     """The studies that a line runs or plans; a name in capitals stands for any."""
-    if line.words[:1] not in (("run",), ("plan",)) or len(line.words) < 2 or not re.match("[a-z]", line.words[1]):
-        return []
-    return [line.words[1].split("/")[0]]
+    return re.findall(r"^\s*(?:run|plan)\s+([a-z][^\s/]*)", line)
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
@@ -75,10 +65,10 @@ def test_every_file_command_option_study_and_target_that_is_named_is_there(path:
     assert [] == [link for link in links if not (path.parent / link).exists()]
     assert [] == [name for name in set(re.findall(OF_THIS_REPOSITORY, text)) - MADE if not (ROOT / name).exists()]
     lines = named(text, "evenbench")
-    assert {} == {line.line: unknown(line) for line in lines if unknown(line)}
+    assert {} == {line: unknown(line) for line in lines if unknown(line)}
     run = {study for line in lines for study in studies_named(line) if not study.endswith(".py")}
     assert set() == run - {"all"} - {file.stem for file in STUDIES.glob("*.toml")}
-    targets = {word for line in named(text, "make") for word in line.words if re.fullmatch("[a-z-]+", word)}
+    targets = {word for line in named(text, "make") for word in line.split() if re.fullmatch("[a-z-]+", word)}
     assert set() == targets - set(TARGETS)
 
 
@@ -92,7 +82,7 @@ def test_a_wrong_command_option_and_study_are_seen() -> None:
 
 def test_pages_have_every_command_every_stack_and_every_kind_of_claim() -> None:
     lines = named((ROOT / "docs/commands.md").read_text(), "evenbench")
-    assert set() == set(COMMANDS.commands) - {line.words[0] for line in lines}
+    assert set() == set(COMMANDS.commands) - {line.split()[0] for line in lines}
 
     table = re.search(r"^\| stack \|.*?\n\n", (ROOT / "docs/stacks.md").read_text(), flags=re.MULTILINE | re.DOTALL)
     assert table

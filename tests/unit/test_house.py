@@ -5,13 +5,13 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 
 import pytest
 
 from runner.launchers import table
 from tests import house
+from tests.house import imported, nodes
 from workloads.spec.frameworks import FRAMEWORKS as FRAMEWORK_TABLE
 
 ROOT = Path(__file__).parents[2]
@@ -50,26 +50,11 @@ ALONE = {"docker": "runner/stacks/engine.py", "rich": "runner/screen/", "typer":
          "cyclonedx": "runner/stacks/sbom.py"}
 
 
-@cache
-def nodes(path: Path) -> list[ast.AST]:
-    """Of a file's syntax; read once for all rules."""
-    return list(ast.walk(ast.parse(path.read_text())))
-
-
 def sources(folder: str) -> list[Path]:
     return sorted(path for path in (ROOT / folder).rglob("*.py"))
 
 
 HOST = [path for package in house.HOST for path in sources(package)]
-
-
-def imports(path: Path) -> Iterator[str]:
-    """The modules that a file imports, as dotted names; `from a import b` counts as a.b."""
-    for node in nodes(path):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
 def top(name: str) -> str:
@@ -79,7 +64,7 @@ def top(name: str) -> str:
 @pytest.mark.parametrize("path", sources("workloads/spec") + sources("workloads/profiles"), ids=lambda path: path.name)
 def test_the_spec_imports_the_standard_library_alone(path: Path) -> None:
     assert all(top(name) in STANDARD or name.startswith(("workloads.spec", "workloads.profiles"))
-               for name in imports(path))
+               for name in imported(path))
 
 
 @pytest.mark.parametrize("adapter", FRAMEWORKS)
@@ -88,7 +73,7 @@ def test_an_adapter_imports_its_framework_numpy_and_what_all_share(adapter: str)
             *(("workloads.frameworks.onnx_graphs.",) if adapter in RUNTIMES else ()),
             *(("workloads.places.addresses.",) if adapter == "frameworks/surroundings" else ()))
     for path in sources(f"workloads/{adapter}"):
-        for name in imports(path):
+        for name in imported(path):
             allowed = top(name) in STANDARD | FRAMEWORKS[adapter] | {"numpy"} or f"{name}.".startswith(ours)
             assert allowed, f"{path} imports {name}"
 
@@ -96,7 +81,7 @@ def test_an_adapter_imports_its_framework_numpy_and_what_all_share(adapter: str)
 def test_what_measures_imports_no_framework() -> None:
     shared = [path for path in sources("workloads") if path.relative_to(ROOT / "workloads").parts[0] != "frameworks"]
     for path in shared:
-        foreign = {top(name) for name in imports(path)} - STANDARD - {"numpy", "workloads"}
+        foreign = {top(name) for name in imported(path)} - STANDARD - {"numpy", "workloads"}
         assert not foreign, f"{path} imports {foreign}"
 
 
@@ -123,7 +108,7 @@ def code_texts(path: Path) -> Iterator[str]:
 
 def test_the_runner_takes_of_the_workloads_only_the_spec_and_the_reader_of_control_groups() -> None:
     for path in sources("runner"):
-        names = [name for name in imports(path) if top(name) == "workloads"]
+        names = [name for name in imported(path) if top(name) == "workloads"]
         shared = ("workloads.spec", "workloads.process.control_groups")
         assert all(name.startswith(shared) for name in names), f"{path} imports {names}"
 
@@ -172,7 +157,7 @@ def test_imports_are_seen_in_functions_and_under_other_names(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("package", ALONE)
 def test_a_package_that_has_one_place_is_imported_there_alone(package: str) -> None:
-    found = [str(path.relative_to(ROOT)) for path in HOST if package in map(top, imports(path))]
+    found = [str(path.relative_to(ROOT)) for path in HOST if package in map(top, imported(path))]
     assert found and all(path.startswith(ALONE[package]) for path in found)
 
 
@@ -186,7 +171,7 @@ def test_a_launcher_s_method_without_words_has_those_of_the_protocol() -> None:
 
 
 def test_no_module_of_runner_imports_clusters() -> None:
-    assert [] == [path for path in sources("runner") if "clusters" in map(top, imports(path))]
+    assert [] == [path for path in sources("runner") if "clusters" in map(top, imported(path))]
 
 
 def test_no_module_outside_of_their_room_knows_a_launcher_by_its_module_or_its_name() -> None:
@@ -194,7 +179,7 @@ def test_no_module_outside_of_their_room_knows_a_launcher_by_its_module_or_its_n
     for path in sources("runner"):
         place = path.relative_to(ROOT / "runner").as_posix()
         if not place.startswith("launchers/"):
-            rooms = {name.split(".")[2] for name in imports(path) if name.startswith("runner.launchers.")}
+            rooms = {name.split(".")[2] for name in imported(path) if name.startswith("runner.launchers.")}
             assert rooms <= doors, f"{place} imports {rooms - doors}"
         if place != "launchers/table.py":
             allowed = NAMING.get(place, set())
@@ -210,8 +195,9 @@ def test_plans_rows_and_statistics_touch_no_world() -> None:
             "analysis/between/regression", "study/operators", "machine/cpu_sets", "machine/gpus",
             "../clusters/swarm/manager")
     for path in (ROOT / "runner" / f"{name}.py" for name in pure):
-        assert not {"os", "time", "subprocess", "socket", "secrets"} & set(map(top, imports(path))), path
-        assert not {word for word in (*imports(path), *attributes(path)) if word.startswith("random.")} - {SEEDED}, path
+        assert not {"os", "time", "subprocess", "socket", "secrets"} & set(map(top, imported(path))), path
+        words = {*imported(path), *attributes(path)} - {SEEDED}
+        assert not {word for word in words if word.startswith("random.")}, path
 
 
 def test_no_deadline_and_no_sample_is_by_a_clock_that_somebody_may_set() -> None:
@@ -237,7 +223,7 @@ def test_no_registry_s_host_and_no_machine_s_path_stands_in_the_repository() -> 
 
 
 def test_no_test_takes_a_helper_from_another_file_of_tests() -> None:
-    found = {str(path.relative_to(ROOT)) for path in sources("tests/unit") for name in imports(path)
+    found = {str(path.relative_to(ROOT)) for path in sources("tests/unit") for name in imported(path)
              if name.startswith("tests.unit.")}
     assert set() == found
 
