@@ -68,23 +68,14 @@ def _neighbours(random: np.random.Generator, shape: tuple[int, ...]) -> Drawn:
 def _two_speeds(random: np.random.Generator, shape: tuple[int, ...]) -> Drawn:
     """A host that is slower by 1.7 to 1.8 for 40 % of the time, some seconds at once, which no share shows."""
     calm = _calm(random, shape)
-    moments = _in_time(calm.rates)                                   # a view: turns follow each other stack by stack
+    sessions, stacks, rounds, count = shape                          # turns follow each other stack by stack
+    moments = np.moveaxis(calm.rates, 1, 3).reshape(sessions, rounds, count * stacks).copy()
     is_slow = random.random(moments.shape[:-1]) < 0.4
     for moment in range(moments.shape[-1]):
         is_new = random.random(is_slow.shape) < 0.06                 # turns of 130 ms, of states of two seconds
         is_slow = np.where(is_new, random.random(is_slow.shape) < 0.4, is_slow)
         moments[..., moment] /= np.where(is_slow, random.uniform(1.7, 1.8, is_slow.shape), 1.0)
-    return calm._replace(rates=_by_stack(moments, shape))
-
-
-def _in_time(turns_of: Array) -> Array:
-    sessions, stacks, rounds, count = turns_of.shape
-    return np.moveaxis(turns_of, 1, 3).reshape(sessions, rounds, count * stacks).copy()
-
-
-def _by_stack(moments: Array, shape: tuple[int, ...]) -> Array:
-    sessions, stacks, rounds, count = shape
-    return np.moveaxis(moments.reshape(sessions, rounds, count, stacks), 3, 1)
+    return calm._replace(rates=np.moveaxis(moments.reshape(sessions, rounds, count, stacks), 3, 1))
 
 
 def _drift(random: np.random.Generator, shape: tuple[int, ...]) -> Drawn:

@@ -54,14 +54,14 @@ class Worker:
                 return heard
         raise AssertionError("follow always yields an Ending last")
 
-    def tell(self, words: str) -> None:
-        """Say it to the worker."""
+    def told(self, words: str, event: str) -> dict[str, object]:
+        """The event of this name that follows once the words are said to the worker."""
         self._running.tell(words)
+        return self.wait(event)
 
     def turn(self, seconds: float) -> Turn:
         """A turn of so many seconds."""
-        self.tell(f"turn {turns.LEAD_SECONDS} {seconds} 1")
-        return Turn.of(Steps.read(self.wait("steps")))
+        return Turn.of(Steps.read(self.told(f"turn {turns.LEAD_SECONDS} {seconds} 1", "steps")))
 
 
 def compared(cells: Sequence[Cell], repetitions: int) -> Iterator[tuple[Cell, list[float]]]:
@@ -71,12 +71,9 @@ def compared(cells: Sequence[Cell], repetitions: int) -> Iterator[tuple[Cell, li
         workers = [Worker(cell, alive) for cell in cells]
         for worker in workers:
             worker.wait("waiting")
-        for worker in workers:
-            worker.tell("go")
-            worker.wait("waiting")
-        for worker in workers:
-            worker.tell("go")
-            worker.wait("warm")
+        for event in ("waiting", "warm"):
+            for worker in workers:
+                worker.told("go", event)
         for _ in range(repetitions):
             continuous, sliced = [(CONTINUOUS_SECONDS, 1)], [(turns.SLICE_SECONDS, turns.TURNS)]
             taken: dict[tuple[Worker, float], list[Turn]] = {}

@@ -31,6 +31,7 @@ STACKS = definition.read_all(paths.STACKS)
 TORCH = STACKS["torch-1.7"]                    # a small one, as krisilias has it
 IMAGED = STACKS["mxnet-1.7"]                   # the smallest image of krisilias
 LONG = {"steps": 2000}                         # it is interrupted long before
+LARGE = {"nodes": 1, "parallel": "none", "task": "resnet50", "batch": 64, "image": 224, "memory_bytes": host.GIB // 2}
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -115,9 +116,7 @@ def test_three_nodes_train_together_in_apptainer_s_images(lab: Lab, tmp_path: Pa
         *_, ending = follow(running, limits(of), time.monotonic)
         learnt, place = running.learnt()["nodes"], running.place
         running.stop()
-        large = cell(IMAGED, nodes=1, parallel="none", task="resnet50", batch=64, image=224,
-                     memory_bytes=host.GIB // 2)
-        assert "oom" == went(lab, large, None, "apptainer").word
+        assert "oom" == went(lab, cell(IMAGED, **LARGE), None, "apptainer").word
     assert isinstance(ending, Ending) and ("ok", "") == ending[:2]
     assert {"slurm1", "slurm2", "slurm3"} == {node["host"] for node in learnt.values()}
     assert ("slurm", "apptainer") == (place["launcher"], place["isolation"]) and place["image"].startswith("sha256:")
@@ -142,22 +141,16 @@ def test_gpus_are_asked_for_by_gres_and_named_to_the_worker(lab: Lab) -> None:
     running.stop()
 
 
-def test_more_memory_than_the_limit_is_out_of_memory(lab: Lab) -> None:
-    of = cell(nodes=1, parallel="none", task="resnet50", batch=64, image=224, memory_bytes=host.GIB // 2)
-    assert "oom" == went(lab, of).word
-    assert lab.is_clean()
-
-
-def test_slurm_s_time_limit_is_a_timeout(lab: Lab) -> None:
+@pytest.mark.parametrize(("of", "hurt", "words", "word", "said"), [
+    (cell(**LARGE), None, (), "oom", ""),
+    (cell(nodes=1, parallel="none", steps=10**6), None, ("time=0:15",), "timeout", "at its time limit"),
+    (cell(**LONG), lambda running: subprocess.run(["scancel", running.place["job"]], check=True), (), "killed",
+     "was cancelled by somebody else")], ids=["more memory than the limit", "time limit", "cancelled by somebody"])
+def test_a_run_that_slurm_ends_has_its_word(lab: Lab, of: Cell, hurt: Callable[[SlurmRunning], Any] | None,
+                                            words: tuple[str, ...], word: str, said: str) -> None:
     subprocess.run(["scontrol", "update", "PartitionName=lab", "OverTimeLimit=0"], check=True)
-    ending = went(lab, cell(nodes=1, parallel="none", steps=10**6), None, "time=0:15")
-    assert "timeout" == ending.word and "at its time limit" in ending.message
-    assert lab.is_clean()
-
-
-def test_a_job_that_somebody_cancels_is_killed(lab: Lab) -> None:
-    ending = went(lab, cell(**LONG), lambda running: subprocess.run(["scancel", running.place["job"]], check=True))
-    assert "killed" == ending.word and "was cancelled by somebody else" in ending.message
+    ending = went(lab, of, hurt, *words)
+    assert word == ending.word and said in ending.message, ending
     assert lab.is_clean()
 
 

@@ -148,33 +148,24 @@ def test_a_worker_out_of_memory_ends_so(lab: Lab, launcher: SwarmLauncher, data:
 LONG = {"steps": 100_000}
 
 
-def test_a_node_that_is_cut_off_is_named_and_once_healed_clears_up_and_runs_the_next_cell(
-        lab: Lab, launcher: SwarmLauncher, data: Path) -> None:
-    try:
-        ending, took = ended(launcher, cell(**LONG), data, "late.0.1", lambda: lab.call("cut", "3"))
-        assert "timeout" == ending.word and took < 60, ending
-        assert ending.message.startswith("node2 is on lab3, which is cut off from the Swarm or gone")
-        alone = ended(launcher, cell(nodes=1, parallel="none"), data, "late.1.1")[0]
-        assert "ok" == alone.word, alone
-        assert lab.becomes("lab3", "down")               # nobody asks any more, and the node is still away
-        assert lab.left("lab3")                          # its engine has not heard that the run has ended
-    finally:
-        lab.call("heal", "3")
-    assert lab.becomes_clean(60)
-    assert lab.becomes("lab3", "ready")
-    assert "ok" == ended(launcher, cell(), data, "late.2.1")[0].word
-
-
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")     # a killed engine's client's sockets
-def test_a_node_whose_engine_is_killed_ends_the_run_and_the_next_cell_runs(
-        lab: Lab, launcher: SwarmLauncher, data: Path) -> None:
+@pytest.mark.parametrize(("harm", "name", "place"), [("cut", "lab3", "node2"), ("kill", "lab2", "node1")])
+def test_a_node_that_is_gone_is_named_and_once_back_clears_up_and_runs_the_next_cell(
+        lab: Lab, launcher: SwarmLauncher, data: Path, harm: str, name: str, place: str) -> None:
     try:
-        ending, took = ended(launcher, cell(**LONG), data, "killed.0.1", lambda: lab.call("kill", "2"))
+        ending, took = ended(launcher, cell(**LONG), data, f"{harm}.0.1", lambda: lab.call(harm, name[-1]))
         assert "timeout" == ending.word and took < 60, ending
-        assert ending.message.startswith("node1 is on lab2, which is cut off from the Swarm or gone")
-        assert "ok" == ended(launcher, cell(nodes=1, parallel="none"), data, "killed.1.1")[0].word
+        assert ending.message.startswith(f"{place} is on {name}, which is cut off from the Swarm or gone")
+        alone = ended(launcher, cell(nodes=1, parallel="none"), data, f"{harm}.1.1")[0]
+        assert "ok" == alone.word, alone
+        if harm == "cut":
+            assert lab.becomes(name, "down")             # nobody asks any more, and the node is still away
+            assert lab.left(name)                        # its engine has not heard that the run has ended
     finally:
-        lab.restart("lab2")
+        if harm == "cut":
+            lab.call("heal", name[-1])
+        else:
+            lab.restart(name)
     assert lab.becomes_clean(60)
-    assert lab.becomes("lab2", "ready")
-    assert "ok" == ended(launcher, cell(), data, "killed.2.1")[0].word
+    assert lab.becomes(name, "ready")
+    assert "ok" == ended(launcher, cell(), data, f"{harm}.2.1")[0].word
