@@ -1,4 +1,4 @@
-"""No container that evenbench creates has more rights than it needs, whatever it is created for."""
+"""No container that evenbench creates has more rights than it needs, as the engine's record and the kernel tell."""
 
 import json
 import os
@@ -17,7 +17,6 @@ from runner.errors import BenchError
 from runner.launchers.docker import OWNER, DockerLauncher
 from runner.machine import host
 from runner.stacks import definition, sbom
-from tests.engine.privileges import excess
 from tests.fakes import quiet
 from tests.lifetimes import eventually
 from workloads.spec.cell import Cell
@@ -27,6 +26,55 @@ SMALL = "mxnet-1.9"          # the smallest of today's images
 STACK = definition.read(paths.STACKS / SMALL)
 CELL = Cell(SMALL, "lenet5", "train", cpus=1, memory_bytes=2 * host.GIB, steps=100_000)
 FILES = ("compose.yaml", "compose.gpu.yaml")
+ALLOWED_VARIABLES = {"EVENBENCH_ENDS", "EVENBENCH_NODES", "EVENBENCH_RANK"}          # beyond the image's own
+
+
+def excess(container: Any) -> list[str]:
+    """What of a running container's rights goes beyond the least; empty for one as it should be."""
+    container.reload()
+    return [*_of_the_host(container.attrs["HostConfig"]), *_of_the_network(container), *_of_the_mounts(container),
+            *_of_the_environment(container), *_inside(container)]
+
+
+def _of_the_host(host: dict[str, Any]) -> list[str]:
+    expected = {"Privileged": (False,), "CapDrop": (["ALL"],), "CapAdd": (None, []), "ReadonlyRootfs": (True,),
+                "SecurityOpt": (["no-new-privileges"],),             # so seccomp's filter is the engine's default one
+                "PidMode": ("",), "IpcMode": ("private",), "UTSMode": ("",), "UsernsMode": ("",), "CgroupParent": ("",),
+                "Devices": (None, []), "DeviceCgroupRules": (None, []), "PortBindings": (None, {}),
+                "PublishAllPorts": (False,), "VolumesFrom": (None, []), "GroupAdd": (None, []), "Links": (None, []),
+                "PidsLimit": (4096,), "Sysctls": (None, {})}
+    return [f"{name}: {host.get(name)!r}" for name, allowed in expected.items() if host.get(name) not in allowed]
+
+
+def _of_the_network(container: Any) -> list[str]:
+    mode = container.attrs["HostConfig"]["NetworkMode"]
+    if mode == "none":
+        return []
+    network = container.client.networks.get(mode)
+    return [] if network.attrs["Internal"] and "org.evenbench.owner" in network.attrs["Labels"] else [f"network {mode}"]
+
+
+def _of_the_mounts(container: Any) -> list[str]:
+    return [f"mount: {mount}" for mount in container.attrs["Mounts"] if (mount["Destination"], mount["RW"]) != (
+        "/data", False) or "docker.sock" in mount["Source"]]
+
+
+def _of_the_environment(container: Any) -> list[str]:
+    own = {variable.partition("=")[0] for variable in container.image.attrs["Config"]["Env"]}
+    names = {variable.partition("=")[0] for variable in container.attrs["Config"]["Env"]}
+    return [f"variable {name}" for name in names - own - ALLOWED_VARIABLES]
+
+
+def _inside(container: Any) -> list[str]:
+    """By the kernel: a process of the container's has no capability, no way to one, a filter, and is not root."""
+    status = container.exec_run(["cat", "/proc/self/status"]).output.decode()
+    found = dict(line.split(":\t", 1) for line in status.splitlines() if ":\t" in line)
+    none = "0" * 16
+    expected = {"CapEff": none, "CapPrm": none, "CapBnd": none, "CapAmb": none, "NoNewPrivs": "1", "Seccomp": "2",
+                "Uid": "\t".join(["1000"] * 4), "Gid": "\t".join(["1000"] * 4)}
+    wrong = [f"{name}: {found.get(name)}" for name, value in expected.items() if found.get(name) != value]
+    write = container.exec_run(["python", "-c", "open('/opt/evenbench/x', 'w')"])
+    return [*wrong, *(["it can write to its own root"] if write.exit_code == 0 else [])]
 
 
 @pytest.fixture(scope="module")

@@ -17,6 +17,8 @@ from runner.launchers.watchdog import Limits
 from runner.machine import host as machine
 from runner.results import store
 from runner.stacks import definition, images
+from runner.stacks.containers import own_stack
+from runner.stacks.own import Asked
 from tests import freezer
 from tests.engine import runs
 from tests.fakes import quiet
@@ -91,6 +93,16 @@ def test_a_worker_that_is_taken_away_ends_its_run_with_a_word(
     running = launcher.start(cell(steps=100_000), STACKS[SMALL], data, "taken.0.1")
     went = runs.followed(running, limits, lambda: take(client.containers.get(ours(client)[0])), ("warm",))
     assert word == went.ending.word and not ours(client)
+
+
+def test_an_image_of_a_user_s_runs_the_mounted_workloads(client: Any, launcher: DockerLauncher, tmp_path: Path) -> None:
+    """One of ours stands for it, as if nobody had pinned it."""
+    mine = own_stack(client, Asked("mine", "", images.tag(STACKS[SMALL])), paths.ROOT, ())
+    launcher.prepare([mine], quiet)
+    running = launcher.start(cell("mine", input="synthetic"), mine, tmp_path, "own.0.1")
+    start, *_, ending = heard(running)
+    assert ("ok", "", "mxnet", False) == (ending.word, ending.message, mine.framework, running.place["pinned"])
+    assert start["facts"]["packages"]["mxnet"].startswith("1.9.1")
 
 
 def evenbench(*words: str, results: Path) -> list[str]:

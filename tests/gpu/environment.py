@@ -63,7 +63,7 @@ class Environment(NamedTuple):
 
     def told(self, name: str, *arguments: str, seconds: float = 300.0) -> tuple[list[Event], str]:
         """(the JSON lines that it said, why it did not end well or "")."""
-        code, lines, complaint = finished(self.start(f"tests.gpu.inside.{name}", *arguments), self._until(seconds))
+        code, lines, complaint = finished(self.start("tests.gpu.inside", name, *arguments), self._until(seconds))
         return lines, (complaint or f"exit code {code}") if code else ""
 
     def cell(self, seconds: float = 300.0, **values: Any) -> list[Event]:

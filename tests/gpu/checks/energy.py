@@ -31,7 +31,7 @@ def energy(env: Environment) -> Iterator[Line]:
     except OSError as error:
         raise NotRun(str(error)) from error
     idle = management.reading()
-    with env.start("tests.gpu.inside.load", env.package, str(LEAD_SECONDS + LOAD_SECONDS + 5)) as process:
+    with env.start("tests.gpu.inside", "load", env.package, str(LEAD_SECONDS + LOAD_SECONDS + 5)) as process:
         process.awaited("running", env.deadline)
         time.sleep(LEAD_SECONDS)
         reader = _runners(management.uuid())

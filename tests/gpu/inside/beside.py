@@ -1,4 +1,4 @@
-"""python -m tests.gpu.inside.beside '[<cell>, ...]' TURNS: our loop and a user's by turns, cell.steps steps each.
+"""python -m tests.gpu.inside beside '[<cell>, ...]' TURNS: our loop and a user's by turns, cell.steps steps each.
 
 Both are built in one process, so that driver, clocks, allocator and cuDNN's choices are the same. A turn is: our steps,
 then theirs; the next turn begins with theirs. Each block ends with the device idle. The cells of one call must want the
@@ -6,7 +6,6 @@ same variables in the environment; one that fails is said and the next goes on.
 """
 
 import json
-import sys
 import time
 
 from tests.gpu.inside import ours
@@ -44,7 +43,3 @@ def _measured(index, cell, turns):
         order = (ours_timed, bare_timed) if turn % 2 == 0 else (bare_timed, ours_timed)
         seconds = {timed.__name__: timed() for timed in order}
         ours.say(event="turn", index=index, ours=seconds["ours_timed"], bare=seconds["bare_timed"], source=source)
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])

@@ -1,11 +1,10 @@
-"""python -m tests.gpu.inside.facts PACKAGE|any DEVICE: the frameworks that are here, a line each, and their GPU."""
+"""python -m tests.gpu.inside facts PACKAGE|any DEVICE: the frameworks that are here, a line each, and their GPU."""
 
 import ctypes
 import importlib.metadata
 import importlib.util
 import json
 import platform
-import sys
 import uuid
 
 PACKAGES = ("torch", "jax")
@@ -75,7 +74,3 @@ def first_uuid(library: ctypes.CDLL | None = None) -> str:
     if library.cuInit(0) or library.cuDeviceGet(ctypes.byref(device), 0) or library.cuDeviceGetUuid(told, device):
         return ""
     return str(uuid.UUID(bytes=bytes(told)))
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])

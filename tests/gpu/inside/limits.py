@@ -1,4 +1,4 @@
-"""python -m tests.gpu.inside.limits ADAPTER '[<cell JSON>, ...]' SIZES COPIED_BYTES: the fastest that the device goes.
+"""python -m tests.gpu.inside limits ADAPTER '[<cell JSON>, ...]' SIZES COPIED_BYTES: the fastest that the device goes.
 
 Square matrix products of random numbers (SIZES rows, as 4096,8192) in each precision, in FLOP/s, and a copy within the
 device's memory in bytes/s, read and written. Each is the best size, of three blocks of at least 0.2 s. Then our own
@@ -7,7 +7,6 @@ training steps of each cell, in the same process, in seconds.
 
 import json
 import os
-import sys
 import time
 
 from tests.gpu.inside import ours
@@ -108,7 +107,3 @@ def _jax(cell, size, copied):
     source = jax.random.normal(jax.random.key(0), (copied // 4,), numpy.float32)
     copy = jax.jit(lambda x: x + 1)            # XLA would leave a mere copy out; this reads and writes as much
     return products, lambda: copy(source), jax.block_until_ready
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])

@@ -1,6 +1,5 @@
-"""python -m tests.gpu.inside.load PACKAGE SECONDS: keep a GPU busy with bfloat16 products, and say when it is."""
+"""python -m tests.gpu.inside load PACKAGE SECONDS: keep a GPU busy with bfloat16 products, and say when it is."""
 
-import sys
 import time
 
 from tests.gpu.inside import ours
@@ -33,7 +32,3 @@ def _jax():
     left, right = (jax.random.normal(jax.random.key(seed), (SIZE, SIZE), jax.numpy.bfloat16) for seed in range(2))
     product = jax.jit(jax.numpy.matmul)
     return lambda: product(left, right), jax.block_until_ready
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])

@@ -1,6 +1,4 @@
-"""python -m tests.gpu.inside.memory '<cell JSON>': the GPU memory that our training takes, by its allocator."""
-
-import sys
+"""python -m tests.gpu.inside memory '<cell JSON>': the GPU memory that our training takes, by its allocator."""
 
 from tests.gpu.inside import ours
 
@@ -13,7 +11,3 @@ def main(text):
     workload, batches, _ = ours.built(cell)
     ours.block(cell, workload, batches)
     ours.say(event="memory", free=free, reserved=torch.cuda.max_memory_reserved())
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])

@@ -1,9 +1,7 @@
-"""python -m tests.gpu.inside.profiled '<cell JSON>': what PyTorch's profiler itself sums up over our training steps.
+"""python -m tests.gpu.inside profiled '<cell JSON>': what PyTorch's profiler itself sums up over our training steps.
 
 On a GPU the kernels, and the copies and fills, with their seconds; on a CPU the calls of each operator.
 """
-
-import sys
 
 from tests.gpu.inside import ours
 
@@ -33,7 +31,3 @@ def main(text):
 
 def _sum(spans):
     return sum(each.time_range.elapsed_us() for each in spans) / 1e6
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])
