@@ -3,12 +3,13 @@
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
+from docker.models.containers import Container
 
 from runner import leftovers, paths
-from runner.launchers.docker import OWNER, DockerLauncher, DockerRunning
+from runner.launchers.docker import OWNER, RUN, DockerLauncher, DockerRunning
 from runner.launchers.watchdog import Ending, Limits, follow
 from runner.machine import host
 from runner.stacks import definition
@@ -25,6 +26,7 @@ MODES = [("torch-1.7", "allreduce"), ("tf-2.5", "ps-async"), ("mxnet-1.7", "ps-s
          pytest.param("mxnet-1.7", "ps-async", marks=pytest.mark.slow(1)),
          pytest.param("jax-cpu", "allreduce", marks=pytest.mark.slow(2))]
 OURS = f"{OWNER}={leftovers.mine()}"
+HURT = "hurt.0.1"              # the run to which something is done
 LIMITS = Limits(start=90, stall=15)
 SOON = LIMITS._replace(stall=4)
 
@@ -46,18 +48,10 @@ def cell(name: str, parallel: str, **values: Any) -> Cell:
     return Cell(stack=name, parallel=parallel, **{**facts, **values})
 
 
-class Cluster(NamedTuple):
-    """A running cluster and the engine's handles of it."""
-
-    client: Any
-    run: str
-
-    def container(self, place: str) -> Any:
-        return next(each for each in self.client.containers.list(filters={"label": f"org.evenbench.run={self.run}"})
-                    if each.name.endswith(place))
-
-    def network(self) -> Any:
-        return self.client.networks.list(filters={"label": f"org.evenbench.run={self.run}"})[0]
+def node(client: Any, place: str) -> Container:
+    """The container of a place of the run that is hurt."""
+    found = client.containers.list(filters={"label": f"{RUN}={HURT}"})
+    return next(each for each in found if each.name.endswith(place))
 
 
 def is_clean(client: Any) -> bool:
@@ -85,47 +79,38 @@ def test_three_nodes_train_together(client: Any, launcher: DockerLauncher, data:
     assert is_clean(client)
 
 
-def killed(cluster: Cluster) -> None:
-    cluster.container("node1").kill()
-
-
-def paused(cluster: Cluster) -> None:
-    freezer.pause(cluster.container("node1"))
-
-
-def cut(cluster: Cluster) -> None:
-    cluster.network().disconnect(cluster.container("node1"), force=True)
+def cut(container: Container) -> None:
+    (network,) = container.attrs["NetworkSettings"]["Networks"]
+    container.client.networks.get(network).disconnect(container, force=True)
 
 
 @pytest.mark.parametrize(("name", "parallel"), MODES)
 def test_a_node_that_is_killed_ends_the_run_and_is_named(client: Any, launcher: DockerLauncher, data: Path, name: str,
                                                          parallel: str) -> None:
-    check_ending(client, started(launcher, cell(name, parallel, steps=100_000), data, "killed.0.1"), killed, LIMITS,
-                 "killed", "node1")
+    running = started(launcher, cell(name, parallel, steps=100_000), data, HURT)
+    check_ending(client, running, Container.kill, LIMITS, "killed", "node1")
 
 
-@pytest.mark.parametrize(("take", "seen"), [(paused, "node1 is paused"), (cut, "node1 is cut from the network")])
+@pytest.mark.parametrize(("take", "seen"), [(freezer.pause, "node1 is paused"), (cut, "node1 is cut from the network")])
 def test_a_node_that_stands_still_ends_the_run_and_is_named(
-        client: Any, launcher: DockerLauncher, data: Path, take: Callable[[Cluster], None], seen: str) -> None:
+        client: Any, launcher: DockerLauncher, data: Path, take: Callable[[Container], None], seen: str) -> None:
     """Seen by the runner, whatever the nodes run."""
-    name, parallel = "torch-1.7", "allreduce"
-    running = started(launcher, cell(name, parallel, steps=100_000), data, f"{take.__name__}.0.1")
+    running = started(launcher, cell("torch-1.7", "allreduce", steps=100_000), data, HURT)
     check_ending(client, running, take, SOON, "timeout", seen)
 
 
-def check_ending(client: Any, running: DockerRunning, take: Callable[[Cluster], None], limits: Limits, word: str,
+def check_ending(client: Any, running: DockerRunning, take: Callable[[Container], None], limits: Limits, word: str,
                  seen: str) -> None:
-    went = runs.followed(running, limits, lambda: take(Cluster(client, f"{take.__name__}.0.1")), ("steps",))
+    went = runs.followed(running, limits, lambda: take(node(client, "node1")), ("steps",))
     assert went.ending.word == word and went.ending.message.startswith(seen), went.ending
     assert 0 < went.since < 60
     assert is_clean(client)
 
 
 def test_a_node_that_never_comes_ends_the_run_and_is_named(client: Any, launcher: DockerLauncher, data: Path) -> None:
-    run = "absent.0.1"
-    running = started(launcher, cell("torch-1.7", "allreduce", steps=100_000), data, run)
+    running = started(launcher, cell("torch-1.7", "allreduce", steps=100_000), data, HURT)
     try:
-        freezer.pause(Cluster(client, run).container("node2"))
+        freezer.pause(node(client, "node2"))
         *_, ending = follow(running, Limits(start=8, stall=15), time.monotonic)
     finally:
         running.stop()
