@@ -1,17 +1,20 @@
 """A session of two stacks and three rounds that tests script."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from runner.measuring import session
+from runner.datasets.choice import Data
+from runner.launchers.protocol import Launcher
+from runner.measuring import job, session
 from runner.measuring.bench import Bench, Event
+from runner.measuring.request import Request
 from runner.planning.plan import Wishes, plan
 from runner.results import store
 from runner.results.earlier_sessions import Kept
 from runner.study.file import parse
 from tests.clock import FakeClock
-from tests.fakes import MACHINE, READING, FakeLauncher, good_lines, stack
+from tests.fakes import MACHINE, READING, FakeLauncher, good_lines, stack, study
 
 STUDY = b"""
 [study]
@@ -24,8 +27,16 @@ measure = "train"
 task = "lenet5"
 stacks = ["a", "b"]
 """
+PLAIN = Wishes()
 STACKS = {name: stack(name) for name in ("a", "b")}
 OPENED: list[store.Store] = []             # by bench, for the test to close
+
+
+def job_of(launcher: Launcher, names: Iterable[str] = STACKS, wishes: Wishes = PLAIN, **parts: Any) -> job.Job:
+    """The job of a training in stacks of these names; parts: of the job instead."""
+    stacks = {name: stack(name) for name in names}
+    made = plan(study(*stacks), stacks, MACHINE, wishes, lambda each: None)
+    return job.Job(Request("s"), made, stacks, launcher, MACHINE, Data("digits32", Path("d")))._replace(**parts)
 
 
 def bench(folder: Path, script: Any = lambda cell, run: good_lines(), seed: int = 1) -> Bench:

@@ -1,17 +1,26 @@
-"""The command line: what it imports, what it answers to a command that it has not, how values of options are read."""
+"""The command line: what it imports, what it answers to a command that it has not, how options are read."""
 
+import os
 import re
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
+import typer
 from typer.testing import CliRunner
 
+from runner import paths
 from runner.cli import COMMANDS, app, commands_of, preparing, summaries
-from runner.cli.options import duration, share, split_stacks
+from runner.cli.options import Commands, duration, share, split_stacks
+from runner.cli.request import Form, Settled
 from runner.errors import InputError, unknown
 from runner.findings import Finding
+from runner.measuring.bench import Going
+from runner.measuring.request import Request
+from runner.planning.plan import Wishes
+from tests.stack_folder import study_toml
 
 
 @pytest.mark.parametrize("module", sorted({entry.module for entry in COMMANDS.values()}))
@@ -77,3 +86,61 @@ def test_a_share_or_a_duration_is_read_or_refused_in_one_line(read: Callable[[st
             read("--option", text)
     else:
         assert value == pytest.approx(read("--option", text))
+
+
+@pytest.mark.usefixtures("known_interpreters")
+def test_a_study_of_a_folder_is_planned_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(paths.OWN_STUDIES, "")
+    (tmp_path / "mine.toml").write_text(study_toml("torch-2.13-cpu"))
+    answer = CliRunner().invoke(app, ["plan", "mine", "--studies", str(tmp_path), "--launcher", "venv", "--json", "-"])
+
+    assert 0 == answer.exit_code, answer.output
+    assert str(tmp_path) == os.environ[paths.OWN_STUDIES]
+    assert '"lenet5"' in answer.output
+
+
+@pytest.mark.parametrize("command", ["run", "plan", "rerun", "gate", "list", "check", "images", "lock"])
+def test_commands_of_studies_and_stacks_have_all_three_options(command: str) -> None:
+    names = {name for parameter in commands_of(COMMANDS[command].module)[command].params
+             for name in parameter.opts}
+
+    assert {"--studies", "--stacks"} <= names
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_no_two_options_of_a_command_write_to_one_name(command: str) -> None:
+    """Else `--stack NAME` would name a folder."""
+    names = [parameter.name for parameter in commands_of(COMMANDS[command].module)[command].params]
+
+    assert len(set(names)) == len(names)
+
+
+def test_shells_can_complete_commands() -> None:
+    names = {name for parameter in typer.main.get_command(app).params for name in parameter.opts}
+
+    assert {"--install-completion", "--show-completion"} <= names
+
+
+def made(*words: str) -> list[Request]:
+    """The request of a command with all options, as these words ask."""
+    commands, seen = Commands(), []
+
+    @commands.command()
+    def command(name: str, form: Form, settled: Settled, going: Going) -> None:
+        seen.append(form.request(name, settled)._replace(going=going))
+
+    assert 0 == CliRunner().invoke(commands, list(words), catch_exceptions=False).exit_code
+    return seen
+
+
+def test_without_options_the_study_is_asked_for_as_it_is() -> None:
+    assert [Request("quick")] == made("quick")
+
+
+def test_every_option_is_handed_down_in_one_request() -> None:
+    wishes = Wishes(("torch-1.7", "tf-2.5"), 3, 7, "tf-2.5", {"batch": 8, "device": "gpu"}, budget_seconds=43200.0)
+    assert [Request("s", "paper", "swarm:encrypted", "cifar10=d", wishes, results=Path("r"),
+                    going=Going(is_fresh=True, stall=9.0))] == made(
+        "s", "--scale", "paper", "--launcher", "swarm:encrypted", "--data", "cifar10=d", "--stack", "torch-1.7,tf-2.5",
+        "--rounds", "3", "--seed", "7", "--baseline", "tf-2.5", "--set", "batch=8", "--device", "gpu", "--budget",
+        "12h", "--results", "r", "--fresh", "--stall", "9")

@@ -5,20 +5,18 @@ from typing import Any
 
 import pytest
 
-from runner.datasets import choice
 from runner.errors import InputError, Stopped
 from runner.measuring import adaptive, job
 from runner.measuring.bench import Bench
 from runner.measuring.request import Request
 from runner.measuring.stopping_rule import Until
-from runner.planning.plan import Wishes, plan
+from runner.planning.plan import Wishes
 from runner.results import earlier_sessions, manifest, store
 from runner.results.earlier_sessions import Kept, Past
 from runner.results.rows import measurements
-from runner.study.file import parse
 from tests.clock import FakeClock
-from tests.fake_session import STACKS, STUDY, stored
-from tests.fakes import MACHINE, READING, FakeLauncher, good_lines
+from tests.fake_session import STACKS, job_of, stored
+from tests.fakes import READING, FakeLauncher, good_lines
 
 
 def launcher_of(script: Any, *left: str) -> FakeLauncher:
@@ -28,16 +26,14 @@ def launcher_of(script: Any, *left: str) -> FakeLauncher:
     return launcher
 
 
-def job_of(folder: Path, launcher: FakeLauncher, wished: Until | None = None) -> job.Job:
-    planned = plan(parse(STUDY, "s.toml"), STACKS, MACHINE, Wishes(), lambda stack: None)
-    return job.Job(Request("s", until=wished, results=folder.parent), planned, STACKS, launcher, MACHINE,
-                   choice.Data("digits32", folder))
+def asked_for(folder: Path, launcher: FakeLauncher, wished: Until | None = None) -> job.Job:
+    return job_of(launcher, wishes=Wishes(rounds=3), request=Request("s", until=wished, results=folder.parent))
 
 
 def ran(folder: Path, wished: Until | None, script: Any, kept: Kept | None = None,
         launcher: FakeLauncher | None = None) -> tuple[bool, list[str]]:
     """Whether all went well, and what was said."""
-    planned = job_of(folder, launcher or launcher_of(script), wished)
+    planned = asked_for(folder, launcher or launcher_of(script), wished)
     said: list[str] = []
     with store.Store(folder) as opened:
         bench = Bench(planned.plan, STACKS, planned.launcher, folder, folder, clock=FakeClock(step=0.001),
@@ -157,13 +153,13 @@ def test_what_went_on_of_a_round_that_no_stage_reaches_is_ended(tmp_path: Path) 
 def test_what_went_on_of_a_session_that_is_begun_anew_is_ended(tmp_path: Path) -> None:
     ((_, left),) = killed_in_round(tmp_path / "r", 5).left.items()
     launcher = launcher_of(noisy, left.run)
-    adaptive.begin_anew(job_of(tmp_path / "r", launcher))
+    adaptive.begin_anew(asked_for(tmp_path / "r", launcher))
 
     assert launcher.running[-1].is_stopped
 
 
 def test_a_wish_without_two_stacks_to_compare_is_refused() -> None:
-    alone = plan(parse(STUDY.replace(b', "b"', b""), "s.toml"), STACKS, MACHINE, Wishes(), lambda stack: None)
+    alone = job_of(launcher_of(noisy), ["a"]).plan
     with pytest.raises(InputError, match="--until: found no cell that two stacks run") as caught:
         adaptive.check(alone)
     assert "\n" not in str(caught.value)

@@ -12,13 +12,12 @@ from runner.launchers.venv import VenvLauncher
 from runner.machine import gpus, nvml
 from runner.measuring import job
 from runner.measuring.bench import Bench
-from runner.measuring.request import Request
 from runner.measuring.session.gpu_slots import free_for
 from runner.planning.plan import Wishes, plan
 from runner.results import store
 from tests import fake_session
 from tests.fake_nvml import RTX, V100, FakeNvml
-from tests.fake_session import run
+from tests.fake_session import job_of, run
 from tests.fakes import MACHINE, good_lines, stack, study
 from workloads.spec.cell import Cell
 
@@ -117,11 +116,6 @@ def test_a_cell_gets_gpus_that_are_free_in_the_machine_s_order() -> None:
                                          for taken in ((), (first,), (second, first))]
 
 
-def job_of(launcher: Any, here: gpus.Gpus) -> job.Job:
-    chosen = plan(study(*STACKS), STACKS, MACHINE, Wishes(), lambda stack: None)
-    return job.Job(Request("s"), chosen, STACKS, launcher, MACHINE, None, here)  # type: ignore[arg-type]
-
-
 def test_the_launcher_gives_a_run_its_own_gpus_alone(tmp_path: Path) -> None:
     launcher = VenvLauncher(tmp_path, TWO)
     own = TWO._replace(gpus=TWO.gpus[1:])
@@ -131,6 +125,6 @@ def test_the_launcher_gives_a_run_its_own_gpus_alone(tmp_path: Path) -> None:
 
 def test_one_gpu_or_a_launcher_that_gives_none_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="--gpus-in-parallel: found 1 GPU, expected two or more"):
-        job.check_side_by_side(job_of(VenvLauncher(tmp_path), TWO._replace(gpus=TWO.gpus[:1])))
+        job.check_side_by_side(job_of(VenvLauncher(tmp_path), gpus=TWO._replace(gpus=TWO.gpus[:1])))
     with pytest.raises(InputError, match="--gpus-in-parallel: found launcher compose, expected docker or venv"):
-        job.check_side_by_side(job_of(ComposeLauncher(("127.0.0.1", 0)), TWO))
+        job.check_side_by_side(job_of(ComposeLauncher(("127.0.0.1", 0)), gpus=TWO))

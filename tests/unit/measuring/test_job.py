@@ -18,17 +18,16 @@ from runner.machine.host import Machine
 from runner.measuring import job
 from runner.measuring.bench import Going
 from runner.measuring.request import Request
-from runner.planning.plan import Wishes, plan
+from runner.planning.plan import Wishes
 from runner.results import earlier_sessions, store
 from runner.stacks import environments
 from runner.stacks.definition import Size, Stack
 from tests.clock import FakeClock
-from tests.fakes import MACHINE, FakeLauncher, quiet, stack, study
+from tests.fake_session import PLAIN, STACKS, job_of
+from tests.fakes import MACHINE, FakeLauncher, quiet, stack
 from tests.stack_folder import small_stack
 
 pytestmark = pytest.mark.usefixtures("known_interpreters")
-STACKS = {name: stack(name) for name in ("a", "b")}
-PLAIN = Wishes()
 LARGER = Machine("a CPU", 4, 8 * 2**30, "6.1", "Debian", "host")
 
 
@@ -47,11 +46,8 @@ class Launcher(FakeLauncher):
             raise BuildFailed("no wheel for this machine")
 
 
-def asked_for(wishes: Wishes = PLAIN, names: tuple[str, ...] = ("a", "b"), **values: Any) -> job.Job:
-    """The job of a study in these stacks; values: parts of the job instead."""
-    made = plan(study(*names), {name: stack(name) for name in names}, MACHINE, wishes, lambda each: None)
-    return job.Job(Request("s"), made, {name: stack(name) for name in names}, Launcher(), MACHINE,
-                   Data("digits32", Path("d")))._replace(**values)
+def asked_for(wishes: Wishes = PLAIN, names: Any = STACKS, launcher: Any = None, **parts: Any) -> job.Job:
+    return job_of(launcher or Launcher(), names, wishes, **parts)
 
 
 # ---- settings

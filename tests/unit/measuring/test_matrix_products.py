@@ -12,7 +12,6 @@ from runner.errors import InputError
 from runner.machine import data_sheets
 from runner.measuring import matrix_products
 from runner.measuring import session as runs
-from runner.measuring.bench import Bench
 from runner.planning.plan import Wishes, plan
 from runner.report.rates import machine_limits
 from runner.results import store
@@ -20,13 +19,12 @@ from runner.results.matrix_products import Unit, record
 from runner.results.rows import measurements
 from tests import made_rows as made
 from tests.clock import FakeClock
-from tests.fake_session import stored
-from tests.fakes import MACHINE, READING, FakeLauncher, no_engine, stack, study
+from tests.fake_session import OPENED, STACKS, bench, stored
+from tests.fakes import MACHINE, no_engine, study
 from workloads.measuring.matrix_products import sizes
 from workloads.spec import tasks
 from workloads.spec.cell import Cell
 
-STACKS = {name: stack(name) for name in ("a", "b")}
 START = b'{"event": "start", "facts": {"device": "a CPU"}, "parameters": null, "flops": 0}\n'
 END = b'{"event": "end", "status": "ok", "message": ""}\n'
 
@@ -41,14 +39,10 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "r"
 
 
-def measured(folder: Path, script: Any, is_stopping: Any = lambda: False, **fields: Any) -> list[store.Record]:
+def measured(folder: Path, script: Any, is_stopping: Any = lambda: False) -> list[store.Record]:
     """The products that a session of both stacks stores."""
-    clock = FakeClock(step=0.001)
-    planned = plan(study("a", "b", **fields), STACKS, MACHINE, Wishes(), lambda stack: None)
-    with store.Store(folder) as opened:
-        made = Bench(planned, STACKS, FakeLauncher(clock, script), folder, folder, clock=clock,
-                     is_stopping=is_stopping, readings=lambda: READING)
-        stored(matrix_products.measure(made, runs.made), opened)
+    made = bench(folder, script)._replace(is_stopping=is_stopping)
+    stored(matrix_products.measure(made, runs.made), OPENED[-1])
     return [each for each in store.read(folder) if each["event"] == "product"]
 
 

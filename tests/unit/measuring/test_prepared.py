@@ -1,23 +1,21 @@
 """Stacks before a session: environments are made two at once, images one by one; one that cannot be is skipped."""
 
 import threading
-from pathlib import Path
+from itertools import count
 
 import pytest
 
-from runner.datasets.choice import Data
 from runner.errors import BuildFailed, DiskFull
 from runner.launchers.venv import VenvLauncher
 from runner.machine import nvml
-from runner.measuring import job
+from runner.measuring import at_once, job
 from runner.measuring.request import Request
-from runner.planning.plan import Wishes, plan
 from runner.stacks import definition
 from tests.clock import FakeClock
 from tests.fake_nvml import V100, FakeNvml
-from tests.fakes import MACHINE, FakeLauncher, quiet, stack, study
+from tests.fake_session import job_of
+from tests.fakes import FakeLauncher, quiet, study
 
-STACKS = {name: stack(name) for name in ("a", "b", "c")}
 NO_WHEEL = BuildFailed("no wheel")
 
 
@@ -41,38 +39,33 @@ class Builder(FakeLauncher):
             raise error
 
 
-def job_of(launcher: Builder) -> job.Job:
-    made = plan(study(*STACKS), STACKS, MACHINE, Wishes(rounds=1), lambda each: None)
-    return job.Job(Request("s"), made, STACKS, launcher, MACHINE, Data("digits32", Path("d")))
-
-
 def test_environments_are_made_two_at_once_and_images_one_by_one() -> None:
     together, alone = Builder(VenvLauncher.builds_at_once), Builder(FakeLauncher.builds_at_once)
     for each in (together, alone):
-        job.prepared(job_of(each), quiet)
+        job.prepared(job_of(each, "abc"), quiet)
 
     assert 2 == len(together.threads) and {alone.caller} == alone.threads
 
 
-@pytest.mark.parametrize("at_once", [1, 2])
-def test_a_full_disk_ends_the_session(at_once: int) -> None:
+@pytest.mark.parametrize("count_at_once", [1, 2])
+def test_a_full_disk_ends_the_session(count_at_once: int) -> None:
     with pytest.raises(DiskFull):
-        job.prepared(job_of(Builder(at_once, a=DiskFull("full"))), quiet)
+        job.prepared(job_of(Builder(count_at_once, a=DiskFull("full")), "abc"), quiet)
 
 
-@pytest.mark.parametrize("at_once", [1, 2])
-def test_a_stack_that_cannot_be_built_is_skipped_with_the_reason(at_once: int) -> None:
+@pytest.mark.parametrize("count_at_once", [1, 2])
+def test_a_stack_that_cannot_be_built_is_skipped_with_the_reason(count_at_once: int) -> None:
     said: list[str] = []
-    prepared = job.prepared(job_of(Builder(at_once, b=NO_WHEEL)), said.append)
+    prepared = job.prepared(job_of(Builder(count_at_once, b=NO_WHEEL), "abc"), said.append)
 
     assert ["a", "c"] == [planned.cell.stack for planned in prepared.plan.cells]
     assert ["no wheel"] == [skip.reason for skip in prepared.plan.skipped] and ["b: no wheel"] == said
 
 
 def test_where_none_can_be_built_the_first_reason_is_told() -> None:
-    failures = {name: BuildFailed(f"{name} is broken") for name in STACKS}
+    failures = {name: BuildFailed(f"{name} is broken") for name in "abc"}
     with pytest.raises(BuildFailed, match="a is broken"):
-        job.prepared(job_of(Builder(2, **failures)), quiet)
+        job.prepared(job_of(Builder(2, **failures), "abc"), quiet)
 
 
 def test_where_a_gpu_s_stack_cannot_be_built_its_cells_run_where_their_scale_has_them(
@@ -88,3 +81,17 @@ def test_where_a_gpu_s_stack_cannot_be_built_its_cells_run_where_their_scale_has
     assert [("tf-2.5-gpu", "gpu")] == [(each.cell.stack, each.cell.device) for each in planned.plan.cells]
     assert [("tf-2.5", "cpu")] == [(each.cell.stack, each.cell.device) for each in prepared.plan.cells]
     assert ["tf-2.5-gpu", "tf-2.5"] == launcher.built
+
+
+@pytest.mark.parametrize("count_at_once", [1, 2])
+def test_results_come_in_order_and_after_an_error_what_had_not_begun_is_left(count_at_once: int) -> None:
+    begun = count()
+
+    def failing(number: int) -> None:
+        next(begun)
+        raise ValueError(number)
+
+    assert [0, 1, 4, 9] == at_once.each(count_at_once, lambda number: number * number, range(4))
+    with pytest.raises(ValueError, match="0"):
+        at_once.each(count_at_once, failing, range(100))
+    assert next(begun) < 100

@@ -6,14 +6,13 @@ from typing import Any
 import pytest
 
 from runner.cells import key
-from runner.datasets import choice
 from runner.errors import InputError
 from runner.measuring import job
-from runner.measuring.request import Request
 from runner.measuring.rerun import Recorded, chosen, data_argument, differences, plan_again, recorded
 from runner.results import earlier_sessions, store
 from tests import made_rows as made
 from tests.clock import FakeClock
+from tests.fake_session import job_of
 from tests.fakes import MACHINE, FakeLauncher, stack
 
 CELLS = made.cell("torch"), made.cell("tf"), made.cell("tf", batch=20)
@@ -108,9 +107,8 @@ def test_the_data_s_folder_is_the_recorded_one(tmp_path: Path) -> None:
 
 def rerun(folder: Path, seed: int) -> job.Job:
     """The job of a rerun whose orders this seed draws."""
-    planned = plan_again(kept(folder), STACKS, None, seed)
-    return job.Job(Request("made"), planned, STACKS, FakeLauncher(FakeClock()), MACHINE,
-                   choice.Data("digits32", folder), facts={"rerun_of": "made", "differs": []})
+    return job_of(FakeLauncher(FakeClock()), STACKS, plan=plan_again(kept(folder), STACKS, None, seed),
+                  facts={"rerun_of": "made", "differs": []})
 
 
 def test_a_rerun_with_orders_of_its_own_is_still_the_same_command(tmp_path: Path) -> None:
