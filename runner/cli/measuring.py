@@ -95,7 +95,7 @@ def _on_a_cpu(request: Request, job: jobs.Job) -> str:
 def _every(request: Request, output: Output) -> bool:
     """Run every published study in turn, write their pages, and show how each went."""
     command = all_studies.command(request._replace(going=Going(), is_proving=False))
-    if not all_studies.unfinished(request.results, command):
+    if request.going.is_fresh or not all_studies.unfinished(request.results, command):
         _agree(request, sum(row["estimate_seconds"] for row in _estimates(request)))
     request = request._replace(going=request.going._replace(is_agreed=True))
     show = functools.partial(show_result, has_page=True)
@@ -125,12 +125,11 @@ def _ran(job: jobs.Job, show: Callable[[Path], None] = lambda folder: None, is_p
         raise InputError(f"nothing can run here: {_reasons(job)}")
     for warning in jobs.warnings(job):
         screen.say(warning)
-    store.check_usable(job.request.results)
-    if earlier_sessions.unfinished(job.request.results, job.command()) is None:
-        known = earlier_sessions.known_seconds(job.request.results)
-        _agree(job.request, job.seconds(known))
-    job = jobs.prepared(job, screen.say)
     results, is_fresh = job.request.results, job.request.going.is_fresh
+    store.check_usable(results)
+    if is_fresh or earlier_sessions.unfinished(results, job.command()) is None:
+        _agree(job.request, job.seconds(earlier_sessions.known_seconds(results)))
+    job = jobs.prepared(job, screen.say)
     with jobs.measuring_alone(paths.cache_folder() if job.launcher.measures_here else results, screen.say):
         if not is_proved and any(planned.cell.source for planned in job.plan.cells):
             check = equality.Check.by(job.launcher, job.data.folder, screen.say)

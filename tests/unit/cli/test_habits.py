@@ -13,11 +13,15 @@ from runner import __version__, cli, paths
 from runner.cli import app, measuring, notebook
 from runner.errors import InputError
 from runner.launchers import choose
+from runner.measuring import job
 from runner.measuring.bench import Going
 from runner.measuring.request import Request
 from runner.planning.plan import Wishes
 from runner.results import store
 from tests import made_report
+from tests.clock import FakeClock
+from tests.fake_session import job_of
+from tests.fakes import FakeLauncher
 
 pytestmark = pytest.mark.usefixtures("known_interpreters")
 
@@ -153,6 +157,15 @@ def test_more_than_an_hour_wants_a_yes() -> None:
     measuring._agree(request, 3600.0)
     measuring._agree(request._replace(going=Going(is_agreed=True)), 7200.0)
     measuring._agree(request._replace(wishes=Wishes(budget_seconds=9e3)), 7200.0)
+
+
+def test_a_fresh_session_asks_though_one_of_the_same_command_is_unfinished(tmp_path: Path) -> None:
+    request = Request("s", results=tmp_path, going=Going(is_fresh=True))
+    long = job_of(FakeLauncher(FakeClock()), wishes=Wishes(settings={"steps": 10**9}), request=request)
+    with store.Store(tmp_path / "1-s") as opened:
+        opened.append(job.session_record(long, opened.folder, is_resumed=False))
+    with pytest.raises(InputError, match="--yes measures it"):
+        measuring._ran(long)
 
 
 def test_compare_says_the_ratios_first_and_what_differed_with_details(tmp_path: Path) -> None:
