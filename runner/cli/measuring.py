@@ -131,11 +131,11 @@ def _ran(job: jobs.Job, show: Callable[[Path], None] = lambda folder: None, is_p
         _agree(job.request, job.seconds(earlier_sessions.known_seconds(results)))
     job = jobs.prepared(job, screen.say)
     with jobs.measuring_alone(paths.cache_folder() if job.launcher.measures_here else results, screen.say):
+        check = equality.Check.by(job.launcher, job.data.folder, screen.say)
         if not is_proved and any(planned.cell.source for planned in job.plan.cells):
-            check = equality.Check.by(job.launcher, job.data.folder, screen.say)
             job = job._replace(plan=own_models.prove(job.plan, job.stacks, check, results))
         elif job.request.is_proving:
-            _prove(job)
+            _prove(job, check)
         if is_fresh:
             adaptive.begin_anew(job)
         kept = None if is_fresh else jobs.resumable(job, screen.say)
@@ -195,11 +195,10 @@ def _signals(outlives: bool) -> Iterator[Callable[[], bool]]:
             signal.signal(number, handler)
 
 
-def _prove(job: jobs.Job) -> None:
+def _prove(job: jobs.Job, check: equality.Check) -> None:
     """Check the tasks and stacks of the plan that have not passed a check yet."""
     stacks = [job.stacks[name] for name in dict.fromkeys(planned.cell.stack for planned in job.plan.cells)]
     known = equality.proved(job.request.results, {each.name: job.launcher.fingerprint(each) for each in stacks})
-    check = equality.Check.by(job.launcher, job.data.folder, screen.say)
     of_model = {model_name(planned.cell): planned.cell.task for planned in job.plan.cells}
     tasks = [task for name, task in of_model.items() if any((name, each.name) not in known for each in stacks)]
     training = [each for each in stacks if not frameworks.only_infers(each.framework)]
@@ -230,8 +229,7 @@ def plan(name: options.StudyName, more: MoreFiles = None, *, own: Own, form: For
     job = jobs.planned(request, screen.say)
     for line in (*jobs.warnings(job), *jobs.ahead(job)):
         screen.say(line)
-    known = earlier_sessions.known_seconds(settled.results)
-    seconds = job.seconds(known)
+    seconds = job.seconds(earlier_sessions.known_seconds(settled.results))
     record = job.plan.record()
     output.rows(plan_listing.rows(record), plan_listing.parts(record, seconds), {**record, "estimate_seconds": seconds})
     if hint := _on_a_cpu(request, job):

@@ -3,7 +3,7 @@
 How a session goes is asked for by the fields of Going, which the request has as they are.
 """
 
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, NamedTuple
 
 import typer
 
@@ -31,17 +31,13 @@ class Settled(NamedTuple):
         "Repeat, or put commas.")] = None
     results: options.Results = options.RESULTS
 
-    @property
-    def settings(self) -> dict[str, Any]:
-        """The cell's fields that --set and --device say. Raises InputError."""
-        pairs = list(self.pairs or ())
-        if self.device and any(pair.startswith("device=") for pair in pairs):
-            raise InputError(f"found --device {self.device} and --set device=, expected one of them")
-        return job.settings([*pairs, *([f"device={self.device}"] if self.device else [])])
-
     def request(self, study: str, wishes: Wishes, scale: str | None = None) -> Request:
         """The request for a study. Raises InputError."""
-        wishes = wishes._replace(seed=self.seed, settings=self.settings)
+        pairs = self.pairs or []
+        if self.device and any(pair.startswith("device=") for pair in pairs):
+            raise InputError(f"found --device {self.device} and --set device=, expected one of them")
+        settings = job.settings([*pairs, *([f"device={self.device}"] if self.device else [])])
+        wishes = wishes._replace(seed=self.seed, settings=settings)
         return Request(study, scale, self.launcher, self.data, wishes, options.split(self.env), results=self.results)
 
 

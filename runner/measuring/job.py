@@ -29,7 +29,7 @@ from runner.measuring.bench import Bench
 from runner.measuring.request import Request
 from runner.paths import ROOT, STACKS, STUDIES, cache_folder, usable_cache
 from runner.planning import budget
-from runner.planning.plan import Plan, Planned, Wishes, estimate_seconds, of_fullest_form, plan, run_seconds, too_large
+from runner.planning.plan import Plan, Planned, estimate_seconds, of_fullest_form, plan, run_seconds, too_large
 from runner.processes import Say, left_behind, passed_on
 from runner.results import earlier_sessions, store
 from runner.results.matrix_products import Product, Unit
@@ -188,7 +188,10 @@ def planned_study(read: file.Study, request: Request, say: Say, names: Mapping[s
     """
     here_gpus = nvml.observe()
     forms = (read, there()) if there and here_gpus.gpus else (read,)
-    asked_about = here_gpus if _is_of_gpus(forms[-1], request.wishes) else NONE
+    device = request.wishes.settings.get("device")
+    is_of_gpus = device == "gpu" or (device is None and any(
+        settings.get("device") == "gpu" for each in forms[-1].experiments for settings in each.combinations()))
+    asked_about = here_gpus if is_of_gpus else NONE       # only then a user's framework is asked what it has for them
     chosen = own_stacks.chosen(request.wishes.stacks, definition.read_all(STACKS), ROOT, asked_about)
     launcher = launcher or _launcher(request, say, here_gpus, chosen.named)
     here = launcher.machine(host.observe())
@@ -220,13 +223,6 @@ def _within_budget(job: Job) -> Job:
         return job
     cpus = job.machine.cpus * job.launcher.hosts
     return job._replace(plan=budget.fitted(job.plan, seconds, lambda cell: run_seconds(cell, job.gpus, cpus=cpus)))
-
-
-def _is_of_gpus(read: file.Study, wishes: Wishes) -> bool:
-    """Whether any cell is of a GPU: only then a user's framework is imported to be asked what it has for them."""
-    if "device" in wishes.settings:
-        return bool(wishes.settings["device"] == "gpu")
-    return any(settings.get("device") == "gpu" for each in read.experiments for settings in each.combinations())
 
 
 def unbuilt(stacks: Mapping[str, definition.Stack], launcher: Launcher, say: Say) -> dict[str, str]:
@@ -306,9 +302,10 @@ def warnings(job: Job) -> list[str]:
 
 def bench(job: Job, folder: Path, is_stopping: Callable[[], bool]) -> Bench:
     """What the job's runs are made with; folder: of the session."""
+    zones = cpu_energy.zones() if job.launcher.has_gpus_here else {}
     return Bench(job.plan, job.stacks, job.launcher, job.data.folder, folder, job.request.going,
                  is_stopping=is_stopping, watches=lambda planned, found: gpu_watch(job, planned, found),
-                 meters=lambda: _cpu_meter(job), folders=job.folders,
+                 meters=lambda: cpu_energy.Meter(zones) if zones else None, folders=job.folders,
                  side_by_side=job.gpus if job.request.is_side_by_side else None)
 
 
@@ -318,12 +315,6 @@ def gpu_watch(job: Job, planned: Planned, found: Gpus | None = None) -> telemetr
         return None
     own = gpus.assigned(planned.cell, job.stacks[planned.cell.stack], found or job.gpus)
     return telemetry.Watch(nvml.Reader(list(dict.fromkeys(gpu.board for gpu in own))))
-
-
-def _cpu_meter(job: Job) -> cpu_energy.Meter | None:
-    """Who counts what this machine's CPU packages take while a run lasts; None where that cannot be read."""
-    zones = cpu_energy.zones() if job.launcher.has_gpus_here else {}
-    return cpu_energy.Meter(zones) if zones else None
 
 
 def check_side_by_side(job: Job) -> None:
