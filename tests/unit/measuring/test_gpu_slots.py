@@ -17,7 +17,7 @@ from runner.planning.plan import Wishes, plan
 from runner.results import store
 from tests import fake_session
 from tests.fake_nvml import RTX, V100, FakeNvml
-from tests.fake_session import job_of, run
+from tests.fake_session import endings, job_of, run
 from tests.fakes import MACHINE, good_lines, stack, study
 from workloads.spec.cell import Cell
 
@@ -103,8 +103,7 @@ def test_runs_side_by_side_all_end_as_killed_where_the_user_asks_to_stop(tmp_pat
     made, _ = bench(tmp_path / "r", TWO, script, rounds=2)
     with pytest.raises(Stopped):
         run(made._replace(is_stopping=asked.is_set))
-    endings = [record["ending"] for record in store.read(tmp_path / "r") if record["event"] == "ending"]
-    assert ["killed", "killed"] == endings
+    assert ["killed", "killed"] == endings(tmp_path / "r")
     assert {"event": "closed", "reason": "interrupted"} == list(store.read(tmp_path / "r"))[-1]
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from runner import processes
 from runner.datasets.choice import Data
-from runner.errors import BuildFailed, EngineUnreachable, InputError
+from runner.errors import EngineUnreachable, InputError
 from runner.launchers.venv import VenvLauncher
 from runner.machine.host import Machine
 from runner.measuring import job
@@ -32,7 +32,7 @@ LARGER = Machine("a CPU", 4, 8 * 2**30, "6.1", "Debian", "host")
 
 
 class Launcher(FakeLauncher):
-    """A launcher to which stacks are made of what they are told to be; it cannot make c."""
+    """A launcher to which stacks are made of what they are told to be."""
 
     def __init__(self, **made_of: str) -> None:
         super().__init__(FakeClock())
@@ -40,10 +40,6 @@ class Launcher(FakeLauncher):
 
     def fingerprint(self, stack: Stack) -> str:
         return self.made_of.get(stack.name, "f")
-
-    def prepare(self, stacks: list[Stack], say: job.Say) -> None:
-        if stacks[0].name == "c":
-            raise BuildFailed("no wheel for this machine")
 
 
 def asked_for(wishes: Wishes = PLAIN, names: Any = STACKS, launcher: Any = None, **parts: Any) -> job.Job:
@@ -85,12 +81,6 @@ def test_a_setting_that_cannot_be_is_refused_with_what_was_found_and_expected(pa
 @pytest.fixture
 def without_engine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DOCKER_HOST", "nowhere://engine")
-
-
-def test_stacks_that_the_launcher_cannot_make_are_left_out_and_told() -> None:
-    said: list[str] = []
-    built = job.buildable([stack("a"), stack("c")], Launcher(), said.append)
-    assert (["a"], ["c: no wheel for this machine"]) == ([each.name for each in built], said)
 
 
 # ---- the command
