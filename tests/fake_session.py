@@ -7,8 +7,7 @@ from typing import Any
 from runner.datasets.choice import Data
 from runner.launchers.protocol import Launcher
 from runner.measuring import job, session
-from runner.measuring.bench import Bench, Event
-from runner.measuring.request import Request
+from runner.measuring.bench import Bench, Event, Request
 from runner.planning.plan import Wishes, plan
 from runner.results import store
 from runner.results.earlier_sessions import Kept

@@ -20,20 +20,10 @@ from runner.cli.output import Output, checked
 from runner.cli.request import Form, MoreFiles, Own, Settled
 from runner.cli.results import keep_reasons, measured_in, show_result
 from runner.errors import InputError, Stopped
-from runner.measuring import (
-    adaptive,
-    all_studies,
-    equality,
-    own_models,
-    own_stacks,
-    rerun,
-    self_comparison,
-    session,
-    why,
-)
+from runner.measuring import adaptive, all_studies, equality, own_models, own_stacks, rerun, self_comparison, why
 from runner.measuring import job as jobs
-from runner.measuring.bench import Going
-from runner.measuring.request import Request
+from runner.measuring.bench import Going, Request
+from runner.measuring.session import Endings
 from runner.measuring.stopping_rule import CAP
 from runner.measuring.stopping_rule import parse as parse_until
 from runner.planning import plan_listing
@@ -148,7 +138,7 @@ def _ran(job: jobs.Job, show: Callable[[Path], None] = lambda folder: None, is_p
 
 def _measured(job: jobs.Job, folder: Path, kept: Kept | None, show: Callable[[Path], None]) -> tuple[Path, bool]:
     """Run the session, then show what there is, also after an interruption."""
-    endings = session.Endings()
+    endings = Endings()
     with store.Store(folder) as opened, progress(job.plan) as shown, _signals(job.launcher.outlives) as is_stopping:
         try:
             with closing(adaptive.run(job, jobs.bench(job, folder, is_stopping), kept)) as events:

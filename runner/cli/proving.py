@@ -16,7 +16,7 @@ from runner.errors import InputError, unknown
 from runner.launchers import choose
 from runner.machine import nvml
 from runner.measuring import equality, job, own_models, own_stacks
-from runner.measuring.request import Request
+from runner.measuring.bench import Request
 from runner.planning.plan import Wishes
 from runner.report.tables import Part
 from runner.report.writers import equality as written

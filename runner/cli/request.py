@@ -10,7 +10,7 @@ import typer
 from runner.cli import complete, options
 from runner.errors import InputError
 from runner.measuring import job, own_models
-from runner.measuring.request import Request
+from runner.measuring.bench import Request
 from runner.planning.plan import Wishes
 
 MoreFiles = Annotated[list[str] | None, typer.Argument(metavar="[MODEL.py]...", show_default=False, help="More files "

@@ -1,4 +1,4 @@
-"""What a session's runs are made with, and what is ahead of it."""
+"""What a command line asks for, what a session's runs are made with, and what is ahead of it."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -11,7 +11,8 @@ from runner.machine import host as machine
 from runner.machine import telemetry
 from runner.machine.cpu_energy import Meter
 from runner.machine.gpus import Gpus
-from runner.planning.plan import Plan, Planned
+from runner.measuring.stopping_rule import Until
+from runner.planning.plan import Plan, Planned, Wishes
 from runner.results.earlier_sessions import Past
 from runner.results.store import Record
 from runner.stacks.definition import Stack
@@ -35,6 +36,27 @@ class Going(NamedTuple):
     stall: Annotated[float | None, Option("Seconds without a step that end a run; 300 if left out, on many nodes 50.",
                                           least=1)] = None
     is_agreed: Annotated[bool, Option("Measure without asking, also for more than an hour.", ("-y", "--yes"))] = False
+
+
+class Request(NamedTuple):
+    """What is measured, and how."""
+
+    study: str                      # its name, or with experiments: krisilias/kri-f3,kri-mem
+    scale: str | None = None
+    launcher: str = "auto"           # with its own options: slurm:partition=cpu
+    data: str | None = None
+    wishes: Wishes = Wishes()
+    env: tuple[str, ...] = ()        # names of variables that workers get
+    until: Until | None = None
+    is_side_by_side: bool = False    # cells on different GPUs at once
+    results: Path = Path("results")
+    going: Going = Going()
+    is_proving: bool = False
+    models: tuple[str, ...] = ()     # the user's own files, in place of a study
+    same: str = ""                   # the file that gives all of them their weights
+    lanes: tuple[str, ...] = ()      # of the files; (): all
+    packages: tuple[str, ...] = ()   # that their environments have besides, each NAME==VERSION
+    with_products: bool = True       # the machine's matrix products are measured first, for shares of the machine
 
 
 class Bench(NamedTuple):

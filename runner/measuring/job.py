@@ -25,8 +25,7 @@ from runner.launchers.table import AUTO, LAUNCHERS, WITHOUT_ENGINE
 from runner.machine import cpu_energy, gpus, hardware, host, nvml, telemetry
 from runner.machine.gpus import NONE, Gpus
 from runner.measuring import at_once, own_models, own_stacks
-from runner.measuring.bench import Bench
-from runner.measuring.request import Request
+from runner.measuring.bench import Bench, Request
 from runner.paths import ROOT, STACKS, STUDIES, cache_folder, usable_cache
 from runner.planning import budget
 from runner.planning.plan import Plan, Planned, estimate_seconds, of_fullest_form, plan, run_seconds, too_large

@@ -12,7 +12,7 @@ from runner.errors import InputError
 from runner.launchers import choose
 from runner.machine import host, nvml
 from runner.measuring import job, own_models, own_stacks
-from runner.measuring.request import Request
+from runner.measuring.bench import Request
 from runner.planning.plan import Plan, Planned, Skipped
 from runner.processes import Say
 from runner.results import earlier_sessions

@@ -13,7 +13,7 @@ from runner.cli.results import measured_in
 from runner.datasets import choice
 from runner.errors import BenchError, InputError
 from runner.measuring import job, rerun
-from runner.measuring.request import Request
+from runner.measuring.bench import Request
 from runner.planning.plan import Wishes, plan
 from runner.report.writers import export
 from runner.results import earlier_sessions, store

@@ -17,8 +17,7 @@ from runner.cli.options import Commands, duration, share, split_stacks
 from runner.cli.request import Form, Settled
 from runner.errors import InputError, unknown
 from runner.findings import Finding
-from runner.measuring.bench import Going
-from runner.measuring.request import Request
+from runner.measuring.bench import Going, Request
 from runner.planning.plan import Wishes
 from tests.stack_folder import study_toml
 

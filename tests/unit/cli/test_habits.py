@@ -14,8 +14,7 @@ from runner.cli import app, measuring, notebook
 from runner.errors import InputError
 from runner.launchers import choose
 from runner.measuring import job
-from runner.measuring.bench import Going
-from runner.measuring.request import Request
+from runner.measuring.bench import Going, Request
 from runner.planning.plan import Wishes
 from runner.results import store
 from tests import made_report

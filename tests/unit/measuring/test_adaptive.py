@@ -7,8 +7,7 @@ import pytest
 
 from runner.errors import InputError, Stopped
 from runner.measuring import adaptive, job
-from runner.measuring.bench import Bench
-from runner.measuring.request import Request
+from runner.measuring.bench import Bench, Request
 from runner.measuring.stopping_rule import Until
 from runner.planning.plan import Wishes
 from runner.results import earlier_sessions, manifest, store

@@ -16,8 +16,7 @@ from runner.errors import EngineUnreachable, InputError
 from runner.launchers.venv import VenvLauncher
 from runner.machine.host import Machine
 from runner.measuring import job
-from runner.measuring.bench import Going
-from runner.measuring.request import Request
+from runner.measuring.bench import Going, Request
 from runner.planning.plan import Wishes
 from runner.results import earlier_sessions, store
 from runner.stacks import environments

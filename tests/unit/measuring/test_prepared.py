@@ -9,7 +9,7 @@ from runner.errors import BuildFailed, DiskFull
 from runner.launchers.venv import VenvLauncher
 from runner.machine import nvml
 from runner.measuring import at_once, job
-from runner.measuring.request import Request
+from runner.measuring.bench import Request
 from runner.stacks import definition
 from tests.clock import FakeClock
 from tests.fake_nvml import V100, FakeNvml

@@ -20,7 +20,7 @@ from runner.launchers.venv import VenvLauncher
 from runner.machine import gpus, nvml
 from runner.machine.gpus import Gpu, Gpus
 from runner.measuring import job, own_stacks
-from runner.measuring.request import Request
+from runner.measuring.bench import Request
 from runner.planning.plan import Wishes, plan
 from runner.results import earlier_sessions, store
 from runner.stacks import own, sbom

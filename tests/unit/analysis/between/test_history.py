@@ -11,7 +11,7 @@ from runner.analysis.between.history import over_time
 from runner.cli import app
 from runner.datasets.choice import Data
 from runner.measuring import job, session
-from runner.measuring.request import Request
+from runner.measuring.bench import Request
 from runner.results import store
 from runner.results.rows import measurements
 from tests.fake_session import STACKS, bench, close_stores, stored
