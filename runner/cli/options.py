@@ -4,7 +4,7 @@ import inspect
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, get_args, get_type_hints
+from typing import Annotated, Any, get_type_hints
 
 import typer
 
@@ -12,7 +12,7 @@ from runner import paths
 from runner.cli import complete
 from runner.errors import InputError
 from runner.launchers import table
-from runner.measuring.bench import Option
+from runner.measuring.bench import Going
 
 StudyName = Annotated[str, typer.Argument(metavar="STUDY", show_default=False, autocompletion=complete.studies,
                                           help="A study's id or the path of its file, some of its experiments "
@@ -39,6 +39,12 @@ NewestResult = Annotated[str, typer.Argument(metavar="RESULT", help="A result's 
                                              autocompletion=complete.results)]
 SomeStacks = Annotated[list[str] | None, typer.Argument(metavar="STACK", autocompletion=complete.stacks)]
 RESULTS = complete.RESULTS
+GOING: dict[str, Any] = {           # by the fields of Going
+    "is_fresh": Annotated[bool, typer.Option("--fresh", help="Resume no unfinished session.")],
+    "stall": Annotated[float | None, typer.Option(
+        min=1, help="Seconds without a step that end a run; 300 if left out, on many nodes 50.")],
+    "is_agreed": Annotated[bool, typer.Option("-y", "--yes", help="Measure without asking, also for more than an hour."
+                                              )]}
 
 
 def split(values: list[str] | None) -> tuple[str, ...]:
@@ -83,14 +89,6 @@ def _stacks_of(value: str) -> list[str]:
     return words
 
 
-def _for_typer(annotation: Any) -> Any:
-    """The annotation of an option; one that a request says of its field is typer's here."""
-    kind, *more = get_args(annotation)
-    if not (more and isinstance(more[0], Option)):
-        return annotation
-    return Annotated[kind, typer.Option(*more[0].names, help=more[0].help, min=more[0].least)]
-
-
 class Commands(typer.Typer):
     """Commands whose parameters may be tuples of options."""
 
@@ -110,8 +108,9 @@ def _flat(command: Callable[..., None]) -> Callable[..., None]:
             flat.append(parameter)
             continue
         parts[parameter.name] = parameter.annotation
-        annotations = get_type_hints(parameter.annotation, include_extras=True)
-        flat += [parameter.replace(name=name, annotation=_for_typer(annotations[name]),
+        hints = get_type_hints(parameter.annotation, include_extras=True)
+        annotations = GOING if parameter.annotation is Going else hints
+        flat += [parameter.replace(name=name, annotation=annotations[name],
                                    default=parameter.annotation._field_defaults[name]) for name in fields]
 
     signature = inspect.Signature(flat)

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, NamedTuple
+from typing import NamedTuple
 
 from runner.launchers.protocol import Launcher
 from runner.machine import host as machine
@@ -21,21 +21,12 @@ from workloads.spec.cell import Cell
 Event = Record                   # of a session; a record of its store, or "now", which nobody keeps
 
 
-class Option(NamedTuple):
-    """A field as the command line has it."""
-
-    help: str
-    names: tuple[str, ...] = ()      # (): --FIELD
-    least: float | None = None       # of a number
-
-
 class Going(NamedTuple):
-    """How a session goes; each field is an option of every command that makes one."""
+    """How a session goes; each field is an option of every command that makes one (runner/cli/options.py)."""
 
-    is_fresh: Annotated[bool, Option("Resume no unfinished session.", ("--fresh",))] = False
-    stall: Annotated[float | None, Option("Seconds without a step that end a run; 300 if left out, on many nodes 50.",
-                                          least=1)] = None
-    is_agreed: Annotated[bool, Option("Measure without asking, also for more than an hour.", ("-y", "--yes"))] = False
+    is_fresh: bool = False           # no unfinished session is resumed
+    stall: float | None = None       # seconds without a step that end a run
+    is_agreed: bool = False          # nobody is asked, also for more than an hour
 
 
 class Request(NamedTuple):
