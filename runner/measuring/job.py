@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import IO, Any, NamedTuple
@@ -146,11 +146,9 @@ def planned(request: Request, say: Say) -> Job:
 
 
 def _at_scale(request: Request, say: Say, launcher: Launcher | None = None) -> Job:
-    def there() -> file.Study:
-        return selection.read(request.study, STUDIES, request.scale, on_gpu=True)
-
-    return planned_study(selection.read(request.study, STUDIES, request.scale), request, say,
-                         there=None if "device" in request.wishes.settings else there, launcher=launcher)
+    read = partial(selection.read, request.study, STUDIES, request.scale)
+    return planned_study(read(), request, say, launcher=launcher,
+                         there=None if "device" in request.wishes.settings else partial(read, on_gpu=True))
 
 
 def _fitting(job: Job, request: Request, say: Say) -> Job:
