@@ -108,21 +108,15 @@ def _flat(command: Callable[..., None]) -> Callable[..., None]:
             flat.append(parameter)
             continue
         parts[parameter.name] = parameter.annotation
-        hints = get_type_hints(parameter.annotation, include_extras=True)
-        annotations = GOING if parameter.annotation is Going else hints
+        annotations = GOING if parameter.annotation is Going else get_type_hints(
+            parameter.annotation, include_extras=True)
         flat += [parameter.replace(name=name, annotation=annotations[name],
                                    default=parameter.annotation._field_defaults[name]) for name in fields]
 
-    signature = inspect.Signature(flat)
-
-    def given(*words: Any, **named: Any) -> None:
-        bound = signature.bind(*words, **named)
-        bound.apply_defaults()
-        values = bound.arguments
+    def given(**values: Any) -> None:
         made = {name: part(*(values.pop(field) for field in part.__annotations__)) for name, part in parts.items()}
         command(**values, **made)
 
     given.__name__, given.__doc__ = command.__name__, command.__doc__
-    given.__signature__ = signature  # type: ignore[attr-defined]
-    given.__annotations__ = {}
+    given.__signature__ = inspect.Signature(flat)  # type: ignore[attr-defined]
     return given
