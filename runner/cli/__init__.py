@@ -7,7 +7,7 @@ Only the module of the command that was given is imported: to read results takes
 import ast
 import gc
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -83,11 +83,6 @@ def commands_of(module: str) -> Mapping[str, Any]:
     return commands
 
 
-def _naming(variable: str) -> Callable[[list[Path] | None], None]:
-    """What lets paths say the folders that an option names to whoever asks."""
-    return lambda folders: paths.name_own_folders(variable, folders or ())
-
-
 Quiet = Annotated[bool, typer.Option("-q", "--quiet", expose_value=False, callback=screen.hush,
                                      help="Say nothing on standard error but what is wrong.")]
 
@@ -98,10 +93,12 @@ def _everywhere(quiet: Quiet = False) -> None:
 
 def _own_folders(
     own_studies: Annotated[list[Path] | None, typer.Option(
-        "--studies", metavar="DIR", expose_value=False, callback=_naming(paths.OWN_STUDIES),
+        "--studies", metavar="DIR", expose_value=False,
+        callback=lambda folders: paths.name_own_folders(paths.OWN_STUDIES, folders or ()),
         help=f"A folder with studies of your own, NAME.toml; repeatable, or {paths.OWN_STUDIES}.")] = None,
     own_stacks: Annotated[list[Path] | None, typer.Option(
-        "--stacks", metavar="DIR", expose_value=False, callback=_naming(paths.OWN_STACKS),
+        "--stacks", metavar="DIR", expose_value=False,
+        callback=lambda folders: paths.name_own_folders(paths.OWN_STACKS, folders or ()),
         help=f"A folder with stacks of your own, NAME/stack.toml; repeatable, or {paths.OWN_STACKS}.")] = None,
     quiet: Quiet = False) -> None:
     """Options that every command of studies and stacks has, and no command's function is told of."""
