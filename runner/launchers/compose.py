@@ -15,13 +15,14 @@ from contextlib import suppress
 from typing import Any
 
 from runner.errors import BenchError, ImageMissing
-from runner.launchers.compose_messages import Alive, Unheard, about, message
+from runner.launchers.compose_messages import About, Alive, End, Output, Unheard, message
 from runner.launchers.line_queue import Pipe
 from runner.launchers.protocol import Exit, Launcher, Order, Running, Worker
 from runner.machine import host
 from runner.machine.host import Machine
 from runner.processes import Say
 from runner.results.contract import LONGEST_LINE
+from runner.results.lines import Line
 from runner.stacks.definition import Stack, fingerprint, pinned, workloads_digest
 from workloads.spec.cell import Cell
 
@@ -87,15 +88,11 @@ class ComposeLauncher(Launcher):
         try:
             self._awaited(stack, ["node0"])
         except BenchError:
-            if others := self._stacks():
+            if others := sorted({name for name, _ in self._nodes.copy()}):
                 return (f"no node of it connected, only of {', '.join(others)}: run `STACK={stack.name} docker compose "
                         "up`")
             raise
         return None
-
-    def _stacks(self) -> list[str]:
-        with self._changed:
-            return sorted({name for name, _ in self._nodes})
 
     def prepare(self, stacks: list[Stack], say: Say) -> None:
         """Check that the nodes are made of what this runner knows. Raises BenchError."""
@@ -114,10 +111,11 @@ class ComposeLauncher(Launcher):
         running = ComposeRunning({**self._made_of(order, nodes, len(share.cpus(0))), **share.record()}, order, nodes)
         try:
             with running.stopped_on_error():
-                running.begin([{"cell": order.cell._asdict(), "nodes": ",".join(names) if len(names) > 1 else "",
-                                "rank": rank, "module": order.module, "data": str(order.data),
-                                "cpus": share.cpus(rank), "variables": order.variables()}
-                               for rank in range(len(names))])
+                for rank, node in enumerate(nodes):
+                    running.begin(node, {
+                        "cell": order.cell._asdict(), "nodes": ",".join(names) if len(names) > 1 else "", "rank": rank,
+                        "module": order.module, "data": str(order.data), "cpus": share.cpus(rank),
+                        "variables": order.variables()})
         except OSError as error:
             raise BenchError(f"a place is gone: {error.strerror}") from error
         return running
@@ -186,10 +184,9 @@ class ComposeRunning(Running):
         super().__init__(record, order.places)
         self._workers = {node.name: node for node in nodes}
 
-    def begin(self, orders: list[dict[str, Any]]) -> None:
-        """Give each place its order. Raises OSError."""
-        for node, order in zip(self._workers.values(), orders, strict=True):
-            node.begin(order, self._pipe)
+    def begin(self, node: "_Node", order: dict[str, Any]) -> None:
+        """Give a place its order. Raises OSError."""
+        node.begin(order, self._pipe)
 
     def stop(self) -> None:
         """End the workers; a place that does not answer is let go, and its end then ends its worker."""
@@ -208,9 +205,11 @@ class _Node(Worker):
         self._connection = connection
         self._stream = connection.makefile("rb")
         connection.settimeout(_GREETING_SECONDS)
-        self.about = about(self._stream.readline(_LONGEST_MESSAGE))
+        greeting = message(self._stream.readline(_LONGEST_MESSAGE))
+        if not isinstance(greeting, About):
+            raise Unheard("no greeting")
         connection.settimeout(None)
-        self.name = self.about.place
+        self.about, self.name = greeting, greeting.place
         self.is_lost, self.is_silent = False, False
         self._pipe: Pipe | None = None
         self._exit = Exit(None)
@@ -225,7 +224,7 @@ class _Node(Worker):
                 self._heard(message(line))
         except ConnectionResetError:
             pass                      # the same as its end
-        except Unheard:               # whoever that is has no business here
+        except (Unheard, UnicodeError):               # whoever that is has no business here
             self.close()
         except (OSError, ValueError):
             self.is_lost = True       # silent: the watchdog waits, as for a paused one, then asks for the trouble
@@ -234,14 +233,14 @@ class _Node(Worker):
         self.is_lost = True
         self._ended(Exit(_KILLED))
 
-    def _heard(self, message: bytes | Exit | Alive | None) -> None:
-        match message:
-            case bytes() if self._pipe:
-                self._pipe.put(self.name, message)
-            case Exit():
-                self._ended(message)
+    def _heard(self, said: Line | None) -> None:
+        match said:
+            case Output(line=line) if self._pipe:
+                self._pipe.put(self.name, line.encode("utf-8", "surrogateescape") + b"\n")
+            case End():
+                self._ended(Exit(said.exit, said.is_out_of_memory, said.last_words))
             case Alive():
-                self._answers.put(message)
+                self._answers.put(said)
 
     def _ended(self, how: Exit) -> None:
         if not self.is_over.is_set():

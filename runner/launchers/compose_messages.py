@@ -3,13 +3,10 @@
 workloads/places/compose_node.py writes them."""
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field
 
-from runner.launchers.protocol import Exit
 from runner.results.lines import Count, Line, Number, Text
 
 
@@ -36,13 +33,13 @@ class Alive(Line):
     group_peak_bytes: Count | None
 
 
-class _Output(Line):
-    """A line of its worker."""
+class Output(Line):
+    """A line of its worker, whose bytes that are no text are half surrogates."""
 
     line: Text
 
 
-class _End(Line):
+class End(Line):
     """Its worker's end; exit is a code, or minus the number of a signal."""
 
     exit: Annotated[int, Field(ge=-64, le=255)]
@@ -50,33 +47,15 @@ class _End(Line):
     last_words: Text
 
 
-@contextmanager
-def _heard(line: bytes) -> Iterator[dict[str, Any]]:
-    """The object in a line. Raises Unheard, also for what its reader refuses."""
+_KINDS: dict[str, type[Line]] = {"line": Output, "exit": End, "alive": Alive, "place": About}       # by a key of theirs
+
+
+def message(line: bytes) -> Line | None:
+    """What a node's line says, None of an unknown kind. Raises Unheard."""
     try:
         content = json.loads(line)
         if not isinstance(content, dict):
             raise ValueError(f"no object: {content!r:.40}")
-        yield content
+        return next((kind.read(content) for key, kind in _KINDS.items() if key in content), None)
     except (ValueError, OverflowError, RecursionError) as error:
         raise Unheard(f"a node's message: {error}") from error
-
-
-def about(line: bytes) -> About:
-    """A node's first line. Raises Unheard."""
-    with _heard(line) as greeting:
-        return About.read(greeting)
-
-
-def message(line: bytes) -> bytes | Exit | Alive | None:
-    """Any later line of a node: its worker's output, its worker's end, or a sign of life; None of an unknown kind.
-
-    Raises Unheard.
-    """
-    with _heard(line) as content:
-        if "line" in content:
-            return _Output.read(content).line.encode("utf-8", "surrogateescape") + b"\n"
-        if "exit" in content:
-            end = _End.read(content)
-            return Exit(end.exit, end.is_out_of_memory, end.last_words)
-        return Alive.read(content) if "alive" in content else None

@@ -10,10 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.analysis import summary
-from runner.launchers import compose_messages, protocol
+from runner.launchers import compose_messages
 from runner.measuring import session
 from runner.planning.plan import Plan, Planned
 from runner.results import contract, store
+from runner.results.lines import Line
 from runner.results.rows import measurements
 from runner.study.file import Study
 from tests import fakes
@@ -84,9 +85,9 @@ def test_a_worker_that_writes_anything(content: list[bytes]) -> None:
     ran(content)
 
 
-ABOUT: Any = {"place": "node0", "stack": "torch-x", "base": "", "fingerprint": "", "workloads": "0", "affinity": [0],
-              "cpu_quota": 1.5, "memory_bytes": None}
-MESSAGES: list[Any] = [{"line": '{"event": "warm"}'}, {"alive": True, "group_peak_bytes": 5},
+MESSAGES: list[Any] = [{"place": "node0", "stack": "torch-x", "base": "", "fingerprint": "", "workloads": "0",
+                        "affinity": [0], "cpu_quota": 1.5, "memory_bytes": None},
+                       {"line": '{"event": "warm"}'}, {"alive": True, "group_peak_bytes": 5},
                        {"exit": -9, "is_out_of_memory": True, "last_words": "Killed"}]
 
 
@@ -95,13 +96,7 @@ def broken(message: Any) -> st.SearchStrategy[bytes]:
     return document_of(message).map(lambda found: json.dumps(found).encode()) | bytes_of(json.dumps(message).encode())
 
 
-@given(broken(ABOUT))
-def test_a_node_s_greeting(line: bytes) -> None:
-    with suppress(compose_messages.Unheard):
-        assert isinstance(compose_messages.about(line).place, str)
-
-
 @given(st.sampled_from(MESSAGES).flatmap(broken))
 def test_a_node_s_message(line: bytes) -> None:
     with suppress(compose_messages.Unheard):
-        assert isinstance(compose_messages.message(line), bytes | protocol.Exit | compose_messages.Alive | None)
+        assert isinstance(compose_messages.message(line), Line | None)

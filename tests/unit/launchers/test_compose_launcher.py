@@ -15,7 +15,7 @@ import pytest
 
 from runner.errors import BenchError, ImageMissing
 from runner.launchers.compose import ComposeLauncher
-from runner.launchers.watchdog import Ending, Limits, follow
+from runner.launchers.watchdog import Ending, Limits, follow, followed
 from runner.stacks.definition import read, workloads_digest
 from tests.lifetimes import is_gone
 from workloads.places import compose_node
@@ -26,6 +26,7 @@ STACK = read(ROOT / "docker" / "torch-1.7")
 CELL = Cell("torch-1.7", "lenet5", "train", nodes=3, parallel="allreduce")
 ONE = Cell("torch-1.7", "lenet5", "train")
 NAMES = ["node0", "node1", "node2"]
+LIMITS = Limits(start=20, stall=20)
 WORKER = """
 import json, os, subprocess, sys, time
 def say(event, **values):
@@ -83,19 +84,15 @@ def hello(launcher: ComposeLauncher, **values: Any) -> socket.socket:
     return connection
 
 
-def heard(running: Any, limits: Limits = Limits(start=20, stall=20)) -> tuple[list[dict[str, Any]], Ending]:  # noqa: B008
-    try:
-        *events, ending = follow(running, limits, time.monotonic)
-    finally:
-        running.stop()
-    return events, ending          # type: ignore[return-value]
+def heard(running: Any) -> tuple[list[dict[str, Any]], Ending]:
+    return followed(running, LIMITS, time.monotonic)
 
 
 def started(launcher: ComposeLauncher, module: str, cell: Cell = CELL) -> tuple[Any, list[dict[str, Any]]]:
     """A run, once every place of it has started."""
     running = launcher.start(cell, STACK, Path("/data"), "r", module)
     events: list[dict[str, Any]] = []
-    for event in follow(running, Limits(start=20, stall=20), time.monotonic):
+    for event in follow(running, LIMITS, time.monotonic):
         assert not isinstance(event, Ending), event
         events.append(event)
         if sum(each["event"] == "start" for each in events) == cell.nodes:
@@ -122,12 +119,6 @@ def test_every_place_is_told_its_rank_and_each_run_is_a_fresh_interpreter_with_a
     assert 6 == len({each["pid"] for each in facts}) == len({each["home"] for each in facts})
 
 
-def test_a_run_of_one_place_is_told_of_no_others(launcher: Any, nodes: Any) -> None:
-    nodes(["node0"])
-    [event], ending = heard(launcher.start(ONE, STACK, Path("/data"), "r", "well"))
-    assert "ok" == ending.word and event["facts"]["nodes"] is None
-
-
 def test_stopping_ends_the_workers_and_their_helpers_and_leaves_no_folder(launcher: Any, nodes: Any) -> None:
     nodes(NAMES)
     running, events = started(launcher, "hangs")
@@ -144,9 +135,11 @@ def test_nothing_of_a_stopped_run_gets_into_the_next(launcher: Any, nodes: Any) 
     assert "ok" == ending.word and {"start"} == {event["event"] for event in events}
 
 
-def test_bytes_that_are_no_text_arrive_as_they_were(launcher: Any, nodes: Any) -> None:
+def test_a_run_of_one_place_is_told_of_no_others_and_bytes_that_are_no_text_arrive_as_they_were(
+        launcher: Any, nodes: Any) -> None:
     nodes(["node0"])
-    running, _ = started(launcher, "babbles", ONE)
+    running, [event] = started(launcher, "babbles", ONE)
+    assert event["facts"]["nodes"] is None
     assert ("node0", b"\xff\n") == running.next_line(5)
     running.stop()
 
@@ -229,17 +222,11 @@ def test_a_cell_that_asks_for_more_than_a_node_has_is_refused(launcher: Any, nam
         launcher.start(ONE._replace(cpus=2, memory_bytes=2 * 10**9), STACK, Path("/data"), "r")
 
 
-def test_what_is_no_place_is_shut_out(launcher: Any) -> None:
-    with socket.create_connection(launcher.address) as stranger:
-        stranger.sendall(b"GET / HTTP/1.1\r\n\r\n")
-        assert b"" == stranger.recv(1)
-    with hello(launcher):
-        assert launcher.missing(STACK) is None
-
-
-@pytest.mark.parametrize("value", [{"stack": 1}, {"cpu_quota": "2"}, {"affinity": None}, {"memory_bytes": -1}])
-def test_a_place_that_does_not_say_what_it_is_is_shut_out(launcher: Any, value: dict[str, Any]) -> None:
-    with hello(launcher, **value) as stranger:
+@pytest.mark.parametrize("value", [{"stack": 1}, {"cpu_quota": "2"}, {"affinity": None}, {"memory_bytes": -1}, None])
+def test_what_does_not_say_that_it_is_a_place_is_shut_out(launcher: Any, value: dict[str, Any] | None) -> None:
+    with socket.create_connection(launcher.address) if value is None else hello(launcher, **value) as stranger:
+        if value is None:
+            stranger.sendall(b"GET / HTTP/1.1\r\n\r\n")
         assert b"" == stranger.recv(1)
     with hello(launcher):
         assert launcher.missing(STACK) is None
