@@ -198,14 +198,11 @@ class SlurmLauncher(ClusterLauncher):
             elif (job := self._slurm.job(id)) is not None and not job.is_over and job.name == folder.name:
                 say(f"slurm: job {id} of an interrupted session still goes on: the same command takes it over, "
                     f"`scancel {id}` ends it")
-            elif job is not None and not (_is_whole(folder, order) and self._is_recent(folder)):
-                shutil.rmtree(folder, ignore_errors=True)
-
-    def _is_recent(self, folder: Path) -> bool:
-        """Whether a session may yet ask for what a run has left."""
-        now = self._folder / "swept"
-        now.touch()
-        return _seconds_between(folder / FOLLOWED, now) < _KEPT_SECONDS
+            elif job is not None:
+                now = self._folder / "swept"
+                now.touch()
+                if not _is_whole(folder, order) or _seconds_between(folder / FOLLOWED, now) >= _KEPT_SECONDS:
+                    shutil.rmtree(folder, ignore_errors=True)
 
 
 def _is_whole(folder: Path, order: Mapping[str, Any]) -> bool:

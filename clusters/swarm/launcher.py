@@ -71,13 +71,18 @@ class SwarmLauncher(ClusterLauncher):
 
     def begin(self, order: Order) -> SwarmRunning:
         """Start a service a place and wait until every one runs. Raises BenchError."""
-        image = self._images.get(order.stack.name) or self._image(order.stack)
+        image = self._images.get(order.stack.name)
+        if image is None:
+            built = images.found(self._client, pinned(order.stack), "at the Swarm's manager")
+            image = delivery.Delivered(built, built.id)
         places = order.places
         on = placed(places, order.cell, self.nodes)
         reports = self._probe(image, order.data, on)
+        # None where it is all that every node has
+        quota = float(order.cell.cpus) if any(node.cpus > order.cell.cpus for node in on) else None
         record = {"launcher": self.name, "isolation": self.name, "image": image.built.id, "base": image.built.base,
                   "base_is_default": image.built.base_is_default, **order.record(),
-                  "fingerprint": image.built.fingerprint, "cpu_quota": _quota(order.cell, on), "remote": True,
+                  "fingerprint": image.built.fingerprint, "cpu_quota": quota, "remote": True,
                   "encrypted": self._options.is_encrypted,
                   "nodes": {place.name: {**node.record(), **reports[node.name].record()}
                             for place, node in zip(places, on, strict=True)}}
@@ -91,11 +96,6 @@ class SwarmLauncher(ClusterLauncher):
         except (DockerException, OSError) as error:        # requests' errors are OSErrors
             raise EngineUnreachable(f"the Swarm did not take a service: {explained(error)}") from error
         return running
-
-    def _image(self, stack: Stack) -> delivery.Delivered:
-        """The stack's image on the manager's engine. Raises ImageMissing."""
-        image = images.found(self._client, pinned(stack), "at the Swarm's manager")
-        return delivery.Delivered(image, image.id)
 
     def _probe(self, image: delivery.Delivered, data: Path,
                on: list[manager.Node]) -> dict[str, probe.NodeReport]:
@@ -167,19 +167,12 @@ def services(order: Order, on: list[manager.Node], image: str) -> list[manager.S
         for rank, (place, node) in enumerate(zip(order.places, on, strict=True))]
 
 
-def _quota(cell: Cell, on: list[manager.Node]) -> float | None:
-    """CPUs that each place may use, None where that is all that every node has."""
-    return float(cell.cpus) if any(node.cpus > cell.cpus for node in on) else None
-
-
-def sweep(client: DockerClient, say: Say) -> int:
-    """Remove the services and networks of runners of this host that no longer live; how many services."""
-    left = [each for each in client.api.services(filters={"label": manager.OWNER})
-            if leftovers.is_gone(each["Spec"]["Labels"][manager.OWNER])]
-    for service in left:
-        say(f"swarm: removing {service['Spec']['Name']}, left by a runner that is gone")
-        remove_service(client, service["ID"])
+def sweep(client: DockerClient, say: Say) -> None:
+    """Remove the services and networks of runners of this host that no longer live."""
+    for service in client.api.services(filters={"label": manager.OWNER}):
+        if leftovers.is_gone(service["Spec"]["Labels"][manager.OWNER]):
+            say(f"swarm: removing {service['Spec']['Name']}, left by a runner that is gone")
+            remove_service(client, service["ID"])
     for network in client.api.networks(filters={"label": manager.OWNER}):
         if leftovers.is_gone(network["Labels"][manager.OWNER]):
             remove_network(client, network["Id"])
-    return len(left)

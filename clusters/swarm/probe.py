@@ -36,21 +36,16 @@ def lines(running: Running, clock: Callable[[], float]) -> dict[str, dict[str, A
         if line and line[1] == b"":
             raise BenchError(f"the probe of {line[0]} ended: {running.exit(line[0], 1.0).last_words}")
         if line:
-            parsed[line[0]] = _parsed(*line)
+            try:
+                parsed[line[0]] = dict(json.loads(line[1]))
+            except ValueError as error:
+                raise BenchError(f"the probe of {line[0]} wrote a line that is not JSON: {line[1][:60]!a}") from error
         elif clock() > deadline:
             silent = [name for name in running.reporters if name not in parsed]
             trouble = running.trouble()
             raise BenchError(f"the probe of {', '.join(silent)} said nothing in {_PATIENCE_SECONDS:g} s"
                              + "".join(f"; {name} {what}" for name, what in trouble.items()))
     return parsed
-
-
-def _parsed(place: str, line: bytes) -> dict[str, Any]:
-    try:
-        content = json.loads(line)
-    except ValueError as error:
-        raise BenchError(f"the probe of {place} wrote a line that is not JSON: {line[:60]!a}") from error
-    return dict(content)
 
 
 def reports(lines: Mapping[str, Mapping[str, Any]], nodes: Mapping[str, str]) -> dict[str, NodeReport]:

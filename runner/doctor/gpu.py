@@ -24,14 +24,10 @@ def examine(stacks: Mapping[str, Stack], here: gpus.Gpus, computing: Mapping[str
     if not here.gpus:
         return [Finding("gpu", "note", f"none: {here.problem}", "" if here.driver else
                         "install NVIDIA's driver where there is such a GPU: `sudo ubuntu-drivers install`")]
-    return [_devices(here), _driver(stacks, here), _code(stacks, here), *_toolkit(engine_info),
+    names = ", ".join(f"{gpu.name}{' (slice)' if gpu.is_slice else ''} {gpu.capability}" for gpu in here.gpus)
+    return [Finding("gpu", "good", names), _driver(stacks, here), _code(stacks, here), *_toolkit(engine_info),
             _profiler(parameters), *(finding for index, (board, settings) in enumerate(here.settings.items())
                                      for finding in _state(index, settings, computing.get(board, ())))]
-
-
-def _devices(here: gpus.Gpus) -> Finding:
-    names = ", ".join(f"{gpu.name}{' (slice)' if gpu.is_slice else ''} {gpu.capability}" for gpu in here.gpus)
-    return Finding("gpu", "good", names)
 
 
 def _driver(stacks: Mapping[str, Stack], here: gpus.Gpus) -> Finding:
@@ -80,20 +76,14 @@ def _profiler(parameters: Path) -> Finding:
 
 def _state(index: int, settings: Mapping[str, Any], processes: Collection[int]) -> list[Finding]:
     """Findings about this GPU's settings; a single "good" finding if all are right."""
-    findings = []
-    if settings["persistence"] is False:
-        findings.append(Finding(f"gpu {index} persistence", "note", "off: the driver is loaded anew for each run",
-                                f"sudo nvidia-smi -i {index} -pm 1"))
-    if processes:
-        ids = " ".join(map(str, processes))
-        findings.append(Finding(f"gpu {index} processes", "note", f"others compute on it: {ids}",
-                                f"end them: kill {ids}"))
-    clock, highest = settings["application_sm_clock_hz"], settings["highest_sm_clock_hz"]
-    if clock is not None and highest is not None and clock < 0.7 * highest:        # somebody holds it well below
-        findings.append(Finding(f"gpu {index} clocks", "note",
-                                f"the application clock is {clock / 1e6:.0f} of {highest / 1e6:.0f} MHz",
-                                f"sudo nvidia-smi -i {index} -rac"))
-    if settings["ecc"] is False:
-        findings.append(Finding(f"gpu {index} ECC", "note", "off: more memory and speed than with it",
-                                f"sudo nvidia-smi -i {index} -e 1, then reboot"))
+    ids, smi = " ".join(map(str, processes)), f"sudo nvidia-smi -i {index}"
+    clock, highest = settings["application_sm_clock_hz"] or 0, settings["highest_sm_clock_hz"] or 0
+    findings = [Finding(f"gpu {index} {what}", "note", found, mend) for what, is_so, found, mend in (
+        ("persistence", settings["persistence"] is False, "off: the driver is loaded anew for each run",
+         f"{smi} -pm 1"),
+        ("processes", ids, f"others compute on it: {ids}", f"end them: kill {ids}"),
+        ("clocks", 0 < clock < 0.7 * highest,                           # somebody holds it well below
+         f"the application clock is {clock / 1e6:.0f} of {highest / 1e6:.0f} MHz", f"{smi} -rac"),
+        ("ECC", settings["ecc"] is False, "off: more memory and speed than with it", f"{smi} -e 1, then reboot"),
+    ) if is_so]
     return findings or [Finding(f"gpu {index}", "good", f"{settings['name']}: persistence, clocks, ECC and processes")]

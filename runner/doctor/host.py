@@ -29,7 +29,7 @@ def examine(stacks: Mapping[str, PinnedStack], cache: Path) -> list[Finding]:
     findings = [*_engine(stacks, can_do_without=has_interpreter), *interpreters]
     graphics = gpu.examine(stacks, nvml.observe(), nvml.computing(), _engine_info())
     findings += _packages(stacks, cache)
-    return [*findings, *left(), *graphics, _limits(), _disk(cache), _load(), _pace(), _swap(), _governor(), _groups()]
+    return [*findings, *left(), *graphics, *_machine(cache)]
 
 
 def _engine_info() -> dict[str, Any] | None:
@@ -98,24 +98,26 @@ def left_told(containers: int, folders: int) -> list[Finding]:
                     "the next `evenbench run` removes them")] if found else []
 
 
-def _limits() -> Finding:
-    here, told = host.observe(), host.told_limits()
-    return judged("limits", not told, told or f"all of {formatting.count(here.cpus, 'CPU')} and "
-                  f"{formatting.size(here.memory_bytes)}",
-                  "measured within them, they are no fault; start evenbench outside of them for the whole machine")
-
-
-def _disk(cache: Path) -> Finding:
+def _machine(cache: Path) -> list[Finding]:
+    """Findings about the machine itself."""
+    here, told, now, governor = host.observe(), host.told_limits(), host.reading(), host.governor()
     folder = next(path for path in (cache, *cache.parents) if path.exists())
     free = shutil.disk_usage(folder).free
-    return judged("disk", free > _ROOM_BYTES, f"{free / host.GIB:.0f} GiB free at {folder}",
-                  "evenbench images --prune; docker system df")
-
-
-def _load() -> Finding:
-    now = host.reading()
-    return judged("load", now.load_1m < 0.5 * now.cpus,          # of all of them, whoever may use them
-                  f"{now.load_1m:.2f} on {now.cpus} CPUs", "end other programs before measuring")
+    version = "2" if Path("/sys/fs/cgroup/cgroup.controllers").exists() else "1"
+    return [
+        judged("limits", not told, told or f"all of {formatting.count(here.cpus, 'CPU')} and "
+               f"{formatting.size(here.memory_bytes)}",
+               "measured within them, they are no fault; start evenbench outside of them for the whole machine"),
+        judged("disk", free > _ROOM_BYTES, f"{free / host.GIB:.0f} GiB free at {folder}",
+               "evenbench images --prune; docker system df"),
+        judged("load", now.load_1m < 0.5 * now.cpus, f"{now.load_1m:.2f} on {now.cpus} CPUs",   # whoever may use them
+               "end other programs before measuring"),
+        _pace(),
+        judged("swap", not now.swap_used_bytes, f"{now.swap_used_bytes / host.GIB:.1f} GiB used",
+               "swapoff -a && swapon -a"),
+        judged("governor", governor in (None, "performance"), governor or "none visible, as on most virtual machines",
+               "cpupower frequency-set -g performance"),
+        Finding("control groups", "good", f"version {version}")]
 
 
 def _pace() -> Finding:
@@ -142,19 +144,3 @@ def pace_told(seen: pace.Pace, stolen_share: float, is_throttled: bool = False) 
                        "raise the quota, or give its group CPUs of its own in place of one")
     return judged("pace", seen.ratio < _UNEVEN and stolen_share < _STOLEN, told,
                   "end other programs; where the host has other guests, measure in a quieter hour, with more --rounds")
-
-
-def _swap() -> Finding:
-    used = host.reading().swap_used_bytes
-    return judged("swap", not used, f"{used / host.GIB:.1f} GiB used", "swapoff -a && swapon -a")
-
-
-def _governor() -> Finding:
-    governor = host.governor()
-    return judged("governor", governor in (None, "performance"),
-                  governor or "none visible, as on most virtual machines", "cpupower frequency-set -g performance")
-
-
-def _groups() -> Finding:
-    version = "2" if Path("/sys/fs/cgroup/cgroup.controllers").exists() else "1"
-    return Finding("control groups", "good", f"version {version}")

@@ -4,9 +4,7 @@ A session may hold pinned stacks and the user's own ones. Each stack is run by a
 record of every run names.
 """
 
-import copy
 from collections.abc import Callable, Mapping, Sequence
-from typing import Self
 
 from runner.errors import EngineUnreachable, InputError
 from runner.findings import Finding
@@ -101,10 +99,8 @@ class ByStack(Launcher):
     def of(self, stack: Stack) -> Launcher:
         return next(each for each in self._launchers if own.kind(stack) in each.takes)
 
-    def with_gpus(self, gpus: Gpus) -> Self:
-        other = copy.copy(self)
-        other._launchers = tuple(each.with_gpus(gpus) for each in self._launchers)
-        return other
+    def with_gpus(self, gpus: Gpus) -> "ByStack":
+        return ByStack([each.with_gpus(gpus) for each in self._launchers])
 
     def missing(self, stack: Stack) -> str | None:
         return self.of(stack).missing(stack)

@@ -193,16 +193,14 @@ def run_name(run: str) -> str:
     return f"evenbench-{run.replace('.', '-')}-{os.getpid()}"
 
 
-def sweep(client: DockerClient, say: Say) -> int:
-    """Remove the containers and networks of runners that no longer live; how many containers."""
-    gone = left(client)
-    for container in gone:
+def sweep(client: DockerClient, say: Say) -> None:
+    """Remove the containers and networks of runners that no longer live."""
+    for container in left(client):
         say(f"engine: removing {container.name}, left by a runner that is gone")
         _remove(container, force=True, v=True)
     for network in client.networks.list(filters={"label": OWNER}):
         if leftovers.is_gone(network.attrs["Labels"][OWNER]):
             _remove(network)
-    return len(gone)
 
 
 def _remove(what: Any, **how: bool) -> None:
@@ -229,8 +227,7 @@ class DockerRunning(Running):
         for name, how in zip(self._names, each, strict=True):
             worker = self._workers[name] = _Container(
                 self._client, self._client.containers.create(image, **how), self._network is not None)
-            self._pipe.add(name, worker.lines())
-            worker.hold()
+            self._pipe.add(name, worker.attached())
             worker.container.start()
 
     def exit(self, place: str, seconds: float) -> Exit:
@@ -277,15 +274,12 @@ class _Container(Worker):
         self._stream: Any = None
         self._input: Any = None
 
-    def lines(self) -> Iterator[bytes]:
-        """Its lines. Attached before the start, so that none is missed."""
-        self._stream = self._client.api.attach(str(self.container.id), stdout=True, stderr=True, stream=True,
-                                               demux=True)
+    def attached(self) -> Iterator[bytes]:
+        """Its lines. Attached before the start, so that none is missed, and to its standard input."""
+        api, id = self._client.api, str(self.container.id)
+        self._stream = api.attach(id, stdout=True, stderr=True, stream=True, demux=True)
+        self._input = api.attach_socket(id, params={"stdin": 1, "stream": 1})
         return lines_of_chunks(self._outputs())
-
-    def hold(self) -> None:
-        """Attach to its standard input, before the start."""
-        self._input = self._client.api.attach_socket(str(self.container.id), params={"stdin": 1, "stream": 1})
 
     def tell(self, words: str) -> None:
         with suppress(OSError):              # it is gone

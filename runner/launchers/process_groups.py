@@ -6,7 +6,6 @@ import resource
 import signal
 import socket
 import subprocess
-import sys
 import tempfile
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -206,7 +205,6 @@ def _enter(limits: Limits, runner: int) -> None:
         least = resource.getrlimit(resource.RLIMIT_DATA)[1]        # -1: none
         own = limits.memory_bytes if least < 0 else min(limits.memory_bytes, least)
         resource.setrlimit(resource.RLIMIT_DATA, (own, own))
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != runner:       # it was killed before it could be heard of
-            os.kill(os.getpid(), signal.SIGKILL)
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != runner:           # it was killed before it could be heard of
+        os.kill(os.getpid(), signal.SIGKILL)

@@ -65,9 +65,9 @@ class VenvLauncher(HostLauncher):
         limit = 0 if order.is_on_gpu else order.cell.memory_bytes
         return ProcessRunning(
             {**_made_of(python), **self._record(order, share, own)}, order,
-            lambda rank, address: ProcessGroup(lambda scratch: worker_command(python, order),
-                                               Limits(share.cpus(rank), limit), order.stack.root,
-                                               {**address, **variables}, order.listens))
+            lambda rank, address: ProcessGroup(
+                lambda scratch: [str(python), "-m", *order.words, "--data", str(order.data)],
+                Limits(share.cpus(rank), limit), order.stack.root, {**address, **variables}, order.listens))
 
     def _ready(self, stack: Stack) -> Path:
         """The interpreter of a stack; of a user's own one it is looked each time whether it still holds the same."""
@@ -99,8 +99,3 @@ def _compile(python: Path, root: Path) -> None:
     """
     subprocess.run([str(python), "-m", "compileall", "-q", "workloads"], cwd=root, check=False,
                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-
-
-def worker_command(python: Path, order: Order) -> list[str]:
-    """What starts a worker, as anyone could type it."""
-    return [str(python), "-m", *order.words, "--data", str(order.data)]

@@ -82,10 +82,9 @@ def follow(running: Running, limits: Limits, clock: Callable[[], float],
         if is_stopping():
             yield Ending("killed", "the session was interrupted")
             return
-        event = watch.heard(*line) if line else None
-        if event is not None:
+        if line and (event := watch.heard(*line)):
             yield event
-            watch.goes_on(line[0] if line else "")
+            watch.goes_on(line[0])
         if ending := watch.ending(is_idle=line is None):
             yield ending
             return
@@ -124,7 +123,6 @@ class _Watchdog:
             return None
         self._started.add(place)
         self._late.pop(place, None)
-        self._deadlines[place] = self._clock() + self._limits.stall
         return {**event, "place": place} if self._is_many else event
 
     def goes_on(self, place: str) -> None:

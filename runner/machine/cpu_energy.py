@@ -6,6 +6,7 @@ Since Linux 5.10 only root may read the counters (CVE-2020-8694). They count all
 and of others, idle cores too, and wrap around within minutes to hours, so that they are read all along.
 """
 
+import math
 import re
 import threading
 import time
@@ -39,10 +40,10 @@ class Meter:
     def __init__(self, zones: Zones, clock: Callable[[], float] = time.monotonic) -> None:
         self._zones, self._clock = zones, clock
         self._lock, self._is_over = threading.Lock(), threading.Event()
-        self._joules: float | None = 0.0
+        self._joules = 0.0             # nan once a counter could not be read, and so is all that is added to it
         self._last: dict[Path, int] = {}
-        self._began: tuple[float, float | None] | None = None
-        self._window: tuple[float, float | None] | None = None      # seconds and joules between the marks
+        self._began: tuple[float, float] | None = None
+        self._window = 0.0, 0.0        # seconds and joules between the marks
         self._thread = threading.Thread(target=self._read_on, name="cpu energy", daemon=True)
 
     def start(self) -> None:
@@ -54,36 +55,33 @@ class Meter:
         """Note a worker's event. Timed steps lie between its start, warm-up or last steps and its next steps."""
         now, total = self._clock(), self.total()
         if event in ("steps", "epoch") and self._began is not None:
-            (seconds, joules), (began, before) = self._window or (0.0, 0.0), self._began
-            if joules is not None:
-                joules = None if before is None or total is None else joules + total - before
-            self._window = seconds + now - began, joules
+            (seconds, joules), (began, before) = self._window, self._began
+            self._window = seconds + now - began, joules + total - before
         if event in ("start", "warm", "steps", "epoch"):
             self._began = now, total
 
-    def total(self) -> float | None:
-        """Joules since the first reading; None once a counter could not be read."""
+    def total(self) -> float:
+        """Joules since the first reading; nan once a counter could not be read."""
         with self._lock:
             for file, reach in self._zones.items():
                 now = _number(file)
                 before = self._last.get(file, now)
                 if now is None or before is None:
-                    self._joules = None
+                    self._joules = math.nan
                     continue
                 self._last[file] = now
-                if self._joules is not None:
-                    self._joules += (now - before if now >= before else now + reach - before) / 1e6
-            return self._joules if self._zones else None
+                self._joules += (now - before if now >= before else now + reach - before) / 1e6
+            return self._joules
 
     def ended(self) -> dict[str, float | None]:
         """Stop; what the packages took, for the ending's host readings."""
         self._is_over.set()
         if self._thread.is_alive():
             self._thread.join()
-        seconds, joules = self._window or (0.0, None)
-        is_told = joules is not None and seconds >= _LEAST_SECONDS
-        return {"cpu_joules": joules if is_told else None, "cpu_energy_seconds": seconds if is_told else None,
-                "cpu_watts": joules / seconds if is_told and joules is not None else None}
+        seconds, joules = self._window
+        if seconds < _LEAST_SECONDS or math.isnan(joules):
+            return {"cpu_joules": None, "cpu_energy_seconds": None, "cpu_watts": None}
+        return {"cpu_joules": joules, "cpu_energy_seconds": seconds, "cpu_watts": joules / seconds}
 
     def _read_on(self) -> None:
         while not self._is_over.wait(_PACE_SECONDS):

@@ -17,17 +17,19 @@ from workloads.process import control_groups
 _CPU = Path("sys/devices/system/cpu")
 _SMBIOS, _MODULE = Path("sys/firmware/dmi/tables/DMI"), 17
 _DMI = Path("sys/devices/virtual/dmi/id")
-_TURBO = (("intel_pstate/no_turbo", "0"), ("cpufreq/boost", "1"))       # file, and what it holds where turbo is on
+# whether the CPU may run faster than its base clock: file, and what it holds where it may
+_TURBO = (("intel_pstate/no_turbo", "0"), ("cpufreq/boost", "1"))
 
 
 def hardware(root: Path = Path("/")) -> dict[str, Any]:
     """Facts by name, those that are known; root: of the file system."""
     cpu, spots = first_cpu(root), topology.observe(root)
+    turbo = next(("on" if text == on else "off" for name, on in _TURBO if (text := content(root / _CPU / name))), None)
     # what the control groups around this process let it use
     groups = control_groups.around_this_process(str(root))
     facts = {"sockets": len({spot.socket for spot in spots.values()}), "cores": len(set(spots.values())),
              "threads": len(spots), "numa_nodes": len([*(root / "sys/devices/system/node").glob("node[0-9]*")]),
-             "l3_bytes": _l3_bytes(root), "turbo": _turbo(root), "microcode": cpu.get("microcode"),
+             "l3_bytes": _l3_bytes(root), "turbo": turbo, "microcode": cpu.get("microcode"),
              "smt": {"1": "on", "0": "off"}.get(content(root / _CPU / "smt/active")), **_memory(root),
              "group_cpus": control_groups.cpu_quota(groups), "group_memory_bytes": control_groups.limit_bytes(groups),
              "is_virtual": "hypervisor" in cpu.get("flags", "").split(),
@@ -68,11 +70,3 @@ def _word(structure: bytes, offset: int) -> int:
     """A number of two bytes; 0 where the structure ends before it, or says that nobody knows."""
     value = int.from_bytes(structure[offset:offset + 2], "little") if len(structure) >= offset + 2 else 0
     return 0 if value == 0xFFFF else value
-
-
-def _turbo(root: Path) -> str | None:
-    """Whether the CPU may run faster than its base clock: "on", "off", None where nothing says."""
-    for name, on in _TURBO:
-        if text := content(root / _CPU / name):
-            return "on" if text == on else "off"
-    return None

@@ -10,10 +10,10 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from runner.machine.gpus import THROTTLED_SHARE
-from runner.machine.nvml import GpuReading
+from runner.machine.nvml import GpuReading, Reader
 
 # an A100's and an H100's sensors look 25 ms of each 100 ms (arXiv 2312.02741): faster adds nothing
 PACE_SECONDS = 0.1
@@ -54,20 +54,10 @@ class GpuWindow(NamedTuple):
                 **({"gone": list(self.gone)} if self.gone else {})}
 
 
-class Read(Protocol):
-    """Reads the GPUs of a run."""
-
-    def __call__(self) -> tuple[GpuReading, ...]:
-        """Each GPU now."""
-
-    def close(self) -> None:
-        """No more readings."""
-
-
 class Watch:
     """Samples the GPUs of one run from start() to ended(). heard() marks the timed steps."""
 
-    def __init__(self, read: Read, clock: Callable[[], float] = time.monotonic,
+    def __init__(self, read: Reader, clock: Callable[[], float] = time.monotonic,
                  wait: Callable[[float], None] = time.sleep) -> None:
         self._read, self._clock, self._wait = read, clock, wait
         self._samples: list[Sample] = []

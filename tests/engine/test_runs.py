@@ -143,7 +143,7 @@ def test_what_a_dead_runner_left_is_swept_and_what_a_living_one_has_is_not(clien
     owner = f"999999999-1-{leftovers.mine().split('-')[2]}"
     dead = client.containers.create(image, labels={OWNER: owner})
     try:
-        assert 1 <= sweep(client, quiet)
+        sweep(client, quiet)
         assert 1 == len(ours(client)) and not client.containers.list(all=True, filters={"id": dead.id})
     finally:
         running.stop()

@@ -9,7 +9,6 @@ EVEN = Pace(1, 0.0005, 0.0006)
 
 
 @pytest.mark.parametrize(("seen", "stolen_share", "grade", "told"), [
-    (EVEN, 0.0, "good", "equal work takes 0.5 to 0.6 ms from moment to moment (CPU 1)"),
     (EVEN, 0.005, "good", "equal work takes 0.5 to 0.6 ms from moment to moment (CPU 1)"),
     (EVEN, 0.08, "note", "equal work takes 0.5 to 0.6 ms from moment to moment (CPU 1); the host's other guests took "
                          "8.0 % of the time"),

@@ -1,12 +1,13 @@
 """Which cells run on which GPUs: machines with a P100, two RTX 2080 Ti, four V100, an H100, MIG slices and none."""
 
-import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+from unittest.mock import MagicMock
 
-import docker
 import pytest
-import requests
+from docker.errors import APIError
+from docker.types import HostConfig
 
 from runner.errors import EngineUnreachable
 from runner.launchers import docker as docker_launcher
@@ -137,55 +138,26 @@ def test_code_that_is_compiled_first_is_warned_of() -> None:
     assert [] == gpus.warnings(cells, STACKS, seen(P100))
 
 
-class Recording(requests.adapters.BaseAdapter):
-    """An engine that keeps what it is asked and answers that a container was created."""
-
-    def __init__(self, status: int = 201, answer: dict[str, str] | None = None) -> None:
-        super().__init__()
-        self.bodies: list[Any] = []
-        self._status, self._answer = status, answer or {"Id": "c0"}
-
-    def send(self, request: requests.PreparedRequest, **_: Any) -> requests.Response:
-        if request.body:
-            self.bodies.append(json.loads(request.body))
-        response = requests.Response()
-        response.status_code, response.request = self._status, request
-        response._content = json.dumps(self._answer).encode()
-        response.headers["Content-Type"] = "application/json"
-        return response
-
-    def close(self) -> None:
-        pass
-
-
-def client(engine: Recording) -> Any:
-    made = docker.DockerClient(base_url="http://engine.test:1", version="1.41")
-    made.api.mount("http://", engine)
-    return made
+def asked_of_the_engine(own: Sequence[gpus.Gpu], *names: str) -> Any:
+    """Some settings of a container on these GPUs, as the engine's API has them."""
+    how = docker_launcher.settings(Order(cell(), STACKS["torch-1.4"], Path("/d"), "r.0.1"), 0, shared(cell(), {0}))
+    asked = docker_launcher.on_gpus(how, own, Path("/k"))
+    assert how == docker_launcher.on_gpus(how, (), None)               # of a CPU's cell
+    return HostConfig(version="1.41", **{name: asked[name] for name in names if name in asked})
 
 
 def test_the_engine_is_asked_for_the_gpu_as_the_container_toolkit_wants_it() -> None:
-    engine = Recording()
     own = gpus.assigned(cell(), STACKS["torch-1.4"], seen(*RTX))
-    how = docker_launcher.settings(Order(cell(), STACKS["torch-1.4"], Path("/d"), "r.0.1"), 0, shared(cell(), {0}))
-    asked = docker_launcher.on_gpus(how, own, Path("/k"))
-    client(engine).api.create_container("image", host_config=client(engine).api.create_host_config(
-        device_requests=asked["device_requests"]))
-    assert "device_requests" not in how and not {"shm_size", "ulimits"} & set(asked)
+    host = asked_of_the_engine(own, "device_requests", "shm_size", "ulimits")
     # docs of the toolkit: an empty driver lets the engine choose by capability; ids and a count exclude each other
     assert [{"Driver": "", "Count": 0, "DeviceIDs": ["GPU-r0"], "Capabilities": [["gpu", "compute", "utility"]],
-             "Options": {}}] == engine.bodies[0]["HostConfig"]["DeviceRequests"]
+             "Options": {}}] == host["DeviceRequests"]
+    assert not {"ShmSize", "Ulimits"} & set(host)
 
 
 def test_several_gpus_get_shared_memory_and_may_pin_as_much_as_they_want() -> None:
-    engine = Recording()
-    own = gpus.assigned(cell(gpus=2), STACKS["torch-1.4"], seen(*RTX))
-    asked = docker_launcher.on_gpus({"volumes": {}}, own, Path("/k"))
-    client(engine).api.create_container("image", host_config=client(engine).api.create_host_config(
-        **{name: asked[name] for name in ("shm_size", "ulimits")}))
-    host = engine.bodies[0]["HostConfig"]
+    host = asked_of_the_engine(gpus.assigned(cell(gpus=2), STACKS["torch-1.4"], seen(*RTX)), "shm_size", "ulimits")
     assert (2**30, [{"Name": "memlock", "Soft": -1, "Hard": -1}]) == (host["ShmSize"], host["Ulimits"])
-    assert {"volumes": {}} == docker_launcher.on_gpus({"volumes": {}}, (), None)               # of a CPU's cell
 
 
 def test_compiled_kernels_are_kept_in_a_folder_of_the_stack_that_a_container_s_user_can_write_to(
@@ -196,13 +168,14 @@ def test_compiled_kernels_are_kept_in_a_folder_of_the_stack_that_a_container_s_u
     asked = docker_launcher.on_gpus({"volumes": {"/d": {"bind": "/data", "mode": "ro"}}}, own, kernels)
     assert {"/d": {"bind": "/data", "mode": "ro"}, str(kernels): {"bind": "/kernels", "mode": "rw"}} == asked["volumes"]
     assert {caches.FOLDER: "/kernels"} == asked["environment"]
-    assert caches.FOLDER == kernel_cache.VARIABLE
 
 
 def test_an_engine_without_the_container_toolkit_is_told_with_the_command_that_mends_it(
         monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     said = 'could not select device driver "" with capabilities: [[gpu compute utility]]'
-    launcher = DockerLauncher(client(Recording(500, {"message": said})), seen(P100), tmp_path)
+    client = MagicMock()
+    client.containers.create.side_effect = APIError("500", explanation=said)
+    launcher = DockerLauncher(client, seen(P100), tmp_path)
     image = docker_launcher.images.Image("i", "t", "b", True, "f")
     monkeypatch.setattr(docker_launcher.images, "find", lambda client, stack: image)
     with pytest.raises(EngineUnreachable, match=r"could not select device driver .*: install nvidia-container-tool"):

@@ -12,21 +12,6 @@ def put(root: Path, name: str, text: str) -> None:
     (root / name).write_text(text + "\n")
 
 
-def cpus(root: Path, *places: tuple[int, int]) -> None:
-    """A CPU a (socket, core)."""
-    for number, (package, core) in enumerate(places):
-        folder = f"sys/devices/system/cpu/cpu{number}/topology"
-        put(root, f"{folder}/physical_package_id", str(package))
-        put(root, f"{folder}/core_id", str(core))
-
-
-def test_two_sockets_of_two_cores_with_two_threads_each(tmp_path: Path) -> None:
-    cpus(tmp_path, *((package, core) for package in (0, 1) for core in (0, 1) for _ in range(2)))
-
-    facts = hardware(tmp_path)
-    assert (2, 4, 8) == (facts["sockets"], facts["cores"], facts["threads"])
-
-
 CPU = "sys/devices/system/cpu"
 
 
@@ -36,6 +21,10 @@ CPU = "sys/devices/system/cpu"
       f"{CPU}/cpu0/cache/index3/size": "32768K", "sys/devices/virtual/dmi/id/sys_vendor": "A vendor",
       "sys/devices/virtual/dmi/id/product_name": "A model"},
      {"numa_nodes": 2, "l3_bytes": 32 * 2**20, "product": "A vendor A model"}),
+    # two sockets of two cores with two threads each
+    ({f"{CPU}/cpu{cpu}/topology/{name}": str(number) for cpu in range(8)
+      for name, number in (("physical_package_id", cpu // 4), ("core_id", cpu // 2 % 2))},
+     {"sockets": 2, "cores": 4, "threads": 8}),
     ({f"{CPU}/intel_pstate/no_turbo": "0"}, {"turbo": "on"}), ({f"{CPU}/intel_pstate/no_turbo": "1"}, {"turbo": "off"}),
     ({f"{CPU}/cpufreq/boost": "1"}, {"turbo": "on"}), ({f"{CPU}/cpufreq/boost": "0"}, {"turbo": "off"}),
     ({f"{CPU}/smt/active": "0"}, {"smt": "off"}), ({f"{CPU}/smt/active": "1"}, {"smt": "on"}),
@@ -65,17 +54,16 @@ def module(size: int, speed: int, configured: int) -> bytes:
     return bytes(structure) + b"DIMM 0\0a maker\0\0"
 
 
-def test_memory_s_speed_is_that_of_the_slowest_module_as_it_is_set_up(tmp_path: Path) -> None:
-    put(tmp_path, "sys/firmware/dmi/tables/x", "")
-    firmware = bytes([0, 5, 0, 0, 9]) + b"a vendor\0\0"
-    table = firmware + module(16384, 3200, 2933) + module(0, 0, 0) + module(16384, 3200, 0)
+FIRMWARE = bytes([0, 5, 0, 0, 9]) + b"a vendor\0\0"
+
+
+@pytest.mark.parametrize(("table", "facts"), [
+    (FIRMWARE + module(16384, 3200, 2933) + module(0, 0, 0) + module(16384, 3200, 0),
+     {"memory_modules": 2, "memory_transfers_per_second": 2_933_000_000}),
+    (module(16384, 3200, 2933)[:14] + b"\xff" * 3, {})], ids=["whole", "torn"])
+def test_memory_s_speed_is_that_of_the_slowest_module_as_it_is_set_up_and_a_torn_table_says_nothing(
+        tmp_path: Path, table: bytes, facts: dict[str, object]) -> None:
+    put(tmp_path, "sys/firmware/dmi/tables/DMI", "")
     (tmp_path / "sys/firmware/dmi/tables/DMI").write_bytes(table)
 
-    assert {"memory_modules": 2, "memory_transfers_per_second": 2_933_000_000} == hardware(tmp_path)
-
-
-def test_a_torn_table_of_memory_says_nothing(tmp_path: Path) -> None:
-    put(tmp_path, "sys/firmware/dmi/tables/x", "")
-    (tmp_path / "sys/firmware/dmi/tables/DMI").write_bytes(module(16384, 3200, 2933)[:14] + b"\xff" * 3)
-
-    assert {} == hardware(tmp_path)
+    assert facts == hardware(tmp_path)

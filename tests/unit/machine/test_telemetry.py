@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from runner.machine.nvml import GpuReading
+from runner.machine.nvml import GpuReading, Reader
 from runner.machine.telemetry import Sample, Watch, seen
 from runner.measuring.bench import Bench
 from runner.results import store
@@ -31,7 +31,7 @@ def readings(taken: Sequence[Sample], window: tuple[float, float] | None) -> dic
     return seen(taken, window, None).readings
 
 
-class Reads:
+class Reads(Reader):
     """Gives its readings one after the other, and the last one for ever."""
 
     def __init__(self, *each: GpuReading) -> None:
@@ -151,22 +151,22 @@ def test_the_thread_samples_by_itself_until_the_end() -> None:
     assert 5.0 == pytest.approx(watch.ended().readings["gpu_watts"])
 
 
-def measured(folder: Path, *reads: Reads) -> list[store.Record]:
-    waiting = list(reads)
-    made: Bench = bench(folder, lambda cell, run: good_lines())
-    made = made._replace(plan=made.plan._replace(rounds=1, cells=made.plan.cells[:1]),
-                         watches=lambda planned, found: Watch(waiting.pop(0), FakeClock()))
-    assert run(made)
-    return [record for record in store.read(folder) if record["event"] == "ending"]
+def ending(folder: Path, lines: list[bytes], **more: Any) -> store.Record:
+    """The record of how a session's one run ended."""
+    made: Bench = bench(folder, lambda cell, run: lines)
+    assert run(made._replace(plan=made.plan._replace(rounds=1, cells=made.plan.cells[:1]), **more))
+    record, = [record for record in store.read(folder) if record["event"] == "ending"]
+    return record
 
 
 @pytest.mark.parametrize("reasons", [(), ("hw_thermal",)])
 def test_what_the_gpu_did_is_stored_with_the_run_s_ending(tmp_path: Path, reasons: tuple[str, ...]) -> None:
-    ending, = measured(tmp_path / "r", Reads(gpu(power_watts=80.0, throttle=reasons)))
+    watch = Watch(Reads(gpu(power_watts=80.0, throttle=reasons)), FakeClock())
+    record = ending(tmp_path / "r", good_lines(), watches=lambda planned, found: watch)
 
-    assert 80.0 == pytest.approx(ending["host"]["gpu_watts"])
+    assert 80.0 == pytest.approx(record["host"]["gpu_watts"])
     assert {"throttle": [*reasons], "throttled": bool(reasons), "was_idle": True} == {
-        name: value for name, value in ending["gpu"].items() if name != "samples"}
+        name: value for name, value in record["gpu"].items() if name != "samples"}
 
 
 @pytest.mark.parametrize(("told", "stored"), [
@@ -176,9 +176,6 @@ def test_what_the_gpu_did_is_stored_with_the_run_s_ending(tmp_path: Path, reason
 def test_what_the_framework_held_and_loaded_is_stored_with_the_ending(
         tmp_path: Path, told: dict[str, Any], stored: tuple[Any, ...]) -> None:
     end = {"event": "end", "status": "ok", "message": "", "peak_bytes": 1, **told}
-    made: Bench = bench(tmp_path / "r", lambda cell, run: [*good_lines()[:-1], json.dumps(end).encode() + b"\n"])
-    made = made._replace(plan=made.plan._replace(rounds=1, cells=made.plan.cells[:1]))
-    assert run(made)
-    ending, = [record for record in store.read(tmp_path / "r") if record["event"] == "ending"]
-    assert stored == (ending["host"].get("gpu_allocated_bytes"), ending["host"].get("gpu_reserved_bytes"),
-                      ending.get("gpu_libraries"))
+    record = ending(tmp_path / "r", [*good_lines()[:-1], json.dumps(end).encode() + b"\n"])
+    assert stored == (record["host"].get("gpu_allocated_bytes"), record["host"].get("gpu_reserved_bytes"),
+                      record.get("gpu_libraries"))

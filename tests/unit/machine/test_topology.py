@@ -1,5 +1,6 @@
 """Which CPUs a run gets on machines with several sockets and threads a core, by trees of the kernel's files."""
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -78,7 +79,12 @@ def test_where_one_place_of_a_run_must_take_second_threads_all_do(tmp_path: Path
     assert [2, 2, 2] == cores_of_places(tmp_path / "two", sockets=2, cores=6, places=3, cpus=4)
 
 
-def test_without_a_topology_cpus_are_in_the_order_of_their_numbers() -> None:
-    found = shared(cell(2), [5, 4, 3], {})
-
-    assert ([3, 4], {}) == (found.cpus(0), found.placement)
+# without a topology
+@pytest.mark.parametrize(("nodes", "cpus", "usable", "expected", "quota"), [
+    (3, 2, [7, 6, 5, 4, 3, 2, 1], [[1, 2], [3, 4], [5, 6]], None), (3, 1, range(3), [[0], [1], [2], [0]], None),
+    (3, 1, [0, 1], [[0, 1]] * 3, 0.67), (1, 1, [5, 4], [[4]], None), (1, 8, [5, 4], [[4, 5]], None)])
+def test_nodes_have_cpus_of_their_own_where_there_are_enough_and_else_equal_parts_of_all(
+        nodes: int, cpus: int, usable: Iterable[int], expected: list[list[int]], quota: float | None) -> None:
+    """A place after the nodes has those of the first."""
+    share = shared(cell(cpus, nodes), usable)
+    assert (expected, quota, {}) == ([share.cpus(rank) for rank in range(len(expected))], share.quota, share.placement)
