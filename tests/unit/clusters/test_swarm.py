@@ -10,13 +10,15 @@ import requests
 
 from clusters.swarm import launcher as swarm_launcher
 from clusters.swarm import manager
+from clusters.swarm.delivery import Delivered
 from clusters.swarm.launcher import SwarmLauncher, placed, services
 from clusters.swarm.running import SwarmRunning
 from runner import leftovers
 from runner.errors import BenchError, EngineUnreachable, ImageMissing, InputError
 from runner.launchers.protocol import Exit, Order
-from runner.launchers.watchdog import Ending, Limits, follow, gone
+from runner.launchers.watchdog import Limits, followed, gone
 from runner.planning.plan import Wishes, plan
+from runner.stacks import images
 from tests.clock import FakeClock
 from tests.fake_swarm import (
     COMPLETE,
@@ -38,6 +40,7 @@ from workloads.spec.cell import Cell
 IMAGE = f"sha256:{'1' * 64}"
 LINES = b"".join(good_lines())
 GOOD = Script(LINES, COMPLETE)
+NAMES = ("node0", "node1", "node2")
 
 
 def cell(**values: Any) -> Cell:
@@ -116,7 +119,7 @@ def test_nodes_that_are_too_few_or_too_small_are_named(of: Cell, nodes: Any, sai
 
 @pytest.mark.parametrize(("is_encrypted", "options"), [(False, None), (True, {"encrypted": "true"})])
 def test_a_run_s_network_has_no_way_out_and_names_are_addresses(is_encrypted: bool, options: Any) -> None:
-    client = FakeSwarm({f"node{rank}": GOOD for rank in range(3)})
+    client = FakeSwarm(dict.fromkeys(NAMES, GOOD))
     running = started(client, is_encrypted=is_encrypted)
     [network] = client.nets.values()
     assert ("overlay", True, True, options) == tuple(
@@ -133,23 +136,30 @@ def test_a_coordinator_shares_the_first_node_and_reserves_nothing() -> None:
         (each.node.name, each.is_reserved) for each in made]
 
 
+def heard(running: SwarmRunning) -> tuple[str, list[str]]:
+    """How a run ended, and the events of its first place."""
+    events, ending = followed(running, Limits(), FakeClock(0.001))
+    return ending.word, [event["event"] for event in events if event.get("place", "node0") == "node0"]
+
+
+WELL = "ok", ["start", "warm", "steps"]
+
+
 def test_all_places_train_and_nothing_is_left() -> None:
-    client = FakeSwarm({f"node{rank}": GOOD for rank in range(3)})
+    client = FakeSwarm(dict.fromkeys(NAMES, GOOD))
     running = started(client)
     running.await_start()
-    *events, ending = follow(running, Limits(), FakeClock(0.001))
-    assert isinstance(ending, Ending) and "ok" == ending.word
-    assert {"node0", "node1", "node2"} == {event["place"] for event in events}
-    running.stop()
+    assert WELL == heard(running)
     running.stop()
     assert ({}, {}) == (client.made, client.nets)
 
 
-def test_stop_waits_for_containers_but_not_for_those_of_a_node_that_is_lost() -> None:
-    client = FakeSwarm({f"node{rank}": Script(b"", RUNS) for rank in range(3)})
+def test_a_place_on_a_node_that_is_lost_is_in_trouble_and_stop_waits_for_other_containers_alone() -> None:
+    client = FakeSwarm(dict.fromkeys(NAMES, Script(b"", RUNS)))
     running = started(client)
-    client.said = [node_said(1), node_said(2, state="down"), node_said(3)]
+    client.said[1] = node_said(2, state="down")
     client.leaving = ["id1", "id3", "id1", "id2", "id2", "id2"]
+    assert {"node1": "is on host2, which is cut off from the Swarm or gone"} == running.trouble()
     running.stop()
     assert ["id2", "id2"] == client.leaving[-2:] and 3 == len(client.leaving)
 
@@ -159,27 +169,19 @@ def test_lines_that_the_manager_had_not_passed_on_at_a_task_s_end_are_read_from_
     client = FakeSwarm({"node0": Script(head, COMPLETE, written=head + tail)})
     running = started(client, 1)
     running.await_start()
-    *events, ending = follow(running, Limits(), FakeClock(0.001))
+    assert WELL == heard(running)
+
+
+@pytest.mark.parametrize(("status", "seconds", "word", "last_words"), [
+    (failed(137), 5.0, "killed", "last words"), (failed(cluster.OUT_OF_MEMORY), 5.0, "oom", "last words"),
+    (failed(3), 5.0, "died", "last words"), (RUNS, 0.0, None, "")])
+def test_an_ending_comes_from_the_exit_code_of_a_task_that_is_over(status: Any, seconds: float, word: str | None,
+                                                                   last_words: str) -> None:
+    running = started(FakeSwarm({"node0": Script(b"", status, errors=b"last\nwords\n")}), 1)
+    exit = running.exit("node0", seconds)
     running.stop()
-    assert isinstance(ending, Ending) and "ok" == ending.word
-    assert ["start", "warm", "steps"] == [event["event"] for event in events]
-
-
-@pytest.mark.parametrize(("code", "word"), [(137, "killed"), (cluster.OUT_OF_MEMORY, "oom"), (3, "died")])
-def test_an_ending_comes_from_the_task_s_exit_code(code: int, word: str) -> None:
-    client = FakeSwarm({"node0": Script(b"", failed(code), errors=b"last\nwords\n")})
-    running = started(client, 1)
-    exit_status = running.exit("node0", 5.0)
-    running.stop()
-    assert word == gone(exit_status).word
-    assert "last words" == exit_status.last_words
-
-
-def test_a_running_place_has_no_exit_code() -> None:
-    client = FakeSwarm({"node0": Script(LINES, RUNS)})
-    running = started(client, 1)
-    assert Exit(None) == running.exit("node0", 0.0)
-    running.stop()
+    assert last_words == exit.last_words
+    assert word == gone(exit).word if word else exit == Exit(None)
 
 
 @pytest.mark.parametrize(("why", "error", "said"), [
@@ -199,23 +201,14 @@ def test_a_place_that_cannot_start_says_why_and_what_mends_it(why: str, error: t
 
 
 def test_a_manager_that_is_gone_is_told_as_an_engine_that_does_not_answer() -> None:
-    running = started(FakeSwarm({f"node{rank}": GOOD for rank in range(3)}))
+    client = FakeSwarm(said=[node_said(1)])
 
-    def gone(*words: Any) -> None:
+    def gone(*words: Any, **how: Any) -> None:
         raise requests.ConnectionError("Connection aborted.")
 
-    running.create = gone                                 # type: ignore[method-assign]
-    launcher = SwarmLauncher(FakeSwarm(said=[node_said(1)]))
+    client.networks.create = gone
     with pytest.raises(EngineUnreachable, match=r"the Swarm did not take a service: Connection aborted\."):
-        launcher._begun(running, "r", [])
-
-
-def test_a_place_on_a_node_that_the_manager_lost_is_in_trouble() -> None:
-    client = FakeSwarm({f"node{rank}": Script(b"", RUNS) for rank in range(3)})
-    running = started(client)
-    client.said = [node_said(1), node_said(2, state="down"), node_said(3)]
-    assert {"node1": "is on host2, which is cut off from the Swarm or gone"} == running.trouble()
-    running.stop()
+        SwarmLauncher(client).probed(Delivered(images.Image(IMAGE, "t", "b", True, "f"), IMAGE), None, NODES)
 
 
 def test_what_a_dead_runner_of_this_host_left_is_swept_and_nothing_else() -> None:
@@ -227,7 +220,7 @@ def test_what_a_dead_runner_of_this_host_left_is_swept_and_nothing_else() -> Non
         client.made[name] = {"ID": name, "Spec": {"Name": name, "Labels": {manager.OWNER: owner}},
                              "lines": queue.Queue()}
         client.nets[name] = {"Id": name, "Labels": {manager.OWNER: owner}}
-    assert 1 == swarm_launcher.sweep(client, told.append)
+    swarm_launcher.sweep(client, told.append)
     assert ["swarm: removing dead, left by a runner that is gone"] == told
     assert {"ours", "theirs"} == set(client.made) == set(client.nets)
 
@@ -281,7 +274,4 @@ def test_a_stream_that_ends_under_a_running_place_is_taken_up_where_it_ended() -
     made["lines"].put(LINES)                   # and then has all from the beginning
     client.scripts["node0"] = GOOD
     made["lines"].put(None)
-    *events, ending = follow(running, Limits(), FakeClock(0.001))
-    running.stop()
-    assert isinstance(ending, Ending) and "ok" == ending.word
-    assert ["start", "warm", "steps"] == [event["event"] for event in events]
+    assert WELL == heard(running)

@@ -128,16 +128,12 @@ class Registry:
         self.tagged.append((name, tag))
 
 
-def test_an_image_that_a_registry_took_is_had_by_its_digest() -> None:
+def test_an_image_that_a_registry_took_is_had_by_its_digest_and_one_that_refuses_is_quoted() -> None:
     client = Registry([{"status": "Pushed"}, {"aux": {"Tag": "torch-x", "Digest": "sha256:9"}}])
     image = deliver(client, BUILT, Options(registry="r:5000/e"), NODES, lambda text: None)
     assert ("r:5000/e@sha256:9", [("r:5000/e", "torch-x")]) == (image.reference, client.tagged)
-
-
-def test_a_registry_that_refuses_is_quoted() -> None:
-    client = Registry([{"error": "denied: no"}])
     with pytest.raises(BuildFailed, match="the registry r:5000/e did not take the image: denied: no"):
-        deliver(client, BUILT, Options(registry="r:5000/e"), NODES, lambda text: None)
+        deliver(Registry([{"error": "denied: no"}]), BUILT, Options(registry="r:5000/e"), NODES, lambda text: None)
 
 
 def test_without_a_way_an_image_is_taken_to_be_on_the_nodes_by_its_id() -> None:

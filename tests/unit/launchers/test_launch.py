@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from runner.launchers.protocol import Exit
-from runner.launchers.watchdog import Ending, Limits, follow, limits
+from runner.launchers.watchdog import Ending, Limits, followed, limits
 from runner.machine import kernel_files
 from runner.results.contract import ENDINGS
 from tests.clock import FakeClock
@@ -16,11 +16,15 @@ WELL = Exit(0)
 LIMITS = Limits(start=60, stall=30, leave=5)
 
 
-def ending(lines: list[Any], exit: Exit = WELL) -> Ending:
-    clock = FakeClock(step=0.0)
-    *events, last = follow(FakeRunning(lines, exit, clock), LIMITS, clock)
-    assert isinstance(last, Ending) and last.word in ENDINGS
-    assert not any(isinstance(event, Ending) for event in events)
+def ending(lines: list[Any], exit: Exit = WELL, clock: FakeClock | None = None, **facts: Any) -> Ending:
+    """How a run of these lines ends; facts: attributes of the FakeRunning."""
+    clock = clock or FakeClock(step=0.0)
+    running = FakeRunning(lines, exit, clock)
+    for name, value in facts.items():
+        setattr(running, name, value)
+    events, last = followed(running, LIMITS, clock)
+    assert last.word in ENDINGS
+    assert all(event.get("place", "node0") in running.reporters for event in events)
     return last
 
 
@@ -33,12 +37,13 @@ def test_on_many_nodes_deadlines_leave_ten_seconds_of_a_minute() -> None:
 
 
 BEGUN = good_lines()[:2]
+START, STEPS, OK = (good_lines()[index] for index in (0, 2, 3))
 CRASHED = ("crashed (SIGABRT) where it may hold 629 MB of memory: a library that is refused more often ends so; last "
            "words: Segmentation fault: 11")
 
 
 @pytest.mark.parametrize(("lines", "exit", "word", "message"), [
-    (good_lines(), WELL, "ok", ""),
+    (good_lines(), WELL, "ok", ""), ([b"site: welcome\n", b"site: welcome" + OK], WELL, "ok", ""),
     *(([b'{"event": "end", "status": "%s", "message": "why"}\n' % word.encode()], WELL, word, "why")
       for word in ("oom", "unsupported", "not_finite", "error")),
     ([None], WELL, "timeout", "did not start in 60 s"), ([*BEGUN, None], WELL, "timeout", "no step finished in 30 s"),
@@ -63,10 +68,7 @@ def test_every_way_in_which_a_worker_goes_has_its_ending(lines: list[Any], exit:
 
 def test_a_place_in_a_queue_meets_no_deadline_until_it_runs() -> None:
     clock = FakeClock(step=0.0)
-    running = FakeRunning([None], WELL, clock)
-    running.is_waiting = lambda: clock.now < 1000  # type: ignore[method-assign]
-    *_, last = follow(running, LIMITS, clock)
-    assert isinstance(last, Ending)
+    last = ending([None], clock=clock, is_waiting=lambda: clock.now < 1000)
     assert ("timeout", "did not start in 60 s", 1060) == (*last[:2], round(clock.now, -1))
 
 
@@ -83,31 +85,24 @@ def test_a_worker_whose_instruction_the_cpu_lacks_says_which_this_one_has_not(mo
                                      b'{"event": "end", "status": "fine", "message": ""}\n', b"[" * 100_000 + b"\n",
                                      b'{"event": "steps", "seconds": [NaN]}\n', b"x" * (2**24 + 2)])
 def test_garbage_on_the_pipe_ends_the_run(garbage: bytes) -> None:
-    end = ending([good_lines()[0], garbage])
+    end = ending([START, garbage])
     assert "died" == end.word and len(end.message) < 300 and end.message.isprintable()
+
+
+def test_a_broken_first_event_ends_the_run() -> None:
+    end = ending([b'{"event": "nonsense"}\n'])
+    assert "died" == end.word and end.message.startswith("the worker wrote what is no event")
 
 
 def lines(place: str, *texts: bytes) -> list[tuple[str, bytes]]:
     return [(place, text) for text in texts]
 
 
-START, STEPS = good_lines()[0], good_lines()[2]
-OK = b'{"event": "end", "status": "ok", "message": "", "peak_bytes": 1}\n'
 ERROR = b'{"event": "end", "status": "error", "message": "connection reset"}\n'
 
 
-def cluster_ending(script: list[Any], exit: Exit = WELL, seen: dict[str, str] | None = None,
-                   servers: tuple[str, ...] = ()) -> Ending:
-    clock = FakeClock(step=0.0)
-    running = FakeRunning(script, exit, clock)
-    running.reporters, running.servers, running.seen = ("node0", "node1"), servers, seen or {}
-    *events, last = follow(running, LIMITS, clock)
-    assert isinstance(last, Ending)
-    assert all(event["place"] in running.reporters for event in events if not isinstance(event, Ending))
-    return last
-
-
 BOTH = [*lines("node0", START), *lines("node1", START)]
+NODES = ("node0", "node1")
 
 
 @pytest.mark.parametrize(("script", "more", "word", "message"), [
@@ -126,7 +121,7 @@ BOTH = [*lines("node0", START), *lines("node1", START)]
     ([*lines("node0", START), ("node2", b"")], {"exit": Exit(1), "servers": ("node2",)}, "died", "node2")])
 def test_a_run_of_two_places_is_ok_once_both_said_so_and_names_the_one_that_ended_it(
         script: list[Any], more: dict[str, Any], word: str, message: str) -> None:
-    end = cluster_ending(script, **more)
+    end = ending(script, reporters=NODES, **more)
 
     assert word == end.word and end.message.startswith(message)
     assert word != "ok" or {"node0", "node1"} == set(end.said["places"])
@@ -141,9 +136,7 @@ def speaking(clock: FakeClock, place: str, seconds: float) -> Any:
 
 def test_a_place_that_stands_still_is_timed_out_while_another_one_goes_on() -> None:
     clock = FakeClock(step=0.0)
-    running = FakeRunning([*lines("node0", START), *[speaking(clock, "node1", 0.5)] * 80], WELL, clock)
-    running.reporters = ("node0", "node1")
-    *_, last = follow(running, LIMITS, clock)
+    last = ending([*lines("node0", START), *[speaking(clock, "node1", 0.5)] * 80], clock=clock, reporters=NODES)
     assert ("timeout", "node0: no step finished in 30 s") == last[:2]
     assert 36 == clock.now           # late from 30 on, seen at 30.5, and 5 s for what may wait to be read
 
@@ -151,10 +144,7 @@ def test_a_place_that_stands_still_is_timed_out_while_another_one_goes_on() -> N
 def test_lines_that_waited_while_the_host_stood_still_count() -> None:
     clock = FakeClock(step=0.0)
     late = [speaking(clock, "node1", 3600), ("node1", STEPS), ("node0", STEPS), ("node0", OK), ("node1", OK)]
-    running = FakeRunning([*lines("node0", START), *lines("node1", START), *late], WELL, clock)
-    running.reporters = ("node0", "node1")
-    *_, last = follow(running, LIMITS, clock)
-    assert isinstance(last, Ending) and "ok" == last.word
+    assert "ok" == ending([*BOTH, *late], clock=clock, reporters=NODES).word
 
 
 @pytest.mark.parametrize(("line", "count"), [(b'{"event": "beat"}\n', 30_000),
@@ -165,15 +155,11 @@ def test_a_flood_of_events_ends_the_run(line: bytes, count: int) -> None:
 
 
 def test_what_a_run_wrote_before_it_was_taken_over_is_no_flood_though_it_comes_at_once() -> None:
-    clock = FakeClock(step=0.0)
-    running = FakeRunning([good_lines()[0], *[b'{"event": "beat"}\n'] * 30_000, OK], WELL, clock)
-    running.seconds_before = 200.0                   # 20,000 lines and 100 a second: 40,000
-    *_, last = follow(running, LIMITS, clock)
-    assert isinstance(last, Ending) and "ok" == last.word
+    beats = [b'{"event": "beat"}\n'] * 30_000
+    assert "ok" == ending([START, *beats, OK], seconds_before=200.0).word     # 20,000 lines and 100 a second: 40,000
 
 
 def test_many_events_over_a_long_time_are_no_flood() -> None:
     clock = FakeClock(step=0.0)
     beats = [speaking(clock, "node0", 0.1)] * 30_000
-    *_, last = follow(FakeRunning([*lines("node0", START), *beats, ("node0", OK)], WELL, clock), LIMITS, clock)
-    assert isinstance(last, Ending) and "ok" == last.word
+    assert "ok" == ending([*lines("node0", START), *beats, ("node0", OK)], clock=clock).word

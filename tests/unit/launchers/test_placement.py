@@ -26,10 +26,6 @@ def test_blocks_follow_from_the_padding_and_the_seed_alone() -> None:
     assert 20 == len(sizes({}, 1)) and max(sizes({}, 1)) < placement.MOST
 
 
-def test_no_padding_is_no_variable() -> None:
-    assert ({}, PADDED) == (placement.variables(0), placement.variables(3))
-
-
 def settings(nodes: int, padding: int, passed: tuple[tuple[str, str], ...] = ()) -> dict[str, Any]:
     cell = CELL._replace(nodes=nodes, parallel="none" if nodes == 1 else "allreduce")
     order = Order(cell, stack(env=passed), Path("/d"), "r.0.1", padding=padding, listens=True)

@@ -4,29 +4,33 @@ import resource
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from runner.errors import BenchError
 from runner.launchers.process_groups import Limits, ProcessGroup
+from runner.launchers.protocol import Exit
 from runner.paths import ROOT
+
+
+def ended(program: str, limits: Limits, **how: Any) -> Exit:
+    """How a program of Python went."""
+    group = ProcessGroup(lambda scratch: [sys.executable, "-c", program], limits, Path("/"), {}, **how)
+    try:
+        return group.exit(20.0)
+    finally:
+        group.output.close()
+        group.stop()
 
 
 @pytest.mark.parametrize(("counts", "number", "is_out_of_memory"), [
     ((3, 4), signal.SIGKILL, True), ((3, 3), signal.SIGKILL, False), ((3, 4), signal.SIGTERM, False)])
 def test_a_worker_that_the_kernel_killed_for_want_of_memory_is_told_from_one_that_somebody_killed(
         counts: tuple[int, int], number: signal.Signals, is_out_of_memory: bool) -> None:
-    seen: Iterator[int] = iter(counts)
-    group = ProcessGroup(lambda scratch: [sys.executable, "-c", f"import os; os.kill(os.getpid(), {number:d})"],
-                         Limits([0]), Path("/"), {}, kills=lambda: next(seen))
-    try:
-        exit = group.exit(20.0)
-    finally:
-        group.output.close()
-        group.stop()
-
+    seen = iter(counts)
+    exit = ended(f"import os; os.kill(os.getpid(), {number:d})", Limits([0]), kills=lambda: next(seen))
     assert (-number, is_out_of_memory) == (exit.code, exit.is_out_of_memory)
 
 
@@ -35,13 +39,7 @@ def test_a_worker_that_crashes_says_how_much_memory_the_kernel_would_have_given_
     """It may have been refused more: it asks for as much as it must not have, and looks at no answer."""
     program = "import ctypes; c = ctypes.CDLL(None); c.malloc.restype = ctypes.c_void_p; " \
               "c.memset(ctypes.c_void_p(c.malloc(2**29)), 1, 1)"
-    group = ProcessGroup(lambda scratch: [sys.executable, "-c", program], Limits([0], limit), Path("/"), {})
-    try:
-        exit = group.exit(20.0)
-    finally:
-        group.output.close()
-        group.stop()
-
+    exit = ended(program, Limits([0], limit))
     assert (-signal.SIGSEGV if limit else 0, limit) == (exit.code, exit.limit_bytes)
 
 
@@ -65,4 +63,4 @@ def test_a_limit_that_somebody_set_before_counts_where_it_is_lower() -> None:
 
 def test_cpus_that_are_not_there_are_told() -> None:
     with pytest.raises(BenchError, match=r"python\S* did not start: Exception occurred in preexec_fn"):
-        ProcessGroup(lambda scratch: [sys.executable, "-c", ""], Limits([4095]), Path("/"), {})
+        ended("", Limits([4095]))
