@@ -120,21 +120,14 @@ def _reading(library: ModuleType, board: str) -> GpuReading:
     heat = ask("nvmlDeviceGetTemperatureV", "nvmlDeviceGetTemperature", with_argument=library.NVML_TEMPERATURE_GPU)
     reasons = ask("nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons")
     return GpuReading(
-        energy_joules=_scaled(ask("nvmlDeviceGetTotalEnergyConsumption"), 1e-3), power_watts=power,
+        energy_joules=ask.milli("nvmlDeviceGetTotalEnergyConsumption"), power_watts=power,
         utilisation=None if rates is None else rates.gpu / 100, memory_bytes=None if memory is None else memory.used,
         sm_clock_hz=ask.hertz("nvmlDeviceGetClockInfo", library.NVML_CLOCK_SM),
-        temperature=_scaled(heat, 1.0),
+        temperature=None if heat is None else float(heat),
         throttle=None if reasons is None else tuple(name for bit, name in REASONS.items() if reasons & bit),
-        is_instant=is_instant, memory_temperature=_scaled(ask.field(_MEMORY_TEMPERATURE), 1.0),
+        is_instant=is_instant, memory_temperature=ask.field(_MEMORY_TEMPERATURE),
         memory_clock_hz=ask.hertz("nvmlDeviceGetClockInfo", library.NVML_CLOCK_MEM),
         gone=tuple(ask.gone))
-
-
-def _scaled(value: float | None, factor: float) -> float | None:
-    """The reading in SI units: 250500 mW are 250.5 W."""
-    if value is None:
-        return None
-    return value / round(1 / factor) if factor < 1 else value * factor
 
 
 class _Questions:
@@ -165,7 +158,13 @@ class _Questions:
 
     def hertz(self, name: str, kind: int) -> float | None:
         """A clock, of which a function tells megahertz."""
-        return _scaled(self(name, with_argument=kind), 1e6)
+        megahertz = self(name, with_argument=kind)
+        return None if megahertz is None else megahertz * 1e6
+
+    def milli(self, name: str) -> float | None:
+        """A quantity of which a function tells thousandths: 250500 mW are 250.5 W."""
+        value = self(name)
+        return None if value is None else value / 1e3
 
     def power(self) -> tuple[float | None, bool | None]:
         """(watts, whether of this moment): the reading of a moment where the driver has one.
@@ -175,16 +174,16 @@ class _Questions:
         instant = self.field(_POWER_INSTANT)
         if instant is not None:
             return instant / 1e3, True
-        watts = _scaled(self("nvmlDeviceGetPowerUsage"), 1e-3)
+        watts = self.milli("nvmlDeviceGetPowerUsage")
         capability = self("nvmlDeviceGetCudaComputeCapability")
         return watts, None if watts is None or capability is None else tuple(capability) <= (8, 0)
 
-    def field(self, number: int) -> int | None:
+    def field(self, number: int) -> float | None:
         """An unsigned field's value; None where this GPU has none or the driver knows no fields."""
         answers = self("nvmlDeviceGetFieldValues", with_argument=[number])
         if not answers or answers[0].nvmlReturn != self._library.NVML_SUCCESS:
             return None
-        return int(answers[0].value.uiVal) or None       # a field that is there and says 0 tells nothing
+        return float(answers[0].value.uiVal) or None       # a field that is there and says 0 tells nothing
 
 
 def _settings(library: ModuleType, handle: Any) -> dict[str, Any]:
@@ -196,8 +195,8 @@ def _settings(library: ModuleType, handle: Any) -> dict[str, Any]:
     confidential = _Questions(library)("nvmlSystemGetConfComputeState")
     return {
         "name": ask("nvmlDeviceGetName"), "vbios": ask("nvmlDeviceGetVbiosVersion"),
-        "power_limit_watts": _scaled(ask("nvmlDeviceGetEnforcedPowerLimit"), 1e-3),
-        "default_power_limit_watts": _scaled(ask("nvmlDeviceGetPowerManagementDefaultLimit"), 1e-3),
+        "power_limit_watts": ask.milli("nvmlDeviceGetEnforcedPowerLimit"),
+        "default_power_limit_watts": ask.milli("nvmlDeviceGetPowerManagementDefaultLimit"),
         "highest_sm_clock_hz": ask.hertz("nvmlDeviceGetMaxClockInfo", library.NVML_CLOCK_SM),
         "highest_memory_clock_hz": ask.hertz("nvmlDeviceGetMaxClockInfo", library.NVML_CLOCK_MEM),
         "application_sm_clock_hz": ask.hertz("nvmlDeviceGetApplicationsClock", library.NVML_CLOCK_SM),

@@ -40,7 +40,6 @@ from workloads.spec.cell import Cell
 IMAGE = f"sha256:{'1' * 64}"
 LINES = b"".join(good_lines())
 GOOD = Script(LINES, COMPLETE)
-NAMES = ("node0", "node1", "node2")
 
 
 def cell(**values: Any) -> Cell:
@@ -58,10 +57,12 @@ def ordered(of: Cell) -> Order:
     return Order(of, stack(), Path("/cache/digits"), "k.0.1")
 
 
-def started(client: FakeSwarm, count: int = 3, is_encrypted: bool = False) -> SwarmRunning:
-    running = SwarmRunning(client, places(count), {})
-    running.create("k.0.1", specs()[:count], is_encrypted)
-    return running
+def started(*scripts: Script, is_encrypted: bool = False) -> tuple[FakeSwarm, SwarmRunning]:
+    """A run of places that do these, and its manager."""
+    client = FakeSwarm({f"node{rank}": script for rank, script in enumerate(scripts)})
+    running = SwarmRunning(client, places(len(scripts)), {})
+    running.create("k.0.1", specs()[:len(scripts)], is_encrypted)
+    return client, running
 
 
 def test_a_place_s_service_asks_for_what_it_needs_and_no_more() -> None:
@@ -119,8 +120,7 @@ def test_nodes_that_are_too_few_or_too_small_are_named(of: Cell, nodes: Any, sai
 
 @pytest.mark.parametrize(("is_encrypted", "options"), [(False, None), (True, {"encrypted": "true"})])
 def test_a_run_s_network_has_no_way_out_and_names_are_addresses(is_encrypted: bool, options: Any) -> None:
-    client = FakeSwarm(dict.fromkeys(NAMES, GOOD))
-    running = started(client, is_encrypted=is_encrypted)
+    client, running = started(GOOD, GOOD, GOOD, is_encrypted=is_encrypted)
     [network] = client.nets.values()
     assert ("overlay", True, True, options) == tuple(
         network["how"][key] for key in ("driver", "internal", "attachable", "options"))
@@ -146,8 +146,7 @@ WELL = "ok", ["start", "warm", "steps"]
 
 
 def test_all_places_train_and_nothing_is_left() -> None:
-    client = FakeSwarm(dict.fromkeys(NAMES, GOOD))
-    running = started(client)
+    client, running = started(GOOD, GOOD, GOOD)
     running.await_start()
     assert WELL == heard(running)
     running.stop()
@@ -155,8 +154,7 @@ def test_all_places_train_and_nothing_is_left() -> None:
 
 
 def test_a_place_on_a_node_that_is_lost_is_in_trouble_and_stop_waits_for_other_containers_alone() -> None:
-    client = FakeSwarm(dict.fromkeys(NAMES, Script(b"", RUNS)))
-    running = started(client)
+    client, running = started(*[Script(b"", RUNS)] * 3)
     client.said[1] = node_said(2, state="down")
     client.leaving = ["id1", "id3", "id1", "id2", "id2", "id2"]
     assert {"node1": "is on host2, which is cut off from the Swarm or gone"} == running.trouble()
@@ -165,9 +163,7 @@ def test_a_place_on_a_node_that_is_lost_is_in_trouble_and_stop_waits_for_other_c
 
 
 def test_lines_that_the_manager_had_not_passed_on_at_a_task_s_end_are_read_from_its_log() -> None:
-    head, tail = LINES[:70], LINES[70:]
-    client = FakeSwarm({"node0": Script(head, COMPLETE, written=head + tail)})
-    running = started(client, 1)
+    _, running = started(Script(LINES[:70], COMPLETE, written=LINES))
     running.await_start()
     assert WELL == heard(running)
 
@@ -177,7 +173,7 @@ def test_lines_that_the_manager_had_not_passed_on_at_a_task_s_end_are_read_from_
     (failed(3), 5.0, "died", "last words"), (RUNS, 0.0, None, "")])
 def test_an_ending_comes_from_the_exit_code_of_a_task_that_is_over(status: Any, seconds: float, word: str | None,
                                                                    last_words: str) -> None:
-    running = started(FakeSwarm({"node0": Script(b"", status, errors=b"last\nwords\n")}), 1)
+    _, running = started(Script(b"", status, errors=b"last\nwords\n"))
     exit = running.exit("node0", seconds)
     running.stop()
     assert last_words == exit.last_words
@@ -192,8 +188,7 @@ def test_an_ending_comes_from_the_exit_code_of_a_task_that_is_over(status: Any, 
     ("no suitable node (insufficient resources on 3 nodes)", BenchError,
      r"host2 did not start .*insufficient resources")])
 def test_a_place_that_cannot_start_says_why_and_what_mends_it(why: str, error: type[BenchError], said: str) -> None:
-    client = FakeSwarm({"node0": Script(b"", RUNS), "node1": Script(b"", rejected(why)), "node2": Script(b"", RUNS)})
-    running = started(client)
+    client, running = started(Script(b"", RUNS), Script(b"", rejected(why)), Script(b"", RUNS))
     with pytest.raises(error, match=said):
         running.await_start()
     running.stop()
@@ -267,8 +262,7 @@ def test_a_place_leaves_as_its_worker_did_or_says_that_memory_ran_out(code: int,
 
 
 def test_a_stream_that_ends_under_a_running_place_is_taken_up_where_it_ended() -> None:
-    client = FakeSwarm({"node0": Script(LINES[:70], RUNS)})
-    running = started(client, 1)
+    client, running = started(Script(LINES[:70], RUNS))
     [made] = client.made.values()
     made["lines"].put(None)                    # the manager ends it
     made["lines"].put(LINES)                   # and then has all from the beginning

@@ -57,6 +57,9 @@ def test_a_machine_that_does_not_tell_has_no_topology(tmp_path: Path) -> None:
     # free cores of another node before second threads
     ((2, 6, 2), 4, 2, range(24), [[0, 1, 2, 3], [6, 7, 8, 9]], (1, 4, 4, True)),
     ((1, 4, 2), 3, 2, range(8), [[0, 1, 4], [2, 3, 6]], (1, 2, 3, True)),
+    # where one place of a run must take second threads all do
+    ((1, 6, 2), 4, 2, range(12), [[0, 1, 6, 7], [2, 3, 8, 9]], (1, 2, 4, True)),
+    ((2, 6, 2), 4, 3, range(24), [[0, 1, 12, 13], [2, 3, 14, 15], [4, 5, 16, 17]], (1, 2, 4, True)),
     ((1, 2, 2), 1, 4, range(4), [[0], [1], [2], [3]], (1, 1, 1, False))])
 def test_places_get_cores_of_their_own_of_one_node_where_there_are_enough(
         tmp_path: Path, sizes: tuple[int, int, int], cpus: int, nodes: int, usable: range, expected: list[list[int]],
@@ -65,18 +68,6 @@ def test_places_get_cores_of_their_own_of_one_node_where_there_are_enough(
 
     assert expected == [found.cpus(rank) for rank in range(nodes)]
     assert dict(zip(("numa_nodes", "cores", "threads", "cores_are_own"), told, strict=True)) == found.placement
-
-
-def cores_of_places(root: Path, sockets: int, cores: int, places: int, cpus: int) -> list[int]:
-    """How many cores each place of a run gets on a machine of two threads a core."""
-    known = observe(machine(root, sockets, cores, threads=2))
-    own = shared(cell(cpus, nodes=places), range(sockets * cores * 2), known)
-    return [len({known[cpu] for cpu in own.cpus(rank)}) for rank in range(places)]
-
-
-def test_where_one_place_of_a_run_must_take_second_threads_all_do(tmp_path: Path) -> None:
-    assert [2, 2] == cores_of_places(tmp_path / "one", sockets=1, cores=6, places=2, cpus=4)
-    assert [2, 2, 2] == cores_of_places(tmp_path / "two", sockets=2, cores=6, places=3, cpus=4)
 
 
 # without a topology
