@@ -73,10 +73,7 @@ class LiveRun:
         self._heard = follow(self._running, limits(self.cell, bench.going.stall), bench.clock, bench.is_stopping)
 
     def wait_imported(self) -> None:
-        """Return once a worker that listens has imported, has begun all the same, or has ended.
-
-        Of those that import side by side each accounts for what it is waited for after the one before.
-        """
+        """Return once a worker that listens has imported, has begun all the same, or has ended."""
         asked_at = self._bench.clock()
         first = self._next()
         self._unasked = first if first and first["event"] != "waiting" else None
@@ -226,7 +223,7 @@ class LiveRun:
         said = ending.said
         places = {**used, **{place: usage(end) for place, end in said.get("places", {}).items()}}
         yield {"event": "ending", "run": self.pending.name, "ending": ending.word, "message": ending.message,
-               "seconds": (bench.clock() - self._begun_at) * self._share + self._import_seconds,
+               "seconds": (bench.clock() - self._begun_at + self._import_seconds) * self._share,
                "host": {**bench.readings().record(), **usage(said), "foreign_cpu_share": share,
                         **(seen.readings if seen else {}), **energy},
                **({"places": places} if places else {}),

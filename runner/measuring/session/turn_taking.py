@@ -1,13 +1,13 @@
 """The runs of a comparison by turns: all workers are alive, and only the one whose turn it is computes.
 
-They import and build side by side, since nothing is timed then, warm up one at a time, and take their turns in an order
-that is drawn anew each time. After a disturbed turn the session waits until others leave the CPUs alone, and the worker
-gets another turn, as long as the session has patience.
+They import and build side by side, since nothing is timed then, each as fast as it can. They warm up one at a time, and
+take their turns in an order that is drawn anew each time. After a disturbed turn the session waits until others leave
+the CPUs alone, and the worker gets another turn, as long as the session has patience.
 """
 
 import random
-from collections.abc import Callable, Generator, Iterator, Sequence
-from concurrent.futures import Executor
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import Executor, as_completed
 
 from runner.machine import host
 from runner.measuring.bench import Bench, Event
@@ -45,7 +45,7 @@ def take(bench: Bench, runs: Sequence[LiveRun], comparison: str, sizes: dict[str
     as of start.
     """
     start(runs, threads)
-    taken = yield from _built(bench, runs, comparison, sizes)
+    taken = yield from _built(bench, runs, comparison, sizes, threads)
     for run in taken:
         yield from _warm_up(run)
     drawn = random.Random(f"{bench.plan.seed}:{taken[0].pending.round}:{comparison}")
@@ -62,35 +62,46 @@ def take(bench: Bench, runs: Sequence[LiveRun], comparison: str, sizes: dict[str
 
 
 def start(runs: Sequence[LiveRun], threads: Executor) -> None:
-    """Start workers that listen, side by side since an engine takes long for each; return once all have imported.
+    """Start workers that listen, side by side since an engine takes long for each.
 
     threads: the kernel ends a worker with the thread that started it, so that they are to live as long.
     """
     list(threads.map(lambda run: run.start(listens=True), runs))
-    for run in runs:
-        run.wait_imported()
 
 
-def _built(bench: Bench, runs: Sequence[LiveRun], comparison: str, sizes: dict[str, int]
+def _built(bench: Bench, runs: Sequence[LiveRun], comparison: str, sizes: dict[str, int], threads: Executor
            ) -> Generator[Event, None, list[LiveRun]]:
     """Those that are built, or have ended; the first alone where it is to show how much memory a worker takes."""
     yield {"event": "now", "doing": "building"}
-    first, others = ([], list(runs)) if comparison in sizes or len(runs) == 1 else ([runs[0]], list(runs[1:]))
-    for run in first:
-        free_bytes = bench.readings().free_bytes
-        yield from _build([run])
-        sizes[comparison] = max(0, free_bytes - bench.readings().free_bytes)
-    if first and len(others) * _ROOM * sizes[comparison] > bench.readings().free_bytes:
-        return first
-    yield from _build(others)
-    return [*first, *others]
+    imported = _imported(runs, threads)
+    if comparison in sizes or len(runs) == 1:
+        yield from _build(imported)
+        return list(runs)
+    list(imported)                # what they import takes memory, too
+    free_bytes = bench.readings().free_bytes
+    yield from _build(runs[:1])
+    sizes[comparison] = max(0, free_bytes - bench.readings().free_bytes)
+    if len(runs[1:]) * _ROOM * sizes[comparison] > bench.readings().free_bytes:
+        return [runs[0]]
+    yield from _build(runs[1:])
+    return list(runs)
 
 
-def _build(runs: Sequence[LiveRun]) -> Iterator[Event]:
+def _imported(runs: Sequence[LiveRun], threads: Executor) -> Iterator[LiveRun]:
+    """Each as soon as it has imported."""
+    waits = {threads.submit(run.wait_imported): run for run in runs}
+    for wait in as_completed(waits):
+        wait.result()
+        yield waits[wait]
+
+
+def _build(runs: Iterable[LiveRun]) -> Iterator[Event]:
+    building = []
     for run in runs:
         yield from run.begin()
         run.tell("go")
-    for run in runs:
+        building.append(run)
+    for run in building:
         yield from run.listen(_is_built)
 
 
