@@ -13,7 +13,7 @@ from typing import NamedTuple
 INPUT, WAITING, DISPATCH, UNEXPLAINED = "input", "waiting", "dispatch", "unexplained"
 # of all frameworks, asked first: what the thread of the steps does, and a framework between operators
 _HOST = {INPUT: "input input/* host/*Iterator*", WAITING: "host/*wait* host/*Wait* host/*BlockUntilReady*",
-         UNEXPLAINED: "host/ParallelFor*", DISPATCH: "host/*"}       # ParallelFor: of an operator that nobody names
+         DISPATCH: "host/*"}
 # what runs: by kind, the patterns of each framework; a kind earlier in a table is asked first
 _PYTORCH: dict[str, str] = {
     "optimizer": "optimizer/* Optimizer.*",

@@ -46,9 +46,13 @@ def _rank(name):
     return (1 + any(word in name for word in _WAITS)) if name.startswith(HOST) else 0
 
 
+def _is_host(operator):
+    return operator.name.startswith(HOST)
+
+
 def of_operators(found):
     """Those that are a framework's operators."""
-    return [each for each in found if each.name != INPUT and not each.name.startswith(HOST)]
+    return [each for each in found if each.name != INPUT and not _is_host(each)]
 
 
 def last_step(found):
@@ -66,7 +70,10 @@ def last_step(found):
 
 
 def innermost(operators):
-    """The operators of one thread as pieces that follow one another: what calls others is cut up around them."""
+    """The operators of one thread as pieces that follow one another: what calls others is cut up around them.
+
+    What a host does within an operator is the operator's.
+    """
     pieces, open_ones, reached = [], [], 0
     for operator in sorted(operators, key=lambda each: (each.began, -each.ended)) + [None]:
         began = operator.began if operator else float("inf")
@@ -75,6 +82,8 @@ def innermost(operators):
             if last.ended > reached:
                 pieces.append(last._replace(began=max(reached, last.began)))
                 reached = last.ended
+        if operator and _is_host(operator) and not all(map(_is_host, open_ones)):
+            continue                                       # the operator's own work, as TensorFlow's ParallelFor
         if operator and open_ones and began > reached:
             pieces.append(open_ones[-1]._replace(began=max(reached, open_ones[-1].began), ended=began))
         if operator:

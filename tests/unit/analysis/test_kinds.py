@@ -20,7 +20,6 @@ from runner.analysis import kinds
     ("tensorflow", "Mystery", "unexplained"), ("tensorflow", "xla/convolution", "convolutions"),
     ("tensorflow", "xla/add_tanh_fusion", "elementwise"), ("tensorflow", "xla/transpose_copy_fusion", "copies"),
     ("tensorflow", "xla/wrapped_reduce-window", "pooling"), ("tensorflow", "host/BlockUntilReady", "waiting"),
-    ("tensorflow", "host/ParallelFor", "unexplained"),
     ("mxnet", "_backward_Convolution", "convolutions"), ("mxnet", "multi_sgd_update", "optimizer"),
     ("mxnet", "batch_dot", "products"), ("mxnet", "log_softmax", "elementwise"), ("mxnet", "Mystery", "unexplained"),
     ("jax", "gradient/conv/conv_general_dilated", "convolutions"), ("jax", "dense/dot_general", "products"),
