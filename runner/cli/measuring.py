@@ -315,12 +315,17 @@ def why_(name: options.NewestResult = "",
     asked = [each for each in asked if {each.row.key, each.best.key} <= there]
     if not asked:
         raise InputError(f"why: nothing of {record.id} that was asked about can run here: {_reasons(job)}")
+    took = earlier_sessions.seconds_of(folder)
+    chosen = why.affordable(asked, took, seconds)
+    if late := [f"{each.row.comparison.label}: {each.row.cell.stack}" for each in asked if each not in chosen]:
+        screen.say(f"not asked for want of time (--budget): {'; '.join(late)}")
+    asked = chosen
     profiled = measured_in(_of_plan(job, why.parts_plan(asked, job.plan.seed)))
     if trace:
         store.write_beside(Path(trace).parent, Path(trace).name, json.dumps(why.trace(profiled)))
         screen.say(f"written: {trace}")
     parts = why.parts_of(profiled, asked)
-    tried, untried = why.trials(asked, parts, earlier_sessions.seconds_of(folder), seconds)
+    tried, untried = why.trials(asked, parts, took, seconds)
     checks = equality.of_switches(
         [(each.cell, each.question.row.cell, job.stacks[each.question.row.cell.stack]) for each in tried],
         equality.Check.by(job.launcher, job.data.folder, screen.say), results)

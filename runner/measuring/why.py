@@ -37,6 +37,11 @@ class Question(NamedTuple):
     row: Row
     best: Row
 
+    @property
+    def behind(self) -> float:
+        """The row's rate as a share of the best one's."""
+        return _rate(self.row) / _rate(self.best)
+
 
 class Trial(NamedTuple):
     """A switch for a row."""
@@ -133,13 +138,25 @@ def questions(measured: Measurements, stacks: Sequence[str] = ()) -> list[Questi
     able = [row for row in measured.rows if row.rates and row.cell.measure in measures.RATED
             and row.cell.parallel == "none"]
     for rows in by_comparison(able).values():
-        rates = {row: stats.geometric_mean(list(row.rates.values())) or 0.0 for row in rows}
-        for row in sorted(rows, key=lambda row: rates[row]):
-            best = max((each for each in rows if each is not row), key=lambda each: rates[each], default=None)
-            is_behind = best is not None and rates[row] < (1 - BEHIND) * rates[best]
-            if best and (row.cell.stack in stacks if stacks else is_behind):
+        for row in sorted(rows, key=_rate):
+            best = max((each for each in rows if each is not row), key=_rate, default=None)
+            if best and (row.cell.stack in stacks if stacks else Question(row, best).behind < 1 - BEHIND):
                 asked.append(Question(row, best))
     return asked
+
+
+def affordable(asked: Sequence[Question], seconds: Mapping[str, float], budget: float) -> list[Question]:
+    """Those that the budget has time for without a switch, the furthest behind first, and at least one."""
+    chosen: list[Question] = []
+    for question in sorted(asked, key=lambda question: question.behind):
+        rows = {row for each in (*chosen, question) for row in each}
+        if not chosen or _of_rows(rows, seconds) <= budget:
+            chosen.append(question)
+    return [question for question in asked if question in chosen]
+
+
+def _rate(row: Row) -> float:
+    return stats.geometric_mean(list(row.rates.values())) or 0.0
 
 
 def parts_plan(asked: Sequence[Question], seed: int) -> Plan:
@@ -187,22 +204,27 @@ def trials(asked: Sequence[Question], parts: Mapping[str, Parts], seconds: Mappi
 
     parts: by the key of profiled cells; seconds: that a run took, by the key of its cell.
     """
-    def of_run(cell: Cell) -> float:
-        return seconds.get(key(cell)) or run_seconds(cell)
-
-    rows = dict.fromkeys(row for question in asked for row in question)
-    left = budget - (LEAST_ROUNDS + 2) * sum(of_run(row.cell) for row in rows)        # profiled and checked, too
+    left = budget - _of_rows({row for question in asked for row in question}, seconds)
     ranked = [list(enumerate(_candidates(question, parts))) for question in asked]
     chosen, untried = [], []
     for _, trial in sorted((each for of_one in ranked for each in of_one), key=lambda each: each[0]):
         loop = dict(each.split("=", 1) for each in trial.cell.switches.split()).get("loop", "")
-        costs = (LEAST_ROUNDS + 1) * (of_run(trial.question.row.cell) + _COMPILING.get(loop, 0.0))
+        costs = (LEAST_ROUNDS + 1) * (_of_run(trial.question.row.cell, seconds) + _COMPILING.get(loop, 0.0))
         if costs <= left:
             chosen.append(trial)
             left -= costs
         else:
             untried.append(trial)
     return chosen, untried
+
+
+def _of_rows(rows: Iterable[Row], seconds: Mapping[str, float]) -> float:
+    """Seconds that rows take without a switch: all rounds, a profiled run and a check."""
+    return (LEAST_ROUNDS + 2) * sum(_of_run(row.cell, seconds) for row in rows)
+
+
+def _of_run(cell: Cell, seconds: Mapping[str, float]) -> float:
+    return seconds.get(key(cell)) or run_seconds(cell)
 
 
 def _candidates(question: Question, parts: Mapping[str, Parts]) -> list[Trial]:

@@ -134,6 +134,14 @@ def test_rows_less_than_a_tenth_behind_are_not_asked_about_unless_they_are_named
         why.questions(near, ["mxnet"])
 
 
+def test_a_budget_for_too_few_rows_asks_about_those_that_are_the_furthest_behind() -> None:
+    jax = TF._replace(stack="jax-x")
+    asked = why.questions(session({TORCH: FAST, jax: [60.0, 61.0, 60.0, 60.0, 60.0], TF: SLOW}))
+    took = dict.fromkeys(map(key, (TORCH, TF, jax)), 4.0)                 # 7 runs of each row: 28 s
+    for budget, stacks in ((84.0, ["tf-x", "jax-x"]), (60.0, ["tf-x"]), (5.0, ["tf-x"])):
+        assert stacks == [each.row.cell.stack for each in why.affordable(asked, took, budget)]
+
+
 def test_a_budget_leaves_out_the_least_likely_and_says_so() -> None:
     asked = asked_of(TF)
     # of both 5 rounds, a profile and a check: 56 s; then 24 s a switch
