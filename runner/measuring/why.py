@@ -5,7 +5,7 @@ comparison, the best, each row as it is, and each row with one of the switches t
 likeliest first, as many as the time allows. A reason is said only where its switch moved the ratio.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -131,18 +131,23 @@ def _record(name: str, ratio: Ratio) -> dict[str, Any]:
 def questions(measured: Measurements, stacks: Sequence[str] = ()) -> list[Question]:
     """The rows that are more than a tenth behind, or all of the stacks that are named. Raises InputError."""
     known = {row.cell.stack for row in measured.rows}
-    for name in stacks:
-        if name not in known:
-            raise unknown("why: --stack", name, sorted(known))
+    named = {name for word in stacks for name in _named(word, known)}
     asked = []
     able = [row for row in measured.rows if row.rates and row.cell.measure in measures.RATED
             and row.cell.parallel == "none"]
     for rows in by_comparison(able).values():
         for row in sorted(rows, key=_rate):
             best = max((each for each in rows if each is not row), key=_rate, default=None)
-            if best and (row.cell.stack in stacks if stacks else Question(row, best).behind < 1 - BEHIND):
+            if best and (row.cell.stack in named if stacks else Question(row, best).behind < 1 - BEHIND):
                 asked.append(Question(row, best))
     return asked
+
+
+def _named(word: str, known: Collection[str]) -> list[str]:
+    """The stacks that a word of --stack means: of that name, else of the framework, such as tf. Raises InputError."""
+    if found := [word] if word in known else [name for name in known if name.partition("-")[0] == word]:
+        return found
+    raise unknown("why: --stack", word, sorted(known))
 
 
 def affordable(asked: Sequence[Question], seconds: Mapping[str, float], budget: float) -> list[Question]:

@@ -17,7 +17,8 @@ from workloads.profiles.walls import Operator
     ([(1, "a", 0, 6), (2, "b", 0, 6), (3, "b", 0, 3)], {"a": 2.5, "b": 3.5}),
     ([(1, "host/python", 0, 10), (1, "a", 2, 5), (2, "b", 4, 8)], {"host/python": 4, "a": 2.5, "b": 3.5}),
     ([(1, "host/waiting", 0, 10), (2, "host/runs", 1, 7), (2, "a", 2, 4)], {"host/waiting": 4, "host/runs": 4, "a": 2}),
-    ([(1, "host/runs", 0, 10), (1, "a", 1, 9), (1, "host/wait", 2, 8), (1, "b", 3, 5)], {"host/runs": 2, "a": 6, "b": 2}),
+    ([(1, "host/runs", 0, 10), (1, "a", 1, 9), (1, "host/wait", 2, 8), (1, "b", 3, 5)],
+     {"host/runs": 2, "a": 6, "b": 2}),
     ([(1, "gap", 0, 2), (1, "gap", 8, 9)], {"gap": 3}), ([(1, "none", 5, 5)], {}), ([], {}),
 ])
 def test_each_moment_belongs_to_the_innermost_operators_that_run(
