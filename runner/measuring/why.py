@@ -311,8 +311,9 @@ def sentence(reason: Reason) -> str:
     row, best = reason.stack, reason.best
     if reason.ratio.value is None:
         return f"{row} or {best} did not run, so nothing can be said."
-    if stats.verdict(reason.ratio) is not Verdict.SLOWER:
-        return f"{row} is not shown to be slower than {best} now ({_ratio(reason.ratio)}): there is nothing to explain."
+    if (word := stats.verdict(reason.ratio)) is not Verdict.SLOWER:
+        now = "faster" if word is Verdict.FASTER else "not shown to be slower"
+        return f"{row} is {now} than {best} now: {_ratio(reason.ratio)}."
     gap = gaps(reason.parts.get(row), reason.parts.get(best))
     largest = next(iter(gap.items()), None)
     where = f"{_LONG.get(largest[0], largest[0])} ({formatting.share(largest[1])} of the gap)" if largest else ""

@@ -72,9 +72,12 @@ def _of_parts(record: Mapping[str, Any]) -> list[dict[str, str]]:
 
 
 def _cost(record: Mapping[str, Any]) -> str:
-    costs = " and ".join(formatting.share(max(0.0, of["seconds"] / of["timed_seconds"] - 1)) for of in (
-        record["parts"][record[name]] for name in ("stack", "best")) if of["timed_seconds"])
-    return f"By each framework's own profiler, which makes a step {costs} longer." if costs else ""
+    costs = []
+    for name in (record["stack"], record["best"]):
+        if timed := (of := record["parts"][name])["timed_seconds"]:
+            cost = of["seconds"] / timed - 1
+            costs.append(f"{formatting.share(cost) if cost >= 0.0005 else 'no'} longer in {name}")
+    return f"By each framework's own profiler, with which a step takes {' and '.join(costs)}." if costs else ""
 
 
 def _switches(records: Sequence[Mapping[str, Any]]) -> list[Table[Any]]:
@@ -92,7 +95,8 @@ def told(records: Sequence[Mapping[str, Any]]) -> Iterator[Part]:
             yield lines
             yield f"Parts are milliseconds. {_cost(each)}"
         if each["switches"]:
-            yield [{"switch": switch["sets"], "showed": switch["told"]} for switch in each["switches"]]
+            yield [{"switch": switch["sets"], "what": switch["title"], "showed": switch["told"]}
+                   for switch in each["switches"]]
         if each["untried"]:
             yield f"Not tried for want of time (--budget): {', '.join(each['untried'])}."
         yield ""

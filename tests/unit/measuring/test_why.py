@@ -112,6 +112,8 @@ def test_none_is_named_where_two_names_are_one_environment() -> None:
     said = why.sentence(answered(asked, tried, {}, slow=FAST[1:] + FAST[:1]))
 
     assert "not shown to be slower" in said and "with " not in said
+    faster = why.sentence(answered(asked, tried, {}, slow=[2 * rate for rate in FAST]))
+    assert faster.startswith("torch-again is faster than torch-x now: 2.00x (")
 
 
 def test_a_switch_whose_gain_may_be_chance_is_no_reason() -> None:
@@ -268,6 +270,9 @@ def test_the_reasons_are_a_section_of_the_result_s_page_with_parts_and_switches_
     assert [("dispatch", "1.00", "1.00", ""), ("convolutions", "8.00", "2.00", "120 %"), ("norms", "", "1.00", ""),
             ("step", "9.00", "4.00", "")] == [*section.tables[0].lines]
     assert ("loop=xla", "", "not tried for want of time") == section.tables[-1].lines[-1]
+    record["parts"]["torch-x"]["timed_seconds"] = 1.0
+    shown = str([*reasons.told([record])])
+    assert "with which a step takes 25 % longer in tf-x and no longer in torch-x." in shown and "'oneDNN'" in shown
 
     assert [] == [*reasons.section([])]
     for bad in ({}, {**record, "parts": 3}, {**record, "switches": [{}]}):
