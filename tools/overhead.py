@@ -49,16 +49,9 @@ SIZES = {
 
 
 # of a GPU, which is to have work enough that a step is not all launches
-GPU_SIZES = {
-    "resnet50": Size(32, 224, 10, 40),
-    "resnet50_v1": Size(32, 224, 10, 40),
-    "vgg16": Size(32, 224, 10, 40),
-    "mobilenetv2": Size(32, 224, 10, 40),
-    "vit_b16": Size(32, 224, 10, 40),
-    "bert": Size(32, 0, 20, 60),
-    "gpt2": Size(32, 0, 20, 60, "adamw"),
-    "lstm": Size(64, 0, 100, 300),
-}
+_GPU_IMAGES, _GPU_TOKENS = Size(32, 224, 10, 40), Size(32, 0, 20, 60)
+GPU_SIZES = {**dict.fromkeys(("resnet50", "resnet50_v1", "vgg16", "mobilenetv2", "vit_b16"), _GPU_IMAGES),
+             "bert": _GPU_TOKENS, "gpt2": _GPU_TOKENS._replace(optimizer="adamw"), "lstm": SIZES["lstm"]}
 
 
 class Peer(NamedTuple):
@@ -139,9 +132,7 @@ def harness(stack: Stack, setup: Setup) -> Cost:
     """
     cell = Cell(stack=stack.name, task="lenet5", measure="harness", input="synthetic", init="framework", steps=_BLOCKS,
                 warmup=_STEPS_A_BLOCK, cpus=setup.cpus, device=setup.device)
-    processes, ending = _processes(cell, stack, setup)
-    quotients = [_median([block["reported"] / block["bare"] for block in blocks]) for blocks in processes]
-    return _cost("loop / bare loop", stack, quotients, "x", HARNESS_GOAL, ending)
+    return _quotient("loop / bare loop", cell, stack, setup)
 
 
 def peers(peer: Peer, stack: Stack, setup: Setup) -> Iterator[Cost]:
@@ -149,7 +140,9 @@ def peers(peer: Peer, stack: Stack, setup: Setup) -> Iterator[Cost]:
     for task in peer.tasks:
         for measure, of in HARNESSES.items():
             if of not in GENERATING or sequence_tasks.generates(task):
-                yield _peer(_peer_cell(task, measure, stack, setup), peer.library, stack, setup)
+                kind = measure.removeprefix("harness_") if "_" in measure else "train"
+                yield _quotient(f"{task} {kind}, ours / {peer.library}", _peer_cell(task, measure, stack, setup),
+                                stack, setup, is_of_peer=True)
 
 
 def _peer_cell(task: str, measure: str, stack: Stack, setup: Setup) -> Cell:
@@ -162,28 +155,18 @@ def _peer_cell(task: str, measure: str, stack: Stack, setup: Setup) -> Cell:
     return cell if tasks.is_sequence(task) else cell._replace(image=size.image, classes=1000)
 
 
-def _peer(cell: Cell, library: str, stack: Stack, setup: Setup) -> Cost:
-    processes, ending = _processes(cell, stack, setup)
-    quotients = [_median([block["bare"] / block["reported"] for block in blocks]) for blocks in processes]
-    what = f"{cell.task} {cell.measure.removeprefix('harness_') if '_' in cell.measure else 'train'}, ours / {library}"
-    return _cost(what, stack, quotients, "x", PEER_GOAL, ending, is_more_better=True)
-
-
-def _processes(cell: Cell, stack: Stack, setup: Setup) -> tuple[list[list[dict[str, Any]]], Ending]:
-    """The blocks of each process, which differ in their seeds, and how the last one ended."""
-    processes, ending = [], Ending("ok")
+def _quotient(what: str, cell: Cell, stack: Stack, setup: Setup, is_of_peer: bool = False) -> Cost:
+    """The mean over processes, which differ in their seeds, of the median quotient of their blocks."""
+    over, under, goal = ("bare", "reported", PEER_GOAL) if is_of_peer else ("reported", "bare", HARNESS_GOAL)
+    quotients, ending = [], Ending("ok")
     for turn in range(setup.turns):
         running = setup.launcher.start(cell._replace(seed=turn), stack, setup.data, "self.0.1")
         events, ending = followed(running, Limits(), setup.clock)
-        blocks = [event for event in events if event["event"] == "harness"]
+        blocks = [event[over] / event[under] for event in events if event["event"] == "harness"]
         if ending.word != "ok" or not blocks:
             break
-        processes.append(blocks)
-    return processes, ending
-
-
-def _median(values: list[float]) -> float:
-    return float(stats.median(values) or 0)
+        quotients.append(float(stats.median(blocks) or 0))
+    return _cost(what, stack, quotients, "x", goal, ending, is_of_peer)
 
 
 def start(stack: Stack, setup: Setup) -> Cost:
@@ -209,7 +192,8 @@ def _first_step(cell: Cell, stack: Stack, setup: Setup, module: str) -> tuple[fl
     try:
         for heard in follow(running, Limits(), setup.clock):
             is_bare_end = isinstance(heard, Ending) and module != "workloads" and heard.word == "ok"
-            if seconds is None and (is_bare_end or _is_warm(heard)):
+            is_warm = not isinstance(heard, Ending) and heard["event"] == "warm"
+            if seconds is None and (is_bare_end or is_warm):
                 seconds = setup.clock() - began
             if isinstance(heard, Ending):
                 return seconds, heard
@@ -218,33 +202,21 @@ def _first_step(cell: Cell, stack: Stack, setup: Setup, module: str) -> tuple[fl
     raise AssertionError("follow always yields an Ending last")
 
 
-def _is_warm(heard: dict[str, Any] | Ending) -> bool:
-    return not isinstance(heard, Ending) and heard["event"] == "warm"
-
-
 def _cost(what: str, stack: Stack, values: list[float], unit: str, goal: float, ending: Ending,
           is_more_better: bool = False) -> Cost:
-    value, interval, problem = None, None, ""
-    if ending.word != "ok" or not values:
-        problem = f"{ending.word}: {ending.message}"
-    elif unit == "x":
-        value, interval = stats.geometric_mean(values), stats.interval(values)
-    else:
-        value = stats.median(values)
+    problem = f"{ending.word}: {ending.message}" if ending.word != "ok" or not values else ""
+    value = None if problem else stats.geometric_mean(values) if unit == "x" else stats.median(values)
+    interval = stats.interval(values) if unit == "x" and not problem else None
     return Cost(what, stack.name, value, interval, unit, goal, len(values), problem, is_more_better)
 
 
 def run(stacks: list[Stack], setup: Setup, say: Callable[[str], None]) -> Iterator[Cost]:
-    """Both costs of every stack."""
-    for stack in _with_images(stacks):
-        say(f"bench-self: {stack.name}")
-        yield harness(stack, setup)
-        yield start(stack, setup)
-
-
-def _with_images(stacks: list[Stack]) -> list[Stack]:
-    """Those that have image models: bare libraries have none."""
-    return [stack for stack in stacks if stack.framework in PEERS]
+    """Both costs of every stack that has image models: bare libraries have none."""
+    for stack in stacks:
+        if stack.framework in PEERS:
+            say(f"bench-self: {stack.name}")
+            yield harness(stack, setup)
+            yield start(stack, setup)
 
 
 def run_peers(stacks: list[Stack], setup: Setup, say: Callable[[str], None], only: Collection[str] = (),
@@ -253,7 +225,8 @@ def run_peers(stacks: list[Stack], setup: Setup, say: Callable[[str], None], onl
 
     Raises InputError where no stack has any.
     """
-    pinned = [stack for stack in _with_images(stacks) if isinstance(stack, PinnedStack)]      # others name no peers
+    # others name no peers
+    pinned = [stack for stack in stacks if stack.framework in PEERS and isinstance(stack, PinnedStack)]
     compared = [(stack, peers_with_tasks) for stack in pinned
                 if (peers_with_tasks := [peer for peer in peers_of(stack, only) if peer.tasks])]
     if not compared:

@@ -17,7 +17,6 @@ from runner.stacks.definition import Pinned
 from runner.stacks.engine import DockerClient, remove_image
 
 _KINDS = {tarfile.REGTYPE: "file", tarfile.DIRTYPE: "folder", tarfile.SYMTYPE: "link", tarfile.LNKTYPE: "hard link"}
-_CHUNK = 2**20
 
 
 class Entry(NamedTuple):
@@ -79,15 +78,9 @@ def entries(archive: IO[bytes]) -> dict[str, Entry]:
 
 def _entry(member: tarfile.TarInfo, archive: tarfile.TarFile) -> Entry:
     content = archive.extractfile(member) if member.isreg() else None
-    return Entry(_KINDS.get(member.type, "device"), member.mode, (member.uid, member.gid), member.size,
-                 _sha256(content) if content else "", member.linkname)
-
-
-def _sha256(content: IO[bytes]) -> str:
-    total = hashlib.sha256()
-    while chunk := content.read(_CHUNK):
-        total.update(chunk)
-    return total.hexdigest()
+    digest = hashlib.file_digest(content, "sha256").hexdigest() if content else ""                # type: ignore[arg-type]
+    return Entry(_KINDS.get(member.type, "device"), member.mode, (member.uid, member.gid), member.size, digest,
+                 member.linkname)
 
 
 def differences(first: Mapping[str, Entry], second: Mapping[str, Entry]) -> list[Difference]:

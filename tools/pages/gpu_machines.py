@@ -9,6 +9,7 @@ from runner.machine.host import GIB, Machine
 from runner.planning.plan import Plan, Wishes, plan
 from runner.stacks.definition import Stack
 from runner.study.file import Study, read
+from tools.pages.studies import table
 from workloads.spec.cell import Cell
 
 MODELS = {"P100": ("6.0", 16), "V100": ("7.0", 16), "RTX 2080 Ti": ("7.5", 11), "A100": ("8.0", 80),
@@ -55,27 +56,15 @@ def _missing(stack: Stack) -> str | None:
 def lines(stacks: Mapping[str, Stack]) -> Iterator[str]:
     """The page."""
     yield _HEAD.format(driver=DRIVER)
-    yield from _row(["stack", "CUDA", *(f"{model} ({capability})" for model, (capability, _) in MODELS.items())])
-    yield from _row(["---"] * (2 + len(MODELS)))
-    for stack in stacks.values():
-        if stack.gpu:
-            yield from _row([stack.name, stack.gpu.cuda,
-                             *(_WAYS[way(stack.gpu, capability)] for capability, _ in MODELS.values())])
-    yield "\n## Studies\n"
+    yield from table(["stack", "CUDA", *(f"{model} ({capability})" for model, (capability, _) in MODELS.items())], [
+        [stack.name, stack.gpu.cuda, *(_WAYS[way(stack.gpu, capability)] for capability, _ in MODELS.values())]
+        for stack in stacks.values() if stack.gpu])
+    yield "## Studies\n"
     yield "GPU cells that run, of all that the study has for GPUs, at scale paper; then why others do not.\n"
     plans = {name: {model: planned(name, stacks, model) for model in MODELS} for name in STUDIES}
-    yield from _row(["study", *MODELS])
-    yield from _row(["---"] * (1 + len(MODELS)))
+    yield from table(["study", *MODELS], [[name, *map(_share, by_model.values())] for name, by_model in plans.items()])
     for name, by_model in plans.items():
-        yield from _row([name, *(_share(each) for each in by_model.values())])
-    for name, by_model in plans.items():
-        yield f"\n### {name}\n"
-        for model, each in by_model.items():
-            yield f"* {model}: {_reasons(each)}"
-
-
-def _row(cells: list[str]) -> Iterator[str]:
-    yield f"| {' | '.join(cells)} |"
+        yield from (f"### {name}\n", *(f"* {model}: {_reasons(each)}" for model, each in by_model.items()), "")
 
 
 def _share(made: Plan) -> str:

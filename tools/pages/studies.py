@@ -19,7 +19,6 @@ _TOLD = "told, not tested"
 _HEAD = ("id", "states", "tested as", "holds where", "reading", "cells", "on the paper's own numbers",
          "a verdict at quick on two cores")
 _CAN = "can have"
-_TOLD_HEAD = ("id", "place", "states", "why it is not tested")
 
 
 def published_studies() -> list[str]:
@@ -35,7 +34,8 @@ def page(name: str) -> str:
     return "\n".join([f"# {study.id}: {study.title}", "",
                       "Written from the study's file by `python -m tools pages`.", "",
                       *_counts(study, judged.values(), lacking), *_claims_by_source(study, judged, lacking),
-                      *_not_tested(study),
+                      *_section("Told, not tested", ("id", "place", "states", "why it is not tested"),
+                                [(each.id, each.source, each.text, each.why) for each in study.told]),
                       *_contradictions(study, judged), *_numbers(study)]).rstrip() + "\n"
 
 
@@ -43,7 +43,7 @@ def _counts(study: Study, judged: Iterable[Judged], lacking: Mapping[str, str]) 
     ids = {claim.id for claim in study.claims}
     verdicts = Counter(each.word for each in judged if each.id in ids)
     statements = len({paper_claim(name) for name in ids})
-    yield from _table(("what", "number"), [
+    return table(("what", "number"), [
         ("statements of the paper", f"{statements + len(study.told)}"), ("of them tested", f"{statements}"),
         (f"of them {_TOLD}", f"{len(study.told)}"), ("claims that test them", f"{len(study.claims)}"),
         *((f"claims: {word}", f"{count}") for word, count in sorted(verdicts.items())),
@@ -54,9 +54,9 @@ def _counts(study: Study, judged: Iterable[Judged], lacking: Mapping[str, str]) 
 def _claims_by_source(study: Study, judged: Mapping[str, Judged], lacking: Mapping[str, str]) -> Iterator[str]:
     """A table a place of the paper, in the file's order."""
     for source in dict.fromkeys(claim.source for claim in study.claims):
-        yield from (f"## {source or 'No place said'}", "")
-        yield from _table(_HEAD, [(*_line(claim, study, judged[claim.id]), lacking[claim.id]) for claim in study.claims
-                                  if claim.source == source])
+        yield from _section(source or "No place said", _HEAD, [
+            (*_line(claim, study, judged[claim.id]), lacking[claim.id]) for claim in study.claims
+            if claim.source == source])
 
 
 def _line(claim: Claim, study: Study, judged: Judged) -> tuple[str, ...]:
@@ -93,29 +93,20 @@ def _lacking(claim: Claim, quick: Study, whole: Study) -> str:
     return "needs " + " and ".join(needs) if needs else _CAN
 
 
-def _not_tested(study: Study) -> Iterator[str]:
-    if study.told:
-        yield from ("## Told, not tested", "")
-        yield from _table(_TOLD_HEAD, [(each.id, each.source, each.text, each.why) for each in study.told])
-
-
 def _contradictions(study: Study, judged: dict[str, Judged]) -> Iterator[str]:
     """What does not follow from the paper's own other numbers, with the arithmetic."""
     contradictions = {**{claim.id: claim.contradiction for claim in study.claims},
                       **{number.id: number.contradiction for number in study.published}}
-    said = [(name, contradictions[name]) for name, each in judged.items() if each.word == paper_check.CONTRADICTION]
-    if said:
-        yield from ("## The paper's own contradictions", "")
-        yield from _table(("id", "arithmetic"), said)
+    return _section("The paper's own contradictions", ("id", "arithmetic"), [
+        (name, contradictions[name]) for name, each in judged.items() if each.word == paper_check.CONTRADICTION])
 
 
 def _numbers(study: Study) -> Iterator[str]:
     """What the paper prints, place by place."""
-    yield from ("## Published numbers", "") if study.published else ()
-    yield from _table(("id", "place", "of", "printed", "remark"), [
+    return _section("Published numbers", ("id", "place", "of", "printed", "remark"), [
         (number.id, number.source, f"{number.quantity.replace('_', ' ')} of "
          + " / ".join(str(one) for one in number.subjects), _printed(number), number.text)
-        for number in study.published]) if study.published else ()
+        for number in study.published])
 
 
 def _printed(number: Published) -> str:
@@ -124,7 +115,13 @@ def _printed(number: Published) -> str:
     return ", ".join([f"{number.value:.10g} {number.unit}", *over])
 
 
-def _table(head: Sequence[str], lines: Iterable[Sequence[str]]) -> Iterator[str]:
+def _section(heading: str, head: Sequence[str], lines: Sequence[Sequence[str]]) -> Iterator[str]:
+    """A table below its heading; nothing without lines."""
+    if lines:
+        yield from (f"## {heading}", "", *table(head, lines))
+
+
+def table(head: Sequence[str], lines: Iterable[Sequence[str]]) -> Iterator[str]:
     """A table in Markdown, and an empty line."""
     yield "| " + " | ".join(head) + " |"
     yield "|" + "---|" * len(head)
