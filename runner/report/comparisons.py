@@ -34,6 +34,6 @@ def fitted(kind: Callable[..., Chart], caption: str, axis: str, groups: Iterable
     return [kind(caption + cut, axis, tuple(kept), **more)] if kept else []
 
 
-def thousandths(seconds: float | None) -> str:
-    """Milliseconds without their unit; "" for None."""
-    return "" if seconds is None else formatting.number(seconds * 1000)
+def thousandths(seconds: float) -> str:
+    """Milliseconds without their unit."""
+    return formatting.number(seconds * 1000)

@@ -10,7 +10,7 @@ from runner.report.claims import wording
 from runner.report.columns import RESULTS, Line, endings
 from runner.report.comparisons import Context, fitted
 from runner.report.document import Answer, Chart, Dots, Mark
-from runner.report.tables import EVERY, PAGE_ALONE, SCREEN_ALONE, Column, Form, Group, Table, Word, of, table, with_any
+from runner.report.tables import EVERY, PAGE_ALONE, SCREEN_ALONE, Column, Form, Group, Table, Word, of, table
 
 
 def bars(context: Context, comparison: Comparison) -> Iterator[Chart]:
@@ -61,8 +61,10 @@ def tables(results: Table[Line]) -> Iterator[Table[Line]]:
     """Rates, what was measured beside them, and what few sessions have: each of the stacks that have a value in it."""
     for caption, note, part in _TABLES:
         columns = tuple(column for column in results.columns if column.part in (EVERY, part))
-        told = with_any(results.groups, of(columns, Form.PAGE)[1:])
-        yield from table(caption, columns, told, note)
+        telling = of(columns, Form.PAGE)[1:]
+        yield from table(caption, columns, {group.label: [
+            line for line in group.lines if any(column.value(line) not in (None, "") for column in telling)]
+            for group in results.groups}, note)
 
 
 def machine_limits(summary: Summary) -> list[str]:

@@ -4,7 +4,7 @@ A column is declared once, with its title, where its value is from, how people r
 form writes its columns of a table, so no two forms can show different numbers.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from operator import itemgetter
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -140,9 +140,3 @@ def texts(*titles: str, on_page_alone: str = "") -> tuple[Column[Any], ...]:
     """Columns of lines that are texts."""
     return tuple(Column(title, itemgetter(index), forms=PAGE_ALONE if title == on_page_alone else READ)
                  for index, title in enumerate(titles))
-
-
-def with_any(groups: Iterable[Group[T]], columns: Sequence[Column[T]]) -> dict[str, list[T]]:
-    """The lines that have a value in one of those columns, by label."""
-    return {group.label: [line for line in group.lines
-                          if any(column.value(line) not in (None, "") for column in columns)] for group in groups}

@@ -6,13 +6,13 @@ chart 0.1 s (2026-11-23).
 
 import hashlib
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
-from runner.formatting import clean
-from runner.report.document import Bars, Chart, Curve, Curves, Dots, Mark
-from runner.report.writers import drawing, strips
+from runner.formatting import clean, number
+from runner.report.document import Bars, Chart, Curve, Curves, Dots, Mark, Strip, Strips
+from runner.report.writers import drawing
 from runner.report.writers.drawing import SERIES, WIDTH, Axis, colour, path, text
 
 _LEFT, _RIGHT = 112.0, 12.0    # beside the axes: names, and room for the last number of the axis
@@ -45,7 +45,7 @@ def svg(chart: Chart, salt: str) -> str:
         return _bars(chart, f"h{hashlib.sha256(salt.encode()).hexdigest()[:10]}")
     if isinstance(chart, Dots):
         return _dots(chart)
-    return _curves(chart) if isinstance(chart, Curves) else strips.svg(chart)
+    return _curves(chart) if isinstance(chart, Curves) else _strips(chart)
 
 
 def _sheet(groups: Groups, top: float = _TOP) -> _Sheet:
@@ -187,9 +187,73 @@ def _up(chart: Curves, begin: float, end: float) -> Axis:
 
 def _beside(axis: Axis, chart: Curves) -> Iterator[str]:
     """The vertical axis of curves."""
-    for tick in axis.ticks:
-        yield path(f"M{_CURVES_LEFT:g} {axis.at(tick):.1f}H{WIDTH - _RIGHT:g}", "var(--line)", 0.7)
-        number = f"{tick:.0e}" if chart.is_logarithmic else drawing.shown(tick)
-        yield text(_CURVES_LEFT - 4, axis.at(tick) + 3.5, number, "end")
+    yield from _rows(axis, _CURVES_LEFT, "{:.0e}".format if chart.is_logarithmic else drawing.shown)
     middle = (axis.begin + axis.end) / 2
     yield f'<g transform="translate(10 {middle:g}) rotate(-90)">{text(0, 0, chart.y_axis, "middle")}</g>'
+
+
+def _rows(axis: Axis, left: float, shown: Callable[[float], str], size: float = 0.0) -> Iterator[str]:
+    """Lines at the numbers of a vertical axis, and these at their left."""
+    for tick in axis.ticks:
+        yield path(f"M{left:g} {axis.at(tick):.1f}H{WIDTH - _RIGHT:g}", "var(--line)", 0.7)
+        yield text(left - 4, axis.at(tick) + 3.5, shown(tick), "end", size=size)
+
+
+# ---- strips
+
+_STRIP_LEFT = 52.0
+_HEAD, _HEIGHT, _FOOT = 18.0, 70.0, 22.0       # of a strip: its name, its axes, the numbers below
+_STRIPS_BOTTOM = 18.0          # for the name of the x axis
+_SHORTEST_NAMED = 48.0         # of a shaded part that has room for its name
+_STRIP_LETTERS = 30
+
+
+def _strips(chart: Strips) -> str:
+    """A strip is a stack: the warm-up shaded, the timed part underlined, a thin line a run, a thick one their median.
+
+    What is higher than the scale is cut off at its top and marked by a triangle there.
+    """
+    of_one = _HEAD + _HEIGHT + _FOOT
+    height = len(chart.strips) * of_one + _STRIPS_BOTTOM
+    strips = ((f'<g transform="translate(0 {index * of_one:g})">', *_strip(strip, chart.y_axis), "</g>")
+              for index, strip in enumerate(chart.strips))
+    return drawing.svg(height, [*chain.from_iterable(strips), text(
+        (_STRIP_LEFT + WIDTH - _RIGHT) / 2, height - 5, chart.x_axis, "middle")])
+
+
+def _strip(strip: Strip, unit: str) -> Iterator[str]:
+    end = max((x for line in (*strip.runs, strip.median) for x in line.x), default=1.0) or 1.0
+    base = _HEAD + _HEIGHT
+    across = Axis(0.0, end, _STRIP_LEFT, WIDTH - _RIGHT)
+    up = Axis(0.0, strip.top, base, _HEAD, False, drawing.ticks(0.0, strip.top, 3))
+    begin, ink = across.at(strip.warmup), colour(strip.series)
+    yield text(2, 12, drawing.cut(strip.name, _STRIP_LETTERS), weight="bold")
+    yield text(WIDTH - _RIGHT, 12, strip.text, "end")
+    yield (f'<rect x="{_STRIP_LEFT:g}" y="{_HEAD:g}" width="{begin - _STRIP_LEFT:.1f}" height="{_HEIGHT:g}" '
+           'fill="var(--line)" fill-opacity="0.6"/>')
+    yield from _rows(up, _STRIP_LEFT, lambda value: f"{_tick(value, up.high)} {unit}" if value else "0", 8.5)
+    for value in drawing.ticks(0.0, across.high, 6):
+        yield text(across.at(value), base + 12, _tick(value, across.high), "middle", size=8.5)
+    for line in strip.runs:
+        yield path(drawing.joined(line.points, across, up), ink, 0.7, ' stroke-opacity="0.45"')
+    yield path(drawing.joined(strip.median.points, across, up), ink, 2.2)
+    yield from _cut_off(strip, across)
+    yield path(f"M{begin:.1f} {base:g}H{WIDTH - _RIGHT:g}", "currentColor", 2.5)
+    yield from (path(f"M{across.at(start):.1f} {base + 3:g}H{across.at(stop):.1f}", "var(--bad)", 3,
+                     ' stroke-opacity="0.5"') for start, stop in strip.disturbed)
+    yield from (text((left + right) / 2, base - 4, name, "middle", size=8.5, is_above=True) for name, left, right in (
+        ("warm-up", _STRIP_LEFT, begin), ("timed", begin, WIDTH - _RIGHT)) if right - left >= _SHORTEST_NAMED)
+
+
+def _tick(value: float, like: float) -> str:
+    return f"{value:.10g}" if like >= 1e-3 and value < 1e5 else number(value)
+
+
+def _cut_off(strip: Strip, across: Axis) -> Iterator[str]:
+    """Triangles at the top, and what the first step took."""
+    high = {round(across.at(x)) for line in (*strip.runs, strip.median)
+            for x, y in line.points if y > strip.top}
+    if strip.first:
+        high.add(round(_STRIP_LEFT))
+        yield text(_STRIP_LEFT + 4, _HEAD + 15, strip.first, size=8.5, is_above=True)
+    yield from (f'<path d="M{x - 3:g} {_HEAD + 5:g}h6l-3 -5z" fill="currentColor"/>' for x in sorted(high))

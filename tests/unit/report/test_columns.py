@@ -56,15 +56,3 @@ def test_a_line_without_a_value_has_a_dash_on_the_terminal_and_nothing_on_the_pa
 def test_the_csv_s_names_are_unlike_each_other() -> None:
     names = [column.name or column.title for column in RESULTS if Form.CSV in column.forms]
     assert len(set(names)) == len(names) and all(names)
-
-
-def test_what_a_framework_compiled_stands_beside_the_rate_with_a_dash_where_it_tells_nothing() -> None:
-    summary = made_report.contents(made_report.records())[0]
-    comparison = summary.comparisons[0]
-    silent = comparison.results[0]
-    told = silent.model_copy(update={"compile_seconds": 1.23, "compiled_programs": 3})
-    (column,) = (each for each in RESULTS if each.title == "compile time")
-
-    assert ["1.2 s", "-"] == [
-        column.shown(Line(summary, comparison, result), Form.SCREEN) for result in (told, silent)]
-    assert columns.BESIDE == column.part

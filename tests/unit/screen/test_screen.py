@@ -19,10 +19,10 @@ from runner.study.file import Study
 from tests import made_report
 from tests import made_rows as made
 from tests.clock import FakeClock
+from tests.made_report import FAST, SLOW
 from tests.printing import printed
 from workloads.spec.cell import Cell
 
-SLOW, FAST = [100.0, 101.0, 99.0, 100.5, 99.5], [150.0, 151.0, 149.0, 150.5, 149.5]
 NAMES = ["torch-2.13-cpu", "tf-2.21", "mxnet-1.9", "torch-1.4", "tf-1.15", "mxnet-1.7"]
 EVIL = "\x1b]0;owned\x07[red]x\u202e\x9b31m\r"
 
