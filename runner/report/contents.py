@@ -8,11 +8,11 @@ from runner.analysis.summary_format import Failure, JudgedClaim, PaperClaim, Ski
 from runner.report import breakdown, columns, environment, rates
 from runner.report.answer import answer, flagged
 from runner.report.claims import beside_ours, wording
-from runner.report.comparisons import Context
+from runner.report.comparisons import Context, grouped
 from runner.report.deviations import deviations, is_published
 from runner.report.document import Answer, Report
 from runner.report.sections import sections
-from runner.report.tables import PAGE_ALONE, SCREEN_ALONE, Column, Table, plain, table, texts
+from runner.report.tables import PAGE_ALONE, SCREEN_ALONE, Column, Table, Texts, plain, table, texts
 from runner.results.rows import Measurements, recorded
 from runner.study import claims
 
@@ -132,8 +132,6 @@ def _numbers(claims: Sequence[JudgedClaim]) -> Iterator[Table[Any]]:
 # ---- what has no result, and what stands out
 
 _LONGEST_MESSAGE = 300         # of a failed run; all of it stands in events.jsonl
-
-
 _FAILED = texts("stack", "what", "ended", "rounds", "message", "what it wrote", on_page_alone="what it wrote")
 _SKIPPED = texts("experiment", "stack", "cells", "reason", on_page_alone="experiment")
 
@@ -143,26 +141,23 @@ def _failed(failures: Sequence[Failure], session_of: Callable[[str], str]) -> li
 
     session_of: the id of a cell's session, by its key.
     """
-    alike: dict[tuple[str, ...], list[Failure]] = {}
-    for failure in failures:
+    def alike(failure: Failure) -> Texts:
         cell = "" if failure.ending == "unsupported" else failure.label
         message = failure.message[:_LONGEST_MESSAGE] + "…" * (len(failure.message) > _LONGEST_MESSAGE)
-        alike.setdefault((failure.stack, cell, failure.ending, message), []).append(failure)
+        return failure.stack, cell, failure.ending, message
+
     return table("Runs that did not end ok", _FAILED, {"": [
         (stack, _cells(list(dict.fromkeys(one.label for one in runs))), ending,
          ", ".join(map(str, sorted({one.round for one in runs}))), message,
          formatting.show(session_of(runs[0].run.partition(".")[0]), runs[0].run))
-        for (stack, _, ending, message), runs in alike.items()]})
+        for (stack, _, ending, message), runs in grouped(failures, alike).items()]})
 
 
 def _skipped(skips: Sequence[Skip]) -> list[Table[Any]]:
     """Skipped cells of one stack and reason are one line."""
-    alike: dict[tuple[str, str], list[Skip]] = {}
-    for skip in skips:
-        alike.setdefault((skip.stack, skip.reason), []).append(skip)
     return table("Skipped", _SKIPPED, {"": [
         (", ".join(dict.fromkeys(one.experiment for one in cells)), stack, _cells([one.label for one in cells]), reason)
-        for (stack, reason), cells in alike.items()]})
+        for (stack, reason), cells in grouped(skips, lambda skip: (skip.stack, skip.reason)).items()]})
 
 
 def _cells(labels: Sequence[str]) -> str:

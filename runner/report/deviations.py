@@ -2,10 +2,12 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from operator import itemgetter
 
 from runner import formatting
 from runner.analysis.summary_format import Summary
 from runner.report.claims import wording
+from runner.report.comparisons import grouped
 from runner.report.document import Named
 from runner.results.rows import Measurements
 
@@ -78,10 +80,8 @@ def _nodes(measured: Measurements) -> Iterator[Named]:
 
 def _grouped(pairs: Iterable[Named]) -> Iterator[Named]:
     """Each first of the pairs once, with all of its seconds."""
-    groups: dict[str, dict[str, None]] = {}
-    for first, second in pairs:
-        groups.setdefault(first, {})[second] = None
-    return ((first, ", ".join(seconds)) for first, seconds in groups.items())
+    return ((first, ", ".join(dict.fromkeys(second for _, second in alike)))
+            for first, alike in grouped(pairs, itemgetter(0)).items())
 
 
 def _left_out(summary: Summary) -> Iterator[Named]:

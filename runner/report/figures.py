@@ -13,7 +13,8 @@ from runner.analysis.stats import Interval
 from runner.analysis.summary_format import PublishedNumber, Result, Summary
 from runner.cells import compared
 from runner.report.claims import wording
-from runner.report.comparisons import SWITCHES, Context, fitted
+from runner.report.claims.beside_ours import THEIRS
+from runner.report.comparisons import SWITCHES, Context, fitted, grouped
 from runner.report.document import Chart, Curve, Curves, Dots, Mark
 from runner.results.records import Experiment
 from runner.results.rows import Row
@@ -24,13 +25,12 @@ from runner.study.subjects import Value
 from workloads.spec import measures
 from workloads.spec.cell import CHOICES, Cell
 
-PUBLISHED = 3                  # their sign
 _MOST_PANELS = 25              # of a figure: patel's five models at five sizes
 _MOST_ABSOLUTE = 9             # panels; more, of two stacks, are curves of their ratio, a panel a task
 _LEAST_POINTS = 3              # of a curve; fewer are read better as single values
 _OVER = ("batch", "image", "length", "hidden", "nodes", "cpus", "gpus", "epochs", "steps")
 _UNITS = {"image": "pixels", "batch": "samples a step"}
-_RATES = frozenset({"step", "inference", "first_token", "token"})
+RATES = frozenset({"step", "inference", "first_token", "token"})
 LEARNED = frozenset(quantities.OF_SEEDS)
 # drawn as phases, operators and learning curves
 _ELSEWHERE = LEARNED | {*quantities.PHASES, *WORDS, "parameters"}
@@ -59,19 +59,14 @@ class Figures(NamedTuple):
     numbers: set[str]
     shows: frozenset[str]        # quantities that claims and published numbers are about; none: any
 
-    @property
-    def is_about_else(self) -> bool:
-        """Whether it is about no rate."""
-        return bool(self.shows) and self.shows.isdisjoint(_RATES)
-
 
 def of_experiment(context: Context, experiment: Experiment, rows: Sequence[Row], results: Mapping[str, Result],
                   numbers: Sequence[PublishedNumber]) -> Figures:
     """All figures of an experiment; results: by the cell's key."""
     found = Figures([], set(), _shown(context.summary, experiment, numbers))
-    if found.shows & _RATES or not found.shows:
+    if found.shows & RATES or not found.shows:
         found.charts.extend(_of_rates(context, experiment.id, rows, results, numbers, found.numbers))
-    for family in _families(found.shows - _ELSEWHERE - _RATES):
+    for family in _families(found.shows - _ELSEWHERE - RATES):
         found.charts.extend(_of_quantities(family, rows, numbers, found.numbers))
     return found
 
@@ -154,11 +149,8 @@ def _panels(points: Sequence[_Point], apart: Sequence[str]) -> dict[str, list[_P
     telling = _varying(cells, [name for name in Cell._fields if name not in (*apart, *SWITCHES, *_OF_STACKS)])
     if "task" not in apart and len({cell.task for cell in cells}) > 1:
         telling.insert(0, "task")
-    panels: dict[str, list[_Point]] = {}
-    for point in points:
-        said = ", ".join(shown({name: getattr(point.cell, name) for name in telling}))
-        panels.setdefault(said or point.cell.task, []).append(point)
-    return panels
+    return grouped(points, lambda point: ", ".join(
+        shown({name: getattr(point.cell, name) for name in telling})) or point.cell.task)
 
 
 _OF_STACKS = ("stack", "cpus", "memory_bytes", "source")
@@ -265,7 +257,7 @@ def _framed(numbers: Sequence[PublishedNumber], inside: Set[str]) -> str:
 
 
 def _published(number: PublishedNumber, value: float, text: str) -> Mark:
-    return Mark("published", PUBLISHED, value, f"{text}, {number.source}", is_hollow=True)
+    return Mark("published", THEIRS, value, f"{text}, {number.source}", is_hollow=True)
 
 
 # ---- other quantities

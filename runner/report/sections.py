@@ -37,9 +37,10 @@ def _section(context: Context, experiment: Experiment, numbers: beside_ours.Numb
     results = {result.key: result for each in compared for result in each.results}
     drawn = figures.of_experiment(context, experiment, rows, results, numbers)
     learned = curves.charts(rows, context.series, numbers) if not drawn.shows or drawn.shows & figures.LEARNED else ()
+    is_drawn = bool(drawn.charts or (drawn.shows and drawn.shows.isdisjoint(figures.RATES)))
     charts = [*drawn.charts, *beside_ours.charts([each for each in numbers if each.id not in drawn.numbers]),
               *curves.step_charts(rows, context.measured.baseline, context.series),
-              *_by_comparison(context, compared, rows, results, drawn.is_about_else or bool(drawn.charts)),
+              *_by_comparison(context, compared, rows, results, is_drawn),
               *breakdown.phase_charts(compared), *breakdown.operator_charts(context, profiled),
               *breakdown.kernel_charts(breakdown.of_rows(summary.kernels, rows)), *learned]
     own_lanes = [each for each in summary.lanes if each.tuned in {other.key for other in compared}]

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from runner import __version__, formatting
 from runner.analysis.between.history import Course, History, Step
 from runner.analysis.stats import Ratio
+from runner.report.comparisons import grouped
 from runner.report.document import Curve, Curves, Report, Section
 from runner.report.tables import Group, Table, Texts, texts
 
@@ -17,14 +18,12 @@ _READING = ("Ratios are to the baseline of the same session and rounds, geometri
 def report(history: History, folder: str) -> Report:
     """All that is to be written; folder: of the results."""
     began = f"{history.sessions[0][1]} to {history.sessions[-1][1]}" if history.sessions else "never"
-    by_label: dict[str, list[Course]] = {}
-    for course in history.courses:
-        by_label.setdefault(course.label, []).append(course)
     return Report(
         name=folder, title=f"History of {formatting.count(len(history.sessions), 'session')}", machine="",
         began=began, command=f"evenbench history {folder}", reading=_READING, made_by=f"evenbench {__version__}",
         in_short=tuple(_in_short(history)),
-        sections=tuple(_section(label, courses, history) for label, courses in by_label.items()))
+        sections=tuple(_section(label, courses, history) for label, courses in grouped(
+            history.courses, lambda course: course.label).items()))
 
 
 def _in_short(history: History) -> Iterator[str]:

@@ -6,7 +6,7 @@ from typing import Any
 from runner import formatting
 from runner.analysis.summary_format import JudgedClaim, PublishedNumber, Summary
 from runner.report.claims import wording
-from runner.report.comparisons import fitted
+from runner.report.comparisons import fitted, grouped
 from runner.report.document import Chart, Dots, Mark
 from runner.report.tables import PAGE_ALONE, Column, Table, plain, table
 from runner.results.records import Experiment
@@ -14,19 +14,15 @@ from runner.results.rows import Measurements
 from workloads.spec.cell import Cell
 
 Numbers = Sequence[PublishedNumber]
-THEIRS, OURS = 3, 0            # signs
-ELSEWHERE = ""                 # the key of numbers that no experiment here is about
+THEIRS, _OURS = 3, 0           # signs
 _AXES = {"s": "seconds", "x": "ratio", "bytes": "bytes", "share": "share", "%": "%", "mpe": "(of - to) / of",
          "W": "watts", "count": "number", "samples/s": "samples/s", "steps/s": "steps/s"}
 
 
-def by_experiment(summary: Summary, measured: Measurements) -> dict[str, Numbers]:
-    """The numbers by the id of the experiment that they are about."""
+def by_experiment(summary: Summary, measured: Measurements) -> dict[str, list[PublishedNumber]]:
+    """The numbers by the id of the experiment that they are about, "" for none here."""
     cells = _cells(measured)
-    of_experiment: dict[str, list[PublishedNumber]] = {}
-    for number in summary.published:
-        of_experiment.setdefault(_about(number, measured.experiments, cells), []).append(number)
-    return {name: tuple(numbers) for name, numbers in of_experiment.items()}
+    return grouped(summary.published, lambda number: _about(number, measured.experiments, cells))
 
 
 def _cells(measured: Measurements) -> dict[str, list[Cell]]:
@@ -47,7 +43,7 @@ def _about(number: PublishedNumber, experiments: Sequence[Experiment], cells: Ma
         return number.experiment
     having = [one for one in experiments if any(wording.is_of(number, number.of, cell) for cell in cells[one.id])]
     titled = [one for one in having if one.title.split(":")[0] == number.source]
-    return next((one.id for one in (*titled, *having)), ELSEWHERE)
+    return next((one.id for one in (*titled, *having)), "")
 
 
 def _ours_to_theirs(number: PublishedNumber) -> str:
@@ -116,5 +112,5 @@ def _group(number: PublishedNumber) -> tuple[str, tuple[Mark, ...]]:
     differs = f"; here {'; '.join(number.differs)}" if number.differs else ""
     return f"{number.source}: {wording.quantity(number)}, {wording.whose(number)}{differs}", (
         Mark("published", THEIRS, number.value, wording.printed(number)),
-        Mark("/".join(number.stand_ins.values()) or "here", OURS, number.ours or 0.0,
+        Mark("/".join(number.stand_ins.values()) or "here", _OURS, number.ours or 0.0,
              wording.measured(number)))

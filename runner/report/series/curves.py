@@ -10,7 +10,7 @@ from runner.analysis import curves
 from runner.analysis.summary_format import PublishedNumber
 from runner.cells import comparison_key, label
 from runner.report.claims import wording
-from runner.report.comparisons import SWITCHES
+from runner.report.comparisons import SWITCHES, grouped
 from runner.report.document import Chart, Curve, Curves
 from runner.results.rows import Row
 from workloads.spec.cell import DEFAULTS, Cell
@@ -25,7 +25,8 @@ def charts(rows: Sequence[Row], series: Mapping[str, int], numbers: Sequence[Pub
     What a paper compares in one figure, such as optimizers, shares a chart. The accuracies that it prints, each the
     best of all epochs, are levels in the first.
     """
-    for group in list(_groups(rows, 2).values())[:_MOST_CHARTS]:
+    trained = [row for row in rows if any(len(run.epochs) > 1 for run in row.ok_runs)]
+    for group in list(grouped(trained, lambda row: comparison_key(_unswitched(row.cell))).values())[:_MOST_CHARTS]:
         has_accuracy = all(epoch.accuracy is not None for row in group for run in row.ok_runs for epoch in run.epochs)
         what, is_zero_based = ("accuracy", False) if has_accuracy else ("loss", True)
         told = [name for name in SWITCHES if len({getattr(row.cell, name) for row in group}) > 1]
@@ -69,15 +70,6 @@ def step_charts(rows: Sequence[Row], baseline: str, series: Mapping[str, int]) -
 def _of_steps(row: Row, steps: NDArray[Any], values: NDArray[Any], series: Mapping[str, int]) -> Curve:
     return Curve(row.cell.stack, series.get(row.cell.stack, 0), _floats(steps),
                  _floats(np.clip(values, -curves.FAR, curves.FAR)))
-
-
-def _groups(rows: Sequence[Row], least: int) -> dict[str, list[Row]]:
-    """Rows that have so many epochs, those together that differ in no more than their stacks and switches."""
-    groups: dict[str, list[Row]] = {}
-    for row in rows:
-        if any(len(run.epochs) >= least for run in row.ok_runs):
-            groups.setdefault(comparison_key(_unswitched(row.cell)), []).append(row)
-    return groups
 
 
 def _unswitched(cell: Cell) -> Cell:
