@@ -6,23 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from runner.stacks.definition import Stack, fingerprint, read, wheels_fingerprint
-from tests.made_wheel import MINOR, lock_of_wheel
-from tests.stack_folder import STACK_TOML, repository
+from runner.stacks.definition import Stack, fingerprint, wheels_fingerprint
+from tests.made_wheel import lock_of_wheel, stack_of_wheels
 from tools import peers
 
 
 @pytest.fixture
 def stack(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stack:
     """A stack for this test's own interpreter whose libraries come from a folder of wheels."""
-    folder = tmp_path / "wheels"
-    folder.mkdir()
-    made = read(repository(tmp_path / "repository", STACK_TOML.replace('"3.11"', f'"{MINOR}"')))
-    made.pip_lock.write_text("")
-    peers.lock(made).write_text(lock_of_wheel(folder, "visionary"))
-    monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
-    monkeypatch.setenv("PIP_NO_INDEX", "1")
-    monkeypatch.setenv("PIP_FIND_LINKS", str(folder))
+    made = stack_of_wheels(tmp_path, monkeypatch)
+    peers.lock(made).write_text(lock_of_wheel(tmp_path / "wheels", "visionary"))
     return made
 
 
