@@ -1,12 +1,12 @@
 """One number for one thing: what terminal, page, CSV, LaTeX and summary.json say of unequal runs is the same."""
 
 import csv
+import html
 import io
 import json
 import re
 from collections.abc import Iterator
 from functools import cache
-from html.parser import HTMLParser
 from typing import Any
 
 import pytest
@@ -26,39 +26,6 @@ NO_NUMBERS = re.compile("|".join([       # marks of footnotes, keys in commands,
 TABLES = ("comparisons", "operators", "kernels", "graphs", "largest_batches")
 
 
-class Tables(HTMLParser):
-    """The tables of a page: their caption, and lines as texts with the label of their group."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.lines: list[tuple[str, str, list[str]]] = []
-        self._caption = self._label = self._text = ""
-        self._line: list[str] = []
-        self._is_group = False
-        self.feed(text)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag == "table":
-            self._label = ""
-        if tag == "tr":
-            self._line, self._is_group = [], ("class", "group") in attrs
-        if tag in ("th", "td", "caption"):
-            self._text = ""
-
-    def handle_endtag(self, tag: str) -> None:
-        if tag == "caption":
-            self._caption = self._text
-        if tag in ("th", "td"):
-            self._line.append(self._text)
-        if tag == "tr" and self._is_group:
-            self._label = self._line[0]
-        elif tag == "tr":
-            self.lines.append((self._caption, self._label, self._line))
-
-    def handle_data(self, data: str) -> None:
-        self._text += data
-
-
 @cache
 def contents() -> Any:
     return made_report.contents(made_everything.records())
@@ -66,7 +33,19 @@ def contents() -> Any:
 
 @cache
 def page_lines() -> list[tuple[str, str, list[str]]]:
-    return Tables(page.html(contents()[2])).lines
+    """The lines of the page's tables as texts, with their table's caption and the label of their group."""
+    lines = []
+    text = page.html(contents()[2])
+    for caption, table in re.findall(r"<table>\n<caption>(.*?)</caption>(.*?)</table>", text, re.DOTALL):
+        label = ""
+        for group, line in re.findall(r'<tr( class="group")?>(.*?)</tr>', table):
+            cells = re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", line)
+            texts = [html.unescape(re.sub("<.*?>", "", cell)) for cell in cells]
+            if group:
+                label = texts[0]
+            else:
+                lines.append((html.unescape(caption), label, texts))
+    return lines
 
 
 def numbers(texts: Any) -> set[str]:
