@@ -1,4 +1,4 @@
-"""What the parts of a section share: the comparisons, and how many of them a chart shows. Pure."""
+"""What the parts of a section share: the session, groups, and how many of them a chart shows. Pure."""
 
 import itertools
 from collections.abc import Callable, Iterable, Mapping

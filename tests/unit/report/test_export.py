@@ -1,7 +1,7 @@
 """Raw samples as a flat table."""
 
-import builtins
 import csv
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -72,14 +72,7 @@ def test_a_parquet_file_has_typed_columns(tmp_path: Path) -> None:
 
 
 def test_without_pyarrow_the_next_command_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = builtins.__import__
-
-    def without(name: str, *others: Any, **more: Any) -> Any:
-        if name.startswith("pyarrow"):
-            raise ImportError(name)
-        return whole(name, *others, **more)
-
-    monkeypatch.setattr(builtins, "__import__", without)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(InputError, match=r"--parquet needs the package pyarrow: run `\S+python\S* -m pip "
                                               r"install 'pyarrow>=17,<26'`, or use --csv"):
         to_parquet(measured(), tmp_path / "x.parquet")
