@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import Any
 
 from rich.console import Console
@@ -131,15 +131,10 @@ class RunProgress:
                           refresh=True)
 
 
-@contextmanager
 def progress(plan: Plan, console: Console | None = None, clock: Callable[[], float] = time.monotonic
-             ) -> Iterator[RunProgress]:
+             ) -> closing[RunProgress]:
     """Who shows a session's runs."""
-    shown = RunProgress(plan, console or people(), clock)
-    try:
-        yield shown
-    finally:
-        shown.close()
+    return closing(RunProgress(plan, console or people(), clock))
 
 
 @contextmanager

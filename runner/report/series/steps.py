@@ -153,6 +153,6 @@ def _median(lines: Sequence[Line]) -> Line:
     if not told:
         return Line((), ())
     shares = np.linspace(0, 1, max(len(line.x) for line in told))
-    x, y = (np.median([np.interp(shares, np.linspace(0, 1, len(line.x)), values) for line, values in pairs], axis=0)
-            for pairs in ([(line, line.x) for line in told], [(line, line.y) for line in told]))
+    x, y = (np.median([np.interp(shares, np.linspace(0, 1, len(values)), values) for values in lines], axis=0)
+            for lines in zip(*told, strict=True))
     return Line(tuple(x.tolist()), tuple(y.tolist()))
