@@ -65,7 +65,8 @@ def _footnotes(summary: Summary) -> Iterator[tuple[str, str]]:
 
 def _details(summary: Summary, measured: Measurements, results: Table[columns.Line]) -> Iterator[Table[Any]]:
     """Published numbers, rates and what was measured beside them, breakdowns: of all experiments as one."""
-    yield from beside_ours.of_study(summary)
+    yield from table(f"What {summary.study} published, and the same here", beside_ours.NUMBERS, {"": summary.published},
+                     beside_ours.NOTE)
     yield from rates.tables(results)
     yield from rates.lanes(summary.lanes)
     yield from breakdown.tables(summary, summary.comparisons, measured.rows)
@@ -206,8 +207,6 @@ def _numbers(claims: Sequence[JudgedClaim]) -> Iterator[Table[Any]]:
 # ---- what has no result, and what stands out
 
 _LONGEST_MESSAGE = 300         # of a failed run; all of it stands in events.jsonl
-_FAILED = texts("stack", "what", "ended", "rounds", "message", "what it wrote", on_page_alone="what it wrote")
-_SKIPPED = texts("experiment", "stack", "cells", "reason", on_page_alone="experiment")
 
 
 def _failed(failures: Sequence[Failure], session_of: Callable[[str], str]) -> list[Table[Any]]:
@@ -220,7 +219,8 @@ def _failed(failures: Sequence[Failure], session_of: Callable[[str], str]) -> li
         message = failure.message[:_LONGEST_MESSAGE] + "…" * (len(failure.message) > _LONGEST_MESSAGE)
         return failure.stack, cell, failure.ending, message
 
-    return table("Runs that did not end ok", _FAILED, {"": [
+    titles = texts("stack", "what", "ended", "rounds", "message", "what it wrote", on_page_alone="what it wrote")
+    return table("Runs that did not end ok", titles, {"": [
         (stack, _cells(list(dict.fromkeys(one.label for one in runs))), ending,
          ", ".join(map(str, sorted({one.round for one in runs}))), message,
          formatting.show(session_of(runs[0].run.partition(".")[0]), runs[0].run))
@@ -229,7 +229,7 @@ def _failed(failures: Sequence[Failure], session_of: Callable[[str], str]) -> li
 
 def _skipped(skips: Sequence[Skip]) -> list[Table[Any]]:
     """Skipped cells of one stack and reason are one line."""
-    return table("Skipped", _SKIPPED, {"": [
+    return table("Skipped", texts("experiment", "stack", "cells", "reason", on_page_alone="experiment"), {"": [
         (", ".join(dict.fromkeys(one.experiment for one in cells)), stack, _cells([one.label for one in cells]), reason)
         for (stack, reason), cells in grouped(skips, lambda skip: (skip.stack, skip.reason)).items()]})
 

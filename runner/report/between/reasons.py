@@ -9,7 +9,7 @@ from typing import Any
 from runner import formatting
 from runner.analysis.kinds import KINDS
 from runner.report.document import Bar, Bars, Section
-from runner.report.tables import Group, Part, Table, table, texts
+from runner.report.tables import Part, Table, table, texts
 
 FILE = "why.json"
 _MOST_PARTS = 7                # of a chart, which has eight colours
@@ -53,8 +53,8 @@ def _bar(name: str, parts: Mapping[str, Any], longest: Sequence[str]) -> Bar:
 def _parts(records: Sequence[Mapping[str, Any]]) -> Iterator[Table[Any]]:
     for each in records:
         if lines := _of_parts(each):
-            yield Table(f"Parts of a profiled step, in milliseconds: {each['label']}", texts(*lines[0]),
-                        (Group("", tuple(tuple(line.values()) for line in lines)),), _cost(each))
+            yield from table(f"Parts of a profiled step, in milliseconds: {each['label']}", texts(*lines[0]),
+                             {"": [tuple(line.values()) for line in lines]}, _cost(each))
 
 
 def _of_parts(record: Mapping[str, Any]) -> list[dict[str, str]]:

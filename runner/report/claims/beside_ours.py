@@ -80,18 +80,13 @@ CLAIMS: tuple[Column[JudgedClaim], ...] = (
 )
 
 
-_NOTE = ("On other hardware; seconds here are of one step unless the quantity says otherwise. Where ours is of fewer "
-         "cells, other sizes or another device than the paper's, the row and the chart say it, and no ratio has it.")
-
-
-def of_study(summary: Summary) -> Iterator[Table[PublishedNumber]]:
-    """Theirs and ours, of all experiments."""
-    yield from table(f"What {summary.study} published, and the same here", NUMBERS, {"": summary.published}, _NOTE)
+NOTE = ("On other hardware; seconds here are of one step unless the quantity says otherwise. Where ours is of fewer "
+        "cells, other sizes or another device than the paper's, the row and the chart say it, and no ratio has it.")
 
 
 def tables(numbers: Numbers) -> Iterator[Table[Any]]:
     """Theirs, ours, and how they compare; none without numbers."""
-    yield from table("Published, and the same here", NUMBERS, {"": numbers}, _NOTE)
+    yield from table("Published, and the same here", NUMBERS, {"": numbers}, NOTE)
     yield from plain("Published numbers that do not follow from the paper's others", (
         "source", "number", "arithmetic"), [
             (number.source, number.id, number.contradiction) for number in numbers if number.contradiction])
