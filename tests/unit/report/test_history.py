@@ -1,10 +1,11 @@
 """Many sessions over time: ratios to their own baselines, and what moved."""
 
-from typing import Any
+from pathlib import Path
 
 import pytest
 
 from runner.analysis.between.history import Course, History, over_time
+from runner.cli import app
 from runner.errors import InputError
 from runner.report.between import history as history_report
 from runner.report.writers import page
@@ -68,8 +69,6 @@ def test_the_page_has_a_chart_and_every_point() -> None:
     assert "<svg" in text and "day1" in text and "0.88x" in text
 
 
-def test_one_session_is_no_history(tmp_path: Any) -> None:
-    from runner.cli.results import history_
-
+def test_one_session_is_no_history(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"found 0 results in .*, expected two or more"):
-        history_(tmp_path)
+        app(["history", str(tmp_path)], standalone_mode=False)
