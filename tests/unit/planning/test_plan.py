@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping
 from types import MappingProxyType
+from typing import Any
 
 import pytest
 
@@ -12,47 +13,33 @@ from runner.errors import InputError
 from runner.machine import gpus
 from runner.planning.plan import Plan, Planned, Wishes, estimate_seconds, plan, run_seconds, too_large
 from runner.results.matrix_products import Product, Unit, record
-from runner.study.file import from_document, parse, read
+from runner.stacks.definition import Stack
+from runner.study.file import from_document, read
 from tests.fakes import MACHINE, stack
 from workloads.spec import tasks, turns
 from workloads.spec.cell import Cell
 
-STUDY = b"""
-[study]
-id = "s"
-title = "S"
-baseline = "b"
-[[experiment]]
-id = "e1"
-measure = "train"
-stacks = ["a", "b"]
-grid = { task = ["lenet5", "vgg16"], image = [32, 16] }
-[[experiment]]
-id = "e2"
-measure = "train"
-task = "lenet5"
-image = 32
-stacks = ["a"]
-"""
 STACKS = {name: stack(name) for name in "ab"}
+TWO: list[dict[str, Any]] = [{"grid": {"task": ["lenet5", "vgg16"], "image": [32, 16]}},
+                             {"task": "lenet5", "image": 32, "stacks": ["a"]}]
+LENET: dict[str, Any] = {"task": "lenet5"}
+GRID: dict[str, Any] = {**LENET, "grid": {"batch": [1, 2, 3, 4, 5, 6, 7, 8]}}
 
 
-def made(wishes: Wishes = Wishes(), missing: dict[str, str] | None = None) -> Plan:  # noqa: B008
-    return plan(parse(STUDY, "s.toml"), STACKS, MACHINE, wishes, lambda stack: (missing or {}).get(stack.name))
+def planned(*experiments: dict[str, Any], wishes: Wishes = Wishes(), stacks: Mapping[str, Stack] = STACKS,  # noqa: B008
+            missing: Mapping[str, str] = MappingProxyType({}), gpus_here: gpus.Gpus = gpus.NONE) -> Plan:
+    """The plan of experiments e1, e2 ... that train in stacks a and b where they say nothing else."""
+    tables = [{"id": f"e{index}", "stacks": ["a", "b"],
+               **({} if "measure" in each.get("grid", {}) else {"measure": "train"}), **each}
+              for index, each in enumerate(experiments, 1)]
+    study = from_document({"study": {"id": "s", "title": "S", "baseline": "b"}, "experiment": tables}, "s.toml")
+    return plan(study, stacks, MACHINE, wishes, lambda stack: missing.get(stack.name), gpus_here)
 
 
 def test_cells_that_cannot_be_are_skipped_with_the_reason() -> None:
-    reasons = {(s.cell.stack, s.cell.task, s.cell.image): s.reason for s in made().skipped}
+    reasons = {(s.cell.stack, s.cell.task, s.cell.image): s.reason for s in planned(*TWO).skipped}
     assert "lenet5 needs images of at least 32 pixels" == reasons["a", "lenet5", 16]
     assert 4 == len(reasons)
-
-
-def planned_with(wishes: Wishes = Wishes(), **values: object) -> Plan:      # noqa: B008
-    """An experiment of LeNet-5 with these fields, in stacks a and b, a bare library's c and a GPU's d."""
-    stacks = {**STACKS, "c": stack("c", framework="onednn"), "d": stack("d", devices=("gpu",))}
-    found = from_document({"study": {"id": "s", "title": "S"}, "experiment": [
-        {"id": "e", "measure": "train", "task": "lenet5", "stacks": ["a"], **values}]}, "s.toml")
-    return plan(found, stacks, MACHINE, wishes, lambda stack: None)
 
 
 @pytest.mark.parametrize(("device", "own", "stacks"), [
@@ -60,19 +47,18 @@ def planned_with(wishes: Wishes = Wishes(), **values: object) -> Plan:      # no
 def test_every_stack_is_each_of_the_device_that_the_study_or_the_user_says(
         device: str | None, own: str, stacks: set[str]) -> None:
     wishes = Wishes(settings={"device": device} if device else {})
-    found = planned_with(wishes, stacks=["every"], device=own)
+    every = {**STACKS, "c": stack("c", framework="onednn"), "d": stack("d", devices=("gpu",))}
+    found = planned({**LENET, "stacks": ["every"], "device": own}, wishes=wishes, stacks=every)
     assert stacks == {each.cell.stack for each in (*found.cells, *found.skipped)}
 
 
 def test_a_stack_that_only_infers_is_of_every_one_that_infers_and_skipped_with_the_reason_elsewhere() -> None:
-    stacks = {**STACKS, "c": stack("c", framework="openvino")}
-    experiments = [{"id": "both", "task": "lenet5", "stacks": ["every"], "grid": {"measure": ["train", "infer"]}},
-                   {"id": "train", "task": "lenet5", "stacks": ["every"], "measure": "train", "batch": 7}]
-    found = plan(from_document({"study": {"id": "s", "title": "S"}, "experiment": experiments}, "s.toml"), stacks,
-                 MACHINE, Wishes(), lambda stack: None)
+    every = {**LENET, "stacks": ["every"]}
+    found = planned({**every, "grid": {"measure": ["train", "infer"]}}, {**every, "batch": 7},
+                    stacks={**STACKS, "c": stack("c", framework="openvino")})
 
     assert ["infer"] == [each.cell.measure for each in found.cells if each.cell.stack == "c"]
-    assert [("both", "c only infers: it has no measure train")] == [(s.experiment, s.reason) for s in found.skipped]
+    assert [("e1", "c only infers: it has no measure train")] == [(s.experiment, s.reason) for s in found.skipped]
 
 
 @pytest.mark.parametrize(("node", "cpus", "memory_bytes"), [
@@ -80,61 +66,53 @@ def test_a_stack_that_only_infers_is_of_every_one_that_infers_and_skipped_with_t
 ])
 def test_a_cell_has_what_the_study_s_node_had_or_less_where_there_is_less(node: str | None, cpus: int,
                                                                          memory_bytes: int) -> None:
-    [found] = planned_with(**({"node": node} if node else {})).cells
+    made = planned({**LENET, "stacks": ["a"], **({"node": node} if node else {})})
+    [found] = made.cells
     assert (cpus, memory_bytes) == (found.cell.cpus, found.cell.memory_bytes)
-    [recorded] = planned_with(**({"node": node} if node else {})).record()["experiments"]
+    [recorded] = made.record()["experiments"]
     assert bool(node) is ("node" in recorded) and (node != "4 CPUs, 16 GB" or recorded["node"] == {
         "cpus": 4, "memory_bytes": 16 * 10**9})
 
 
 def test_figures_share_the_cells_that_are_equal_and_a_stack_that_the_launcher_lacks_is_skipped() -> None:
-    cell = made().cells[0].cell
+    made = planned(*TWO)
+    cell = made.cells[0].cell
     assert (2, 6 * 2**30, 10) == (cell.cpus, cell.memory_bytes, cell.classes)     # the machine's, and the task's
-    assert [("e1", "a"), ("e1", "b")] == [
-        (p.experiment, p.cell.stack) for p in made().cells if p.cell.task == "lenet5"]
-    planned = made(missing={"a": "no Python 3.6 here"})
-    assert {"b"} == {p.cell.stack for p in planned.cells}
-    assert "no Python 3.6 here" in {s.reason for s in planned.skipped}
+    assert [("e1", "a"), ("e1", "b")] == [(p.experiment, p.cell.stack) for p in made.cells if p.cell.task == "lenet5"]
+    lacking = planned(*TWO, missing={"a": "no Python 3.6 here"})
+    assert {"b"} == {p.cell.stack for p in lacking.cells}
+    assert "no Python 3.6 here" in {s.reason for s in lacking.skipped}
 
 
 def test_an_experiment_reads_the_data_that_it_says_where_that_is_given_and_else_that_of_all() -> None:
-    said = STUDY.replace(b'id = "e2"', b'id = "e2"\ndata = "cifar100"')
-
     def names(*sets: str) -> dict[str, str]:
-        wishes = Wishes(settings={"data": sets[0]}, data=sets)
-        chosen = plan(parse(said, "s.toml"), STACKS, MACHINE, wishes, lambda stack: None)
-        return {planned.experiment: planned.cell.data for planned in chosen.cells}
+        made = planned(TWO[0], {**TWO[1], "data": "cifar100"},
+                       wishes=Wishes(settings={"data": sets[0]}, data=sets))
+        return {each.experiment: each.cell.data for each in made.cells}
 
     assert {"e1": "cifar10", "e2": "cifar100"} == names("cifar10", "cifar100")
     assert {"e1": "cifar10"} == names("cifar10")
 
 
 def test_a_sequence_model_reads_its_own_set_where_it_is_given() -> None:
-    study = parse(b"""[study]
-id = "s"
-title = "S"
-[[experiment]]
-id = "e"
-measure = "train"
-stacks = ["a"]
-grid = { task = ["gnmt", "lenet5"] }
-""", "s.toml")
-
     def sets(*given: str) -> dict[str, str]:
-        wishes = Wishes(settings={"data": given[0]}, data=given)
-        return {each.cell.task: each.cell.data for each in plan(study, STACKS, MACHINE, wishes, lambda _: None).cells}
+        made = planned({"stacks": ["a"], "grid": {"task": ["gnmt", "lenet5"]}},
+                       wishes=Wishes(settings={"data": given[0]}, data=given))
+        return {each.cell.task: each.cell.data for each in made.cells}
 
     assert {"gnmt": "wmt16", "lenet5": "cifar10"} == sets("cifar10", "wmt16")
     assert {"gnmt": "cifar10", "lenet5": "cifar10"} == sets("cifar10")
 
 
 def test_the_baseline_falls_back_to_a_stack_that_runs_and_one_that_no_cell_has_is_refused() -> None:
-    assert "b" == made().baseline
-    assert "a" == made(missing={"b": "gone"}).baseline == made(Wishes(baseline="b"), missing={"b": "gone"}).baseline
+    def baseline(wished: str = "", **missing: str) -> str:
+        return planned(*TWO, wishes=Wishes(baseline=wished), missing=missing).baseline
+
+    assert ["b", "a", "a"] == [baseline(), baseline(b="gone"), baseline("b", b="gone")]
     with pytest.raises(InputError, match='--baseline: stack "b" is in no cell of study s; these are: a'):
-        made(Wishes(stacks=("a",), baseline="b"))
+        planned(*TWO, wishes=Wishes(("a",), baseline="b"))
     with pytest.raises(InputError, match='--stack: stack "c" is unknown; known: a, b'):
-        made(Wishes(stacks=("c",)))
+        planned(*TWO, wishes=Wishes(("c",)))
 
 
 def test_a_key_is_of_the_content_alone_and_a_new_field_s_default_would_not_change_it() -> None:
@@ -162,11 +140,11 @@ def test_labels_name_the_switches_that_are_not_the_default_and_never_read_alike(
 
 
 def test_the_record_has_every_experiment_with_its_cells_those_it_shares_too() -> None:
-    planned = made()
-    record = planned.record()
+    made = planned(*TWO)
+    record = made.record()
     keys = [item["key"] for item in record["cells"]]
 
-    assert [each.id for each in planned.study.experiments] == [item["id"] for item in record["experiments"]]
+    assert [each.id for each in made.study.experiments] == [item["id"] for item in record["experiments"]]
     assert {key for item in record["experiments"] for key in item["cells"]} == set(keys)
     assert 1 < sum(keys[0] in item["cells"] for item in record["experiments"])
 
@@ -197,13 +175,13 @@ def test_a_cell_is_guessed_by_its_data_set_its_seconds_or_its_turns() -> None:
 
 
 def test_workers_that_train_together_may_leave_the_number_of_their_steps_open() -> None:
-    planned = made(wishes=Wishes(settings={"warm": "steady", "nodes": 3, "parallel": "sync"}))
-    assert planned.cells and not any("steps" in each.reason for each in planned.skipped)
+    made = planned(*TWO, wishes=Wishes(settings={"warm": "steady", "nodes": 3, "parallel": "sync"}))
+    assert made.cells and not any("steps" in each.reason for each in made.skipped)
 
 
 def test_nodes_that_share_cpus_start_and_step_as_much_later() -> None:
     cell = Cell("a", "lenet5", "train", batch=100, nodes=3, parallel="allreduce", steps=100, warmup=0)
-    one = made()._replace(rounds=1, cells=(Planned(key(cell), "e", cell),))
+    one = planned(LENET)._replace(rounds=1, cells=(Planned(key(cell), "e", cell),))
     alone, shared = (estimate_seconds(one, {}, cpus=cpus) for cpus in (3, 2))
     steps = 100 * tasks.step_flops(cell) / 2e10
 
@@ -237,7 +215,7 @@ def test_what_the_gpu_reached_here_says_more_than_its_data_sheet() -> None:
 
 def test_a_run_that_was_measured_is_not_guessed_and_one_of_a_gpu_starts_later_than_one_of_a_cpu() -> None:
     cells = [Cell(stack="a", task="lenet5", measure="train", device=device) for device in ("cpu", "gpu")]
-    cpu, gpu = (made()._replace(rounds=5, cells=(Planned(key(cell), "e", cell),)) for cell in cells)
+    cpu, gpu = (planned(LENET)._replace(rounds=5, cells=(Planned(key(cell), "e", cell),)) for cell in cells)
 
     assert 5 * 7.0 == estimate_seconds(cpu, {key(cells[0]): 7.0})
     steps = [(each.steps + each.warmup) * (tasks.step_flops(each) / rate + 0.002)
@@ -252,10 +230,10 @@ def test_a_run_that_was_measured_is_not_guessed_and_one_of_a_gpu_starts_later_th
 def test_an_upgrade_is_told_in_ten_minutes_and_today_s_stacks_are_compared_in_five_on_two_cores(
         study: str, stacks: tuple[str, ...], cells: int, rounds: int, least: float, most: float) -> None:
     own = {name: stack(name) for name in stacks}
-    planned = plan(read(study, paths.STUDIES), own, MACHINE, Wishes(stacks), lambda stack: None)
+    made = plan(read(study, paths.STUDIES), own, MACHINE, Wishes(stacks), lambda stack: None)
 
-    assert (cells, rounds, 2) == (len(planned.cells), planned.rounds, MACHINE.cpus)
-    assert least <= estimate_seconds(planned, {}) <= most
+    assert (cells, rounds, 2) == (len(made.cells), made.rounds, MACHINE.cpus)
+    assert least <= estimate_seconds(made, {}) <= most
 
 
 @pytest.mark.parametrize(("settings", "sync"), [
@@ -263,30 +241,15 @@ def test_an_upgrade_is_told_in_ten_minutes_and_today_s_stacks_are_compared_in_fi
     ({"device": "gpu", "measure": "check"}, "each")])
 def test_a_gpu_s_rates_are_of_steps_issued_ahead_where_nobody_says_another_sync(
         settings: dict[str, str], sync: str) -> None:
-    document = {"study": {"id": "s", "title": "S"},
-                "experiment": [{"id": "e", "measure": "train", "task": "lenet5", "stacks": ["a"], **settings}]}
-    own = {"a": stack("a", devices=("cpu", "gpu"))}
-    planned = plan(from_document(document, "s.toml"), own, MACHINE, Wishes(), lambda stack: None, gpus.Gpus((H100,)))
+    made = planned({**LENET, "stacks": ["a"], **settings}, stacks={**STACKS, "a": stack("a", devices=("cpu", "gpu"))},
+                   gpus_here=gpus.Gpus((H100,)))
 
-    assert [sync] == [each.cell.sync for each in (*planned.cells, *planned.skipped)]
-
-
-GRID = b"""
-[study]
-id = "s"
-title = "S"
-[[experiment]]
-id = "e"
-measure = "train"
-task = "lenet5"
-stacks = ["a", "b"]
-grid = { batch = [1, 2, 3, 4, 5, 6, 7, 8] }
-"""
+    assert [sync] == [each.cell.sync for each in (*made.cells, *made.skipped)]
 
 
 def ordered(round_index: int, seed: int = 1) -> list[tuple[int, str]]:
-    planned = plan(parse(GRID, "s.toml"), STACKS, MACHINE, Wishes(seed=seed), lambda stack: None)
-    return [(each.cell.batch, each.cell.stack) for each in planned.order(round_index)]
+    made = planned(GRID, wishes=Wishes(seed=seed))
+    return [(each.cell.batch, each.cell.stack) for each in made.order(round_index)]
 
 
 def test_the_stacks_of_a_comparison_follow_each_other_in_every_round() -> None:
@@ -296,10 +259,9 @@ def test_the_stacks_of_a_comparison_follow_each_other_in_every_round() -> None:
 
 
 def test_both_lanes_of_a_comparison_follow_each_other_in_every_round() -> None:
-    study = GRID.replace(b"grid = { batch", b'grid = { loop = ["native", "tuned"], batch')
-    planned = plan(parse(study, "s.toml"), STACKS, MACHINE, Wishes(), lambda stack: None)
+    made = planned({**LENET, "grid": {"loop": ["native", "tuned"], **GRID["grid"]}})
     for index in range(20):
-        cells = [each.cell for each in planned.order(index)]
+        cells = [each.cell for each in made.order(index)]
         blocks = [cells[first:first + 4] for first in range(0, len(cells), 4)]
         assert [1] * 8 == [len({cell.batch for cell in block}) for block in blocks]
         assert [4] * 8 == [len({(cell.stack, cell.loop) for cell in block}) for block in blocks]
@@ -317,18 +279,17 @@ def planned_cell(**values: object) -> Planned:
 
 
 def test_a_round_has_a_seed_of_its_own_under_one_key_but_for_measures_that_look_at_the_model() -> None:
-    planned = planned_cell(seed=3)
-    assert [3, 4, 5] == [planned.cell_of(index).seed for index in range(3)]
-    assert planned.cell_of(0) == planned.cell
+    of_three = planned_cell(seed=3)
+    assert [3, 4, 5] == [of_three.cell_of(index).seed for index in range(3)]
+    assert of_three.cell_of(0) == of_three.cell
     assert 0 == planned_cell(seed=2**62 - 1).cell_of(1).seed
     assert {1} == {planned_cell(measure=name).cell_of(4).seed
                    for name in ("check", "operators", "kernels", "graph", "max_batch", "harness")}
 
 
 def test_a_seed_that_a_study_or_the_user_says_stays_and_the_record_says_so() -> None:
-    by_study = plan(parse(GRID + b"seed = 1\n", "s.toml"), STACKS, MACHINE, Wishes(), lambda stack: None)
-    by_user = plan(parse(GRID, "s.toml"), STACKS, MACHINE, Wishes(settings={"seed": 9}), lambda stack: None)
-    free = plan(parse(GRID, "s.toml"), STACKS, MACHINE, Wishes(), lambda stack: None)
+    by_study, free = planned({**GRID, "seed": 1}), planned(GRID)
+    by_user = planned(GRID, wishes=Wishes(settings={"seed": 9}))
 
     assert [{1}, {9}, {3}] == [{each.cell_of(2).seed for each in plan.cells} for plan in (by_study, by_user, free)]
     assert all(item["is_seed_fixed"] for item in by_user.record()["cells"])
@@ -337,33 +298,15 @@ def test_a_seed_that_a_study_or_the_user_says_stays_and_the_record_says_so() -> 
 
 
 def test_a_seed_that_is_said_for_one_stack_stays_for_all_that_it_is_compared_with() -> None:
-    study = b"""
-[study]
-id = "s"
-title = "S"
-[[experiment]]
-id = "said"
-measure = "train"
-task = "lenet5"
-stacks = ["a"]
-seed = 1
-[[experiment]]
-id = "free"
-measure = "train"
-task = "lenet5"
-stacks = ["a", "b"]
-cases = [{ batch = 42 }, { batch = 8 }]
-"""
-    planned = plan(parse(study, "s.toml"), STACKS, MACHINE, Wishes(), lambda stack: None)
+    made = planned({**LENET, "stacks": ["a"], "seed": 1}, {**LENET, "cases": [{"batch": 42}, {"batch": 8}]})
 
     assert {("a", 42, True), ("b", 42, True), ("a", 8, False), ("b", 8, False)} == {
-        (each.cell.stack, each.cell.batch, each.is_seed_fixed) for each in planned.cells}
+        (each.cell.stack, each.cell.batch, each.is_seed_fixed) for each in made.cells}
 
 
 def test_more_cpus_or_memory_than_there_are_get_a_word() -> None:
     def told(**settings: int) -> list[str]:
-        asked = Wishes(settings=settings)
-        return too_large(plan(parse(STUDY, "s.toml"), STACKS, MACHINE, asked, lambda stack: None), MACHINE)
+        return too_large(planned(*TWO, wishes=Wishes(settings=settings)), MACHINE)
 
     assert [] == told() == told(cpus=2, memory_bytes=8 * 2**30)
     assert ["a run asks for 64 CPUs, and 2 can be used: its threads take turns on them"] == told(cpus=64)
