@@ -2,9 +2,13 @@
 
 import copy
 import json
+from collections.abc import Callable
 from typing import Any
 
 from hypothesis import strategies as st
+
+from runner.errors import BenchError
+from workloads.process.errors import DataError
 
 # where parsers break: no Unicode, codes that terminals obey, text that turns, numbers that no float or printer holds
 _BYTES = (b"", b"\0", b"\n", b"\r", b'"', b"'", b"\\", b"[", b"]", b"{", b"}", b"=", b",", b".", b"#", b"-", b"1e999",
@@ -78,6 +82,15 @@ def _at(document: Any, path: Any) -> Any:
     for name in path:
         document = document[name]
     return document
+
+
+def read_or_refused(made: Callable[[], Any]) -> Any:
+    """What is made of a stranger's file; None where it is refused in one line, of no great length."""
+    try:
+        return made()
+    except (BenchError, DataError) as error:
+        assert str(error) and "\n" not in str(error) and len(str(error)) < 3000
+        return None
 
 
 def json_lines(records: list[Any]) -> bytes:

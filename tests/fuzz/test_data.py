@@ -8,10 +8,9 @@ import tarfile
 import tempfile
 import wave
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from hypothesis import given
@@ -21,11 +20,9 @@ from runner.datasets import choice, images, layouts, library, writing
 from runner.datasets import text as prepare_text
 from runner.datasets.archives import unpack
 from runner.datasets.writing import Options
-from runner.errors import BenchError
-from tests.fuzz.mutations import bytes_of, document_of
+from tests.fuzz.mutations import bytes_of, document_of, read_or_refused
 from workloads.inputs import images as inputs
 from workloads.inputs import ragged
-from workloads.process.errors import DataError
 from workloads.spec.cell import Cell
 
 CELL = Cell("s", "lenet5", "train", batch=2, steps=1, warmup=0, data="cifar10")
@@ -40,14 +37,6 @@ def folder() -> Iterator[Path]:
         inside.mkdir()
         yield inside
         assert [inside] == list(Path(name).iterdir())
-
-
-def read_or_refused(made: Callable[[], Any]) -> Any:
-    try:
-        return made()
-    except (BenchError, DataError) as error:
-        assert str(error) and "\n" not in str(error) and len(str(error)) < 3000
-        return None
 
 
 def pickled(protocol: int = 2) -> bytes:

@@ -4,7 +4,6 @@ import csv
 import io
 import json
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,6 @@ from rich.console import Console
 from runner import paths, screen
 from runner.analysis import curves, summary
 from runner.analysis.between import comparing
-from runner.errors import InputError
 from runner.launchers import choose
 from runner.measuring import all_studies, equality, rerun
 from runner.planning import coverage, plan_listing
@@ -27,7 +25,7 @@ from runner.results.rows import Measurements, measurements
 from runner.screen.summary import summary_view
 from runner.stacks import definition
 from tests import made_rows
-from tests.fuzz.mutations import bytes_of, document_of, json_lines
+from tests.fuzz.mutations import bytes_of, document_of, json_lines, read_or_refused
 
 pytestmark = pytest.mark.filterwarnings("ignore:Generating overly large repr")    # of a session that fails a test
 STACKS = definition.read_all(paths.STACKS)
@@ -69,14 +67,6 @@ def session() -> list[Any]:
 
 
 WHOLE = session()
-
-
-def read_or_refused(made: Callable[[], Any]) -> Any:
-    try:
-        return made()
-    except InputError as error:
-        assert str(error) and "\n" not in str(error)
-        return None
 
 
 def written(folder: Path, content: bytes) -> Path:

@@ -136,12 +136,6 @@ def test_a_published_number_of_older_results_is_read() -> None:
     assert number("x", to=Subject("torch")) == published.from_record(record)
 
 
-@pytest.mark.parametrize(("name", "expected"), [
-    ("step", ("s", "samples/s", "steps/s")), ("accuracy", ("share", "%")), ("power", ("W",)), ("memory", ("bytes",))])
-def test_units_are_those_of_the_quantity(name: str, expected: tuple[str, ...]) -> None:
-    assert expected == quantities.units(name)
-
-
 @pytest.mark.parametrize(("places", "expected"), [(("node0", "node1", "node2"), 6.0), (("coordinator",), None)])
 def test_memory_is_that_of_all_nodes_or_of_none(places: tuple[str, ...], expected: float | None) -> None:
     """2 bytes each; a coordinator alone is not the run."""
