@@ -44,7 +44,7 @@ from pydantic import PositiveFloat
 from runner import formatting
 from runner.strict_toml import Text
 from runner.study.quantities import PASSES, QUANTITIES, sharable
-from runner.study.subjects import Stated, Subject, Value, named, selection, unknown_fields
+from runner.study.subjects import OfCells, Subject, Value, named, selection, unknown_fields
 from workloads.spec.cell import FIELDS, Cell
 
 _THRESHOLDS = ("at_least", "at_most", "about", "within")
@@ -83,20 +83,15 @@ DIRECTIONS = ("up", "down", "flat")
 Case = tuple[Value, ...]             # a value for each of a claim's fields
 
 
-class Statement(Stated):
+class Statement(OfCells):
     """What a study says. A Claim adds the cases at a scale, summary_format.JudgedClaim what came of it."""
 
-    id: Text
     text: Text
     kind: str
     """One of those that docs/study-format.md lists."""
-    quantity: str
     of: Subject | None = None
-    to: Subject | None = None
     order: tuple[Subject, ...] = ()
     """From the least to the most."""
-    where: Mapping[str, tuple[Value, ...]] = {}
-    """Cell fields and the values that it is about."""
     over: tuple[str, ...] = ()
     """Cell fields that tell its cases apart."""
     holds_for: str = "each"
@@ -114,12 +109,8 @@ class Statement(Stated):
     """Cases of which the opposite is claimed."""
     assumed: str = ""
     """What the study leaves open and the claim takes for granted."""
-    experiment: str = ""
-    """The one that it is about; "" where all are."""
     skips_oom: bool = False
     """Whether cases that ran out of memory are passed over."""
-    contradiction: str = ""
-    """Why it does not hold on the paper's own numbers; "" where nothing contradicts."""
     source: str = ""
     """Its place in the paper."""
     averaged: tuple[str, ...] = ()
@@ -130,14 +121,6 @@ class Statement(Stated):
     """Two subjects whose ratio that of `of` and `to` is held against."""
     at: Mapping[str, Value] = {}
     """Of `least` and `most`: the fields of the case that is the least, or the most."""
-    paper: Mapping[str, tuple[Value, ...]] = {}
-    """Sizes and devices of its cells at the paper's scale, by field; empty in older results."""
-
-
-class Claim(Statement):
-    """What a study claims, and the cases that it has at its scale."""
-
-    cases: tuple[Case, ...] = ()
 
     @property
     def subjects(self) -> tuple[Subject, ...]:
@@ -148,6 +131,12 @@ class Claim(Statement):
     def compared(self) -> tuple[Subject, ...]:
         """`of`, and `to` where it has one."""
         return tuple(one for one in (self.of, self.to) if one)
+
+
+class Claim(Statement):
+    """What a study claims, and the cases that it has at its scale."""
+
+    cases: tuple[Case, ...] = ()
 
     @property
     def fields(self) -> tuple[str, ...]:

@@ -7,48 +7,36 @@ from pydantic import FiniteFloat, PositiveInt
 
 from runner.strict_toml import Text
 from runner.study import quantities
-from runner.study.subjects import Stated, Subject, Value, selection, unknown_fields
+from runner.study.subjects import OfCells, Subject, Value, selection, unknown_fields
 from workloads.spec.cell import Cell
 
 # of ratios: their mean, the ratio of the sums, the greatest of them, the mean of how far they are from 1
 STATISTICS = ("mean", "total", "greatest", "difference")
 
 
-class Published(Stated):
+class Published(OfCells):
     """A number of a study: of one subject in its unit, or of two subjects' (quantities.RATIO_UNITS)."""
 
-    id: Text
     source: Text
     """The table, figure or claim, and the GPU."""
     text: str = ""
-    quantity: str
     of: Subject
-    to: Subject | None = None
-    """The number holds the other one's against this one's."""
-    where: Mapping[str, tuple[Value, ...]] = {}
-    """Cell fields and the values that it is about."""
     value: FiniteFloat
     unit: str
     """s, bytes, W, share, %, count, samples/s or steps/s; of two subjects x (of / to), mpe ((of - to) / of) or % of it.
     Rates are of all workers together."""
-    experiment: str = ""
-    """The one that it is about; "" where all are."""
-    contradiction: str = ""
-    """Why it does not follow from the paper's other numbers; "" where nothing contradicts."""
     steps: PositiveInt = 1
     """Of how many steps its seconds are."""
     statistic: str = "mean"
     """Over its cells: mean, total, greatest or difference."""
     said: Mapping[str, tuple[Value, ...]] = {}
     """What of `where` the study's file says itself."""
-    paper: Mapping[str, tuple[Value, ...]] = {}
-    """Devices and sizes of its cells at the paper's scale, by field."""
     paper_cells: int = 0
     """At the paper's scale, of a ratio pairs; 0: not known."""
 
     @property
     def subjects(self) -> tuple[Subject, ...]:
-        """Whose numbers it needs."""
+        """`of`, and `to` where it has one: the number holds `of` against it."""
         return (self.of, self.to) if self.to else (self.of,)
 
     def selection(self) -> Callable[[Cell], bool]:

@@ -6,6 +6,7 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer
 
+from runner.strict_toml import Text
 from workloads.spec import cluster, tasks
 from workloads.spec.cell import FIELDS, Cell
 
@@ -89,6 +90,22 @@ def unknown_fields(subjects: Iterable[Subject], where: Iterable[str] = ()) -> st
 def named(subjects: Iterable[Subject]) -> tuple[str, ...]:
     """The cell fields in which cells of different subjects may differ."""
     return (*OF_EVERY_SUBJECT, *dict.fromkeys(name for each in subjects for name, _ in each.settings))
+
+
+class OfCells(Stated):
+    """What a study states of the cells that subjects and fields pick."""
+
+    id: Text
+    quantity: str
+    to: Subject | None = None
+    where: Mapping[str, tuple[Value, ...]] = {}
+    """Cell fields and the values that it is about."""
+    experiment: str = ""
+    """The one that it is about; "" where all are."""
+    contradiction: str = ""
+    """Why the paper's own numbers contradict it; "" where nothing does."""
+    paper: Mapping[str, tuple[Value, ...]] = {}
+    """Devices and sizes of its cells at the paper's scale, by field; empty in older results."""
 
 
 def selection(subjects: Sequence[Subject], measure: str, where: Mapping[str, Sequence[Any]]) -> Callable[[Cell], bool]:
