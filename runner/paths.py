@@ -46,11 +46,6 @@ def cache_folder() -> Path:
     return Path(cache, "evenbench").absolute()           # workers start elsewhere
 
 
-def usable_cache() -> Path:
-    """The same, made where it is not there; a file can be written into it. Raises InputError, OSError."""
-    return usable(cache_folder())
-
-
 def usable(folder: Path) -> Path:
     """The folder, made where it is not there; a file can be written into it. Raises OSError."""
     folder.mkdir(parents=True, exist_ok=True)

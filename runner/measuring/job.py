@@ -26,7 +26,7 @@ from runner.machine import cpu_energy, gpus, hardware, host, nvml, telemetry
 from runner.machine.gpus import NONE, Gpus
 from runner.measuring import at_once, own_models, own_stacks
 from runner.measuring.bench import Bench, Request
-from runner.paths import ROOT, STACKS, STUDIES, cache_folder, usable_cache
+from runner.paths import ROOT, STACKS, STUDIES, cache_folder, usable
 from runner.planning import budget
 from runner.planning.plan import Plan, Planned, estimate_seconds, of_fullest_form, plan, run_seconds, too_large
 from runner.processes import Say, left_behind, passed_on
@@ -249,7 +249,7 @@ def prepared(job: Job, say: Say) -> Job:
 
     Raises InputError where the cache cannot be used, DiskFull, BuildFailed.
     """
-    cache = usable_cache()
+    cache = usable(cache_folder())
     if choice.STAND_IN in job.folders:
         choice.digits32(cache, say)
     failures: dict[str, str] = {}

@@ -158,5 +158,5 @@ def test_a_user_without_a_home_needs_the_cache_alone(monkeypatch: pytest.MonkeyP
         paths.named("~/venv")
     monkeypatch.chdir(tmp_path.parent)
     monkeypatch.setenv("XDG_CACHE_HOME", tmp_path.name)                     # workers start in another folder
-    assert tmp_path / "evenbench" == paths.usable_cache()
+    assert tmp_path / "evenbench" == paths.usable(paths.cache_folder())
     assert str(tmp_path / "evenbench") == processes.clean_environment()["HOME"]         # pip asks for one

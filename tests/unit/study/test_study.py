@@ -28,12 +28,6 @@ def changed(old: str, new: str) -> bytes:
     return GOOD.replace(old, new).encode()
 
 
-def test_a_scale_overrides_settings_and_single_keys_of_the_grid() -> None:
-    experiment, = parse(GOOD.encode(), "s.toml", "quick").experiments
-    assert 5 == experiment.settings["steps"]
-    assert {"task": ("lenet5", "vgg16"), "batch": (1,)} == experiment.grid
-
-
 def test_a_scale_may_leave_an_experiment_out() -> None:
     text = changed("scale.quick = { steps = 5,", "scale.quick = { cases = [],")
     [paper], [quick] = (parse(text, "s.toml", scale).experiments for scale in ("paper", "quick"))
@@ -84,20 +78,11 @@ def test_an_unknown_study_is_told_with_the_nearest_one() -> None:
         read("quik", STUDIES)
 
 
-def test_an_experiment_tells_what_its_scale_changes() -> None:
-    text = """
-        study = { id = "s", title = "S", scales = ["paper", "quick"] }
-        [[experiment]]
-        id = "e"
-        stacks = ["a", "b"]
-        measure = "train"
-        task = "lenet5"
-        steps = 3960
-        grid = { batch = [1, 2], seed = [1, 2] }
-        scale.quick = { stacks = ["b"], steps = 6, warmup = 2, grid = { batch = [1], seed = [1, 2] } }
-    """
-    paper, quick = (parse(text.encode(), "s.toml", scale).experiments[0] for scale in ("paper", "quick"))
+def test_a_scale_overrides_settings_stacks_and_single_keys_of_the_grid_and_the_experiment_tells_so() -> None:
+    text = changed("scale.quick = { steps = 5,", 'scale.quick = { stacks = ["b"], steps = 5, warmup = 2,')
+    [paper], [quick] = (parse(text, "s.toml", scale).experiments for scale in ("paper", "quick"))
 
-    assert (("a", "b"), ()) == (paper.stacks, paper.scaled)
-    assert ("b",) == quick.stacks
-    assert ("stacks b for a/b", "steps 6 for 3960", "warmup 2", "batch 1 for 1/2") == quick.scaled
+    assert (("a",), ()) == (paper.stacks, paper.scaled)
+    assert (("b",), 5, 2) == (quick.stacks, quick.settings["steps"], quick.settings["warmup"])
+    assert {"task": ("lenet5", "vgg16"), "batch": (1,)} == quick.grid
+    assert ("stacks b for a", "steps 5 for 100", "warmup 2", "batch 1 for 1/2") == quick.scaled
