@@ -3,7 +3,6 @@
 import pytest
 
 from runner.analysis.claims.measured_here import ours
-from runner.errors import InputError
 from runner.results.rows import measurements
 from runner.study import published
 from runner.study.file import parse
@@ -102,17 +101,3 @@ def test_a_published_number_survives_the_store_and_cases_and_rounds_by_scale_are
     study = parse(STUDY, "s.toml")
     assert study.published[0] == published.from_record(study.published[0].record())
     assert 3 == study.rounds and ({"task": "lenet5"}, {"task": "vgg16", "image": 64}) == study.experiments[0].cases
-
-
-@pytest.mark.parametrize(("old", "new", "said"), [
-    (b"quantity = \"step\"", b"quantity = \"speed\"", "speed"), (b"value = 2.5", b"value = -1", "value"),
-    (b"unit = \"x\"", b"unit = \"s\"", "ratio"), (b"unit = \"x\"", b"unit = \"x\"\nours = 1", "ours"),
-    (b"parallel = \"sync\" }\nto", b"parallel = \"both\" }\nto", "both"),
-    (b"task = [\"lenet5\"]", b"task = [\"x\"]", "x"),
-    (b"cases = [{ task = \"lenet5\" }", b"cases = [{ tusk = \"lenet5\" }", "tusk"),
-    (b"rounds = { paper = 3 }", b"rounds = { papers = 3 }", "papers"),
-])
-def test_a_mistake_is_named(old: bytes, new: bytes, said: str) -> None:
-    assert old in STUDY
-    with pytest.raises(InputError, match=said):
-        parse(STUDY.replace(old, new), "s.toml")

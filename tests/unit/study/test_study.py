@@ -62,6 +62,7 @@ def test_what_a_scale_moves_to_the_cpu_stays_where_there_is_a_gpu(own: str, on_g
     ("steps = 100", "steps = 100\ncases = []", 'key "cases": found none, expected some; only a scale may leave'),
     ("scale.quick", "scale.fast", 's.toml: experiment e: scale: key "fast" is unknown'),
     ('title = "S"', 'title = "S"\nrounds = 0', 's.toml: [study]: key "rounds": found 0'),
+    ('title = "S"', 'title = "S"\nrounds = { papers = 3 }', 's.toml: [study]: rounds: key "papers" is unknown'),
     ('title = "S"', "title = 3", 's.toml: [study]: key "title": found 3, expected text'),
     ('[[experiment]]', "[[experiments]]", 's.toml: key "experiments" is unknown; did you mean "experiment"?'),
     ('id = "e"', 'id = "e', "s.toml: not TOML"),
