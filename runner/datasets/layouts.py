@@ -59,9 +59,7 @@ def whole_wave(path: Path) -> None:
 
 def librispeech(folder: Path) -> str:
     """LibriSpeech's parts, their transcripts and sound files. Raises InputError."""
-    parts = [part for part in LIBRISPEECH_PARTS if (folder / part).is_dir()]
-    if not parts:
-        raise InputError(f"{folder}: found none of the folders {', '.join(LIBRISPEECH_PARTS)}")
+    parts = librispeech_parts(folder)
     for part in parts:
         clips = list(librispeech_clips(folder / part))
         if len(clips) != LIBRISPEECH_PARTS[part]:
@@ -70,6 +68,14 @@ def librispeech(folder: Path) -> str:
         for path, _ in clips:
             _begins(path)
     return f"LibriSpeech with {', '.join(parts)} (a sound file cut short shows when it is prepared)"
+
+
+def librispeech_parts(folder: Path) -> list[str]:
+    """The parts that are there. Raises InputError where none is."""
+    parts = [part for part in LIBRISPEECH_PARTS if (folder / part).is_dir()]
+    if not parts:
+        raise InputError(f"{folder}: found none of the folders {', '.join(LIBRISPEECH_PARTS)}")
+    return parts
 
 
 def librispeech_clips(folder: Path) -> Iterator[tuple[Path, str]]:

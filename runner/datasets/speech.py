@@ -38,9 +38,7 @@ def ljspeech(source: Path, folder: Path, options: Options, say: Callable[[str], 
 
 def librispeech(source: Path, folder: Path, options: Options, say: Callable[[str], None]) -> dict[str, Any]:
     """Write the arrays of train-clean-100, or of dev-clean without it; their facts. Raises InputError."""
-    part = next((part for part in layouts.LIBRISPEECH_PARTS if (source / part).is_dir()), None)
-    if part is None:
-        raise InputError(f"{source}: found none of the folders {', '.join(layouts.LIBRISPEECH_PARTS)}")
+    part = layouts.librispeech_parts(source)[0]
     clips = options.first(list(layouts.librispeech_clips(source / part)))
     form = (LIBRISPEECH, LIBRISPEECH_LETTERS, str.upper, _flac)
     return _write("librispeech", clips, folder, form, say, {"part": part})

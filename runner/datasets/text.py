@@ -85,8 +85,6 @@ def _vocabulary(source: Path, pairs: list[tuple[Path, Path]], options: Options, 
 def wikitext103(source: Path, folder: Path, options: Options, say: Say) -> dict[str, Any]:
     """Write WikiText-103's training text, a sequence an article, without marks; its facts. Raises InputError."""
     path = source / layouts.WIKITEXT_FILES[0]
-    if not path.is_file():
-        raise InputError(f"{path}: no such file, expected WikiText-103's text")
     coding = _pieces(options.vocabulary) if options.vocabulary else _BYTES
     counts = Counter[str]()
     with RaggedWriter(folder, "tokens", np.dtype(np.int32)) as tokens:
@@ -143,5 +141,5 @@ def _articles(lines: Iterable[str]) -> Iterator[list[str]]:
 def _facts(paths: list[Path], counts: Mapping[str, int], made: dict[str, Any]) -> dict[str, Any]:
     sources = Sources()
     for path in paths:
-        sources.add_file(path)
+        sources.add(path.name, path)
     return {"sources": sources.record(), "counts": dict(counts), "made": made}

@@ -97,15 +97,10 @@ class Sources:
     def __init__(self) -> None:
         self._digest, self._count, self._bytes = hashlib.sha256(), 0, 0
 
-    def add(self, name: str, content: bytes) -> None:
-        """Add a file."""
-        self._add(name, hashlib.sha256(content).hexdigest(), len(content))
-
-    def add_file(self, path: Path) -> None:
-        """Add a file that is too large for the memory."""
-        self._add(path.name, paths.digest(path), path.stat().st_size)
-
-    def _add(self, name: str, digest: str, size: int) -> None:
+    def add(self, name: str, content: bytes | Path) -> None:
+        """Add a file by its content, or by its path where it is too large for the memory."""
+        digest, size = ((paths.digest(content), content.stat().st_size) if isinstance(content, Path) else
+                        (hashlib.sha256(content).hexdigest(), len(content)))
         self._digest.update(f"{name} {digest}\n".encode())
         self._count, self._bytes = self._count + 1, self._bytes + size
 
