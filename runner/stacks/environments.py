@@ -14,8 +14,7 @@ from runner.processes import Say, clean_environment, fresh_log, locked, run
 from runner.stacks import package_sources
 from runner.stacks.definition import PinnedStack, wheels_fingerprint
 
-# pip unpacks a wheel beside its downloaded copy, and keeps the download
-_UNPACKED_AND_DOWNLOADED = 1.6
+UNPACKED_AND_DOWNLOADED = 1.6       # pip unpacks a wheel beside its downloaded copy, and keeps the download
 _INSTALL = ("install", "--require-hashes", "--no-deps", "--no-build-isolation", "--no-input", "--progress-bar=off")
 # an interpreter may print text of its own when it starts
 _WHO = ("import os, sys, venv, ensurepip; "
@@ -83,7 +82,8 @@ def _make(stack: PinnedStack, home: Path, say: Say) -> None:
 
     Only bin/python is used of it: the scripts beside it keep the name from before.
     """
-    _check_disk(stack, home.parent)
+    check_room(f"{stack.name}: its virtual environment", stack.size.wheels_bytes * UNPACKED_AND_DOWNLOADED, home.parent,
+               f"see `du -sh {home.parent}/*`")
     unfinished = home.with_name(home.name + ".unfinished")
     log = fresh_log(home.with_name(home.name + ".log"))
     say(f"{stack.name}: making its virtual environment, {stack.size.wheels_bytes / 1e9:.1f} GB on disk (log: {log})")
@@ -104,11 +104,10 @@ def _make(stack: PinnedStack, home: Path, say: Say) -> None:
     say(f"{stack.name}: virtual environment ready")
 
 
-def _check_disk(stack: PinnedStack, folder: Path) -> None:
-    need = int(stack.size.wheels_bytes * _UNPACKED_AND_DOWNLOADED)
+def check_room(what: str, need: float, folder: Path, remedy: str) -> None:
+    """Raise DiskFull where so many bytes would not fit into a folder."""
     if (free := free_bytes(folder)) < need:
-        raise DiskFull(f"{stack.name}: its virtual environment needs {need / 1e9:.1f} GB in {folder},"
-                       f" {free / 1e9:.1f} GB are free: see `du -sh {folder}/*`")
+        raise DiskFull(f"{what} needs {need / 1e9:.1f} GB in {folder}, {free / 1e9:.1f} GB are free: {remedy}")
 
 
 def _starting(python: str) -> Iterator[tuple[tuple[int, ...], Path]]:

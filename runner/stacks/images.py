@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from runner import leftovers
-from runner.errors import BuildFailed, DiskFull, ImageMissing
-from runner.paths import cache_folder, digest, free_bytes
+from runner.errors import BuildFailed, ImageMissing
+from runner.paths import cache_folder, digest
 from runner.processes import Say, fresh_log
-from runner.stacks import bases, package_sources
+from runner.stacks import bases, environments, package_sources
 from runner.stacks.definition import Pinned, PinnedStack, build_files, carried, fingerprint, wheels_fingerprint
 from runner.stacks.engine import DockerClient, labelled_images, remove_image, tagged
 from runner.stacks.locking import project
@@ -19,7 +19,6 @@ from runner.stacks.package_sources import Downloads
 
 _LABEL = "org.evenbench."
 _BASE_BYTES = 500_000_000           # a base with interpreter and libraries
-_DOWNLOADED_TOO = 1.6               # while a wheel is unpacked, its download lies beside it
 _DOWNLOAD = ("download", "--require-hashes", "--no-deps", "--no-input", "--progress-bar=off")
 
 
@@ -194,10 +193,8 @@ def _run_build(stack: Pinned, base: bases.Base, log: Path, heard: Say, *options:
 def _check_disk(client: DockerClient, stack: Pinned) -> None:
     """Raises DiskFull where the wheels would not fit. An engine on another machine has a disk that is not seen here."""
     built, root = tagged(client, tag(stack)), Path(client.info()["DockerRootDir"])
-    if (built and built.labels.get(_LABEL + "wheels") == wheels_fingerprint(stack)) or not root.exists():
-        return
-    need = int(stack.size.wheels_bytes * _DOWNLOADED_TOO) + _BASE_BYTES
-    if (free := free_bytes(root)) < need:
-        raise DiskFull(f"{stack.name}: its image needs {need / 1e9:.1f} GB in {root}, {free / 1e9:.1f} GB are free:"
-                       " run `evenbench images --prune` or look with `docker system df`")
+    if root.exists() and (built is None or built.labels.get(_LABEL + "wheels") != wheels_fingerprint(stack)):
+        environments.check_room(
+            f"{stack.name}: its image", stack.size.wheels_bytes * environments.UNPACKED_AND_DOWNLOADED + _BASE_BYTES, root,
+            "run `evenbench images --prune` or look with `docker system df`")
 

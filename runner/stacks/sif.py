@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from runner import paths
-from runner.errors import BenchError, BuildFailed, DiskFull, EngineUnreachable, InputError
+from runner.errors import BenchError, BuildFailed, EngineUnreachable, InputError
 from runner.processes import Say, clean_environment, fresh_log, locked, run
-from runner.stacks import engine, images
+from runner.stacks import engine, environments, images
 from runner.stacks.definition import PinnedStack, fingerprint
 
 _COMMANDS = ("apptainer", "singularity")
@@ -98,10 +98,8 @@ def _of_engine(stack: PinnedStack, file: Path, say: Say) -> str:
         raise BuildFailed(f"{stack.name}: {error}; without an engine, copy {file.name} to {file.parent} from a machine "
                           f"where `evenbench images --sif {stack.name}` made it") from error
     image = images.build(client, stack, say)
-    size = int(client.images.get(image.id).attrs["Size"])
-    if (free := paths.free_bytes(file.parent)) < _NEEDED * size:
-        raise DiskFull(f"{stack.name}: its image file needs {_NEEDED * size / 1e9:.1f} GB in {file.parent} while it is "
-                       f"made, and {free / 1e9:.1f} GB are free")
+    environments.check_room(f"{stack.name}: its image file", _NEEDED * client.images.get(image.id).attrs["Size"],
+                            file.parent, f"see `du -sh {file.parent}/*`")
     return f"docker-daemon:{image.tag}"
 
 

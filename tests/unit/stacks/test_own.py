@@ -6,6 +6,7 @@ import re
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -26,6 +27,7 @@ from runner.results import earlier_sessions, store
 from runner.stacks import own, sbom
 from runner.stacks.containers import own_stack
 from runner.stacks.definition import CAPABILITIES, GpuCode, Stack
+from runner.stacks.engine import DockerException, ImageNotFound
 from runner.stacks.own import Asked, OwnStack
 from tests import own_environment
 from tests.fake_nvml import H100, FakeNvml
@@ -462,32 +464,24 @@ def test_a_framework_is_asked_for_its_code_for_gpus_where_a_cell_is_of_one(mine:
     assert job.planned_study(study("torch-x", input="synthetic"), on_cpu, print).own()["mine"].gpu is None
 
 
-class FakeContainers:
-    """Answers for the interpreters that an image has."""
+class FakeClient:
+    """An engine with one image of that id, or none, that answers for the interpreters that it has."""
 
-    def __init__(self, answers: dict[str, bytes]) -> None:
-        self.answers, self.started = answers, list[dict[str, Any]]()
+    def __init__(self, identity: str | None, **answers: bytes) -> None:
+        self.containers = self.images = self
+        self._identity, self._answers, self.started = identity, answers, list[dict[str, Any]]()
 
     def run(self, image: str, **settings: Any) -> bytes:
-        from runner.stacks.engine import DockerException
-
         self.started.append({"image": image, **settings})
         python, _, module = settings["entrypoint"][:3]
-        if module == own.INVENTORY and python in self.answers:
-            return self.answers[python]
+        if module == own.INVENTORY and python in self._answers:
+            return self._answers[python]
         raise DockerException("exec: not found")
 
-
-class FakeClient:
-    def __init__(self, identity: str | None, **answers: bytes) -> None:
-        self.containers, self.images, self._identity = FakeContainers(answers), self, identity
-
     def get(self, tag: str) -> Any:
-        from runner.stacks.engine import ImageNotFound
-
         if self._identity is None:
             raise ImageNotFound(tag)
-        return type("Image", (), {"id": self._identity})()
+        return SimpleNamespace(id=self._identity)
 
 
 def test_an_image_is_asked_in_a_container_without_a_network_that_may_only_read() -> None:
@@ -496,7 +490,7 @@ def test_an_image_is_asked_in_a_container_without_a_network_that_may_only_read()
 
     assert ("pytorch", "2.11.0", "sha256:1", "python3") == (held.framework, held.version, held.image,
                                                           held.interpreter)
-    started = client.containers.started[-1]
+    started = client.started[-1]
     assert ("none", True, True) == tuple(started[key] for key in ("network_mode", "read_only", "remove"))
     assert [{"bind": "/opt/evenbench/workloads", "mode": "ro"}] == list(started["volumes"].values())
 

@@ -1,6 +1,5 @@
 """Studies and stacks that the user keeps in folders of their own."""
 
-import os
 import shutil
 from pathlib import Path
 
@@ -75,12 +74,3 @@ def test_studies_of_the_user_s_are_found_by_their_id_and_one_that_is_taken_is_re
     (tmp_path / "quick.toml").write_text(STUDY)
     with pytest.raises(InputError, match="there is a study quick already"):
         file.read("quick", paths.STUDIES)
-
-
-def test_folders_of_the_command_line_are_named_for_all_that_follows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
-                                                                    ) -> None:
-    monkeypatch.setenv(paths.OWN_STUDIES, "/before")
-    paths.name_own_folders(paths.OWN_STUDIES, [])
-    assert "/before" == os.environ[paths.OWN_STUDIES]
-    paths.name_own_folders(paths.OWN_STUDIES, [tmp_path, tmp_path])
-    assert (tmp_path, tmp_path) == paths.own_folders(paths.OWN_STUDIES)
