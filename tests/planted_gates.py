@@ -98,7 +98,7 @@ def main(arguments: list[str]) -> int:
     asked = _parsed(arguments)
     folder = asked.folder.absolute()
     folder.mkdir(parents=True, exist_ok=True)
-    python = environments.ready(definition.pinned(definition.read_all(paths.STACKS)[STACK]), say=print)
+    python = environments.ready(definition.read_all(paths.STACKS)[STACK], paths.cache_folder(), print)
     study = folder / "planted.toml"
     study.write_text(STUDY.format(stack=STACK, rounds=ROUNDS))
     sides = {share: planted(folder / f"head-{share * 100:g}", python, PLANTED.format(share=share)) for share in SHARES}

@@ -107,7 +107,7 @@ def answer(folder: Path, name: str, budget: str) -> dict[str, Any]:
         reason = PLANTED[name]
         home = folder / name
         home.mkdir(parents=True, exist_ok=True)
-        python = environments.ready(definition.pinned(definition.read_all(paths.STACKS)[reason.stack]), say=print)
+        python = environments.ready(definition.read_all(paths.STACKS)[reason.stack], paths.cache_folder(), print)
         side = f"planted={planted(home / 'planted', python, reason.source)}"
         switches = f', switches = "{reason.switches}"' if reason.switches else ""
         (home / "planted.toml").write_text(STUDY.format(

@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from runner.errors import BuildFailed, DiskFull, InterpreterMissing
-from runner.paths import cache_folder, free_bytes, home
+from runner.paths import free_bytes, home
 from runner.processes import Say, clean_environment, fresh_log, locked, run
 from runner.stacks import package_sources
 from runner.stacks.definition import PinnedStack, wheels_fingerprint
@@ -34,12 +34,12 @@ def find_interpreter(python: str) -> tuple[str, Path]:
     return ".".join(map(str, newest[0])), newest[1]
 
 
-def folder(stack: PinnedStack, cache: Path | None = None) -> Path:
+def folder(stack: PinnedStack, cache: Path) -> Path:
     """Where the stack's virtual environment lies or will lie; its name changes with the locks."""
-    return (cache or cache_folder()) / "venvs" / f"{stack.name}-{wheels_fingerprint(stack)[:12]}"
+    return cache / "venvs" / f"{stack.name}-{wheels_fingerprint(stack)[:12]}"
 
 
-def ready(stack: PinnedStack, cache: Path | None = None, say: Say = lambda line: None) -> Path:
+def ready(stack: PinnedStack, cache: Path, say: Say = lambda line: None) -> Path:
     """The python of the stack's virtual environment, made first if it is not there.
 
     Safe to call from many processes at once: one makes it, the others wait.

@@ -194,7 +194,7 @@ def _check_disk(client: DockerClient, stack: Pinned) -> None:
     """Raises DiskFull where the wheels would not fit. An engine on another machine has a disk that is not seen here."""
     built, root = tagged(client, tag(stack)), Path(client.info()["DockerRootDir"])
     if root.exists() and (built is None or built.labels.get(_LABEL + "wheels") != wheels_fingerprint(stack)):
-        environments.check_room(
-            f"{stack.name}: its image", stack.size.wheels_bytes * environments.UNPACKED_AND_DOWNLOADED + _BASE_BYTES, root,
-            "run `evenbench images --prune` or look with `docker system df`")
+        need = stack.size.wheels_bytes * environments.UNPACKED_AND_DOWNLOADED + _BASE_BYTES
+        environments.check_room(f"{stack.name}: its image", need, root,
+                                "run `evenbench images --prune` or look with `docker system df`")
 

@@ -42,12 +42,9 @@ def lock_text(stack: Pinned, files: list[Path]) -> str:
 
 def project(file_name: str) -> tuple[str, str]:
     """("google-pasta", "0.2.0") of google_pasta-0.2.0-py3-none-any.whl or google-pasta-0.2.0.tar.gz."""
-    if file_name.endswith(".whl"):
-        name, version = file_name.split("-")[:2]
-    else:
-        stem = re.sub(r"\.(tar\.gz|tar\.bz2|tgz|zip)$", "", file_name)
-        name, _, version = stem.rpartition("-")
-        if stem == file_name or not name:
-            raise InputError(f"{file_name}: neither a wheel nor a source archive")
-    return package_sources.normal(name), version
+    found = (re.fullmatch(r"([^-]+)-([^-]+)-.+\.whl", file_name)
+             or re.fullmatch(r"(.+)-([^-]+)\.(?:tar\.gz|tar\.bz2|tgz|zip)", file_name))
+    if not found:
+        raise InputError(f"{file_name}: neither a wheel nor a source archive")
+    return package_sources.normal(found[1]), found[2]
 
