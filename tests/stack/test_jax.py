@@ -188,8 +188,11 @@ class Products(unittest.TestCase):
 class Operators(unittest.TestCase):
     """XLA's names become scopes and operations."""
 
-    def test_names_are_the_scope_and_the_operation(self):
+    def setUp(self):
         from workloads.frameworks.jax.profiling import operators
+        self.operators = operators
+
+    def test_names_are_the_scope_and_the_operation(self):
         for operation, expected in (
                 ("jit(_step)/jvp(conv)/conv_general_dilated", "conv/conv_general_dilated"),
                 ("jit(_step)/transpose(jvp(conv))/conv_general_dilated", "gradient/conv/conv_general_dilated"),
@@ -199,20 +202,14 @@ class Operators(unittest.TestCase):
                 ("jit(_step)/jvp(lstm)/while/body/closed_call/dot_general", "lstm/dot_general"),
                 ("jit(_step)/jvp(conv)/transpose", "conv/transpose"),
                 ("jit(_step)/transpose(jvp(lstm))/while/body/mul", "gradient/lstm/mul")):
-            self.assertEqual(expected, operators.named(operation))
+            self.assertEqual(expected, self.operators.named(operation))
 
-    def test_a_product_with_what_is_added_to_it_is_the_product(self):
-        from workloads.frameworks.jax.profiling import operators
-        operations = {("m", "dot_add_fusion.7"): "jit(f)/dense/dense/add", ("m", "add_fusion"): "jit(f)/dense/add"}
-        self.assertEqual(["dense/dot_general", "dense/add"], [operators.kernel_name(kernel, operations) for kernel in (
-            ("m", "dot_add_fusion.7"), ("m", "add_fusion"))])
-
-    def test_a_kernel_without_an_operation_keeps_its_own_name(self):
-        from workloads.frameworks.jax.profiling import operators
-        operations = {("jit_f", "dot.1"): "jit(f)/dense/dot_general"}
-        kernels = ("jit_f", "dot.1"), ("jit_f", "copy.7"), ("jit_g", "dot.1")
-        self.assertEqual(["dense/dot_general", "copy", "dot"],
-                         [operators.kernel_name(kernel, operations) for kernel in kernels])
+    def test_a_product_with_what_is_added_is_the_product_and_a_kernel_without_an_operation_keeps_its_own_name(self):
+        operations = {("m", "dot_add_fusion.7"): "jit(f)/dense/dense/add", ("m", "add_fusion"): "jit(f)/dense/add",
+                      ("jit_f", "dot.1"): "jit(f)/dense/dot_general"}
+        kernels = *operations, ("jit_f", "copy.7"), ("jit_g", "dot.1")
+        self.assertEqual(["dense/dot_general", "dense/add", "dense/dot_general", "copy", "dot"],
+                         [self.operators.kernel_name(kernel, operations) for kernel in kernels])
 
     def test_a_step_has_convolutions_forward_and_backward_and_an_update(self):
         workload, batches = built(cell_of(measure="operators"))

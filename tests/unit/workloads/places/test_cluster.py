@@ -1,13 +1,10 @@
 """Places and roles of the modes, and what each framework finds in its environment."""
 
 import json
-import subprocess
-import sys
 from typing import Any
 
 import pytest
 
-from tests.lifetimes import is_gone
 from workloads.measuring import measures
 from workloads.places import addresses, cluster
 from workloads.spec.cell import Cell, CellError
@@ -145,11 +142,3 @@ def test_further_workers_and_helpers_are_started_beside_the_first_one(monkeypatc
     cluster.start_helpers(cluster_alone, "{}", "/data")
     name = ":".join(map(str, cluster_alone.addresses[0]))
     assert [(["workloads.places.role", "worker"], "/data", process, name) for process in "12"] == started
-
-
-def test_a_helper_ends_with_the_process_that_started_it() -> None:
-    program = ("import os, subprocess; from workloads.process.lifetime import end_with_parent as end; "
-               "print(subprocess.Popen(['sleep', '60'], preexec_fn=end).pid, flush=True); os.kill(os.getpid(), 9)")
-    process = subprocess.run([sys.executable, "-c", program], stdout=subprocess.PIPE, check=False)
-    assert -9 == process.returncode
-    assert is_gone(int(process.stdout))

@@ -7,13 +7,10 @@ from workloads.spec.models import bert
 LSTM = Cell(stack="s", task="lstm", measure="infer", batch=2, hidden=3, length=10)
 
 
-def test_a_padded_batch_counts_the_steps_that_it_has() -> None:
+def test_a_padded_batch_counts_the_steps_that_it_has_and_training_three_passes_of_it() -> None:
     # 2 samples of 4 steps: 2 * 4 gates * 3 units * (3 + 3) numbers a step
     assert 2 * 4 * (2 * 4 * 3 * 6) == tasks.step_flops(LSTM, tokens=8)
     assert tasks.step_flops(LSTM) == tasks.step_flops(LSTM, tokens=20)
-
-
-def test_training_counts_three_passes_of_it() -> None:
     assert 3 * tasks.step_flops(LSTM, tokens=8) == tasks.step_flops(LSTM._replace(measure="train"), tokens=8)
 
 
