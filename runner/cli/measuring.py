@@ -1,4 +1,4 @@
-"""Commands that measure: run, plan, rerun, aa, gate."""
+"""Commands that measure: run, plan, rerun, aa, why, gate."""
 
 import functools
 import json

@@ -1,4 +1,4 @@
-"""Commands that prepare, and that tell what there is: list, images, data, doctor, sbom, lock."""
+"""Commands that prepare, and that tell what there is: init, images, data, doctor, sbom, lock."""
 
 import sys
 from collections.abc import Callable
