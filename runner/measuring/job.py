@@ -110,14 +110,12 @@ def settings(pairs: list[str]) -> dict[str, Any]:
 
 def _value(pair: str, name: str, kind: Callable[[str], Any], text: str) -> Any:
     try:
-        value = kind(text)
+        value = cells.checked(name, kind(text))
+    except cells.CellError as error:
+        raise InputError(f"--set {pair}: {error}") from error
     except ValueError as error:
         expected = "a whole number" if kind is int else "a number"
         raise InputError(f'--set {pair}: found "{text}", expected {expected}') from error
-    try:
-        value = cells.checked(name, value)
-    except cells.CellError as error:
-        raise InputError(f"--set {pair}: {error}") from error
     if name == "task" and text not in tasks.NAMES:
         raise unknown(f"--set {pair}: task", text, tasks.NAMES)
     return value
