@@ -27,7 +27,6 @@ from runner.study import file
 from workloads.spec.tasks import NAMES
 
 app = Commands()
-_LOOPS = (equality.NATIVE, "tuned")
 
 
 @app.command("check")
@@ -65,8 +64,8 @@ def check_(names: Annotated[list[str] | None, typer.Argument(
             raise unknown("check: task", name, NAMES)
     if precision not in own_models.PRECISIONS:
         raise InputError(f'--precision: found "{precision}", expected float64 or float32')
-    if loop not in _LOOPS or (loop != equality.NATIVE and parallel):
-        raise InputError(f'--loop: found "{loop}", expected {" or ".join(_LOOPS)}, and native with --parallel')
+    if loop not in (equality.NATIVE, "tuned") or (loop != equality.NATIVE and parallel):
+        raise InputError(f'--loop: found "{loop}", expected native or tuned, and native with --parallel')
     store.check_usable(results)
     how = choose.for_stacks(launcher, screen.say, here_gpus, here.named)
     chosen = job.buildable(chosen, how, screen.say)

@@ -34,11 +34,6 @@ def told(seconds: float, size: int = 1000) -> bytes:
             % (size, seconds))
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    return tmp_path / "r"
-
-
 def measured(folder: Path, script: Any, is_stopping: Any = lambda: False) -> list[store.Record]:
     """The products that a session of both stacks stores."""
     made = bench(folder, script)._replace(is_stopping=is_stopping)
@@ -54,8 +49,8 @@ def test_each_stack_is_asked_once_for_each_precision_and_number_of_threads_of_a_
     assert {"product"} == {cell.measure for cell in rates} and [] == others
 
 
-def test_blocks_are_stored_raw_with_the_stack_and_what_they_are_of(folder: Path) -> None:
-    first, second = measured(folder, lambda cell, run: [START, told(0.5), END])
+def test_blocks_are_stored_raw_with_the_stack_and_what_they_are_of(tmp_path: Path) -> None:
+    first, second = measured(tmp_path, lambda cell, run: [START, told(0.5), END])
 
     assert ["a", "b"] == [first["stack"], second["stack"]]
     assert ("cpu", "float32", 2, "a CPU", "ok") == tuple(
@@ -63,26 +58,26 @@ def test_blocks_are_stored_raw_with_the_stack_and_what_they_are_of(folder: Path)
     assert [{"numbers": "float32", "size": 1000, "count": 2, "seconds": [0.5, 9.0]}] == first["blocks"]
 
 
-def test_a_resumed_session_measures_only_what_is_missing(folder: Path) -> None:
+def test_a_resumed_session_measures_only_what_is_missing(tmp_path: Path) -> None:
     asked: list[str] = []
 
     def script(cell: Cell, run: str) -> list[bytes]:
         asked.append(cell.stack)
         return [START, told(0.5), END]
 
-    measured(folder, script, is_stopping=lambda: len(asked) == 2)          # the second one is cut short
-    again = measured(folder, script)
+    measured(tmp_path, script, is_stopping=lambda: len(asked) == 2)          # the second one is cut short
+    again = measured(tmp_path, script)
 
     assert (["a", "b", "b"], ["a", "b"]) == (asked, [each["stack"] for each in again])
 
 
-def test_a_stack_without_a_product_is_stored_with_the_reason_and_not_asked_again(folder: Path) -> None:
+def test_a_stack_without_a_product_is_stored_with_the_reason_and_not_asked_again(tmp_path: Path) -> None:
     end = b'{"event": "end", "status": "unsupported", "message": "none"}\n'
-    products_measured = measured(folder, lambda cell, run: [end] if cell.stack == "a" else no_engine())
+    products_measured = measured(tmp_path, lambda cell, run: [end] if cell.stack == "a" else no_engine())
 
     assert [("unsupported", "none", []), ("not_started", "the engine went away", [])] == [
         (each["ending"], each["message"], each["blocks"]) for each in products_measured]
-    assert 2 == len(measured(folder, lambda cell, run: [START, told(0.5), END]))
+    assert 2 == len(measured(tmp_path, lambda cell, run: [START, told(0.5), END]))
 
 
 def of(name: str, seconds: float, unit: Unit = Unit("cpu", "float32", 2), **values: Any) -> store.Record:  # noqa: B008
