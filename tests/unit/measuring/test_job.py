@@ -75,13 +75,6 @@ def test_a_setting_that_cannot_be_is_refused_with_what_was_found_and_expected(pa
     assert "\n" not in str(caught.value)
 
 
-# ---- launcher
-
-@pytest.fixture
-def without_engine(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DOCKER_HOST", "nowhere://engine")
-
-
 # ---- the command
 
 def test_what_is_to_be_built_is_told_with_its_size_and_what_cannot_be_had(
@@ -153,10 +146,10 @@ def test_a_session_whose_image_is_another_one_now_is_not_resumed_and_says_so(tmp
 @pytest.mark.parametrize(("began_with", "options", "outcome"), [
     ("venv", {}, "venv"), ("docker", {}, "to begin a new session without an engine: --launcher venv"),
     ("docker", {"going": Going(is_fresh=True)}, "venv"), ("docker", {"launcher": "venv"}, "venv")])
-@pytest.mark.usefixtures("without_engine")
 def test_auto_keeps_to_the_launcher_of_the_session_that_the_same_words_began(
         began_with: str, options: dict[str, Any], outcome: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
         ) -> None:
+    monkeypatch.setenv("DOCKER_HOST", "nowhere://engine")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr(sys, "argv", ["evenbench", "run", "quick"])
     with store.Store(tmp_path / "1-quick") as opened:
