@@ -206,7 +206,7 @@ def disk_full(fault: Fault, place: Place, amount: Amount, random: Random) -> Out
     with _small_disk(place.lab.root / "disk") as disk:
         for number in range(count):
             ballast = disk / "ballast"
-            ballast.write_bytes(bytes(_DISK_BYTES - _used(disk) - _PAGE * random.randint(1, 6)))
+            ballast.write_bytes(bytes(_DISK_BYTES - shutil.disk_usage(disk).used - _PAGE * random.randint(1, 6)))
             code, seconds = _until_full(place.lab, disk, number)
             before = {folder: finished(records) for folder, records in all_records(disk).items()}
             ballast.unlink()
@@ -247,11 +247,6 @@ def _small_disk(folder: Path) -> Iterator[Path]:
         yield folder
     finally:
         subprocess.run(["umount", str(folder)], check=True)
-
-
-def _used(disk: Path) -> int:
-    found = shutil.disk_usage(disk)
-    return found.total - found.free
 
 
 def clock_set(fault: Fault, place: Place, amount: Amount, random: Random) -> Outcome:

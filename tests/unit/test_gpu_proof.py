@@ -41,7 +41,7 @@ def test_the_proof_checks_the_cells_of_the_check(task: str, precision: str) -> N
 
 @pytest.mark.parametrize("env", [CPU, GPU], ids=["cpu", "gpu"])
 def test_every_cell_beside_a_bare_loop_can_be_read(env: Environment) -> None:
-    for _, values in (*checks.beside.BESIDE, *checks.beside._small_beside()):
+    for _, values in (*checks.beside.BESIDE, *checks.beside.SMALL):
         parse({"stack": "here", "device": env.device, **cells.sized(env, **values)})
 
 

@@ -13,16 +13,19 @@ _RESNET = {"task": "resnet50", "measure": "train", "batch": 64, "steps": 20, "sy
 # At batch 64 in bfloat16 an H100 waits for the host: a step took 22 ms, and a quarter of one at batch 256 took 16, so
 # the ratio is one of two Pythons (0.91, spread over 0.18 by turns). It is judged where the device is the limit.
 _HALF = {**_RESNET, "precision": "amp", "batch": 256, "steps": 10}
-_SEQUENCE = {"measure": "train", "sync": "end"}
+_TRAIN = {"measure": "train", "sync": "end"}
 BESIDE: tuple[tuple[str, dict[str, Any]], ...] = (
     ("ResNet-50 float32, batch 64", {**_RESNET, "layout": "nchw", "steps": 10}),
-    ("LSTM by cuDNN, hidden 1024, batch 64", {**_SEQUENCE, "task": "lstm", "batch": 64, "steps": 50, "length": 25,
+    ("LSTM by cuDNN, hidden 1024, batch 64", {**_TRAIN, "task": "lstm", "batch": 64, "steps": 50, "length": 25,
                                               "hidden": 1024}),
-    ("BERT base float32, batch 32", {**_SEQUENCE, "task": "bert", "batch": 32, "steps": 10, "optimizer": "adam"}),
+    ("BERT base float32, batch 32", {**_TRAIN, "task": "bert", "batch": 32, "steps": 10, "optimizer": "adam"}),
     ("ResNet-50 TF32, channels_last, batch 64", {**_RESNET, "precision": "tf32", "layout": "nhwc"}),
     ("ResNet-50 bf16, channels_last, batch 256", {**_HALF, "layout": "nhwc"}),
     ("ResNet-50 bf16, channels_last, compiled, batch 256", {**_HALF, "layout": "nhwc", "loop": "compile"}),
 )
+SMALL = tuple((f"{what} float32", {**_TRAIN, "task": task, "optimizer": optimizer}) for what, task, optimizer in (
+    ("LeNet-5", "lenet5", "sgd"), ("ResNet-50", "resnet50", "sgd"), ("LSTM", "lstm", "sgd"),
+    ("BERT, small", "bert", "adam")))        # what a CPU runs in seconds: each kind of net once
 TURNS = 3
 BIG_BYTES = 60e9              # of GPU memory that two nets at batch 256 need; below it all are at 64
 
@@ -35,7 +38,7 @@ def beside_bare(env: Environment) -> Iterator[Line]:
     if env.package != "torch":
         raise NotHere("bare loops are written for PyTorch alone")
     cases = [(what, _fitting(env, sized(env, **values))) for what, values in (
-        BESIDE if env.is_gpu else _small_beside())]
+        BESIDE if env.is_gpu else SMALL)]
     ieee = [case for case in cases if case[1].get("precision", "float32") == "float32"]
     others = [case for case in cases if case not in ieee]      # float32 forbids TF32 by a variable of the process
     for some in filter(None, (ieee, others)):
@@ -49,13 +52,6 @@ def beside_bare(env: Environment) -> Iterator[Line]:
 def _fitting(env: Environment, cell: dict[str, Any]) -> dict[str, Any]:
     is_small = env.is_gpu and env.facts.get("memory_bytes", BIG_BYTES) < BIG_BYTES
     return {**cell, "batch": min(64, cell["batch"])} if is_small else cell
-
-
-def _small_beside() -> Iterator[tuple[str, dict[str, Any]]]:
-    """What a CPU runs in seconds: each kind of net once, in float32."""
-    for what, task in (("LeNet-5", "lenet5"), ("ResNet-50", "resnet50"), ("LSTM", "lstm"), ("BERT, small", "bert")):
-        optimizer = "adam" if task == "bert" else "sgd"
-        yield f"{what} float32", {"task": task, "measure": "train", "sync": "end", "optimizer": optimizer}
 
 
 def _beside_line(env: Environment, what: str, cell: dict[str, Any], events: list[Event], complaint: str) -> Line:

@@ -51,20 +51,18 @@ def _net(cell):
     try:
         import torchvision
     except ImportError:
-        return ResNet50(cell.classes), "torch.nn"
+        return resnet50(cell.classes), "torch.nn"
     return torchvision.models.resnet50(num_classes=cell.classes), "torchvision"
 
 
-class ResNet50(nn.Sequential):
+def resnet50(classes):
     """ResNet-50 v1.5 as torchvision has it: the stride is in the 3 x 3 convolution."""
-
-    def __init__(self, classes):
-        layers, inputs = [_normed(3, 64, 7, 2), nn.ReLU(inplace=True), nn.MaxPool2d(3, 2, 1)], 64
-        for width, count, stride in ((64, 3, 1), (128, 4, 2), (256, 6, 2), (512, 3, 2)):
-            for index in range(count):
-                layers.append(_Bottleneck(inputs, width, stride if index == 0 else 1))
-                inputs = 4 * width
-        super().__init__(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(2048, classes))
+    layers, inputs = [_normed(3, 64, 7, 2), nn.ReLU(inplace=True), nn.MaxPool2d(3, 2, 1)], 64
+    for width, count, stride in ((64, 3, 1), (128, 4, 2), (256, 6, 2), (512, 3, 2)):
+        for index in range(count):
+            layers.append(_Bottleneck(inputs, width, stride if index == 0 else 1))
+            inputs = 4 * width
+    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(2048, classes))
 
 
 class _Bottleneck(nn.Module):
