@@ -56,14 +56,14 @@ class Fault(NamedTuple):
     """A kind of fault, made one or more times."""
 
     name: str
-    make: "Callable[[Fault, Place, Amount, Random], Outcome]"
-    expected: str = ""
+    expected: str
     behaviour: Callable[[], None] = worker.endless
     share: float = _FASTER
     act: Act | None = None
     fields: Mapping[str, Any] = {}
     launchers: Sequence[str] = ("docker", "venv")
     times: int = 1               # that each faulty run is made: twice where its engine takes it along and is back
+    make: "Callable[[Fault, Place, Amount, Random], Outcome] | None" = None          # one_of_two_cells if left out
 
     def lacks(self) -> str:
         """What this machine has not that the fault needs, "" for nothing."""
@@ -92,7 +92,7 @@ def placed(root: Path, engine: Engine | None) -> Place:
 def once(fault: Fault, place: Place, amount: Amount, random: Random) -> Outcome:
     """A fault's outcome; the next one finds the laboratory tidy."""
     try:
-        return fault.make(fault, place, amount, random)
+        return (fault.make or one_of_two_cells)(fault, place, amount, random)
     finally:
         for folder in (place.lab.results, place.lab.scratch):
             shutil.rmtree(folder)
@@ -272,32 +272,29 @@ def runner_killed(fault: Fault, place: Place, amount: Amount, random: Random) ->
 
 
 FAULTS = (
-    Fault("runner killed (SIGKILL)", runner_killed, "the same command goes on"),
-    Fault("worker killed", one_of_two_cells, "killed", act=kill),
-    Fault("worker kills itself", one_of_two_cells, "killed", worker.killed),
-    Fault("one of two workers killed", one_of_two_cells, "killed", act=kill, fields=lab.PARALLEL),
-    Fault("worker paused", one_of_two_cells, "timeout", act=pause, share=_SLOW),
-    Fault("one of two workers paused", one_of_two_cells, "timeout", act=pause, share=_SLOW, fields=lab.PARALLEL),
-    Fault("worker stops itself (SIGSTOP)", one_of_two_cells, "timeout", worker.stopped, _SLOW),
-    Fault("memory limit hit", one_of_two_cells, "oom", worker.greedy),
-    Fault("pipe: garbage", one_of_two_cells, "died", worker.noise),
-    Fault("pipe: a gigabyte in one line", one_of_two_cells, "died", worker.long_line),
-    Fault("pipe: a gigabyte in many lines", one_of_two_cells, "died", worker.many_lines),
-    Fault("pipe: a gigabyte of short events", one_of_two_cells, "died", worker.many_events),
-    Fault("pipe: a gigabyte of long events", one_of_two_cells, "died", worker.long_events),
-    Fault("standard error: a gigabyte", one_of_two_cells, "ok", worker.loud),
-    Fault("worker prints nothing", one_of_two_cells, "timeout", worker.silent, _SLOW),
-    Fault("worker leaves without an end, exit code 0", one_of_two_cells, "died", worker.leaves),
+    Fault("runner killed (SIGKILL)", "the same command goes on", make=runner_killed),
+    Fault("worker killed", "killed", act=kill),
+    Fault("worker kills itself", "killed", worker.killed),
+    Fault("one of two workers killed", "killed", act=kill, fields=lab.PARALLEL),
+    Fault("worker paused", "timeout", act=pause, share=_SLOW),
+    Fault("one of two workers paused", "timeout", act=pause, share=_SLOW, fields=lab.PARALLEL),
+    Fault("worker stops itself (SIGSTOP)", "timeout", worker.stopped, _SLOW),
+    Fault("memory limit hit", "oom", worker.greedy),
+    Fault("pipe: garbage", "died", worker.noise),
+    Fault("pipe: a gigabyte in one line", "died", worker.long_line),
+    Fault("pipe: a gigabyte in many lines", "died", worker.many_lines),
+    Fault("pipe: a gigabyte of short events", "died", worker.many_events),
+    Fault("pipe: a gigabyte of long events", "died", worker.long_events),
+    Fault("standard error: a gigabyte", "ok", worker.loud),
+    Fault("worker prints nothing", "timeout", worker.silent, _SLOW),
+    Fault("worker leaves without an end, exit code 0", "died", worker.leaves),
     # a container's init holds the pipe too
-    Fault("worker closes its pipe and stays", one_of_two_cells, "died or timeout", worker.closes, _SLOW),
-    Fault("worker ends well and stays", one_of_two_cells, "ok", worker.stays, _SLOW),
-    Fault("container removed by somebody else", one_of_two_cells, "killed", act=remove, launchers=("docker",)),
-    Fault("engine killed and started again", one_of_two_cells, "killed", act=kill_engine, launchers=("docker",),
-          share=0.05, times=2),
-    Fault("engine ended and started again", one_of_two_cells, "killed", act=restart_engine, launchers=("docker",),
-          share=_SLOW, times=2),
-    Fault("engine hangs for 25 s", one_of_two_cells, "killed", act=hang_engine, launchers=("docker",), share=_SLOW,
-          times=2),
-    Fault("disk full under results/", disk_full, "exit code 2, then the same command goes on"),
-    Fault("wall clock set three days on or back", clock_set, "ok", worker.steady),
+    Fault("worker closes its pipe and stays", "died or timeout", worker.closes, _SLOW),
+    Fault("worker ends well and stays", "ok", worker.stays, _SLOW),
+    Fault("container removed by somebody else", "killed", act=remove, launchers=("docker",)),
+    Fault("engine killed and started again", "killed", act=kill_engine, launchers=("docker",), share=0.05, times=2),
+    Fault("engine ended and started again", "killed", act=restart_engine, launchers=("docker",), share=_SLOW, times=2),
+    Fault("engine hangs for 25 s", "killed", act=hang_engine, launchers=("docker",), share=_SLOW, times=2),
+    Fault("disk full under results/", "exit code 2, then the same command goes on", make=disk_full),
+    Fault("wall clock set three days on or back", "ok", worker.steady, make=clock_set),
 )
