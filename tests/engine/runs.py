@@ -1,9 +1,13 @@
-"""Real runs that are followed to their end, and hurt on their way."""
+"""Real runs that are followed to their end, and hurt on their way; and their containers."""
 
+import os
 import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from docker.models.containers import Container
+
+from runner.launchers.docker import OWNER
 from runner.launchers.watchdog import Ending, Limits, follow
 
 
@@ -31,3 +35,9 @@ def followed(running: Any, limits: Limits, hurt: Callable[[], Any] | None = None
     finally:
         running.stop()
     raise AssertionError("a run has an ending")
+
+
+def ours(client: Any, pid: int = os.getpid()) -> list[Container]:
+    """The containers of a runner: this process, or one of that number."""
+    found = client.containers.list(all=True, filters={"label": OWNER}, ignore_removed=True)
+    return [each for each in found if each.labels[OWNER].startswith(f"{pid}-")]

@@ -25,7 +25,6 @@ MODES = [("torch-1.7", "allreduce"), ("tf-2.5", "ps-async"), ("mxnet-1.7", "ps-s
          pytest.param("tf-2.5", "allreduce", marks=pytest.mark.slow(1)),
          pytest.param("mxnet-1.7", "ps-async", marks=pytest.mark.slow(1)),
          pytest.param("jax-cpu", "allreduce", marks=pytest.mark.slow(2))]
-OURS = f"{OWNER}={leftovers.mine()}"
 HURT = "hurt.0.1"              # the run to which something is done
 LIMITS = Limits(start=90, stall=15)
 SOON = LIMITS._replace(stall=4)
@@ -55,8 +54,7 @@ def node(client: Any, place: str) -> Container:
 
 
 def is_clean(client: Any) -> bool:
-    return not client.containers.list(all=True, filters={"label": OURS}) and not client.networks.list(
-        filters={"label": OURS})
+    return not runs.ours(client) and not client.networks.list(filters={"label": f"{OWNER}={leftovers.mine()}"})
 
 
 @pytest.mark.parametrize(("name", "parallel"), MODES)

@@ -11,12 +11,13 @@ from typing import Any
 
 import pytest
 
-from runner import leftovers, paths
+from runner import paths
 from runner.cli.preparing import held
 from runner.errors import BenchError
 from runner.launchers.docker import OWNER, DockerLauncher
 from runner.machine import host
 from runner.stacks import definition, sbom
+from tests.engine.runs import ours
 from tests.fakes import quiet
 from tests.lifetimes import eventually
 from workloads.spec.cell import Cell
@@ -84,10 +85,6 @@ def launcher(client: Any) -> DockerLauncher:
     return made
 
 
-def ours(client: Any) -> list[Any]:
-    return list(client.containers.list(filters={"label": f"{OWNER}={leftovers.mine()}"}))
-
-
 @contextmanager
 def started(launcher: DockerLauncher, cell: Cell, data: Path, module: str = "workloads") -> Iterator[None]:
     running = launcher.start(cell, STACK, data, "privileges.0.1", module)
@@ -120,7 +117,7 @@ def test_what_tells_of_an_environment_has_no_more_rights_either(client: Any, lau
 
     asking = threading.Thread(target=ask)
     asking.start()
-    [container] = eventually(lambda: ours(client), 60.0) or ()
+    [container] = eventually(lambda: [each for each in ours(client) if each.status == "running"], 60.0) or ()
     assert [] == excess(container)
     container.kill()
     asking.join()

@@ -21,6 +21,7 @@ from runner.stacks.containers import own_stack
 from runner.stacks.own import Asked
 from tests import freezer
 from tests.engine import runs
+from tests.engine.runs import ours
 from tests.fakes import quiet
 from tests.lifetimes import eventually
 from workloads.spec.cell import Cell
@@ -49,12 +50,6 @@ def heard(running: Any) -> list[Any]:
     return [*events, ending]
 
 
-def ours(client: Any, pid: int = os.getpid()) -> list[str]:
-    """Containers of a runner: this process, or one of that number."""
-    found = client.containers.list(all=True, filters={"label": OWNER}, ignore_removed=True)
-    return [each.name for each in found if each.labels[OWNER].startswith(f"{pid}-")]
-
-
 @pytest.mark.parametrize("name", IMAGES)
 def test_every_image_prints_json_lines_and_nothing_else(client: Any, name: str) -> None:
     image = images.build(client, STACKS[name], quiet)
@@ -70,7 +65,7 @@ def test_every_image_prints_json_lines_and_nothing_else(client: Any, name: str) 
 def test_a_worker_has_the_cpus_the_memory_and_the_data_of_its_cell(client: Any, launcher: DockerLauncher, data: Path
                                                                    ) -> None:
     running = launcher.start(cell(), STACKS[SMALL], data, "limits.0.1")
-    container = client.containers.get(ours(client)[0])
+    (container,) = ours(client)
     start, *_, ending = heard(running)
     host, facts = container.attrs["HostConfig"], start["facts"]
     assert 2 * machine.GIB == host["Memory"] == host["MemorySwap"]
@@ -91,7 +86,7 @@ def test_a_worker_over_its_memory_limit_ends_as_out_of_memory(launcher: DockerLa
 def test_a_worker_that_is_taken_away_ends_its_run_with_a_word(
         client: Any, launcher: DockerLauncher, data: Path, take: Any, limits: Limits, word: str) -> None:
     running = launcher.start(cell(steps=100_000), STACKS[SMALL], data, "taken.0.1")
-    went = runs.followed(running, limits, lambda: take(client.containers.get(ours(client)[0])), ("warm",))
+    went = runs.followed(running, limits, lambda: take(ours(client)[0]), ("warm",))
     assert word == went.ending.word and not ours(client)
 
 
