@@ -1,95 +1,21 @@
 """Workers' lines to runs. Pure."""
 
-from collections import defaultdict
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import Any, TypeVar
 
 import numpy as np
 
 from runner.results import lines
-from runner.results.lines import Compiled, Facts, Graph, Kernels, MaxBatch, Profiled
 from runner.results.records import Begin, Ending
 from runner.results.runs import Epoch, Run, Samples, Worker
 from runner.results.turns import Turn
 
-_NO_SAMPLES: Samples = np.empty(0)         # most lists of most runs
-
-
-@dataclass
-class Heard:
-    """A Worker while its lines are read."""
-
-    warmup_seconds: list[float] = field(default_factory=list)
-    warmup_ended: str = ""
-    sample_seconds: list[float] = field(default_factory=list)
-    sample_steps: list[int] = field(default_factory=list)
-    block_seconds: list[float] = field(default_factory=list)
-    block_steps: list[int] = field(default_factory=list)
-    phases: dict[str, list[float]] = field(default_factory=dict)
-    losses: list[float] = field(default_factory=list)
-    loss_steps: list[int] = field(default_factory=list)
-    drain_seconds: float = 0.0
-    device_seconds: list[float] = field(default_factory=list)
-    is_part_of_pass: bool = False
-    timed_compiled: int = 0
-    turns: list[Turn] = field(default_factory=list)
-    turn_samples: list[int] = field(default_factory=list)
-    open_losses: list[float | None] = field(default_factory=list)      # of steps whose line is still to come
-
-    def rewarmed(self) -> "Heard":
-        """The worker as it goes on warming up: what it timed so far does not count."""
-        return Heard(self.warmup_seconds, self.warmup_ended)
-
-    def values(self, line: lines.Values) -> None:
-        """Take losses and phases of steps; those that would make a line of "steps" too long come ahead of it."""
-        for name, values in line.phases.items():
-            self.phases.setdefault(name, []).extend(values)
-        self.open_losses += line.loss
-
-    def steps(self, line: lines.Steps) -> None:
-        """Take a block of timed steps."""
-        self.values(line)
-        before = len(self.warmup_seconds) + sum(self.sample_steps) if line.before is None else line.before
-        known = [(loss, step) for step, loss in enumerate(self.open_losses, before) if loss is not None]
-        self.losses += [loss for loss, _ in known]
-        self.loss_steps += [step for _, step in known]
-        self.open_losses = []
-        self.sample_seconds += line.seconds
-        self.sample_steps += line.sample_steps
-        if line.blocks:
-            self.block_seconds += line.blocks.seconds
-            self.block_steps += line.blocks.counts
-            self.device_seconds += line.blocks.device_seconds
-        if line.turn:
-            self.turns.append(Turn.of(line))
-            self.turn_samples.append(len(line.seconds))
-        self.drain_seconds += line.drain_seconds
-        self.device_seconds += line.device_seconds
-        self.is_part_of_pass |= line.is_part_of_pass
-        self.timed_compiled += line.compiled
-
-    def epoch(self, line: lines.Epoch) -> None:
-        """Take an epoch, which is one sample."""
-        self.sample_seconds.append(line.train_seconds)
-        self.sample_steps.append(line.steps)
-        self.loss_steps.append(len(self.losses))
-        self.losses.append(line.loss)
-
-    def worker(self, name: str, pass_tokens: list[int]) -> Worker:
-        """What it measured. Raises ValueError where only some of its steps are turns."""
-        if sum(self.turn_samples) not in (0, len(self.sample_seconds)):
-            raise ValueError("found steps in turns and others without, expected one or the other")
-        told = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "open_losses"}
-        for key, values in told.items():
-            if isinstance(values, list):
-                told[key] = _array(values) if key.endswith("_seconds") or key == "losses" else tuple(values)
-        told["phases"] = {phase: _array(values) for phase, values in self.phases.items()}
-        return Worker(name=name, pass_tokens=tuple(pass_tokens), **told)
-
-
-def _array(values: list[float]) -> Samples:
-    return np.asarray(values, dtype=np.float64) if values else _NO_SAMPLES
+_KEPT = frozenset({"start", "warm", "values", "steps", "epoch", "weights", "operators", "kernels", "parts", "graph",
+                   "max_batch", "compiled"})
+One = TypeVar("One")
+Kind = TypeVar("Kind", bound=lines.Event)
 
 
 @dataclass
@@ -97,71 +23,95 @@ class Begun:
     """A run while its lines are read."""
 
     record: Begin
-    facts: Facts = field(default_factory=dict)
-    parameters: int | None = None
-    workers: defaultdict[str, Heard] = field(default_factory=lambda: defaultdict(Heard))      # by their names
-    accuracy: float | None = None
-    digests: dict[str, str] = field(default_factory=dict)
-    operators: dict[str, float] = field(default_factory=dict)
-    epochs: list[Epoch] = field(default_factory=list)
-    kernels: Kernels | None = None
-    parts: Profiled | None = None
-    graph: Graph | None = None
-    max_batch: MaxBatch | None = None
-    pass_tokens: dict[str, list[int]] = field(default_factory=dict)     # by place
-    compiled: Compiled | None = None
+    said: list[lines.Event] = field(default_factory=list)
 
     def rewarm(self) -> None:
         """All turns so far belong to the warm-up."""
-        self.workers.update({name: heard.rewarmed() for name, heard in self.workers.items()})
+        self.said = [line for line in self.said if not isinstance(line, lines.Values)]
 
     def hear(self, line: Mapping[str, Any]) -> None:
         """Take what a line says; kinds of which nothing is kept are passed over. Raises ValueError."""
-        if (name := str(line.get("event"))) not in _KEPT:
-            return
-        match told := lines.EVENTS[name].read(line):
-            case lines.Steps():
-                self._of(told).steps(told)
-            case lines.Values():
-                self._of(told).values(told)
-            case lines.Start():
-                data = told.facts.get("data") or {}
-                if "pass_tokens" in data:
-                    self.pass_tokens[told.place] = data["pass_tokens"]
-                self.facts, self.parameters = self.facts or told.facts, told.parameters
-            case lines.Warm():
-                self._of(told).warmup_seconds += told.seconds
-                self._of(told).warmup_ended = told.ended or ""
-            case lines.Epoch():
-                self._of(told).epoch(told)
-                self.accuracy = told.accuracy
-                self.epochs.append(Epoch(told.train_seconds, told.validation_seconds, told.loss, told.accuracy))
-            case lines.Weights():
-                self.digests[told.place] = told.sha256
-            case lines.Operators() if told.steps:
-                self.operators = self.operators or {own: spent / told.steps
-                                                    for own, (_, spent) in told.operators.items()}
-            case Kernels() | Profiled() | Graph() | MaxBatch() | Compiled():       # all workers run the same
-                setattr(self, name, getattr(self, name) or told)
-
-    def _of(self, line: lines.Told) -> Heard:
-        """The worker of a line."""
-        return self.workers[line.teller]
-
-
-_KEPT = frozenset({"start", "warm", "values", "steps", "epoch", "weights", "operators", "kernels", "parts", "graph",
-                   "max_batch", "compiled"})
+        if (name := str(line.get("event"))) in _KEPT:
+            self.said.append(lines.EVENTS[name].read(line))
 
 
 def ended(begun: Begun, record: Ending) -> Run:
     """The run, whose last record is this. Raises ValueError where its lines do not fit together."""
-    head = begun.record
-    workers = [heard.worker(name, begun.pass_tokens.get(name, [])) for name, heard in sorted(begun.workers.items())]
+    head, said = begun.record, begun.said
+    starts, epochs = _of(said, lines.Start), _of(said, lines.Epoch)
+    by_worker: dict[str, list[lines.Told]] = {}
+    for line in _of(said, lines.Told):
+        by_worker.setdefault(line.teller, []).append(line)
+    pass_tokens = {start.place: data["pass_tokens"] for start in starts
+                   if "pass_tokens" in (data := start.facts.get("data") or {})}
+    profiles = (dict(zip(line.operators, (spent / line.steps for _, spent in line.operators.values()), strict=True))
+                for line in _of(said, lines.Operators) if line.steps)
     return Run(
         name=head.run, round=head.round, attempt=head.attempt, ending=record.ending, message=record.message,
-        wall_seconds=record.seconds or 0.0, workers=tuple(workers) or (Heard().worker("", []),),
-        accuracy=begun.accuracy, parameters=begun.parameters, facts=begun.facts, place=head.place or {},
+        wall_seconds=record.seconds or 0.0,
+        workers=tuple(_worker(name, told, pass_tokens.get(name, ())) for name, told in sorted(by_worker.items()))
+        or (_worker("", (), ()),),
+        accuracy=epochs[-1].accuracy if epochs else None, parameters=starts[-1].parameters if starts else None,
+        facts=next((start.facts for start in starts if start.facts), {}), place=head.place or {},
         before=head.host or {}, after=record.host or {},
         usage={name: used or {} for name, used in sorted((record.places or {}).items())},
-        digests=begun.digests, operators=begun.operators, epochs=tuple(begun.epochs), kernels=begun.kernels,
-        parts=begun.parts, graph=begun.graph, max_batch=begun.max_batch, compiled=begun.compiled, seed=head.seed)
+        digests={line.place: line.sha256 for line in _of(said, lines.Weights)},
+        operators=next(filter(None, profiles), {}),
+        epochs=tuple(Epoch(each.train_seconds, each.validation_seconds, each.loss, each.accuracy) for each in epochs),
+        kernels=_first(said, lines.Kernels), parts=_first(said, lines.Profiled), graph=_first(said, lines.Graph),
+        max_batch=_first(said, lines.MaxBatch), compiled=_first(said, lines.Compiled), seed=head.seed)
+
+
+def _of(said: Sequence[lines.Event], kind: type[Kind]) -> list[Kind]:
+    return [line for line in said if isinstance(line, kind)]
+
+
+def _first(said: Sequence[lines.Event], kind: type[Kind]) -> Kind | None:
+    """The first line of a kind that all workers say alike."""
+    return next(iter(_of(said, kind)), None)
+
+
+def _worker(name: str, told: Sequence[lines.Told], pass_tokens: Sequence[int]) -> Worker:
+    """What one worker's lines say that it measured. Raises ValueError where only some of its steps are turns."""
+    warm, values, epochs = _of(told, lines.Warm), _of(told, lines.Values), _of(told, lines.Epoch)
+    timed = _of(values, lines.Steps)
+    blocks, turns = [line.blocks for line in timed if line.blocks], [line for line in timed if line.turn]
+    sample_steps = [*_joined(line.sample_steps for line in timed), *(epoch.steps for epoch in epochs)]
+    turn_samples = tuple(len(line.seconds) for line in turns)
+    if sum(turn_samples) not in (0, len(sample_steps)):
+        raise ValueError("found steps in turns and others without, expected one or the other")
+    warmup = _joined(line.seconds for line in warm)
+    losses = [*_losses(values, len(warmup)), *((index, epoch.loss) for index, epoch in enumerate(epochs))]
+    return Worker(
+        name=name, warmup_seconds=_array(warmup), warmup_ended=(warm[-1].ended if warm else None) or "",
+        sample_seconds=_array([*_joined(line.seconds for line in timed), *(epoch.train_seconds for epoch in epochs)]),
+        sample_steps=tuple(sample_steps), block_seconds=_array(_joined(each.seconds for each in blocks)),
+        block_steps=tuple(_joined(each.counts for each in blocks)),
+        phases={phase: _array(_joined(line.phases.get(phase, ()) for line in values))
+                for phase in dict.fromkeys(_joined(line.phases for line in values))},
+        losses=_array([loss for _, loss in losses]), loss_steps=tuple(step for step, _ in losses),
+        drain_seconds=sum((line.drain_seconds for line in timed), 0.0),
+        device_seconds=_array(_joined((*(line.blocks.device_seconds if line.blocks else ()), *line.device_seconds)
+                                      for line in timed)),
+        pass_tokens=tuple(pass_tokens), is_part_of_pass=any(line.is_part_of_pass for line in timed),
+        timed_compiled=sum(line.compiled for line in timed),
+        turns=tuple(map(Turn.of, turns)), turn_samples=turn_samples)
+
+
+def _losses(values: Sequence[lines.Values], warmup: int) -> Iterator[tuple[int, float]]:
+    """Each finite loss after how many steps the run had taken before; lines ahead of a block tell of its steps, too."""
+    ahead, taken = list[float | None](), warmup
+    for line in values:
+        ahead += line.loss
+        if isinstance(line, lines.Steps):
+            before = taken if line.before is None else line.before
+            yield from ((step, loss) for step, loss in enumerate(ahead, before) if loss is not None)
+            ahead, taken = [], taken + sum(line.sample_steps)
+
+
+def _joined(parts: Iterable[Iterable[One]]) -> list[One]:
+    return [*chain.from_iterable(parts)]
+
+
+def _array(values: list[float]) -> Samples:
+    return np.array(values, dtype=np.float64)
