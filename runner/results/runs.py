@@ -4,26 +4,17 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from runner.results import turns
-from runner.results.lines import Compiled, Facts, Graph, Kernels, MaxBatch, Profiled, Readings
+from runner.results.lines import Compiled, Epoch, Facts, Graph, Kernels, MaxBatch, Profiled, Readings
 from runner.results.turns import Turn
 from workloads.spec.turns import TURNS
 
 Samples = NDArray[np.float64]
-
-
-class Epoch(NamedTuple):
-    """A pass over the training data; None for what the worker did not report."""
-
-    train_seconds: float
-    validation_seconds: float | None
-    loss: float | None
-    accuracy: float | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +23,6 @@ class Worker:
 
     name: str                              # its place, or its number where a coordinator tells of it
     warmup_seconds: Samples                # of each step of the warm-up
-    warmup_ended: str                      # why it ended: "fixed", "steady", "limit"; "" of none
     sample_seconds: Samples                # a sample a step, or a block of steps, or all of them, or an epoch
     sample_steps: tuple[int, ...]          # how many steps each sample covers
     block_seconds: Samples                 # the parts of sync=end's one sample; empty elsewhere
@@ -171,7 +161,6 @@ class Run:
     attempt: int
     ending: str
     message: str
-    wall_seconds: float                    # from start to stop, as the host saw it
     workers: tuple[Worker, ...]            # at least one, in order of their names
     accuracy: float | None                 # after the last epoch
     parameters: int | None
@@ -191,11 +180,6 @@ class Run:
     compiled: Compiled | None = None       # where the framework tells of it
 
     @property
-    def step_seconds(self) -> Samples:
-        """The timed curve of every worker, one after the other: seconds a step (Worker.step_seconds)."""
-        return np.concatenate([worker.step_seconds for worker in self.workers])
-
-    @property
     def turns(self) -> tuple[Turn, ...]:
         """Of its workers; () where there are none."""
         return tuple(turn for worker in self.workers for turn in worker.turns)
@@ -204,18 +188,6 @@ class Run:
     def is_busy(self) -> bool:
         """As a worker's, of any."""
         return any(worker.is_busy for worker in self.workers)
-
-    @property
-    def warmup_seconds(self) -> float | None:
-        """The seconds of the longest of the workers' warm-ups; None where there was none."""
-        return max((float(worker.warmup_seconds.sum()) for worker in self.workers if len(worker.warmup_seconds)),
-                   default=None)
-
-    @property
-    def warmup_ended(self) -> str:
-        """Why the warm-up ended: "limit" if any worker's did so, else the first worker's reason; "" if none is."""
-        ends = [worker.warmup_ended for worker in self.workers]
-        return "limit" if "limit" in ends else ends[0]
 
     @property
     def framework(self) -> str:

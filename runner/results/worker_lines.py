@@ -9,7 +9,7 @@ import numpy as np
 
 from runner.results import lines
 from runner.results.records import Begin, Ending
-from runner.results.runs import Epoch, Run, Samples, Worker
+from runner.results.runs import Run, Samples, Worker
 from runner.results.turns import Turn
 
 _KEPT = frozenset({"start", "warm", "values", "steps", "epoch", "weights", "operators", "kernels", "parts", "graph",
@@ -48,7 +48,6 @@ def ended(begun: Begun, record: Ending) -> Run:
                 for line in _of(said, lines.Operators) if line.steps)
     return Run(
         name=head.run, round=head.round, attempt=head.attempt, ending=record.ending, message=record.message,
-        wall_seconds=record.seconds or 0.0,
         workers=tuple(_worker(name, told, pass_tokens.get(name, ())) for name, told in sorted(by_worker.items()))
         or (_worker("", (), ()),),
         accuracy=epochs[-1].accuracy if epochs else None, parameters=starts[-1].parameters if starts else None,
@@ -57,7 +56,7 @@ def ended(begun: Begun, record: Ending) -> Run:
         usage={name: used or {} for name, used in sorted((record.places or {}).items())},
         digests={line.place: line.sha256 for line in _of(said, lines.Weights)},
         operators=next(filter(None, profiles), {}),
-        epochs=tuple(Epoch(each.train_seconds, each.validation_seconds, each.loss, each.accuracy) for each in epochs),
+        epochs=tuple(epochs),
         kernels=_first(said, lines.Kernels), parts=_first(said, lines.Profiled), graph=_first(said, lines.Graph),
         max_batch=_first(said, lines.MaxBatch), compiled=_first(said, lines.Compiled), seed=head.seed)
 
@@ -73,17 +72,17 @@ def _first(said: Sequence[lines.Event], kind: type[Kind]) -> Kind | None:
 
 def _worker(name: str, told: Sequence[lines.Told], pass_tokens: Sequence[int]) -> Worker:
     """What one worker's lines say that it measured. Raises ValueError where only some of its steps are turns."""
-    warm, values, epochs = _of(told, lines.Warm), _of(told, lines.Values), _of(told, lines.Epoch)
+    values, epochs = _of(told, lines.Values), _of(told, lines.Epoch)
     timed = _of(values, lines.Steps)
     blocks, turns = [line.blocks for line in timed if line.blocks], [line for line in timed if line.turn]
     sample_steps = [*_joined(line.sample_steps for line in timed), *(epoch.steps for epoch in epochs)]
     turn_samples = tuple(len(line.seconds) for line in turns)
     if sum(turn_samples) not in (0, len(sample_steps)):
         raise ValueError("found steps in turns and others without, expected one or the other")
-    warmup = _joined(line.seconds for line in warm)
+    warmup = _joined(line.seconds for line in _of(told, lines.Warm))
     losses = [*_losses(values, len(warmup)), *((index, epoch.loss) for index, epoch in enumerate(epochs))]
     return Worker(
-        name=name, warmup_seconds=_array(warmup), warmup_ended=(warm[-1].ended if warm else None) or "",
+        name=name, warmup_seconds=_array(warmup),
         sample_seconds=_array([*_joined(line.seconds for line in timed), *(epoch.train_seconds for epoch in epochs)]),
         sample_steps=tuple(sample_steps), block_seconds=_array(_joined(each.seconds for each in blocks)),
         block_steps=tuple(_joined(each.counts for each in blocks)),

@@ -58,7 +58,7 @@ def test_what_a_framework_compiled_is_read_and_none_where_it_tells_nothing() -> 
 def test_warm_up_is_kept_apart_and_a_loss_that_was_not_finite_left_out() -> None:
     run, = only_row(*made.run(CELL, 0, made.steps([1.0, 1.0], loss=[2.0, None]), ending="not_finite")).runs
 
-    assert ([1.5, 0.1], [1.0, 1.0], [2.0]) == (run.first.warmup_seconds.tolist(), run.step_seconds.tolist(),
+    assert ([1.5, 0.1], [1.0, 1.0], [2.0]) == (run.first.warmup_seconds.tolist(), run.first.step_seconds.tolist(),
                                                run.first.losses.tolist())
 
 
@@ -205,19 +205,11 @@ PARTS = {"counts": [2, 4], "seconds": [2.0, 1.0], "device_seconds": [2.0, 1.0]}
 def test_a_run_s_curve_is_a_point_a_step_a_block_or_a_part(
         lines: list[made.Record], curve: list[float], curve_steps: tuple[int, ...], samples: list[float]) -> None:
     run = of_lines(*lines)
-    assert (curve, curve_steps, samples) == (run.step_seconds.tolist(), run.first.curve_steps,
+    assert (curve, curve_steps, samples) == (run.first.step_seconds.tolist(), run.first.curve_steps,
                                              run.first.sample_seconds.tolist())
     assert (sum(curve_steps), sum(samples)) == (run.first.steps, run.first.timed_seconds)
     assert pytest.approx(10 * sum(curve_steps) / sum(samples)) == rate_per_worker(10, run)
     assert "blocks" not in lines[0] or [2.0, 1.0] == run.first.device_seconds.tolist()
-
-
-@pytest.mark.parametrize(("line", "seconds", "ended"), [
-    ({"event": "warm", "seconds": [0.4], "ended": "steady"}, 2.0, "steady"), (made.steps([1.0]), 1.6, "")])
-def test_a_warm_up_has_its_steps_seconds_and_why_it_ended_if_that_is_known(
-        line: made.Record, seconds: float, ended: str) -> None:
-    run = of_lines(line)
-    assert (pytest.approx(seconds), ended) == (run.warmup_seconds, run.warmup_ended)
 
 
 @pytest.mark.parametrize(("line", "message"), [
