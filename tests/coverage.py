@@ -146,7 +146,7 @@ def _doubted(rates: Array, is_counted: Booleans) -> float:
 
 
 def _to_baseline(comparison: list[ByRound]) -> list[stats.Ratio]:
-    return stats.ratios([(rates, comparison[0]) for rates in comparison[1:]], stats.error_of(WORDS))
+    return [stats.ratio(rates, comparison[0], stats.error_of(WORDS)) for rates in comparison[1:]]
 
 
 def _false_words(comparison: list[ByRound], truths: Array) -> Iterator[bool]:
@@ -155,10 +155,10 @@ def _false_words(comparison: list[ByRound], truths: Array) -> Iterator[bool]:
     for stack, ratio in enumerate(_to_baseline(comparison), 1):
         way = said.get(stats.verdict(ratio), 0)
         yield way != 0 and way != np.sign(truths[stack] - truths[0])
-    means = [stats.geometric_mean(list(rates.values())) or 0.0 for rates in comparison]
+    means = [stats.geometric_mean(rates.values()) or 0.0 for rates in comparison]
     best = int(np.argmax(means))
     others = [other for other in range(STACKS) if other != best]
-    against = stats.ratios([(comparison[best], comparison[other]) for other in others], stats.error_of(WORDS))
+    against = [stats.ratio(comparison[best], comparison[other], stats.error_of(WORDS)) for other in others]
     is_winner = all(stats.verdict(ratio) is Verdict.FASTER for ratio in against)
     yield is_winner and not all(truths[best] > truths[other] for other in others)
 

@@ -54,9 +54,9 @@ def tables(groups: Groups, comparisons: Sequence[Comparison], doubts: Doubts, er
 def _result(tuned: Result, common_rate: float | None, row: Row | None, other: Row | None, doubts: Doubts, error: float
             ) -> LaneResult:
     """row: of the tuned lane, other: of the common one."""
-    ratio, doubt = Ratio(None, None, 0), None
+    ratio, doubt = Ratio(), None
     if row and other and row.rates and other.rates:
-        (ratio,) = stats.ratios([(row.rates, other.rates)], error)
+        ratio = stats.ratio(row.rates, other.rates, error)
         raised = [(lane, found) for lane, each in (("common", other), ("tuned", row))
                   if (found := doubts.get(each.key))]
         if raised:

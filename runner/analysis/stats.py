@@ -14,7 +14,7 @@ drift disturb the turns.
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
@@ -76,9 +76,9 @@ class Mean(NamedTuple):
 class Ratio(NamedTuple):
     """How many times as fast one stack is as another, from the rounds that both have."""
 
-    value: float | None          # geometric mean over the pairs; None without any
-    interval: Interval | None    # that decides the word; None with fewer than LEAST_RUNS pairs
-    pairs: int
+    value: float | None = None   # geometric mean over the pairs; None without any
+    interval: Interval | None = None     # that decides the word; None with fewer than LEAST_RUNS pairs
+    pairs: int = 0
     mean: Mean | None = None     # of the log-ratios; None where there is no interval
 
     @property
@@ -143,7 +143,7 @@ def middle(runs: Sequence[One], of: Callable[[One], float | None]) -> float | No
     return median([value for value in map(of, runs) if value is not None])
 
 
-def geometric_mean(values: Sequence[float]) -> float | None:
+def geometric_mean(values: Collection[float]) -> float | None:
     """The geometric mean; None of nothing."""
     return _exp(math.fsum(map(math.log, values)) / len(values)) if values else None
 
@@ -158,18 +158,14 @@ def outliers(values: Sequence[float]) -> list[int]:
     return [index for index, distance in enumerate(away) if distance > OUTLIER_SCORE * scale] if scale else []
 
 
-def ratios(pairs: Sequence[tuple[ByRound, ByRound]], error: float = ERROR) -> list[Ratio]:
-    """The Ratio of each (rates of one stack, rates of the other), both by round; error: error_of the words about them.
+def ratio(one: ByRound, other: ByRound, error: float = ERROR) -> Ratio:
+    """How many times as fast one stack is as the other; error: error_of the words about them.
 
     Only rounds that both have count, and each round gives one ratio, so that a drift over the session cancels.
     """
-    return [_ratio([math.log(one[index]) - math.log(other[index]) for index in sorted(one.keys() & other.keys())],
-                   error) for one, other in pairs]
-
-
-def _ratio(logs: Sequence[float], error: float) -> Ratio:
+    logs = [math.log(one[index]) - math.log(other[index]) for index in sorted(one.keys() & other.keys())]
     if not logs:
-        return Ratio(None, None, 0)
+        return Ratio()
     mean = mean_of(logs)
     if mean is None or len(logs) < LEAST_RUNS:
         return Ratio(_exp(math.fsum(logs) / len(logs)), None, len(logs))

@@ -53,20 +53,13 @@ class _Statistics(NamedTuple):
 
     doubts: Mapping[str, Doubt]            # of those that are doubted
     ratios: Mapping[str, Ratio]            # to the baseline, of all others
-    best: str                              # the stack with the highest rate; "" without any
-    against: Mapping[str, Ratio]           # of the best to each other that was measured
+    winner: str | None                     # faster than every other one, where none is doubted
     baseline: str
 
     def withheld(self, name: str) -> Doubt | None:
         """What withholds the stack's word: its own doubt, or the baseline's."""
         theirs = self.doubts.get(self.baseline)
         return self.doubts.get(name) or (theirs and theirs._replace(text=f"{theirs.verdict.value}: {self.baseline}"))
-
-    @property
-    def winner(self) -> str | None:
-        """The best, where it is faster than every other one, and none is doubted."""
-        is_shown = self.against and all(stats.verdict(each) is Verdict.FASTER for each in self.against.values())
-        return self.best if is_shown and not self.doubts else None
 
 
 def summarise(records: Iterable[Mapping[str, Any]], proved: Proved = frozenset()) -> Summary:
@@ -178,13 +171,18 @@ def _groups(measured: Measurements, names: Sequence[str]) -> list[_Group]:
 
 def _statistics(group: _Group, baseline: str, doubted: Doubts, error: float) -> _Statistics:
     rates = {name: row.rates for name, row in group.rows.items()}
-    means = {name: mean for name, each in rates.items() if (mean := stats.geometric_mean(list(each.values())))}
+    own = {name: doubted[row.key] for name, row in group.rows.items() if row.key in doubted}
+    ratios = {name: stats.ratio(each, rates.get(baseline, {}), error) for name, each in rates.items()
+              if name != baseline}
+    return _Statistics(own, ratios, None if own else _fastest(rates, error), baseline)
+
+
+def _fastest(rates: Mapping[str, stats.ByRound], error: float) -> str | None:
+    """The stack that is shown to be faster than every other one that was measured, of two at least."""
+    means = {name: mean for name, each in rates.items() if (mean := stats.geometric_mean(each.values()))}
     best = max(means, key=means.__getitem__, default="")
-    return _Statistics({name: doubted[row.key] for name, row in group.rows.items() if row.key in doubted},
-                       {name: stats.ratios([(rates[name], rates.get(baseline, {}))], error)[0]
-                        for name in rates if name != baseline}, best,
-                       {name: stats.ratios([(rates[best], rates[name])], error)[0]
-                        for name in means if name != best}, baseline)
+    words = {stats.verdict(stats.ratio(rates[best], rates[name], error)) for name in means if name != best}
+    return best if words == {Verdict.FASTER} else None
 
 
 def _comparison(group: _Group, statistics: _Statistics, told: Callable[[Row], dict[str, Any]],
@@ -230,14 +228,14 @@ def _unstamped(measured: Measurements) -> dict[Cell, float]:
 def _result(row: Row, statistics: _Statistics, told: Mapping[str, Any], plain_seconds: float | None,
             loss_steps: tuple[int, int] | None) -> Result:
     name, runs, rates = row.cell.stack, row.ok_runs, row.rates
-    ratio = statistics.ratios.get(name, Ratio(None, None, len(rates)))      # the baseline's, to itself
+    ratio = statistics.ratios.get(name, Ratio(pairs=len(rates)))      # the baseline's, to itself
     (verdict, withheld), turns = _word(name, statistics), row.turns
     (seconds, step_interval), phases = _typical(runs, step_seconds), _phases(row)
     tokens, padded = (_typical(runs, lambda run, name=name: _tokens_per_second(run, name))  # type: ignore[misc]
                       for name in ("tokens", "padded_tokens"))
     return Result(
         stack=name, key=row.key, endings=dict(Counter(run.ending for run in row.runs)),
-        rate_per_worker=stats.geometric_mean(list(rates.values())),
+        rate_per_worker=stats.geometric_mean(rates.values()),
         rate_interval=stats.interval(list(rates.values())),
         ratio=ratio.value, ratio_interval=ratio.interval, pairs=ratio.pairs,
         verdict=verdict, withheld=withheld, **told, turns=len(turns),

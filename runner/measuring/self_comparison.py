@@ -75,7 +75,7 @@ def judge(measured: Measurements, asked: Plan) -> FalseAlarms:
               {index: rate for index, rate in one.items() if index // asked.rounds == repetition})
              for repetition in range(asked.repetitions)]
     both = sorted(one.keys() & other.keys())
-    ratios = [ratio for ratio in stats.ratios(pairs) if ratio.value is not None]
+    ratios = [ratio for ours, theirs in pairs if (ratio := stats.ratio(ours, theirs)).value is not None]
     with_word = [ratio for ratio in ratios if ratio.is_judged]
     alarms = sum(stats.verdict(ratio) in _ALARMS for ratio in with_word)
     widths = [(ratio.interval.high - ratio.interval.low) / ratio.value for ratio in with_word

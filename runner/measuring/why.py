@@ -161,7 +161,7 @@ def affordable(asked: Sequence[Question], seconds: Mapping[str, float], budget: 
 
 
 def _rate(row: Row) -> float:
-    return stats.geometric_mean(list(row.rates.values())) or 0.0
+    return stats.geometric_mean(row.rates.values()) or 0.0
 
 
 def parts_plan(asked: Sequence[Question], seed: int) -> Plan:
@@ -277,7 +277,7 @@ def reasons(measured: Measurements, asked: Sequence[Question], tried: Sequence[T
     error = stats.error_of(len(asked) + len(tried))
 
     def ratio(one: Cell, other: Cell) -> Ratio:
-        return stats.ratios([(rows[key(one)].rates, rows[key(other)].rates)], error)[0]
+        return stats.ratio(rows[key(one)].rates, rows[key(other)].rates, error)
 
     def moved(trial: Trial) -> Moved:
         own, row = rows[key(trial.cell)], rows[key(trial.question.row.cell)]

@@ -29,7 +29,6 @@ _LONGEST = 26                # letters of a fact on the screen
 _LISTED = 3                  # cells of a stack that were not compared for one reason; more are counted
 
 
-NO_RATIO = Ratio(None, None, 0)
 _Pair = tuple[Row, Row]          # of one cell, in A and in B
 
 
@@ -57,9 +56,9 @@ class Compared(NamedTuple):
     runs_b: int
     other_resources: bool        # the cells have other CPUs or memory
     baseline: str = ""           # that both sessions measured beside it; "" where there is none, or it is that itself
-    ratio_a: Ratio = NO_RATIO    # to the baseline in the same rounds
-    ratio_b: Ratio = NO_RATIO
-    change: Ratio = NO_RATIO     # the ratio in B over that in A
+    ratio_a: Ratio = Ratio()    # to the baseline in the same rounds
+    ratio_b: Ratio = Ratio()
+    change: Ratio = Ratio()     # the ratio in B over that in A
     verdict: str = ""            # what may be said of it
 
 
@@ -143,12 +142,12 @@ def _baselines(pairs: Sequence[_Pair], baseline: str) -> list[_Pair | None]:
 
 
 def _compared(pair: _Pair, base: _Pair | None, doubted: Sequence[Doubts], error: float) -> Compared:
-    a, b = (list(row.rates.values()) for row in pair)
-    compared = Compared(pair[0].key, pair[0].cell.stack, pair[0].comparison.label, stats.geometric_mean(a) or 0.0,
-                        stats.geometric_mean(b) or 0.0, len(a), len(b), pair[0].key != pair[1].key)
+    (a, b), (rate_a, rate_b) = pair, (stats.geometric_mean(row.rates.values()) or 0.0 for row in pair)
+    compared = Compared(a.key, a.cell.stack, a.comparison.label, rate_a, rate_b, len(a.rates), len(b.rates),
+                        a.key != b.key)
     if base is None:
         return compared
-    in_a, in_b = (stats.ratios([(row.rates, of.rates)], error)[0] for row, of in zip(pair, base, strict=True))
+    in_a, in_b = (stats.ratio(row.rates, of.rates, error) for row, of in zip(pair, base, strict=True))
     change = stats.between(in_b, in_a, error)
     withheld = [doubt.verdict for rows in (pair, base) for row, of in zip(rows, doubted, strict=True)
                 if (doubt := of.get(row.key))]

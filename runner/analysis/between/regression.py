@@ -86,7 +86,7 @@ def judge(measured: Measurements, base: str, head: str, allow: float) -> Outcome
 
 
 def _compared(pair: tuple[Row, Row], doubted: Doubts, limit: float, error: float) -> Compared:
-    (ratio,) = stats.ratios([(pair[1].rates, pair[0].rates)], error)
+    ratio = stats.ratio(pair[1].rates, pair[0].rates, error)
     answer = Answer.UNCLEAR
     reason = "; ".join(f"{row.cell.stack}: {doubted[row.key].text}" for row in pair if row.key in doubted)
     if not ratio.is_judged:
@@ -95,7 +95,7 @@ def _compared(pair: tuple[Row, Row], doubted: Doubts, limit: float, error: float
         answer = Answer.SLOWER if (ratio.value or 0.0) < limit else Answer.WITHIN
     elif not reason:
         reason = _rounds_that_would_tell(ratio, limit, error)
-    base, head = (stats.geometric_mean(list(row.rates.values())) for row in pair)
+    base, head = (stats.geometric_mean(row.rates.values()) for row in pair)
     return Compared(pair[0].comparison.label, pair[0].cell.measure, base, head, ratio, answer, reason)
 
 

@@ -48,7 +48,7 @@ def test_the_spread_between_sessions_is_found_from_their_ratios() -> None:
     random = np.random.default_rng(26)
     cells = np.exp(0.03 * random.standard_normal((300, 6, 1)) + 0.03 * random.standard_normal((300, 6, 5))).tolist()
     spread, degrees = stats.spread_of([
-        stats.ratios([(dict(enumerate(rates)), dict.fromkeys(range(5), 1.0)) for rates in cell])
+        [stats.ratio(dict(enumerate(rates)), dict.fromkeys(range(5), 1.0)) for rates in cell]
         for cell in cells]) or (0.0, 0)
 
     assert 1500 == degrees and spread == pytest.approx(0.03, rel=0.1)
@@ -58,7 +58,7 @@ def test_ratios_of_two_sessions_are_called_different_one_time_in_twenty_however_
     trials = 1500
     random = np.random.default_rng(22)
     logs = 0.02 * random.standard_normal((trials, 2, 2, 5)) + 0.05 * random.standard_normal((trials, 2, 1, 1))
-    sides = [[stats.ratios([(dict(enumerate(one)), dict(enumerate(other)))])[0] for one, other in np.exp(session)]
+    sides = [[stats.ratio(dict(enumerate(one)), dict(enumerate(other))) for one, other in np.exp(session)]
              for session in logs]
     false = sum(stats.verdict(stats.between(a, b)) is not stats.Verdict.NO_DIFFERENCE for a, b in sides)
 
