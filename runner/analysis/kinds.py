@@ -125,11 +125,6 @@ class Parts(NamedTuple):
         """The kinds that either has."""
         return [kind for kind in KINDS if self.of(kind) or other.of(kind)]
 
-    @property
-    def cost(self) -> float:
-        """What the profiler adds, as a share of a plain step."""
-        return self.seconds / self.timed - 1 if self.timed else 0.0
-
     def record(self) -> dict[str, object]:
         """For programs."""
         return {"seconds": self.seconds, "timed_seconds": self.timed, "by_kind": dict(self.by_kind)}

@@ -10,14 +10,10 @@ from runner.analysis import stats
 from runner.analysis.doubts import Doubt, Doubts
 from runner.analysis.stats import Ratio
 from runner.analysis.summary_format import Comparison, LaneResult, Lanes, Result
-from runner.cells import compared
+from runner.cells import lanes_key
 from runner.results.rows import Row
-from workloads.spec.cell import Cell
 
-COMMON, TUNED = "native", "tuned"              # values of a cell's loop
 _SWITCHES = ("loop", "layout", "precision", "attention")     # facts that say what the tuned runs really had on
-
-
 Groups = Sequence[Mapping[str, Row]]           # the comparisons, each as its rows by stack
 
 
@@ -28,14 +24,10 @@ def words(groups: Groups) -> int:
 
 def _places(groups: Groups) -> list[tuple[int, int]]:
     """The places of a common comparison and of its tuned one."""
-    places = {_content(next(iter(rows.values())).cell): place for place, rows in enumerate(groups)}
-    return [(places[content._replace(loop=COMMON)], place) for content, place in places.items()
-            if content.loop == TUNED and content._replace(loop=COMMON) in places]
-
-
-def _content(cell: Cell) -> Cell:
-    """All that a comparison's cells have alike."""
-    return compared(cell)._replace(stack="")
+    first = [next(iter(rows.values())) for rows in groups]
+    places = {row.comparison.key: place for place, row in enumerate(first)}
+    return [(places[common], place) for place, row in enumerate(first)
+            if (common := lanes_key(row.cell)) != row.comparison.key and common in places]
 
 
 def tables(groups: Groups, comparisons: Sequence[Comparison], doubts: Doubts, error: float) -> Iterator[Lanes]:

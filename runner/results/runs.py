@@ -46,19 +46,14 @@ class Worker:
         return np.repeat(turns.counting(self.turns), self.turn_samples)
 
     @cached_property
-    def turns_that_count(self) -> tuple[Turn, ...]:
-        """turns.counted of its own."""
-        return turns.counted(self.turns)
-
-    @cached_property
     def is_busy(self) -> bool:
         """Whether the machine was busy throughout, so that disturbed turns count."""
-        return any(turn.is_disturbed for turn in self.turns_that_count)
+        return any(turn.is_disturbed for turn in turns.counted(self.turns))
 
     @cached_property
     def rates(self) -> tuple[float, ...]:
         """Steps a second of each turn that counts, or of all timed steps where there are no turns; () of none."""
-        of = ([(turn.steps, turn.seconds) for turn in self.turns_that_count] if self.turns
+        of = ([(turn.steps, turn.seconds) for turn in turns.counted(self.turns)] if self.turns
               else [(self.steps, self.timed_seconds)])
         rates = (steps / seconds for steps, seconds in of if seconds > 0)
         return tuple(rate for rate in rates if 0 < rate < math.inf)

@@ -2,7 +2,7 @@
 
 import math
 import operator
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import pairwise
 from statistics import fmean
 from typing import NamedTuple
@@ -52,6 +52,7 @@ class _Pair(NamedTuple):
     one: ByRound
     other: ByRound
     side: Side
+    cases: Collection[Case]          # whose values are in it
     doubts: tuple[str, ...] = ()     # why nothing may be said of it
 
 
@@ -71,7 +72,7 @@ def judge(asked: Claim, measured: Measurements, doubted: doubting.Doubts) -> Jud
     by_case, doubts, missing = _complete_cases(claim, measured, doubted if can_be_doubted else {})
     claim, by_case, doubts = _averaged(claim, by_case, doubts)
     pairs = [pair._replace(doubts=tuple(dict.fromkeys(
-        doubt for case, told in doubts.items() if _is_of(claim, pair.case, case) for doubt in told)))
+        doubt for case, told in doubts.items() if case in pair.cases for doubt in told)))
         for pair in _PAIRS[claim.kind](claim, by_case)]
     if not pairs and not missing:
         missing.append(f"the study has only one {f'value of {claim.along}' if claim.along else 'case'} at this scale"
@@ -135,15 +136,6 @@ def _of_pair(pair: _Pair, value: float, interval: Interval | None, rounds: int, 
     return ClaimNumber(what=pair.what, case=dict(pair.case), value=value, interval=interval, rounds=rounds,
                        reason=reason, low=low if low and math.isfinite(low) else None,
                        high=high if math.isfinite(high) else None, verdict=verdict)
-
-
-def _is_of(claim: Claim, named: Mapping[str, Value], case: Case) -> bool:
-    """Whether a pair named so includes the case. A trend's pair covers two values of `along`, or all of them."""
-    values = claim.named(case)
-    if claim.at and all(values[name] == value for name, value in claim.at.items()):
-        return True                      # which all others are held against
-    return all(str(values[name]) in str(value).split(" to ") if name == claim.along and claim.kind == "trend"
-               else name == claim.along or values[name] == value for name, value in named.items())
 
 
 def _number(claim: Claim, pair: _Pair, cases: int) -> ClaimNumber:
@@ -291,6 +283,7 @@ def _joined(pairs: Sequence[_Pair], of: Callable[[list[float]], float]) -> list[
         groups.setdefault(pair.what, []).append(pair)
     return [_Pair(what, {}, _by_round([pair.one for pair in group], of),
                   _by_round([pair.other for pair in group], of), group[0].side,
+                  [case for pair in group for case in pair.cases],
                   tuple(dict.fromkeys(doubt for pair in group for doubt in pair.doubts)))
             for what, group in groups.items()]
 
@@ -325,28 +318,28 @@ def _ratio(claim: Claim, by_case: SeriesByCase) -> Iterator[_Pair]:
 def _share(claim: Claim, by_case: SeriesByCase) -> Iterator[_Pair]:
     (of,) = claim.subjects
     for case, values in by_case.items():
-        yield _Pair(str(of), claim.named(case), values[of], dict.fromkeys(values[of], 1.0), _between(claim))
+        yield _Pair(str(of), claim.named(case), values[of], dict.fromkeys(values[of], 1.0), _between(claim), [case])
 
 
 def _trend(claim: Claim, by_case: SeriesByCase) -> Iterator[_Pair]:
     for start, values in _chains(claim).items():
         for before, after in pairwise(values):
-            first, second = by_case.get((*start, before)), by_case.get((*start, after))
-            if first and second:
+            first, second = cases = (*start, before), (*start, after)
+            if first in by_case and second in by_case:
                 step = claim.named((*start, f"{before} to {after}"))
-                yield _Pair(" / ".join(map(str, claim.subjects)), step, _followed(claim, second),
-                            _followed(claim, first), _above_one(claim, start))
+                yield _Pair(" / ".join(map(str, claim.subjects)), step, _followed(claim, by_case[second]),
+                            _followed(claim, by_case[first]), _above_one(claim, start), cases)
 
 
 def _slope(claim: Claim, by_case: SeriesByCase) -> Iterator[_Pair]:
     for start, every in _chains(claim).items():
-        values = [value for value in every if (*start, value) in by_case]
-        if len(values) > 1:
-            series = [_followed(claim, by_case[(*start, value)]) for value in values]
-            changes = _fitted_changes([float(value) for value in values], series)
+        cases = [case for value in every if (case := (*start, value)) in by_case]
+        if len(cases) > 1:
+            values = [case[-1] for case in cases]
+            changes = _fitted_changes([*map(float, values)], [_followed(claim, by_case[case]) for case in cases])
             side = _between(claim) if claim.direction == "flat" else _above_one(claim, start)
-            case = claim.named((*start, f"{values[0]} to {values[-1]}"))
-            yield _Pair(" / ".join(map(str, claim.subjects)), case, changes, dict.fromkeys(changes, 1.0), side)
+            whole = claim.named((*start, f"{values[0]} to {values[-1]}"))
+            yield _Pair(" / ".join(map(str, claim.subjects)), whole, changes, dict.fromkeys(changes, 1.0), side, cases)
 
 
 def _fitted_changes(values: Sequence[float], series: Sequence[ByRound]) -> ByRound:
@@ -371,7 +364,7 @@ def _mpe(claim: Claim, by_case: SeriesByCase) -> Iterator[_Pair]:
     quotients = [_quotient(values[to], values[of]) for values in by_case.values()]
     if quotients:
         means = _by_round(quotients, fmean)
-        yield _Pair(f"{of}, {to}", {}, means, dict.fromkeys(means, 1.0), _between(claim))
+        yield _Pair(f"{of}, {to}", {}, means, dict.fromkeys(means, 1.0), _between(claim), by_case)
 
 
 def _extreme(claim: Claim, by_case: SeriesByCase) -> Iterator[_Pair]:
@@ -381,7 +374,7 @@ def _extreme(claim: Claim, by_case: SeriesByCase) -> Iterator[_Pair]:
     for case, values in by_case.items():
         if own is not None and case != own:
             yield _Pair(" / ".join(map(str, claim.subjects)), claim.named(case), _followed(claim, values),
-                        _followed(claim, by_case[own]), side)
+                        _followed(claim, by_case[own]), side, (own, case))
 
 
 _PAIRS: dict[str, Callable[[Claim, SeriesByCase], Iterator[_Pair]]] = {
@@ -392,7 +385,7 @@ _PAIRS: dict[str, Callable[[Claim, SeriesByCase], Iterator[_Pair]]] = {
 
 def _pair(claim: Claim, one: Subject, other: Subject, case: Case, values: Mapping[Subject, ByRound],
           side: Side) -> _Pair:
-    return _Pair(f"{one} / {other}", claim.named(case), values[one], values[other], side)
+    return _Pair(f"{one} / {other}", claim.named(case), values[one], values[other], side, [case])
 
 
 def _followed(claim: Claim, values: Mapping[Subject, ByRound]) -> ByRound:
