@@ -118,9 +118,7 @@ def measurements(stored: Iterable[Mapping[str, Any]]) -> Measurements:
                 gathered.hear(records.RECORDS[event].read(record))
             except (ValueError, OverflowError, CellError) as error:
                 raise RecordError(f"record {number} ({event}): {error}") from error
-    if gathered.plan is None:
-        raise RecordError("there is no plan, so nothing was measured: give the command that made it again")
-    return _measurements(gathered, gathered.plan)
+    return gathered.measurements()
 
 
 @dataclass
@@ -132,7 +130,7 @@ class _Gathered:
     rows: tuple[Row, ...] = ()                         # without runs
     skipped: tuple[Skipped, ...] = ()
     begun: dict[str, Begun] = field(default_factory=dict)
-    runs: dict[tuple[str, int], Run] = field(default_factory=dict)     # by cell key and round
+    runs: dict[str, dict[int, Run]] = field(default_factory=dict)      # by cell key and round
     is_done: bool = False
     products: list[Product] = field(default_factory=list)
     apart: set[str] = field(default_factory=set)      # cells.lanes_key of comparisons that did not fit into memory
@@ -168,18 +166,16 @@ class _Gathered:
 
     def _ended(self, run: Run, key: str) -> None:
         """Keep the run, unless an earlier attempt was a result and this one is not."""
-        earlier = self.runs.get((key, run.round))
-        if earlier is None or run.ending in FINAL or earlier.ending not in FINAL:
-            self.runs[key, run.round] = run
+        of_cell = self.runs.setdefault(key, {})
+        if run.ending in FINAL or run.round not in of_cell or of_cell[run.round].ending not in FINAL:
+            of_cell[run.round] = run
 
-
-def _measurements(gathered: _Gathered, plan: records.Plan) -> Measurements:
-    by_key: dict[str, list[Run]] = {}
-    for (key, _), run in gathered.runs.items():
-        by_key.setdefault(key, []).append(run)
-    rows = tuple(replace(row, runs=tuple(sorted(by_key.get(row.key, ()), key=lambda run: run.round)),
-                         is_apart=bool(gathered.apart) and lanes_key(row.cell) in gathered.apart)
-                 for row in gathered.rows)
-    return Measurements(gathered.session, plan.rounds, plan.baseline, rows, gathered.skipped, tuple(plan.published),
-                        tuple(plan.claims), gathered.is_done, plan.title, tuple(plan.experiments), plan.settings,
-                        tuple(plan.stacks), tuple(gathered.products))
+    def measurements(self) -> Measurements:
+        """What was measured. Raises RecordError where no record is a plan."""
+        if (plan := self.plan) is None:
+            raise RecordError("there is no plan, so nothing was measured: give the command that made it again")
+        rows = tuple(replace(row, runs=tuple(run for _, run in sorted(self.runs.get(row.key, {}).items())),
+                             is_apart=bool(self.apart) and lanes_key(row.cell) in self.apart) for row in self.rows)
+        return Measurements(self.session, plan.rounds, plan.baseline, rows, self.skipped, tuple(plan.published),
+                            tuple(plan.claims), self.is_done, plan.title, tuple(plan.experiments), plan.settings,
+                            tuple(plan.stacks), tuple(self.products))
