@@ -5,7 +5,7 @@ operation, which training amplifies from step to step; docs/curves.md argues the
 """
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,18 +45,15 @@ class Apart(NamedTuple):
         """Whether it keeps within the limit."""
         return self.most_apart <= LIMIT
 
-    def listed(self) -> dict[str, Any]:
-        """The distances as a row of a table."""
-        return {"stack": self.stack, "to": self.to, "steps": f"{self.first_step} to {self.last_step}",
-                "first apart": f"{self.first_apart:.1e}",
-                "most apart": f"{self.most_apart:.1e} at {self.at_step}", "agrees": "yes" if self.does_agree else "no"}
 
-
-def listed(comparisons: Iterable[Apart]) -> dict[str, list[dict[str, Any]]]:
+def listed(comparisons: Iterable[Apart]) -> dict[str, list[dict[str, str]]]:
     """A table for each training."""
-    tables: dict[str, list[dict[str, Any]]] = {}
-    for apart in comparisons:
-        tables.setdefault(apart.label, []).append(apart.listed())
+    tables: dict[str, list[dict[str, str]]] = {}
+    for each in comparisons:
+        tables.setdefault(each.label, []).append({
+            "stack": each.stack, "to": each.to, "steps": f"{each.first_step} to {each.last_step}",
+            "first apart": f"{each.first_apart:.1e}", "most apart": f"{each.most_apart:.1e} at {each.at_step}",
+            "agrees": "yes" if each.does_agree else "no"})
     return tables
 
 

@@ -34,7 +34,7 @@ def tables(rows: Sequence[Row], session_of: Callable[[str], str]) -> dict[str, A
 
 def _profile(row: Row) -> Profile:
     runs = [run for run in row.ok_runs if run.operators]
-    own = {name: middle(runs, lambda run, name=name: run.operators.get(name, 0.0)) or 0.0  # type: ignore[misc]
+    own = {name: median([run.operators.get(name, 0.0) for run in runs]) or 0.0
            for name in sorted({name for run in runs for name in run.operators})}
     own_names = operators.named(runs[0].framework if runs else "", own)
     medians = {word: middle(runs, lambda run, word=word: quantities.of(word, row, run))  # type: ignore[misc]
