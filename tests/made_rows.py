@@ -50,6 +50,11 @@ def steps(seconds: list[float], **values: Any) -> Record:
     return {"event": "steps", "first": 0, "seconds": seconds, **values}
 
 
+def epoch(index: int = 0, seconds: float = 1.0, accuracy: float = 0.5, **values: Any) -> Record:
+    return {"event": "epoch", "index": index, "steps": 1, "train_seconds": seconds, "validation_seconds": 1.0,
+            "loss": 1.0, "accuracy": accuracy, **values}
+
+
 def turn(seconds: list[float], foreign: float = 0.0, before: int = 0, **values: Any) -> Record:
     """A turn of these steps, in which others took such a share of two CPUs."""
     wall = sum(seconds)

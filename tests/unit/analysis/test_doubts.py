@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from runner.analysis import doubts
-from runner.analysis.between import regression
+from runner.analysis.between import comparing, regression
 from runner.analysis.stats import Verdict
 from runner.analysis.summary import summarise
 from runner.analysis.summary_format import Comparison
@@ -95,8 +95,12 @@ def test_all_who_judge_say_the_same() -> None:
     found = records({"torch": [EVEN] * 5, "tf": [FASTER] * 5})
     text = "tf: not steady (getting faster in 5 of 5 runs)"
 
-    assert text == summarise(found).claims[0].numbers[0].reason
-    assert text == regression.judge(measurements(found), "torch", "tf", 0.03).compared[0].reason
+    (claimed,), measured = summarise(found).claims, measurements(found)
+    (gated,) = regression.judge(measured, "torch", "tf", 0.03).compared
+    assert (text, text) == (claimed.numbers[0].reason, gated.reason)
+    assert ("inconclusive", "could not tell") == (claimed.verdict, gated.answer)
+    assert "not steady" == comparing.compare(measurements(records({"torch": [EVEN] * 5, "tf": [EVEN] * 5})),
+                                             measured).rows[1].verdict
 
 
 def test_a_stack_whose_runs_all_failed_is_left_out_aloud() -> None:

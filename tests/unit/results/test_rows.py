@@ -9,7 +9,7 @@ import pytest
 from runner.errors import InputError
 from runner.results.contract import NotAnEvent, parsed
 from runner.results.rows import Row, measurements
-from runner.results.runs import Run, rate_per_worker, step_seconds
+from runner.results.runs import RateSoFar, Run, rate_per_worker, step_seconds
 from tests import made_rows as made
 
 CELL = made.cell()
@@ -30,8 +30,7 @@ def only_row(*records: Any) -> Row:
 
 
 def epochs(*each: tuple[float, float]) -> list[made.Record]:
-    return [{"event": "epoch", "index": i, "steps": 6, "train_seconds": seconds, "validation_seconds": 9.0,
-             "loss": 1.0, "accuracy": accuracy} for i, (seconds, accuracy) in enumerate(each)]
+    return [made.epoch(index, *told, steps=6) for index, told in enumerate(each)]
 
 
 @pytest.mark.parametrize(("lines", "rate"), [
@@ -324,3 +323,19 @@ def test_steps_in_turns_and_others_do_not_go_together() -> None:
 @pytest.mark.parametrize("turn", [{}, {"seconds": -1.0}, {"seconds": 1.0, "cpus": 1, "own_seconds": "a"}])
 def test_a_turn_of_another_shape_is_a_broken_event(turn: dict[str, Any]) -> None:
     assert mistake(made.steps([0.1], turn=turn))
+
+
+@pytest.mark.parametrize(("events", "rates"), [
+    ([made.steps([1.0]), made.steps([1.0, 4.0])], [10.0, 5.0]),                        # 3 * 10 samples in 6 s
+    ([made.steps([4.0], count=10)], [25.0]), ([made.steps([1.0, 4.0], counts=[4, 6], count=10)], [20.0]),
+    ([made.steps([1.0], place="node0"), made.steps([2.0], place="node1")], [10.0, 7.5]),        # the mean over workers
+    ([{"event": "warm", "seconds": [1.0]}, {"event": "beat"}, made.steps([]), made.steps([0.0])], [None] * 4)])
+def test_the_rate_is_of_all_steps_so_far(events: list[made.Record], rates: list[float | None]) -> None:
+    rate = RateSoFar(10)
+    assert rates == [rate.hear(event) for event in events]
+
+
+def test_at_the_end_the_rate_so_far_is_the_rate_that_the_result_has() -> None:
+    rate, lines = RateSoFar(10), (made.steps([0.5, 0.25]), made.steps([1.0, 0.25]))
+    told = [rate.hear(line) for line in lines]
+    assert pytest.approx(only_row(*made.run(CELL, 0, *lines)).rates[0]) == told[-1]

@@ -47,17 +47,6 @@ def test_a_word_is_of_the_ratio_and_of_its_rounds(a: Measurements, b: Measuremen
     assert word == row["verdict"]
 
 
-def test_a_session_that_was_not_steady_moves_nothing() -> None:
-    def shaken(name: str, by: float) -> Measurements:
-        cells = made.cell("torch"), made.cell("tf")
-        runs = [record for cell in cells for index in range(5)
-                for record in made.run(cell, index, made.steps([0.1 * by**step for step in range(20)]))]
-        return measurements([made.session(id=name), made.plan(*cells), *runs])
-
-    assert "not steady" == compare(shaken("a", 1.0), shaken("b", 1.02)).rows[1].verdict
-    assert "no difference shown" == compare(shaken("a", 1.0), shaken("b", 1.0)).rows[1].verdict
-
-
 def test_what_differed_around_the_runs_is_told_by_name() -> None:
     cell = made.cell()
     a = measured({cell: STEADY})

@@ -85,18 +85,6 @@ def test_four_rounds_tell_nothing_and_sides_that_share_no_cell_are_refused() -> 
         judged([], BASE, cells=0)
 
 
-def test_a_side_that_was_not_steady_tells_nothing() -> None:
-    cells = made.cell("base"), made.cell("head")
-    faster = [0.1 * 1.02**(20 - step) for step in range(20)]
-    runs = [record for cell in cells for index in range(6)
-            for record in made.run(cell, index, made.steps(faster if cell.stack == "head" else [0.1] * 20))]
-    measured = measurements([made.session(), made.plan(*cells, rounds=6, baseline="base"), *runs])
-    outcome = regression.judge(measured, "base", "head", 0.03)
-
-    assert Answer.UNCLEAR is outcome.answer
-    assert "head: not steady (getting faster in 6 of 6 runs)" == outcome.compared[0].reason
-
-
 def test_markdown_has_the_conclusion_and_a_row_a_comparison() -> None:
     lines = forms.markdown(judged(times(0.9), cells=2), "made").splitlines()
 
