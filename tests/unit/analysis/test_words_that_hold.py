@@ -44,16 +44,6 @@ def test_the_simulation_s_words_are_those_of_a_session() -> None:
     assert WORDS == COMPARISONS * (STACKS - 1) + COMPARISONS
 
 
-def test_the_spread_between_sessions_is_found_from_their_ratios() -> None:
-    random = np.random.default_rng(26)
-    cells = np.exp(0.03 * random.standard_normal((300, 6, 1)) + 0.03 * random.standard_normal((300, 6, 5))).tolist()
-    spread, degrees = stats.spread_of([
-        [stats.ratio(dict(enumerate(rates)), dict.fromkeys(range(5), 1.0)) for rates in cell]
-        for cell in cells]) or (0.0, 0)
-
-    assert 1500 == degrees and spread == pytest.approx(0.03, rel=0.1)
-
-
 def test_ratios_of_two_sessions_are_called_different_one_time_in_twenty_however_the_sessions_drift() -> None:
     trials = 1500
     random = np.random.default_rng(22)
