@@ -223,7 +223,7 @@ def step_seconds(run: Run) -> float | None:
 class RateSoFar:
     """One worker's rate from all timed samples so far, the mean over the workers that have some; for the screen only.
 
-    At the run's end this is its rate_per_worker, so a progress line and the report say one number.
+    At the end of a run without turns this is its rate_per_worker, so a progress line and the report say one number.
     """
 
     def __init__(self, batch: int) -> None:
