@@ -4,8 +4,9 @@ import re
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
-from runner.cli import measuring
+from runner.cli import app
 from runner.errors import BuildFailed, InputError
 from runner.launchers.docker import DockerLauncher
 from runner.launchers.venv import VenvLauncher
@@ -47,7 +48,7 @@ def test_without_a_gpu_the_study_is_refused_in_one_line_that_says_how_to_see_the
     monkeypatch.setattr(job.nvml, "observe", lambda: nothing)
     with pytest.raises(InputError, match=r"gpu needs an NVIDIA GPU, and this machine has none \(NVML Shared Library "
                                          r"Not Found\); `evenbench plan gpu` shows what would run$"):
-        measuring.run("gpu", launcher="venv")
+        CliRunner().invoke(app, ["run", "gpu", "--launcher", "venv"], catch_exceptions=False)
 
 
 def test_compose_gives_the_worker_a_whole_cell() -> None:
@@ -119,11 +120,12 @@ grid = { conv = ["default", "profiling"] }
     return str(path)
 
 
-def test_where_nothing_runs_without_a_gpu_run_and_plan_say_what_a_cpu_could_unless_it_was_asked_for(
-        on_gpus: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_where_nothing_runs_without_a_gpu_run_and_plan_say_what_a_cpu_could_unless_asked_for(on_gpus: str) -> None:
+    def invoked(command: str, *options: str) -> str:
+        words = [command, on_gpus, "--launcher", "venv", *options]
+        return CliRunner().invoke(app, words, catch_exceptions=False).stderr
+
     with pytest.raises(InputError, match=r"nothing can run here: .*; 1 cell of it can run on a CPU with --device cpu$"):
-        measuring.run(on_gpus, launcher="venv")
-    measuring.plan(on_gpus, launcher="venv")
-    assert "1 cell of it can run on a CPU with --device cpu" in capsys.readouterr().err
-    measuring.plan(on_gpus, launcher="venv", device="cpu")
-    assert "--device cpu" not in capsys.readouterr().err
+        invoked("run")
+    assert "1 cell of it can run on a CPU with --device cpu" in invoked("plan")
+    assert "--device cpu" not in invoked("plan", "--device", "cpu")

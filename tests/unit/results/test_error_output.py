@@ -3,7 +3,9 @@
 import json
 from pathlib import Path
 
-from runner.cli import results as cli
+from typer.testing import CliRunner
+
+from runner.cli import app
 from runner.launchers.protocol import Exit
 from runner.results import error_output, run_listing, store
 from runner.results.error_output import HEAD_BYTES, TAIL_BYTES, ErrorOutput
@@ -72,11 +74,10 @@ def test_a_run_s_line_on_standard_error_is_shown_by_its_name_and_its_cell_s_key(
     assert "    a \x1b]0;warning\x07" in list(noisy.lines())
 
 
-def test_the_command_prints_what_a_run_wrote_and_no_code_of_a_terminal(tmp_path: Path, capsys: object) -> None:
+def test_the_command_prints_what_a_run_wrote_and_no_code_of_a_terminal(tmp_path: Path) -> None:
     folder = kept(tmp_path / "results" / "r")
     run = next(error_output.read(folder)).run
-    cli.report("r", tmp_path / "results", run=run)
-    text = capsys.readouterr().out                            # type: ignore[attr-defined]
+    text = CliRunner().invoke(app, ["report", "r", "--results", str(tmp_path / "results"), "--run", run]).stdout
 
     assert "a \\x1b]0;warning\\x07" in text and "\x1b" not in text and f"{run}: b, " in text
 
