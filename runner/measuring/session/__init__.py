@@ -24,7 +24,7 @@ from runner.results import store
 from runner.results.contract import FINAL, WELL
 from runner.results.earlier_sessions import Kept, Past
 from workloads.spec import turns
-from workloads.spec.cell import Cell
+from workloads.spec.cell import Cell, switched_variables
 
 T = TypeVar("T")
 _AT_ONCE = 4             # workers that import side by side and then run one after the other
@@ -125,9 +125,10 @@ def _by_turns(bench: Bench, pending: PendingRun) -> str:
 
 
 def _listens(bench: Bench, pending: PendingRun) -> bool:
-    """Whether the run's worker waits for what it is told."""
-    launcher = bench.launcher.of(bench.stacks[pending.cell.stack])
-    return launcher.tells and turns.may_wait(pending.cell) and pending.left is None and not bench.side_by_side
+    """Whether the run's worker waits for what it is told, and computes nothing meanwhile."""
+    stack = bench.stacks[pending.cell.stack]
+    return (bench.launcher.of(stack).tells and turns.may_wait(pending.cell) and pending.left is None
+            and not bench.side_by_side and not turns.spins(dict(stack.env + switched_variables(pending.cell))))
 
 
 def _group(bench: Bench, pending_runs: list[PendingRun], memory: "Memory") -> Iterator[Event]:

@@ -294,10 +294,13 @@ class Deaf(FakeRunning):
         raise AssertionError(words)
 
 
-def test_only_runs_that_listen_are_told_anything(tmp_path: Path) -> None:
+@pytest.mark.parametrize("fields", [{"nodes": 2, "parallel": "allreduce"}, {"switches": "OMP_WAIT_POLICY=ACTIVE"},
+                                    {"switches": "KMP_BLOCKTIME=infinite"}])
+def test_only_runs_that_listen_and_compute_nothing_meanwhile_are_told_anything(tmp_path: Path, fields: dict[str, Any]
+                                                                               ) -> None:
     made = bench(tmp_path / "r")
     start = made.launcher.start
-    cells = tuple(each._replace(cell=each.cell._replace(nodes=2, parallel="allreduce")) for each in made.plan.cells)
+    cells = tuple(each._replace(cell=each.cell._replace(**fields)) for each in made.plan.cells)
 
     def deaf(*arguments: Any, **named: Any) -> Any:
         running = start(*arguments, **named)
