@@ -323,7 +323,8 @@ def sentence(reason: Reason) -> str:
         tried = formatting.count(len(reason.moved), "switch", "switches")
         part = "most" if largest and largest[1] > 0.5 else "the largest part"
         lies = f"{part} of the gap lies in {where}" if where else "what its gap lies in was not told"
-        return f"{begins}: {lies}; {f'of {tried} none made it faster' if reason.moved else 'no switch was tried'}."
+        untried = "for want of time no switch was tried" if reason.untried else "no documented switch applies"
+        return f"{begins}: {lies}; {f'of {tried} none made it faster' if reason.moved else untried}."
     first, *others = helped
     behind = f" by its {where}" if where else ""
     also = f"; also faster: {', '.join(f'{each.sets} {_ratio(each.ratio)}' for each in others)}" if others else ""

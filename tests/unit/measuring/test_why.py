@@ -41,12 +41,13 @@ def asked_of(slow: Cell, facts: Mapping[str, Any] = OFF) -> list[Question]:
 
 
 def answered(asked: Sequence[Question], tried: Sequence[Trial], faster: Mapping[str, float],
-             parts: Mapping[str, Parts] | None = None, slow: Sequence[float] = SLOW) -> Reason:
+             parts: Mapping[str, Parts] | None = None, slow: Sequence[float] = SLOW,
+             untried: Sequence[Trial] = ()) -> Reason:
     """What is said once each switch has made the row so many times as fast."""
     (question,) = asked
     rates = {question.best.cell: FAST, question.row.cell: slow,
              **{trial.cell: [rate * faster.get(trial.sets, 1.0) for rate in slow] for trial in tried}}
-    (reason,) = why.reasons(session(rates), asked, tried, (), parts or {})
+    (reason,) = why.reasons(session(rates), asked, tried, untried, parts or {})
     return reason
 
 
@@ -101,8 +102,9 @@ def test_an_optimizer_in_python_is_where_the_gap_lies_and_no_switch_is_blamed() 
     assert said.endswith(f"of {len(tried)} switches none made it faster.")
 
     of = by_cell(asked, parts(convolutions=5.0, products=4.0, optimizer=4.0), parts(convolutions=1.0, optimizer=1.0))
-    said = why.sentence(answered(asked, [], {}, of))
-    assert said.endswith("the largest part of the gap lies in convolutions (36 % of the gap); no switch was tried.")
+    for untried, why_none in ((tried, "for want of time no switch was tried"), ([], "no documented switch applies")):
+        said = why.sentence(answered(asked, [], {}, of, untried=untried))
+        assert said.endswith(f"the largest part of the gap lies in convolutions (36 % of the gap); {why_none}.")
 
 
 def test_none_is_named_where_two_names_are_one_environment() -> None:
