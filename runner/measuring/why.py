@@ -153,11 +153,15 @@ def _named(word: str, known: Collection[str]) -> list[str]:
 def affordable(asked: Sequence[Question], seconds: Mapping[str, float], budget: float) -> list[Question]:
     """Those that the budget has time for without a switch, the furthest behind first, and at least one."""
     chosen: list[Question] = []
-    for question in sorted(asked, key=lambda question: question.behind):
+    for question in _furthest_first(asked):
         rows = {row for each in (*chosen, question) for row in each}
         if not chosen or _of_rows(rows, seconds) <= budget:
             chosen.append(question)
     return [question for question in asked if question in chosen]
+
+
+def _furthest_first(asked: Sequence[Question]) -> list[Question]:
+    return sorted(asked, key=lambda question: question.behind)
 
 
 def _rate(row: Row) -> float:
@@ -203,14 +207,15 @@ def trace(measured: Measurements) -> dict[str, Any]:
 
 def trials(asked: Sequence[Question], parts: Mapping[str, Parts], seconds: Mapping[str, float], budget: float
            ) -> tuple[list[Trial], list[Trial]]:
-    """The trials that the budget has room for, and those that it has not: of each row the likeliest first.
+    """The trials that the budget has room for, and those that it has not.
 
-    Each costs its rounds and a check.
+    The likeliest of each row come first, of the rows those that are the furthest behind. Each costs its rounds and a
+    check.
 
     parts: by the key of profiled cells; seconds: that a run took, by the key of its cell.
     """
     left = budget - _of_rows({row for question in asked for row in question}, seconds)
-    ranked = [list(enumerate(_candidates(question, parts))) for question in asked]
+    ranked = [list(enumerate(_candidates(question, parts))) for question in _furthest_first(asked)]
     chosen, untried = [], []
     for _, trial in sorted((each for of_one in ranked for each in of_one), key=lambda each: each[0]):
         loop = dict(each.split("=", 1) for each in trial.cell.switches.split()).get("loop", "")

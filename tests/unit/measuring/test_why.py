@@ -158,6 +158,15 @@ def test_a_budget_leaves_out_the_least_likely_and_says_so() -> None:
     assert "Not tried for want of time (--budget): " in str([*reasons.told([reason.record()])])
 
 
+def test_a_budget_goes_first_to_the_rows_that_are_the_furthest_behind_of_all_comparisons() -> None:
+    cells = TORCH, TF, TORCH._replace(batch=2), TF._replace(batch=2)
+    rates = dict(zip(cells, (FAST, SLOW, FAST, [rate / 2 for rate in SLOW]), strict=True))
+    asked = why.questions(session(rates, {cell: OFF for cell in cells[1::2]}))
+    tried, _ = why.trials(asked, {}, {key(cell): 4.0 for cell in cells}, 150.0)        # of rows 112 s, of a switch 24 s
+
+    assert [2] == [trial.cell.batch for trial in tried]
+
+
 VERDICT = equality.Verdict("lenet5", "tf-x+switch", "tf-x", "float32", {"loss": 1e-7, "inferred": 3e-6}, "", "")
 
 
