@@ -2,9 +2,10 @@
 
     python -m tests.slices RESULT [REPETITIONS]
 
-Of each comparison of a session whose workers take turns, all workers run in virtual environments. A repetition is a
-second of steps without a pause and as many turns as a round has, of each worker by turns. Disturbed repetitions are
-left out. Printed is the rate by turns over the continuous one: geometric mean and 95 % interval over repetitions.
+Of each comparison of a session whose workers take turns, all workers run in virtual environments. A repetition is half
+of the turns that a round has, a second of steps without a pause, and the other half, of each worker by turns: the
+machine's speed may wander meanwhile. Disturbed repetitions are left out. Printed is the rate by turns over the
+continuous one: geometric mean and 95 % interval over repetitions.
 """
 
 import random
@@ -75,10 +76,10 @@ def compared(cells: Sequence[Cell], repetitions: int) -> Iterator[tuple[Cell, li
             for worker in workers:
                 worker.told("go", event)
         for _ in range(repetitions):
-            continuous, sliced = [(CONTINUOUS_SECONDS, 1)], [(turns.SLICE_SECONDS, turns.TURNS)]
             taken: dict[tuple[Worker, float], list[Turn]] = {}
-            for seconds, count in drawn.choice((continuous + sliced, sliced + continuous)):
-                for worker in (each for _ in range(count) for each in drawn.sample(workers, len(workers))):
+            half = [turns.SLICE_SECONDS] * (turns.TURNS // 2)
+            for seconds in (*half, CONTINUOUS_SECONDS, *half):
+                for worker in drawn.sample(workers, len(workers)):
                     taken.setdefault((worker, seconds), []).append(worker.turn(seconds))
             for worker in workers:
                 calm, whole = ([turn.rate for turn in taken[worker, seconds] if not turn.is_disturbed]

@@ -325,16 +325,21 @@ def sentence(reason: Reason) -> str:
     helped = sorted((each for each in reason.moved if each.helped), key=lambda each: -(each.ratio.value or 0.0))
     begins = f"{row} is {_ratio(reason.ratio)} of {best}"
     if not helped:
-        tried = formatting.count(len(reason.moved), "switch", "switches")
         part = "most" if largest and largest[1] > 0.5 else "the largest part"
         lies = f"{part} of the gap lies in {where}" if where else "what its gap lies in was not told"
-        untried = "for want of time no switch was tried" if reason.untried else "no documented switch applies"
-        return f"{begins}: {lies}; {f'of {tried} none made it faster' if reason.moved else untried}."
+        return f"{begins}: {lies}; {_none_helped(len(reason.moved), len(reason.untried))}."
     first, *others = helped
     behind = f" by its {where}" if where else ""
     also = f"; also faster: {', '.join(f'{each.sets} {_ratio(each.ratio)}' for each in others)}" if others else ""
     return (f"{begins}{behind}: with {first.title} ({first.sets}) it is {_ratio(first.ratio)} as fast, "
             f"{_ratio(first.to_best)} of {best}{also}.")
+
+
+def _none_helped(tried: int, untried: int) -> str:
+    if not tried:
+        return "for want of time no switch was tried" if untried else "no documented switch applies"
+    left = f", {untried} not tried for want of time" if untried else ""
+    return f"of {formatting.count(tried, 'switch', 'switches')} none made it faster{left}"
 
 
 def _ratio(ratio: Ratio) -> str:

@@ -100,6 +100,8 @@ def test_an_optimizer_in_python_is_where_the_gap_lies_and_no_switch_is_blamed() 
 
     assert "most of the gap lies in optimizer (95 % of the gap)" in said
     assert said.endswith(f"of {len(tried)} switches none made it faster.")
+    said = why.sentence(answered(asked, tried[:1], {}, of, untried=tried[1:3]))
+    assert said.endswith("of 1 switch none made it faster, 2 not tried for want of time.")
 
     of = by_cell(asked, parts(convolutions=5.0, products=4.0, optimizer=4.0), parts(convolutions=1.0, optimizer=1.0))
     for untried, why_none in ((tried, "for want of time no switch was tried"), ([], "no documented switch applies")):
