@@ -100,8 +100,8 @@ def test_an_optimizer_in_python_is_where_the_gap_lies_and_no_switch_is_blamed() 
 
     assert "most of the gap lies in optimizer (95 % of the gap)" in said
     assert said.endswith(f"of {len(tried)} switches none made it faster.")
-    said = why.sentence(answered(asked, tried[:1], {}, of, untried=tried[1:3]))
-    assert said.endswith("of 1 switch none made it faster, 2 not tried for want of time.")
+    said = why.sentence(answered(asked, tried[:1], {}, of, untried=tried[1:]))
+    assert said.endswith(f"of 1 switch none made it faster, {len(tried) - 1} not tried for want of time.")
 
     of = by_cell(asked, parts(convolutions=5.0, products=4.0, optimizer=4.0), parts(convolutions=1.0, optimizer=1.0))
     for untried, why_none in ((tried, "for want of time no switch was tried"), ([], "no documented switch applies")):
@@ -163,7 +163,7 @@ def test_a_budget_leaves_out_the_least_likely_and_says_so() -> None:
 def test_a_budget_goes_first_to_the_rows_that_are_the_furthest_behind_of_all_comparisons() -> None:
     cells = TORCH, TF, TORCH._replace(batch=2), TF._replace(batch=2)
     rates = dict(zip(cells, (FAST, SLOW, FAST, [rate / 2 for rate in SLOW]), strict=True))
-    asked = why.questions(session(rates, {cell: OFF for cell in cells[1::2]}))
+    asked = why.questions(session(rates, dict.fromkeys(cells[1::2], OFF)))
     tried, _ = why.trials(asked, {}, {key(cell): 4.0 for cell in cells}, 150.0)        # of rows 112 s, of a switch 24 s
 
     assert [2] == [trial.cell.batch for trial in tried]
