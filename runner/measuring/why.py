@@ -153,15 +153,11 @@ def _named(word: str, known: Collection[str]) -> list[str]:
 def affordable(asked: Sequence[Question], seconds: Mapping[str, float], budget: float) -> list[Question]:
     """Those that the budget has time for without a switch, the furthest behind first, and at least one."""
     chosen: list[Question] = []
-    for question in _furthest_first(asked):
+    for question in sorted(asked, key=lambda question: question.behind):
         rows = {row for each in (*chosen, question) for row in each}
         if not chosen or _of_rows(rows, seconds) <= budget:
             chosen.append(question)
     return [question for question in asked if question in chosen]
-
-
-def _furthest_first(asked: Sequence[Question]) -> list[Question]:
-    return sorted(asked, key=lambda question: question.behind)
 
 
 def _rate(row: Row) -> float:
@@ -215,9 +211,9 @@ def trials(asked: Sequence[Question], parts: Mapping[str, Parts], seconds: Mappi
     parts: by the key of profiled cells; seconds: that a run took, by the key of its cell.
     """
     left = budget - _of_rows({row for question in asked for row in question}, seconds)
-    ranked = [list(enumerate(_candidates(question, parts))) for question in _furthest_first(asked)]
+    ranked = [each for question in asked for each in enumerate(_candidates(question, parts))]
     chosen, untried = [], []
-    for _, trial in sorted((each for of_one in ranked for each in of_one), key=lambda each: each[0]):
+    for _, trial in sorted(ranked, key=lambda each: (each[0], each[1].question.behind)):
         loop = dict(each.split("=", 1) for each in trial.cell.switches.split()).get("loop", "")
         costs = (LEAST_ROUNDS + 1) * (_of_run(trial.question.row.cell, seconds) + _COMPILING.get(loop, 0.0))
         if costs <= left:
