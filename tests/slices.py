@@ -75,10 +75,11 @@ def compared(cells: Sequence[Cell], repetitions: int) -> Iterator[tuple[Cell, li
         for event in ("waiting", "warm"):
             for worker in workers:
                 worker.told("go", event)
+        half = [turns.SLICE_SECONDS] * (turns.TURNS // 2)
+        lengths = (*half, CONTINUOUS_SECONDS, *half)
         for _ in range(repetitions):
             taken: dict[tuple[Worker, float], list[Turn]] = {}
-            half = [turns.SLICE_SECONDS] * (turns.TURNS // 2)
-            for seconds in (*half, CONTINUOUS_SECONDS, *half):
+            for seconds in lengths:
                 for worker in drawn.sample(workers, len(workers)):
                     taken.setdefault((worker, seconds), []).append(worker.turn(seconds))
             for worker in workers:
