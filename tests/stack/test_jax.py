@@ -98,11 +98,12 @@ class Threads(unittest.TestCase):
             found = self.seen[cpus]
             self.assertLessEqual(sum(found["busy"]), 1.05 * cpus * found["wall"], (cpus, found))
 
-    def test_the_work_is_shared_by_as_many_threads_as_the_cell_allows(self):
-        """The one that dispatches may take a part, too: how many compute at a time is the test above."""
-        for cpus in (1, 2):
+    def test_the_work_is_shared_where_the_cell_allows_a_second_cpu_and_else_done_by_one_thread(self):
+        """XLA deals the work out anew in each product, so the others' parts are added up; beside a machine's other
+        load the busiest does the most, and the others were still at half of it or more."""
+        for cpus, shared in ((1, False), (2, True)):
             busy = self.seen[cpus]["busy"]
-            self.assertGreaterEqual(len([seconds for seconds in busy if seconds > 0.2 * max(busy)]), cpus, busy)
+            self.assertEqual(shared, sum(busy) - max(busy) > 0.2 * max(busy), (cpus, busy))
 
     def test_what_is_compiled_is_counted_and_timed(self):
         for found in self.seen.values():
