@@ -8,12 +8,14 @@ machine's speed may wander meanwhile. Disturbed repetitions are left out. Printe
 continuous one: geometric mean and 95 % interval over repetitions.
 """
 
+import json
 import random
 import statistics
 import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
+from itertools import zip_longest
 from pathlib import Path
 
 from runner import paths
@@ -37,8 +39,9 @@ REPETITIONS = 10
 class Worker:
     """A worker that takes turns."""
 
-    def __init__(self, cell: Cell, alive: ExitStack) -> None:
-        self.cell, self.ratios = cell, list[float]()
+    def __init__(self, cell: Cell, alive: ExitStack, forks: bool = True) -> None:
+        """forks: where it may."""
+        self.cell, self.ratios, self._forks = cell, list[float](), forks
         stack = definition.read_all(paths.STACKS)[cell.stack]
         launcher = choose.for_stacks("venv", lambda line: None, gpus.NONE, ())
         cache = paths.cache_folder()
@@ -55,6 +58,14 @@ class Worker:
                 return heard
         raise AssertionError("follow always yields an Ending last")
 
+    def warm_up(self) -> Iterator[None]:
+        """Import, build, and warm up; after each of the first two others may do it, too."""
+        forks = self.wait("waiting").get("forks") and self._forks
+        yield
+        self.told(f"go {json.dumps(self.cell._asdict())}" if forks else "go", "waiting")
+        yield
+        self.told("go", "warm")
+
     def told(self, words: str, event: str) -> dict[str, object]:
         """The event of this name that follows once the words are said to the worker."""
         self._running.tell(words)
@@ -65,16 +76,35 @@ class Worker:
         return Turn.of(Steps.read(self.told(f"turn {turns.LEAD_SECONDS} {seconds} 1", "steps")))
 
 
+def warm_up(workers: Sequence[Worker]) -> None:
+    """Import side by side, build side by side, and warm up one after the other."""
+    for _ in zip_longest(*(worker.warm_up() for worker in workers)):
+        pass
+
+
+def cells_of(result: Path) -> dict[str, list[Cell]]:
+    """Of each comparison of a session the cells whose workers take turns."""
+    plan = next(record for record in store.read(result) if record["event"] == "plan")
+    by_comparison: dict[str, list[Cell]] = {}
+    for planned in plan["cells"]:
+        cell = parse(planned["cell"])
+        if turns.may_take(cell):
+            by_comparison.setdefault(lanes_key(cell), []).append(cell)
+    return by_comparison
+
+
+def told(cell: Cell, ratios: Sequence[float]) -> str:
+    """A cell's ratios for people."""
+    low, high = stats.interval(ratios) or (float("nan"),) * 2
+    return f"{cell.task:8} {cell.measure:8} {cell.stack:16} {stats.geometric_mean(ratios):.3f} ({low:.3f}-{high:.3f})"
+
+
 def compared(cells: Sequence[Cell], repetitions: int) -> Iterator[tuple[Cell, list[float]]]:
     """Each cell with the ratios of its undisturbed repetitions."""
     drawn = random.Random(1)
     with ExitStack() as alive:
         workers = [Worker(cell, alive) for cell in cells]
-        for worker in workers:
-            worker.wait("waiting")
-        for event in ("waiting", "warm"):
-            for worker in workers:
-                worker.told("go", event)
+        warm_up(workers)
         half = [turns.SLICE_SECONDS] * (turns.TURNS // 2)
         lengths = (*half, CONTINUOUS_SECONDS, *half)
         for _ in range(repetitions):
@@ -92,17 +122,9 @@ def compared(cells: Sequence[Cell], repetitions: int) -> Iterator[tuple[Cell, li
 
 def main(result: Path, repetitions: int) -> None:
     """Print a line a cell."""
-    plan = next(record for record in store.read(result) if record["event"] == "plan")
-    by_comparison: dict[str, list[Cell]] = {}
-    for planned in plan["cells"]:
-        cell = parse(planned["cell"])
-        if turns.may_take(cell):
-            by_comparison.setdefault(lanes_key(cell), []).append(cell)
-    for cells in by_comparison.values():
+    for cells in cells_of(result).values():
         for cell, ratios in compared(cells, repetitions):
-            low, high = stats.interval(ratios) or (float("nan"),) * 2
-            print(f"{cell.task:8} {cell.measure:8} {cell.stack:16} {stats.geometric_mean(ratios):.3f} "
-                  f"({low:.3f}-{high:.3f}), {len(ratios)} of {repetitions} undisturbed", flush=True)
+            print(f"{told(cell, ratios)}, {len(ratios)} of {repetitions} undisturbed", flush=True)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ import traceback
 
 from workloads.measuring import max_batch
 from workloads.places import cluster
-from workloads.process import emit, environment, gpu_libraries, waiting
+from workloads.process import emit, environment, gpu_libraries, lifetime, waiting
 from workloads.process.errors import DataError, NotFinite, Unsupported, explained
 from workloads.spec import frameworks, library, turns
 from workloads.spec.cell import Cell, CellError, loads, switched
@@ -39,7 +39,7 @@ def main(arguments):
         return _end(send, "error", "the framework cannot be imported: %s" % _explained(error))
     runner = waiting.opened(send)
     if runner:
-        runner.wait("imported")
+        cell = _forked(runner, cell, turns.may_fork(cell) and frameworks.may_fork(name))
         if not turns.may_take(cell):
             runner.close()
             runner = None
@@ -63,6 +63,23 @@ def _imported(name: str, cell: Cell):
     gc.enable()
     gc.collect()
     return adapter
+
+
+def _forked(runner, cell: Cell, may_fork):
+    """The cell, or in a child of this process, which has imported, the Cell that the runner tells.
+
+    This process waits until the child has ended, and then for the runner; it ends as a child ends that failed.
+    """
+    while True:
+        words = runner.wait("imported", **{"forks": True} if may_fork else {})
+        if len(words) == 1:
+            return cell
+        child = os.fork()
+        if not child:
+            lifetime.end_with_parent()
+            environment.begin(forked_from=os.getppid())
+            return switched(loads(" ".join(words[1:])))
+        lifetime.end_as_unless_well(os.waitpid(child, 0)[1])
 
 
 def _joined(cell: Cell, adapter, text: str, folder: str):

@@ -296,6 +296,9 @@ class _Container(Worker):
     def errors(self) -> Written:
         return self._errors.written()
 
+    def forget_errors(self) -> None:
+        self._errors = ErrorOutput()
+
     def exit(self, seconds: float) -> Exit:
         try:
             if seconds:

@@ -143,6 +143,9 @@ class ProcessGroup(Worker):
     def errors(self) -> Written:
         return self._errors.written()
 
+    def forget_errors(self) -> None:
+        self._errors = ErrorOutput()
+
     def trouble(self) -> str:
         """As protocol.Worker: whether somebody halted it."""
         return "is stopped" if any(map(_is_stopped, self.processes())) else ""

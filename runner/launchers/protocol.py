@@ -68,6 +68,10 @@ class Worker:
         """Write a line to its standard input, where it was started to listen (workloads/spec/turns.py)."""
         return
 
+    def forget_errors(self) -> None:
+        """Let errors begin anew, for another run."""
+        return
+
     def stop(self) -> None:
         """End it, and leave nothing behind. Safe to repeat."""
         raise NotImplementedError
@@ -130,6 +134,11 @@ class Running:
         """Write a line to the standard input of each worker that was started to listen."""
         for worker in self._workers.values():
             worker.tell(words)
+
+    def begin_another(self) -> None:
+        """Be a run of another cell, for which its worker has waited."""
+        for worker in self._workers.values():
+            worker.forget_errors()
 
     def learnt(self) -> dict[str, Any]:
         """What the record of its ending says of where it ran, which nobody knew when it was started."""

@@ -167,6 +167,7 @@ class Waiting(Event):
     """Where a worker that listens waits for the runner's word; not stored."""
 
     at: Annotated[Text, says("imported, or built: after the first step")]
+    forks: Annotated[bool, says("whether a child of it may run a cell that it is told, while it waits")] = False
 
 
 class Warm(Told):

@@ -8,7 +8,7 @@ import resource
 import sys
 
 from workloads.frameworks import surroundings
-from workloads.process import caches, control_groups, cpu_time, inventory, lifetime, processor
+from workloads.process import caches, control_groups, cpu_time, inventory, lifetime, pages, processor
 from workloads.spec import frameworks, placement, switches
 from workloads.spec.cell import Cell, CellError
 
@@ -49,12 +49,23 @@ def enter(cell: Cell) -> None:
     TF32 stays the framework's to set where the cell allows it.
     """
     _check_recorded()
-    lifetime.adopt_orphans()
+    begin()
     if cell.device == "gpu":
         for name in _NO_TF32:
             os.environ.pop(name, None)
     passed = _passed()
     os.environ.update((name, value) for name, value in variables(cell).items() if name not in passed)
+
+
+def begin(forked_from: int = 0) -> None:
+    """Let what this process uses count from now on; it adopts what its children leave.
+
+    forked_from: the process that imported for this one, and may have done so for others before.
+    """
+    global _at_beginning, _forked_from
+    _forked_from = forked_from
+    lifetime.adopt_orphans()
+    _at_beginning = control_groups.throttling()
 
 
 def _passed():
@@ -111,13 +122,16 @@ def _seen():
 
 
 def used():
-    """Of this process peak resident bytes; of its control group, if it has one, peak and throttling.
+    """Of this process peak resident bytes; of its control group, if it has one for itself, peak and throttling.
 
-    CPU seconds are those of all that descends from it, too: PyTorch's C++ compiler took 35 of a run's 50.
+    CPU seconds are those of all that descends from it, too: PyTorch's C++ compiler took 35 of a run's 50. To a forked
+    process's peak those pages of libraries are added that the import alone has read, as if it had imported itself.
     """
-    usage = resource.getrusage(resource.RUSAGE_SELF)
-    return {"peak_bytes": usage.ru_maxrss * 1024, "group_peak_bytes": control_groups.peak_bytes(),
-            "cpu_seconds": cpu_time.cpu_seconds(), "throttling": _throttled_since(_AT_IMPORT)}
+    peak_bytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    if _forked_from:
+        peak_bytes += pages.only_in(_forked_from)
+    return {"peak_bytes": peak_bytes, "group_peak_bytes": None if _forked_from else control_groups.peak_bytes(),
+            "cpu_seconds": cpu_time.cpu_seconds(), "throttling": _throttled_since(_at_beginning)}
 
 
 def _throttled_since(before):
@@ -126,5 +140,5 @@ def _throttled_since(before):
     return now and {name: count - (before or {}).get(name, 0) for name, count in now.items()}
 
 
-_AT_IMPORT = control_groups.throttling()
+_at_beginning, _forked_from = None, 0
 _KERNELS_AT_IMPORT = caches.state()           # before anything of this run is compiled

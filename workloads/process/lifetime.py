@@ -1,5 +1,7 @@
 """What ties a child to its parent: its end, and who has it when its parent is gone. Python 3.6 and later, Linux."""
 import ctypes
+import os
+import resource
 import signal
 
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36           # linux/prctl.h
@@ -16,3 +18,16 @@ def adopt_orphans() -> None:
     Nobody waits for such a child: ended, it is a zombie, which tells its time, until this process ends (prctl(2)).
     """
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def end_as_unless_well(status) -> None:
+    """End this process as its child of that status ended (waitpid(2)): the same exit code or signal, without a core.
+
+    Return where the child exited with 0.
+    """
+    if os.WIFSIGNALED(status):
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        os.kill(os.getpid(), os.WTERMSIG(status))
+        os._exit(128 + os.WTERMSIG(status))          # of a signal that this process ignores
+    if status:
+        os._exit(os.WEXITSTATUS(status))

@@ -14,9 +14,9 @@ class Gate:
         """emit sends where the worker waits."""
         self._descriptor, self._emit, self._rest = descriptor, emit, b""
 
-    def wait(self, at):
-        """Tell the runner where this worker waits, then next()."""
-        self._emit("waiting", at=at)
+    def wait(self, at, **told):
+        """Tell the runner where this worker waits, and what else there is to tell; then next()."""
+        self._emit("waiting", at=at, **told)
         return self.next()
 
     def close(self) -> None:
@@ -31,7 +31,7 @@ class Gate:
                 os._exit(_RUNNER_GONE)
             self._rest += some
         line, _, self._rest = self._rest.partition(b"\n")
-        return line.decode().split()
+        return line.decode().split(" ")
 
 
 def end_with_runner() -> None:

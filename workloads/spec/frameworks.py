@@ -16,13 +16,15 @@ class Framework(NamedTuple):
     oldest: str = ""             # version that its adapter takes; "": not known, for none before ours was tried
     rounds_float64: bool = False         # some of its float64 paths, such as the loss, compute in float32
     only_infers: bool = False            # a runtime of trained models: measures.UNTRAINED alone, and checks in float32
+    may_fork: bool = False               # a process that has imported it may be forked: its child is as fast as itself
 
 
 FRAMEWORKS = (
-    Framework("pytorch", "torch", "PyTorch", "torch", "1.4"),
-    Framework("tensorflow", "tensorflow", "TensorFlow", "tf", "1.15", rounds_float64=True),
+    Framework("pytorch", "torch", "PyTorch", "torch", "1.4", may_fork=True),
+    Framework("tensorflow", "tensorflow", "TensorFlow", "tf", "1.15", rounds_float64=True, may_fork=True),
+    # in a child of a fork it computes with one thread, whatever is asked for (its initialize.cc)
     Framework("mxnet", "mxnet", "MXNet", "mxnet", "1.7"),
-    Framework("jax", "jax", "JAX", "jax"),
+    Framework("jax", "jax", "JAX", "jax", may_fork=True),
     Framework("onnxruntime", "onnxruntime", "ONNX Runtime", "onnxruntime", only_infers=True),
     Framework("openvino", "openvino", "OpenVINO", "openvino", only_infers=True),
 )
@@ -70,6 +72,11 @@ def rounds_float64(name: str):
 def only_infers(name: str):
     """Whether a stack trains nothing."""
     return name in _BY_NAME and _BY_NAME[name].only_infers
+
+
+def may_fork(name: str):
+    """Whether a process that has imported what an adapter is for may be forked."""
+    return name in _BY_NAME and _BY_NAME[name].may_fork
 
 
 def meant(packages, stack=""):

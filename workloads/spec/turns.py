@@ -4,6 +4,8 @@ The runner speaks on the worker's standard input, a line a command, and the work
 
     (start)                      imports, then "waiting" at "imported"
     go                           builds its model and takes the first step, then "waiting" at "built"
+    go CELL                      to one that said "forks": a child of it does so, and all that follows, with that cell,
+                                 in JSON; when the child has ended, the worker is "waiting" at "imported" again
     go                           warms up, then "warm"
     turn LEAD SECONDS STEPS      a turn: steps for LEAD seconds that count for nothing, then whole steps (whole passes
                                  where batches are not alike) that last SECONDS at least and are STEPS at least; then
@@ -27,6 +29,9 @@ TURNS = 10                           # of a worker in a round: more narrow its i
 WARM_UP_SECONDS = (0.25, 5.0)        # of a steady one: turns show what is left of it, and it then goes on
 MOST_SECONDS = 60.0                  # of timed steps in a round, beyond which there are no more turns than LEAST_TURNS
 LEAST_TURNS = 3
+_AMPLE_BYTES = 2 ** 32         # of memory: a process that has imported and forked holds 0.2 GB for itself, at most
+# what a worker is started with, and what the variables depend on that a framework reads as it is imported
+_OF_PROCESS = ("stack", "data", "device", "cpus", "memory_bytes", "source", "loop", "conv", "onednn", "switches")
 
 
 def may_take(cell: Cell):
@@ -35,6 +40,16 @@ def may_take(cell: Cell):
     A framework's own loader works ahead while others have their turn.
     """
     return duration.is_open(cell) and may_wait(cell) and cell.sync != "end" and cell.input != "loader"
+
+
+def may_fork(cell: Cell):
+    """Whether a child of the cell's worker may run it: a limit of memory counts what the parent holds, too."""
+    return may_take(cell) and not 0 < cell.memory_bytes < _AMPLE_BYTES
+
+
+def process(cell: Cell):
+    """What the cell's worker is until it forks: its children can run every cell of which this is equal."""
+    return tuple(getattr(cell, name) for name in _OF_PROCESS)
 
 
 def may_wait(cell: Cell):

@@ -7,7 +7,7 @@ Who asks for an event stores it before the next, and shows it; "now" tells of th
 
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import Executor
 from itertools import groupby
 from types import MappingProxyType
 from typing import TypeVar
@@ -17,6 +17,7 @@ from runner.errors import Stopped
 from runner.launchers.protocol import Launcher
 from runner.measuring.bench import Bench, Event, PendingRun
 from runner.measuring.session import gpu_slots, turn_taking
+from runner.measuring.session.imported import Imported
 from runner.measuring.session.live_run import LiveRun, head
 from runner.measuring.session.turn_taking import Patience
 from runner.planning.plan import Plan
@@ -101,14 +102,15 @@ def abandon(launcher: Launcher, left: Iterable[Past]) -> None:
 def made(bench: Bench, pending_runs: list[PendingRun], memory: "Memory | None" = None) -> Iterator[Event]:
     """Runs, such as a round's: by turns, one after the other, or side by side on GPUs. Raises Stopped."""
     memory = memory or Memory()
-    if bench.side_by_side is not None:
-        yield from gpu_slots.each(
-            pending_runs, bench.side_by_side, lambda pending: (pending.planned, bench.stacks[pending.cell.stack]),
-            lambda pending, own: _group(bench._replace(launcher=bench.launcher.with_gpus(own), gpus=own), [pending],
-                                        memory), bench.is_stopping)
-    else:
-        for group in _groups(bench, pending_runs):
-            yield from _group(bench, group, memory)
+    with Imported(len(pending_runs)) as imported:
+        if bench.side_by_side is not None:
+            yield from gpu_slots.each(
+                pending_runs, bench.side_by_side, lambda pending: (pending.planned, bench.stacks[pending.cell.stack]),
+                lambda pending, own: _group(bench._replace(launcher=bench.launcher.with_gpus(own), gpus=own), [pending],
+                                            memory, imported), bench.is_stopping)
+        else:
+            for group in _groups(bench, pending_runs):
+                yield from _group(bench, group, memory, imported)
 
 
 def _groups(bench: Bench, pending_runs: list[PendingRun]) -> Iterator[list[PendingRun]]:
@@ -131,20 +133,22 @@ def _listens(bench: Bench, pending: PendingRun) -> bool:
             and not bench.side_by_side and not turns.spins(dict(stack.env + switched_variables(pending.cell))))
 
 
-def _group(bench: Bench, pending_runs: list[PendingRun], memory: "Memory") -> Iterator[Event]:
+def _group(bench: Bench, pending_runs: list[PendingRun], memory: "Memory", imported: Imported) -> Iterator[Event]:
     """Runs that may be alive at once; those that were lost from outside are made anew, once."""
-    made = yield from _made(bench, pending_runs, memory)
+    made = yield from _made(bench, pending_runs, memory, imported)
     if lost := [run.again for run in made if run.again]:
-        yield from _made(bench, lost, memory)
+        yield from _made(bench, lost, memory, imported)
 
 
-def _made(bench: Bench, pending_runs: list[PendingRun], memory: "Memory") -> Generator[Event, None, list[LiveRun]]:
+def _made(bench: Bench, pending_runs: list[PendingRun], memory: "Memory", imported: Imported
+          ) -> Generator[Event, None, list[LiveRun]]:
     """Make runs that may be alive at once, or infer how they would end; those that were made."""
     comparison = _by_turns(bench, pending_runs[0])
+    if not comparison or comparison in memory.apart:
+        imported.stop()              # they would take memory beside runs that are alone
     if not comparison:
         runs = [LiveRun(bench, pending) for pending in pending_runs]
-        with ThreadPoolExecutor(len(runs)) as threads:
-            yield from _ended(runs, _one_after_the_other(bench, runs, memory, threads), threads)
+        yield from _ended(runs, _one_after_the_other(bench, runs, memory, imported.threads), imported.threads)
         return runs
     for pending in pending_runs:
         yield from _inferred(bench, pending, memory)
@@ -153,12 +157,13 @@ def _made(bench: Bench, pending_runs: list[PendingRun], memory: "Memory") -> Gen
     while waiting:
         if bench.is_stopping():
             raise Stopped
-        some = waiting[:1] if comparison in memory.apart else waiting
-        runs = [LiveRun(bench, pending, 1 / len(some)) for pending in some]
-        with ThreadPoolExecutor(len(runs)) as threads:
-            events = turn_taking.take(bench, runs, comparison, memory.sizes, memory.patience, threads)
-            left = yield from _ended(runs, events, threads)
+        is_apart = comparison in memory.apart
+        some = waiting[:1] if is_apart else waiting
+        runs = [LiveRun(bench, pending, None if is_apart else imported, 1 / len(some)) for pending in some]
+        events = turn_taking.take(bench, runs, comparison, memory.sizes, memory.patience, imported.threads)
+        left = yield from _ended(runs, events, imported.threads)
         if left or any(run.is_crowded for run in runs):
+            imported.stop()
             yield {"event": "apart", "comparison": comparison, "why": f"{len(runs)} workers did not fit into memory "
                    "together: one after the other"}
         made += [run for run in runs if run not in left]

@@ -1,7 +1,9 @@
 """A run from its start to its ending, as events."""
 
+import json
 import random
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
@@ -12,7 +14,9 @@ from runner.machine import host as machine
 from runner.machine import telemetry
 from runner.machine.cpu_energy import Meter
 from runner.measuring.bench import Bench, Event, PendingRun
+from runner.measuring.session.imported import Imported, Waiting
 from runner.results import error_output
+from runner.results.contract import NotAnEvent, parsed
 from runner.results.error_output import ErrorText, Written
 from runner.results.lines import Steps, usage
 from runner.results.turns import Turn, counted, gets_faster
@@ -34,9 +38,13 @@ class _Mark(NamedTuple):
 class LiveRun:
     """A run while it lasts. Its methods yield what is to be kept of it; stop() ends its worker however that went."""
 
-    def __init__(self, bench: Bench, pending: PendingRun, share: float = 1.0) -> None:
-        """share: of the seconds from its beginning on, which it has to account for where others are alive beside it."""
-        self._bench, self._share = bench, share
+    def __init__(self, bench: Bench, pending: PendingRun, imported: Imported | None = None, share: float = 1.0
+                 ) -> None:
+        """imported: where a worker that forks may come from, and is left; None: no worker forks.
+
+        share: of the seconds from its beginning on, which it has to account for where others are alive beside it.
+        """
+        self._bench, self._imported, self._share = bench, imported, share
         self.pending, self.cell = pending, pending.cell
         self.ending: Ending | None = None
         self.turns: list[Turn] = []              # since its warm-up
@@ -44,7 +52,7 @@ class LiveRun:
         self.again: PendingRun | None = None     # where it was lost for a reason outside of it
         self.is_crowded = False                  # there was too little memory for the workers that were alive at once
         self._running: Running | None = None
-        self._is_begun = self._is_finished = self._is_rewarmed = False
+        self._is_begun = self._is_finished = self._is_rewarmed = self._forks = False
         self._import_seconds = 0.0
         self._listens = False
         self._unasked: Event | None = None       # what a worker said that did not wait
@@ -55,6 +63,15 @@ class LiveRun:
     def start(self, listens: bool) -> None:
         """Start the worker, or take over the one that went on without its runner. Why it cannot be is its ending."""
         pending, bench, self._listens = self.pending, self._bench, listens
+        # its unused variable's length is drawn for each process of each session, so that places average out
+        self._padding = random.Random(f"{bench.folder.name}:{pending.name}").randint(0, placement.MOST)
+        waiting = self._imported.take(self.cell) if self._imported and listens else None
+        self._forks = waiting is not None
+        if waiting:
+            self._running, self._padding = waiting
+            self._running.begin_another()
+            self._heard = self._followed(self._running)
+            return
         stack = bench.stacks[self.cell.stack]
         if own := switched_variables(self.cell):       # some are read by the loader, before the worker's Python begins
             stack = stack.model_copy(update={"env": tuple({**dict(stack.env), **dict(own)}.items())})
@@ -66,17 +83,24 @@ class LiveRun:
                 self.pending = pending._replace(left=None)
                 self._running = launcher.start(
                     self.cell, stack, bench.folders.get(self.cell.data, bench.data), self.pending.name,
-                    padding=self._padding(), listens=listens)
+                    padding=self._padding, listens=listens)
         except BenchError as error:
             self.ending = Ending("not_started", str(error))
             return
-        self._heard = follow(self._running, limits(self.cell, bench.going.stall), bench.clock, bench.is_stopping)
+        self._heard = self._followed(self._running)
+
+    def _followed(self, running: Running) -> Iterator[Event | Ending]:
+        bench = self._bench
+        return follow(running, limits(self.cell, bench.going.stall), bench.clock, bench.is_stopping)
 
     def wait_imported(self) -> None:
         """Return once a worker that listens has imported, has begun all the same, or has ended."""
+        if self._forks:
+            return
         asked_at = self._bench.clock()
-        first = self._next()
-        self._unasked = first if first and first["event"] != "waiting" else None
+        first = self._next() or {}
+        self._unasked = first if first.get("event") != "waiting" else None
+        self._forks = self._imported is not None and first.get("forks", False)
         self._import_seconds = self._bench.clock() - asked_at
 
     def begin(self) -> Iterator[Event]:
@@ -107,10 +131,14 @@ class LiveRun:
         self._known = dict(self.pending.left.heard) if self.pending.left else {}
         beside = {"gpus_in_parallel": True} if bench.side_by_side else {}
         if self.pending.left is None:
-            yield {**head(self.pending, before.record()), "padding": self._padding(),
+            yield {**head(self.pending, before.record()), "padding": self._padding,
                    "place": {**self._running.place, **beside} if self._running else None}
         if self._unasked:
             yield from self._kept(self._unasked)
+
+    def build(self) -> None:
+        """Let the worker, which has imported, build its model."""
+        self.tell(f"go {json.dumps(self.cell._asdict())}" if self._forks else "go")
 
     def tell(self, words: str) -> None:
         """Tell the worker to go on, where it listens."""
@@ -206,9 +234,13 @@ class LiveRun:
         self.ending = ending = self.ending or Ending("killed", why)
         bench, running = self._bench, self._running
         seen, energy = self._seen()
+        waits = ending.word == "ok" and self._forks and running is not None and _waits(running)
         learnt, errors = (running.learnt(), running.errors()) if running else ({}, {})
-        exit_status, used = _went(running, Limits().leave if ending.word == "ok" else 0.0)
+        exit_status, used = (Exit(0), {}) if waits else _went(running, Limits().leave if ending.word == "ok" else 0.0)
         share = self._foreign_share(ending)
+        if self._imported and running and waits:
+            self._running = None
+            self._imported.keep(self.cell, Waiting(running, self._padding))
         self.stop()
         shares_memory = not bench.launcher.of(bench.stacks[self.cell.stack]).uses_images
         self.is_crowded = exit_status.is_out_of_memory and self._share < 1 and shares_memory
@@ -247,10 +279,6 @@ class LiveRun:
         return machine.foreign_share(mark.reading, bench.readings(), own - mark.own_seconds,
                                      bench.clock() - mark.seconds, mark.affinity)
 
-    def _padding(self) -> int:
-        """How long the run's unused variable is: drawn for each run of each session, so that places average out."""
-        return random.Random(f"{self._bench.folder.name}:{self.pending.name}").randint(0, placement.MOST)
-
 
 def is_warm(event: Event) -> bool:
     """Whether a warm-up is over; the last of several lines says why."""
@@ -277,6 +305,14 @@ def _went(running: Running | None, seconds: float) -> tuple[Exit, dict[str, Any]
     used = running.used()
     exits = [running.exit(place, seconds) for place in running.reporters]
     return next((exit_status for exit_status in exits if exit_status.code not in (0, None)), exits[0]), used
+
+
+def _waits(running: Running) -> bool:
+    """Whether what ran the cell has ended well, and the worker waits for another."""
+    line = running.next_line(Limits().leave)
+    with suppress(NotAnEvent):
+        return line is not None and parsed(line[1])["event"] == "waiting"
+    return False
 
 
 def _errors(name: str, errors: Mapping[str, Written]) -> Iterator[Event]:

@@ -64,7 +64,7 @@ def take(bench: Bench, runs: Sequence[LiveRun], comparison: str, sizes: dict[str
 def start(runs: Sequence[LiveRun], threads: Executor) -> None:
     """Start workers that listen, side by side since an engine takes long for each.
 
-    threads: the kernel ends a worker with the thread that started it, so that they are to live as long.
+    threads: as of imported.Imported.
     """
     list(threads.map(lambda run: run.start(listens=True), runs))
 
@@ -99,7 +99,7 @@ def _build(runs: Iterable[LiveRun]) -> Iterator[Event]:
     building = []
     for run in runs:
         yield from run.begin()
-        run.tell("go")
+        run.build()
         building.append(run)
     for run in building:
         yield from run.listen(_is_built)

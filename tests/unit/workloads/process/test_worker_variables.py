@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from workloads.process import caches, environment
+from workloads.spec import cell, turns
 from workloads.spec.cell import Cell
 
 CELL = Cell(stack="s", task="resnet50", measure="train", device="gpu")
@@ -19,6 +20,17 @@ CELL = Cell(stack="s", task="resnet50", measure="train", device="gpu")
 def test_float32_and_float64_on_a_gpu_forbid_tf32_and_nccl_asks_a_container_for_no_numa_nodes(
         changes: dict[str, Any], name: str, value: str | None) -> None:
     assert value == environment.variables(CELL._replace(**changes)).get(name)
+
+
+@pytest.mark.parametrize("name", sorted(set(cell.FIELDS) - {"device", "nodes", "gpus", "parallel"}))
+def test_a_process_runs_another_cell_only_where_that_asks_for_the_same_variables(name: str) -> None:
+    """Of cells that take turns: on a CPU, alone."""
+    one = CELL._replace(device="cpu")
+    value = getattr(one, name)
+    others = cell.CHOICES.get(name) or [value + 1 if isinstance(value, (int, float)) else "another"]
+    for each in [one._replace(**{name: other}) for other in others]:
+        same = environment.variables(one) == environment.variables(each)
+        assert same or turns.process(one) != turns.process(each), each
 
 
 def test_a_tf32_cell_takes_the_override_out_of_its_surroundings(monkeypatch: pytest.MonkeyPatch) -> None:

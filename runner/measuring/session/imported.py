@@ -1,0 +1,55 @@
+"""What a round keeps for its next comparison: workers that have imported, and the threads that started them."""
+
+from collections import defaultdict
+from collections.abc import Hashable
+from concurrent.futures import ThreadPoolExecutor
+from types import TracebackType
+from typing import NamedTuple, Self
+
+from runner.launchers.protocol import Running
+from workloads.spec import turns
+from workloads.spec.cell import Cell
+
+
+class Waiting(NamedTuple):
+    """A worker that has imported, and forks a process for the next cell that it is told."""
+
+    running: Running
+    padding: int                 # of its environment
+
+
+class Imported:
+    """The workers of a round that wait for another comparison. They end with it.
+
+    Between rounds they do not, so that hash seeds and addresses are drawn anew for each.
+    """
+
+    def __init__(self, most: int) -> None:
+        """most: how many workers may be alive at once."""
+        # as long as the workers: the kernel ends a worker with the thread that started it
+        self.threads = ThreadPoolExecutor(max(1, most))
+        self._waiting: dict[Hashable, list[Waiting]] = defaultdict(list)
+
+    def keep(self, cell: Cell, waiting: Waiting) -> None:
+        """Keep the worker of a cell's run, which is over."""
+        self._waiting[turns.process(cell)].append(waiting)
+
+    def take(self, cell: Cell) -> Waiting | None:
+        """One that can run the cell, if any waits."""
+        waiting = self._waiting[turns.process(cell)]
+        return waiting.pop() if waiting else None
+
+    def stop(self) -> None:
+        """End those that wait."""
+        for waiting in self._waiting.values():
+            while waiting:
+                waiting.pop().running.stop()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+                 ) -> None:
+        self.stop()
+        self.threads.shutdown()
+
