@@ -191,9 +191,7 @@ def _one_after_the_other(bench: Bench, runs: list[LiveRun], memory: "Memory", th
                          ) -> Generator[Event, None, None]:
     """Runs that import side by side where they listen, and then have the machine for themselves."""
     listening = [run for run in runs if _listens(bench, run.pending) and not memory.known(run.pending.planned.cell)]
-    turn_taking.start(listening, threads)
-    for run in listening:
-        run.wait_imported()
+    list(turn_taking.imported(listening, threads))
     for run in runs:
         if bench.is_stopping():
             raise Stopped

@@ -60,18 +60,26 @@ class LiveRun:
         self._meter: Meter | None = None
         self._mark: _Mark | None = None
 
-    def start(self, listens: bool) -> None:
-        """Start the worker, or take over the one that went on without its runner. Why it cannot be is its ending."""
-        pending, bench, self._listens = self.pending, self._bench, listens
-        # its unused variable's length is drawn for each process of each session, so that places average out
-        self._padding = random.Random(f"{bench.folder.name}:{pending.name}").randint(0, placement.MOST)
-        waiting = self._imported.take(self.cell) if self._imported and listens else None
-        self._forks = waiting is not None
-        if waiting:
+    def start(self) -> None:
+        """Start a worker that listens; return once it has imported, has begun all the same, or has ended."""
+        if waiting := self._imported and self._imported.take(self.cell):
+            self._listens = self._forks = True
             self._running, self._padding = waiting
             self._running.begin_another()
             self._heard = self._followed(self._running)
             return
+        self._start(listens=True)
+        asked_at = self._bench.clock()
+        first = self._next() or {}
+        self._unasked = first if first.get("event") != "waiting" else None
+        self._forks = self._imported is not None and first.get("forks", False)
+        self._import_seconds = self._bench.clock() - asked_at
+
+    def _start(self, listens: bool) -> None:
+        """Start the worker, or take over the one that went on without its runner. Why it cannot be is its ending."""
+        pending, bench, self._listens = self.pending, self._bench, listens
+        # its unused variable's length is drawn for each process of each session, so that places average out
+        self._padding = random.Random(f"{bench.folder.name}:{pending.name}").randint(0, placement.MOST)
         stack = bench.stacks[self.cell.stack]
         if own := switched_variables(self.cell):       # some are read by the loader, before the worker's Python begins
             stack = stack.model_copy(update={"env": tuple({**dict(stack.env), **dict(own)}.items())})
@@ -92,16 +100,6 @@ class LiveRun:
     def _followed(self, running: Running) -> Iterator[Event | Ending]:
         bench = self._bench
         return follow(running, limits(self.cell, bench.going.stall), bench.clock, bench.is_stopping)
-
-    def wait_imported(self) -> None:
-        """Return once a worker that listens has imported, has begun all the same, or has ended."""
-        if self._forks:
-            return
-        asked_at = self._bench.clock()
-        first = self._next() or {}
-        self._unasked = first if first.get("event") != "waiting" else None
-        self._forks = self._imported is not None and first.get("forks", False)
-        self._import_seconds = self._bench.clock() - asked_at
 
     def begin(self) -> Iterator[Event]:
         """Say that the run begins, and watch what it does to the machine.
@@ -125,9 +123,10 @@ class LiveRun:
                 self._running.stop()
                 self._running = None
         if not self._running and not self.ending:
-            self.start(self._listens)
             if self._listens:
-                self.wait_imported()
+                self.start()
+            else:
+                self._start(listens=False)
         self._known = dict(self.pending.left.heard) if self.pending.left else {}
         beside = {"gpus_in_parallel": True} if bench.side_by_side else {}
         if self.pending.left is None:

@@ -42,9 +42,8 @@ def take(bench: Bench, runs: Sequence[LiveRun], comparison: str, sizes: dict[str
     """Make the runs, which have not started; those that found no room in memory come back.
 
     sizes: the bytes that a worker of each comparison takes, by the comparison's key; new ones are learnt here. threads:
-    as of start.
+    as of imported.
     """
-    start(runs, threads)
     taken = yield from _built(bench, runs, comparison, sizes, threads)
     for run in taken:
         yield from _warm_up(run)
@@ -61,23 +60,26 @@ def take(bench: Bench, runs: Sequence[LiveRun], comparison: str, sizes: dict[str
     return [run for run in runs if run not in taken]
 
 
-def start(runs: Sequence[LiveRun], threads: Executor) -> None:
-    """Start workers that listen, side by side since an engine takes long for each.
+def imported(runs: Sequence[LiveRun], threads: Executor) -> Iterator[LiveRun]:
+    """Start workers that listen, side by side since an engine takes long for each; each once it has imported.
 
     threads: as of imported.Imported.
     """
-    list(threads.map(lambda run: run.start(listens=True), runs))
+    waits = {threads.submit(run.start): run for run in runs}
+    for wait in as_completed(waits):
+        wait.result()
+        yield waits[wait]
 
 
 def _built(bench: Bench, runs: Sequence[LiveRun], comparison: str, sizes: dict[str, int], threads: Executor
            ) -> Generator[Event, None, list[LiveRun]]:
     """Those that are built, or have ended; the first alone where it is to show how much memory a worker takes."""
     yield {"event": "now", "doing": "building"}
-    imported = _imported(runs, threads)
+    ready = imported(runs, threads)
     if comparison in sizes or len(runs) == 1:
-        yield from _build(imported)
+        yield from _build(ready)
         return list(runs)
-    list(imported)                # what they import takes memory, too
+    list(ready)                   # what they import takes memory, too
     free_bytes = bench.readings().free_bytes
     yield from _build(runs[:1])
     sizes[comparison] = max(0, free_bytes - bench.readings().free_bytes)
@@ -85,14 +87,6 @@ def _built(bench: Bench, runs: Sequence[LiveRun], comparison: str, sizes: dict[s
         return [runs[0]]
     yield from _build(runs[1:])
     return list(runs)
-
-
-def _imported(runs: Sequence[LiveRun], threads: Executor) -> Iterator[LiveRun]:
-    """Each as soon as it has imported."""
-    waits = {threads.submit(run.wait_imported): run for run in runs}
-    for wait in as_completed(waits):
-        wait.result()
-        yield waits[wait]
 
 
 def _build(runs: Iterable[LiveRun]) -> Iterator[Event]:
