@@ -28,7 +28,8 @@ _UNKNOWN_GPU = 1e13              # FLOPs a second in float32: a data centre's ca
 # beside a run's steps: on two cores in virtual environments PyTorch's and TensorFlow's workers took 4.0 s, JAX's 4.6,
 # MXNet's 1.9 (medians of 524 runs, 2026-11-23); with an H100 11 s, most of them imports and CUDA's start
 _START_SECONDS = {"cpu": 4.0, "gpu": 11.0}
-_TURNS_START_SECONDS = 1.5   # of a worker that takes turns, on two cores: all of a comparison start side by side
+# of a run that takes turns, on two cores: all of a comparison start side by side, most of them from what has imported
+_TURNS_START_SECONDS = 1.5
 
 
 class Planned(NamedTuple):

@@ -430,7 +430,8 @@ class End(Event):
     message: Annotated[Text, says("why; empty where all is well")]
     peak_bytes: Annotated[Number | None, says("the most memory that the process held")] = None
     group_peak_bytes: Annotated[Number | None, says(
-        "the most that its control group ever held, helpers and page cache too")] = None
+        "the most that its control group ever held, helpers and page cache too; null of a worker's child, beside which "
+        "the group had others")] = None
     cpu_seconds: Annotated[Number | None, says("of the worker and all that descends from it")] = None
     throttling: Annotated[Readings | None, says(
         "periods and throttled_periods of its CPU quota; null without one")] = None
