@@ -77,7 +77,7 @@ def _forked(runner, cell: Cell, may_fork):
         child = os.fork()
         if not child:
             lifetime.end_with_parent()
-            environment.begin(forked_from=os.getppid())
+            environment.enter_forked(os.getppid())
             return switched(loads(" ".join(words[1:])))
         lifetime.end_as_unless_well(os.waitpid(child, 0)[1])
 

@@ -49,7 +49,7 @@ def enter(cell: Cell) -> None:
     TF32 stays the framework's to set where the cell allows it.
     """
     _check_recorded()
-    begin()
+    lifetime.adopt_orphans()
     if cell.device == "gpu":
         for name in _NO_TF32:
             os.environ.pop(name, None)
@@ -57,11 +57,8 @@ def enter(cell: Cell) -> None:
     os.environ.update((name, value) for name, value in variables(cell).items() if name not in passed)
 
 
-def begin(forked_from: int = 0) -> None:
-    """Let what this process uses count from now on; it adopts what its children leave.
-
-    forked_from: the process that imported for this one, and may have done so for others before.
-    """
+def enter_forked(forked_from: int) -> None:
+    """Let what this child uses count from now on, apart from the process that imported for it and for others before."""
     global _at_beginning, _forked_from
     _forked_from = forked_from
     lifetime.adopt_orphans()
@@ -140,5 +137,5 @@ def _throttled_since(before):
     return now and {name: count - (before or {}).get(name, 0) for name, count in now.items()}
 
 
-_at_beginning, _forked_from = None, 0
+_at_beginning, _forked_from = control_groups.throttling(), 0
 _KERNELS_AT_IMPORT = caches.state()           # before anything of this run is compiled
