@@ -13,7 +13,7 @@ import traceback
 from workloads.measuring import max_batch
 from workloads.places import cluster
 from workloads.process import emit, environment, gpu_libraries, lifetime, waiting
-from workloads.process.errors import DataError, NotFinite, Unsupported, explained
+from workloads.process.errors import DataError, NotFinite, Unsupported, explained, place_of
 from workloads.spec import frameworks, library, turns
 from workloads.spec.cell import Cell, CellError, loads, switched
 from workloads.spec.measures import FORWARD
@@ -128,12 +128,6 @@ def _explained(error):
     return explained(short, getattr(sys.modules.get("numpy"), "__version__", ""))
 
 
-def _place(error):
-    """Where a user's own file raised the error or called what did, such as "net.py, line 7: "; "" where none did."""
-    of_files = [each for each in traceback.extract_tb(error.__traceback__) if each[0].endswith((".py>", "--same>"))]
-    return "%s, line %d: " % (of_files[-1][0][1:-1], of_files[-1][1]) if of_files else ""
-
-
 def _measured(cell: Cell, adapter, folder: str, send, joined, runner):
     from workloads.measuring import measures  # imports numpy, whose threads the environment sets
     from workloads.measuring.watch import Compiling
@@ -149,7 +143,7 @@ def _measured(cell: Cell, adapter, folder: str, send, joined, runner):
     except Exception as error:
         status = "oom" if adapter.is_oom(error) else "error"
         traceback.print_exc()
-        return _end(send, status, "%s%s: %s" % (_place(error), type(error).__name__, _explained(error)),
+        return _end(send, status, "%s%s: %s" % (place_of(error), type(error).__name__, _explained(error)),
                     of_gpu=_of_gpu(cell, adapter))
     return _end(send, "ok", "", of_gpu=_of_gpu(cell, adapter))
 

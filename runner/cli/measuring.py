@@ -14,7 +14,7 @@ import typer
 
 from runner import formatting, paths, screen
 from runner.analysis.between import regression
-from runner.cells import built, model_name
+from runner.cells import built, comparison_key, model_name
 from runner.cli import complete, options
 from runner.cli.output import Output, checked
 from runner.cli.request import Form, MoreFiles, Own, Settled
@@ -105,25 +105,27 @@ def _agree(request: Request, seconds: float) -> None:
         raise InputError(f"{takes}: --yes measures it, --budget 1h fewer steps of it")
 
 
-def _ran(job: jobs.Job, show: Callable[[Path], None] = lambda folder: None, is_proved: bool = False
-         ) -> tuple[Path, bool]:
+def _ran(job: jobs.Job, show: Callable[[Path], None] = lambda folder: None, is_proved: bool = False,
+         sides: tuple[str, ...] = ()) -> tuple[Path, bool]:
     """Prepare and run a job, new or resumed, and show its folder, which comes back, and whether every run went well.
 
-    is_proved: models of a user's own are known to be the same.
+    is_proved: models of a user's own are known to be the same. sides: stacks of which none may be left out, and
+    without which nothing is compared.
     """
     if not job.plan.cells:
         raise InputError(f"nothing can run here: {_reasons(job)}")
+    job = _two_sided(job, sides)
     for warning in jobs.warnings(job):
         screen.say(warning)
     results, is_fresh = job.request.results, job.request.going.is_fresh
     store.check_usable(results)
     if is_fresh or earlier_sessions.unfinished(results, job.command()) is None:
         _agree(job.request, job.seconds(earlier_sessions.known_seconds(results)))
-    job = jobs.prepared(job, screen.say)
+    job = _two_sided(jobs.prepared(job, screen.say), sides)
     with jobs.measuring_alone(paths.cache_folder() if job.launcher.measures_here else results, screen.say):
         check = equality.Check.by(job.launcher, job.data.folder, screen.say)
         if not is_proved and any(planned.cell.source for planned in job.plan.cells):
-            job = job._replace(plan=own_models.prove(job.plan, job.stacks, check, results))
+            job = _two_sided(job._replace(plan=own_models.prove(job.plan, job.stacks, check, results)), sides)
         elif job.request.is_proving:
             _prove(job, check)
         if is_fresh:
@@ -134,6 +136,17 @@ def _ran(job: jobs.Job, show: Callable[[Path], None] = lambda folder: None, is_p
             screen.say(f"resuming {folder}: {formatting.count(len(kept.finished), 'run')} finished")
             job = jobs.resumed(job, kept)
         return _measured(job, folder, kept, show)
+
+
+def _two_sided(job: jobs.Job, sides: tuple[str, ...]) -> jobs.Job:
+    """The job with the comparisons that all sides are in. Raises InputError where one side is in none of them."""
+    of_comparison: dict[str, set[str]] = {}
+    for planned in job.plan.cells:
+        of_comparison.setdefault(comparison_key(planned.cell), set()).add(planned.cell.stack)
+    held = tuple(each for each in job.plan.cells if of_comparison[comparison_key(each.cell)] >= set(sides))
+    if sides and not held:
+        raise InputError(f"nothing is common to {' and '.join(sides)}: {_reasons(job)}")
+    return job._replace(plan=job.plan._replace(cells=held))
 
 
 def _measured(job: jobs.Job, folder: Path, kept: Kept | None, show: Callable[[Path], None]) -> tuple[Path, bool]:
@@ -376,7 +389,7 @@ def gate_(name: Annotated[str, typer.Argument(metavar="[STUDY]", help="The study
     request = own.of(settled.request(name, wishes, scale), more)._replace(with_products=False, going=going)
     if is_of_files:
         request = request._replace(lanes=names)
-    folder, _ = _ran(_named(request))
+    folder, _ = _ran(_named(request), sides=names)
     outcome = regression.judge(measured_in(folder), names[0], names[1], allowed)
     record, rows = outcome.record(), regression.columns(outcome)
     _keep(folder, "gate.json", record)

@@ -6,6 +6,9 @@ stack of its own, to the launcher the pinned stack that has what it needs.
 
 import ast
 import functools
+import re
+import sys
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -29,6 +32,7 @@ from workloads.spec.models.own_model import BY_NAME, LANES, WISHED, Lane, Model
 SETTINGS = ("batch", "steps", "warmup", "warm", "seconds", "cpus", "memory_bytes", "seed", "learning_rate", "optimizer",
             "weight_decay", "measure", "loop")
 PRECISIONS = ("float64", "float32")          # the wider first
+_OF_PRECISION = re.compile("dtype|double|float64", re.IGNORECASE)     # why a wider one alone may fail
 _BATCH = 32
 _MEASURES = {"train": "Training", "infer": "Inference of"}
 _KINDS = {"torch": "model() of a torch.nn.Module", "jax": "init(key) and apply(parameters, inputs)",
@@ -45,6 +49,8 @@ class Read(NamedTuple):
     path: Path
     text: str
     kind: str
+    beside: dict[str, str]       # texts of the modules that it imports from its own folder, by their place there
+    packages: tuple[str, ...]    # that these import, but where they try to
 
 
 class Named(NamedTuple):
@@ -53,6 +59,7 @@ class Named(NamedTuple):
     name: str
     lane: Lane
     file: str
+    packages: tuple[str, ...] = ()       # that the file imports
 
 
 def is_file(name: str) -> bool:
@@ -64,29 +71,74 @@ def read(name: str) -> Read:
     """The file, parsed and not run. Raises InputError."""
     path, text, tree = _parsed(name)
     functions = _bound(tree)
-    imported = {name.partition(".")[0] for each in ast.walk(tree) for name in (
-        [alias.name for alias in each.names] if isinstance(each, ast.Import)
-        else [each.module or ""] if isinstance(each, ast.ImportFrom) else [])}
-    kind = "jax" if {"init", "apply"} <= functions else "" if "model" not in functions else \
-        "keras" if "keras" in imported else "torch"
+    beside, imported = _beside(path, tree)
+    kind = "jax" if {"init", "apply"} <= functions else "" if "model" not in functions else _of_model(tree, imported)
     if kind == "torch" and "tensorflow" in imported:
         raise InputError(f"{path}: found tensorflow imported, expected `import keras`: all backends have Keras 3")
     if not kind or "batch" not in functions:
         raise InputError(f"{path}: found {', '.join(sorted(functions)) or 'nothing'} at its top, expected "
                          f"batch(rng, size) and {', or '.join(_KINDS.values())}: `evenbench init torch` writes one to "
                          "begin with")
-    return Read(path, text, kind)
+    return Read(path, text, kind, beside, tuple(sorted(imported - sys.stdlib_module_names)))
 
 
 def _parsed(name: str, option: str = "") -> tuple[Path, str, ast.Module]:
     path = paths.named(name)
     try:
         text = paths.text_of(path.read_bytes(), f"{option}{path}")
-        return path, text, ast.parse(text)
+        with warnings.catch_warnings(action="ignore"):           # of its escapes, which are its worker's to tell
+            return path, text, ast.parse(text)
     except SyntaxError as error:
         raise InputError(f"{option}{path}: line {error.lineno}: {error.msg}") from error
+    except (RecursionError, MemoryError) as error:
+        raise InputError(f"{option}{path}: found an expression that is nested too deeply for Python's parser, "
+                         "expected a loop or a table instead") from error
     except (OSError, ValueError) as error:
         raise InputError(f"{option}{path}: {getattr(error, 'strerror', None) or error}") from error
+
+
+def _imports(tree: ast.AST) -> dict[str, str]:
+    """The top packages that a file imports, by the names that it binds; those that it only tries are left out."""
+    tried = {id(inside) for each in ast.walk(tree) if isinstance(each, ast.Try) for inside in ast.walk(each)}
+    found: dict[str, str] = {}
+    for each in ast.walk(tree):
+        if isinstance(each, ast.Import) and id(each) not in tried:
+            found |= {alias.asname or top: top for alias in each.names for top in [alias.name.partition(".")[0]]}
+        elif isinstance(each, ast.ImportFrom) and each.module and not each.level and id(each) not in tried:
+            found |= {alias.asname or alias.name: each.module.partition(".")[0] for alias in each.names}
+    return found
+
+
+def _beside(path: Path, tree: ast.Module) -> tuple[dict[str, str], set[str]]:
+    """(texts of the modules that a file imports from its own folder, the packages that it and they import)."""
+    folder, texts, packages = path.parent, dict[str, str](), set[str]()
+    left = list(dict.fromkeys(_imports(tree).values()))
+    while left:
+        name = left.pop()
+        inside = sorted(folder.joinpath(name).rglob("*.py")) or [folder / f"{name}.py"]
+        if name in own_model.NOT_BESIDE or not inside[0].is_file():
+            packages.add(name)
+            continue
+        for each in inside:
+            place = each.relative_to(folder).as_posix()
+            if place not in texts and each != path:
+                _, texts[place], parsed = _parsed(str(each))
+                left += set(_imports(parsed).values())
+    return texts, packages
+
+
+def _of_model(tree: ast.Module, imported: set[str]) -> str:
+    """keras or torch: of a file that imports both, what model() reaches; the worker looks at the class it returns."""
+    if not {"keras", "torch"} <= imported:
+        return "keras" if "keras" in imported else "torch"
+    packages, reached, left = _imports(tree), set[str](), {"model"}
+    defined = {each.name: each for each in tree.body if isinstance(each, ast.FunctionDef | ast.ClassDef)}
+    while left:
+        name = left.pop()
+        reached.add(name)
+        left |= {each.id for each in ast.walk(defined.get(name, ast.Pass())) if isinstance(each, ast.Name)} - reached
+    of_packages = {packages[name] for name in reached & packages.keys()}
+    return "torch" if "torch" in of_packages and "keras" not in of_packages else "keras"
 
 
 def _bound(tree: ast.Module) -> set[str]:
@@ -116,10 +168,19 @@ def study(names: Sequence[str], same: str = "", lanes: Sequence[str] = (), loops
     weights = _same(same)
     chosen = _chosen(files, lanes, loops)
     texts = {each.path.name: each.text for each in files}
+    along: dict[str, str] = {}
+    for each in files:
+        for place, text in each.beside.items():
+            if {**texts, **along}.get(place, text) != text:
+                raise InputError(f"{each.path}: it imports {place}, and another file has one of that name with another "
+                                 "text: rename one of them")
+        along |= each.beside
     try:
-        models = {each.name: own_model.dumps(Model(each.file, each.lane.name, texts, weights)) for each in chosen}
+        models = {each.name: own_model.dumps(Model(each.file, each.lane.name, {**texts, **along}, weights))
+                  for each in chosen}
     except own_model.ModelError as error:
-        raise InputError(f"{', '.join(names)}: {error}") from error
+        raise InputError(f"{', '.join((*names, *along))}: {error}; larger modules come by --data own=FOLDER"
+                         ) from error
     title = " and ".join(texts)
     shared = {"task": "+".join(texts), "batch": _BATCH, "input": "synthetic", "warm": "steady", "warmup": 10,
               "seconds": 1.0, "steps": 50}
@@ -145,7 +206,7 @@ def _chosen(files: Sequence[Read], lanes: Sequence[str], loops: Sequence[str]) -
     """The lanes of all files, or those that were asked for. Raises InputError."""
     of_kinds = [each.kind for each in files]
     every = [Named(lane.name if of_kinds.count(lane.kind) == 1 else f"{each.path.stem}-{lane.name}", lane,
-                   each.path.name) for each in files for lane in LANES if lane.kind == each.kind]
+                   each.path.name, each.packages) for each in files for lane in LANES if lane.kind == each.kind]
     for what, asked, known in (("--lane", lanes, [each.name for each in every]),
                                ("--set loop", loops, sorted({each.lane.loop for each in every}))):
         for name in asked:
@@ -177,6 +238,10 @@ def stacks_of(lanes: Mapping[str, Named], stacks: Mapping[str, Stack], packages:
     extended.check(packages)
     held = {name: extended.made(pinned(stacks[name]), packages, paths.cache_folder(), say)
             for name in dict.fromkeys(each.lane.stack for each in lanes.values())}
+    lacking = {(each.file, package): each.lane.stack for each in lanes.values()
+               for package in extended.lacking(held[each.lane.stack], each.packages) if package not in own_model.TITLES}
+    for (file, package), stack in lacking.items():
+        say(f"{file} imports {package}, which {stack} lacks: --with {extended.distribution(package)}==VERSION adds it")
     return {name: held[each.lane.stack] for name, each in lanes.items()}
 
 
@@ -244,6 +309,9 @@ def checked(plan: Plan, stacks: Mapping[str, Stack], check: Check, results: Path
 def _widest(lane: Lane, sent: Callable[[str], Sent | Ending]) -> str:
     """The widest precision in which a lane's check runs; the narrowest where none does."""
     of_lane = PRECISIONS[1:] if frameworks.only_infers(lane.framework) else PRECISIONS
+    first = sent(of_lane[0])
+    if isinstance(first, Ending) and not _OF_PRECISION.search(first.message):        # it would fail again
+        return of_lane[0]
     return next((each for each in of_lane if isinstance(sent(each), dict)), of_lane[-1])
 
 

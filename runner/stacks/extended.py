@@ -15,6 +15,10 @@ from runner.stacks import definition, locking
 from runner.stacks.definition import PinnedStack
 
 _PACKAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*==[A-Za-z0-9.+!-]+")
+_LOCKED = re.compile(r"^([A-Za-z0-9._-]+)==", re.MULTILINE)
+# what some packages are called that are imported by another name
+_DISTRIBUTIONS = {"PIL": "pillow", "cv2": "opencv-python-headless", "sklearn": "scikit-learn", "yaml": "pyyaml",
+                  "skimage": "scikit-image", "google": "protobuf"}
 _OF_PYTORCH = ("torchvision", "torchaudio")        # built for one build of torch, whose index has them
 
 
@@ -23,6 +27,21 @@ def check(packages: Sequence[str]) -> None:
     for each in packages:
         if not _PACKAGE.fullmatch(each):
             raise InputError(f'--with: found "{each}", expected NAME==VERSION, such as einops==0.8.1')
+
+
+def distribution(package: str) -> str:
+    """What an imported package is called where it is installed."""
+    return _DISTRIBUTIONS.get(package, package)
+
+
+def lacking(stack: PinnedStack, packages: Sequence[str]) -> list[str]:
+    """Those of imported packages that the stack's lock has by no such name."""
+    held = {_plain(name) for name in _LOCKED.findall(stack.lock_text)}
+    return [each for each in packages if _plain(distribution(each)) not in held]
+
+
+def _plain(name: str) -> str:
+    return re.sub("[-_.]+", "-", name).lower()
 
 
 def made(stack: PinnedStack, packages: Sequence[str], cache: Path, say: Say) -> PinnedStack:

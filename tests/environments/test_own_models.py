@@ -1,6 +1,7 @@
 """Models of the user's own in today's stacks: what differs is refused and named, what is equal is shown to be."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -147,6 +148,7 @@ DROPPING = """
 import torch
 from torch import nn
 from torch.nn import functional as F
+from torch.nn.functional import dropout
 
 class Net(nn.Module):
     def __init__(self):
@@ -158,7 +160,8 @@ class Net(nn.Module):
     def forward(self, x):
         x = self.attention(x, x, x, need_weights=False)[0]
         x = F.scaled_dot_product_attention(x, x, x, dropout_p=0.5 if self.training else 0.0)
-        return self.head(F.dropout(self.lstm(x)[0], 0.5, self.training)[:, -1])
+        x = F.dropout2d(dropout(self.lstm(x)[0], 0.5, self.training), 0.5, self.training)
+        return self.head(torch.dropout(F.alpha_dropout(x, 0.5, self.training), 0.5, self.training)[:, -1])
 
 def model():
     torch.manual_seed(torch.seed())         # lanes draw other numbers
@@ -166,6 +169,51 @@ def model():
 
 def batch(rng, size):
     return rng.standard_normal((size, 5, 8)), rng.randint(0, 4, size)
+"""
+
+SPREAD = """
+from collections import namedtuple
+from torch import nn
+
+Pair = namedtuple("Pair", "one other")
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.one, self.other = nn.Linear(4, 5), nn.Linear(3, 5)
+
+    def forward(self, *inputs):
+        return self.one(inputs[0]) + self.other(inputs[1])
+
+def model():
+    return Net()
+
+def batch(rng, size):
+    return Pair(rng.random_sample((size, 4)), rng.random_sample((size, 3))), rng.randint(0, 5, size)
+"""
+BY_NAME = SPREAD.replace("*inputs", "**inputs").replace("[0]", '["one"]').replace("[1]", '["other"]').replace(
+    "Pair(rng", "dict(one=rng").replace("(size, 4)), rng", "(size, 4)), other=rng")
+REFUSED = {
+    "autocast": ("        return self.one", "        with torch.autocast('cpu', torch.bfloat16): return self.one",
+                 r"it computes in bfloat16"),
+    "products": ("def model", "torch.set_float32_matmul_precision('medium')\ndef model",
+                 r"it sets torch.float32_matmul_precision to medium, found highest"),
+    "target": ("randint(0, 5", "randint(5, 9", r"found a target [5-8], expected 0 to 4"),
+    "shape": ("(size, 4)", "(size, 6)", r", line 1\d: layer one, Linear.*: mat1 and mat2 shapes"),
+    "noise": ("inputs[0])", "inputs[0] + torch.rand(1) * self.training)", "its training is random: one "),
+}
+COMPILED = """
+import keras
+from keras import layers
+
+def model():
+    {flip}
+    net = keras.Sequential([keras.Input((8, 8, 3)), *first, layers.Flatten(), layers.Dense(4, activation="softmax")])
+    {compiled}
+    return net
+
+def batch(rng, size):
+    return rng.random_sample((size, 8, 8, 3)), rng.randint(0, 4, size)
 """
 
 
@@ -233,6 +281,42 @@ def test_dropout_of_every_kind_is_off_while_lanes_are_compared(tmp_path: Path) -
 
     assert 0 == code, errors
     assert verdict["worst"]["gradient"] < 1e-12  # type: ignore[index]
+
+
+@pytest.mark.parametrize("text", [SPREAD, BY_NAME], ids=["words", "names"])
+def test_a_forward_pass_that_takes_any_inputs_is_exported_with_them(text: str, tmp_path: Path) -> None:
+    code, verdicts, errors = check(tmp_path, "--lane", "pytorch,onnxruntime", first=text)
+
+    assert 0 == code and "left out" not in errors, errors
+    assert [True] == [verdict["passed"] for verdict in verdicts]
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_would_be_uneven_is_refused_by_its_name(case: str, tmp_path: Path) -> None:
+    then, now, said = REFUSED[case]
+
+    code, _, errors = check(tmp_path, "--lane", "pytorch", first="import torch\n" + SPREAD.replace(then, now))
+
+    assert 1 < code and re.search(rf"first\.py.*{said}", errors), errors
+
+
+def test_keras_keeps_what_a_model_was_compiled_with_and_names_the_layer_whose_training_is_random(tmp_path: Path
+                                                                                                  ) -> None:
+    own = 'net.compile(optimizer=keras.optimizers.Adam(0.01), loss="sparse_categorical_crossentropy")'
+    alike = COMPILED.format(flip="first = []", compiled="") + """
+def optimizer():
+    return keras.optimizers.Adam(0.01)
+
+def loss():
+    return keras.losses.SparseCategoricalCrossentropy()
+"""
+    files = {"alike": alike, "own": COMPILED.format(flip="first = []", compiled=own)}
+    code, verdicts, errors = check(tmp_path, "--lane", ",".join(f"{name}-keras-on-jax" for name in files), **files)
+    assert (0, [True]) == (code, [each["passed"] for each in verdicts]), errors
+
+    code, _, errors = check(tmp_path, "--lane", "keras-on-jax",
+                            flipped=COMPILED.format(flip="first = [layers.RandomFlip()]", compiled=own))
+    assert 1 < code and "its training is random: random_flip" in errors, errors
 
 
 @pytest.mark.parametrize("kind", ["keras", "torch"])

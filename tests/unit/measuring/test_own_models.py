@@ -179,6 +179,47 @@ def test_one_measure_alone_has_one_experiment_by_its_name(tmp_path: Path) -> Non
         own_models.study([written(tmp_path, "net.py", TORCH)], measure="epochs")
 
 
+def test_modules_beside_a_file_are_part_of_its_cells_and_other_imports_are_known(tmp_path: Path) -> None:
+    (tmp_path / "parts").mkdir()
+    for name, text in {"parts/deep.py": "import einops", "torch.py": "", "unused.py": "",
+                       "net.py": "import parts.deep, torch\nimport json"}.items():
+        (tmp_path / name).write_text(text)
+    name = written(tmp_path, "model.py", "from net import Net\ntry: import apex\nexcept ImportError: pass\n" + TORCH)
+
+    read = own_models.read(name)
+
+    assert {"net.py", "parts/deep.py"} == read.beside.keys() and ("einops", "torch") == read.packages
+    study, _ = own_models.study([name], lanes=["pytorch"])
+    assert {"model.py", "net.py", "parts/deep.py"} == own_model.loads(
+        study.experiments[0].variants["pytorch"][0]["source"]).files.keys()
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "net.py").write_text("")
+    with pytest.raises(InputError, match=r"it imports net\.py, and another file has one of that name"):
+        own_models.study([name, written(tmp_path / "other", "second.py", "import net\n" + TORCH)])
+
+
+def test_a_torch_file_that_uses_keras_for_its_data_alone_is_a_torch_file(tmp_path: Path) -> None:
+    text = "import keras, torch\ndef batch(rng, size): return keras.datasets\ndef model(): return Net()\n"
+
+    assert "torch" == own_models.read(written(tmp_path, "a.py", text + "class Net(torch.nn.Module): pass")).kind
+    assert "keras" == own_models.read(written(tmp_path, "b.py", text + "class Net(keras.Model): pass")).kind
+
+
+@pytest.mark.parametrize("text", ["x = " + "+".join(["1"] * 9_000), "x = " + "-" * 90_000 + "1"])
+def test_an_expression_that_no_parser_takes_is_a_line(text: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="nested too deeply"):
+        own_models.read(written(tmp_path, "a.py", TORCH + text))
+
+
+def test_what_a_file_imports_and_its_stacks_lack_is_said_before_they_are_built(tmp_path: Path) -> None:
+    said: list[str] = []
+    _, lanes = own_models.study([written(tmp_path, "net.py", "import sklearn.svm, torch, numpy\n" + TORCH)])
+
+    own_models.stacks_of(lanes, definition.read_all(paths.STACKS), (), said.append)
+
+    assert ["net.py imports sklearn, which torch-2.13-own lacks: --with scikit-learn==VERSION adds it"] == said
+
+
 def test_where_no_lane_can_run_each_reason_is_said_once(tmp_path: Path) -> None:
     with pytest.raises(BenchError, match=r"^pytorch and pytorch-compile cannot run: no shapes$"):
         proved(tmp_path, ending("no shapes"), ending("no shapes"))

@@ -37,6 +37,12 @@ def apply(cell):
     jax.config.update("jax_default_matmul_precision", _PRODUCTS[cell.precision])
 
 
+def of_numbers():
+    """What decides how programs compute, by JAX's names for it, as it is set now."""
+    names = ("default_matmul_precision", "enable_x64", "disable_jit", "numpy_dtype_promotion")
+    return {"jax.config.jax_" + name: jax.config.values.get("jax_" + name) for name in names}
+
+
 def device(cell):
     """This process's jax.Device of the cell, its first one. Raises Unsupported where it has none."""
     try:

@@ -1,5 +1,6 @@
 """A user's own pure functions init(key) and apply(parameters, inputs). JAX 0.10."""
 import itertools
+import re
 
 import jax
 import jax.numpy as jnp
@@ -7,7 +8,13 @@ import numpy as np
 
 from workloads.frameworks.jax import settings
 from workloads.frameworks.jax.steps import Steps, array, cross_entropy
-from workloads.frameworks.own.user_file import CHECKED, UserFile, demand_repeatable, flat, mapped
+from workloads.frameworks.own.user_file import (
+    CHECKED,
+    UserFile,
+    demand_repeatable,
+    flat,
+    mapped,
+)
 from workloads.process.errors import DataError
 
 
@@ -20,7 +27,7 @@ class Workload(Steps):
         settings.apply(cell)
         self.cell, self._device = cell, settings.device(cell)
         self.loop, self.precision = settings.loop(cell), settings.precision(cell)
-        self._file = UserFile(cell, folder)
+        self._file = UserFile(cell, folder, settings.of_numbers)
         self._apply = self._file.function("apply")
         self._lost = self._file.loss(cross_entropy, lambda one, other: jnp.square(one - other).mean())
         leaves, self._tree = jax.tree.flatten(self._file.call("init", jax.random.key(cell.seed)))
@@ -59,7 +66,7 @@ class Workload(Steps):
         return self._applied(weights, inputs)
 
     def _training_loss(self, weights, running, key, inputs, targets):
-        return self._lost(self._applied(weights, inputs), targets), {}
+        return self._lost_of(weights, running, inputs, targets), {}
 
     def sync(self, handle):
         """Return when the program is done: its results are there together."""
@@ -68,6 +75,7 @@ class Workload(Steps):
     def check(self):
         """Arrays by kind: inference twice, then one update."""
         inputs, targets = self._batch(CHECKED)
+        self._demand_width(inputs, targets)
         answer = self._program(self._answering)
         one, other = (_arrays(answer(self._state.weights, {}, inputs, targets)) for _ in range(2))
         demand_repeatable(self._file.name, one, other)
@@ -78,11 +86,25 @@ class Workload(Steps):
             outputs = self._applied(weights, inputs)
             return self._lost(outputs, targets), outputs
 
+        self._file.demand_classes(one, array(targets))
         (loss, outputs), gradients = jax.jit(jax.value_and_grad(loss_of, has_aux=True))(self._state.weights)
         self._state, _ = self._program(self._step)(self._state, inputs, targets)
         return {"inferred": one, "logits": _arrays(outputs), "loss": {"loss": float(loss)},
                 "gradient": self._file.shared({name: array(values) for name, values in gradients.items()}),
                 "weight": self._file.shared(self.weights())}
+
+
+    def _demand_width(self, inputs, targets):
+        """Raise DataError where the file's functions compute in fewer bits than float32."""
+        program = str(jax.make_jaxpr(self._answering if targets is None else self._lost_of)(
+            self._state.weights, {}, inputs, targets))
+        narrow = re.search(r":(bf16|f16|f8\w*)\[", program)
+        if narrow:
+            raise DataError("%s: it computes in %s, and the row is of float32: mixed precision of models of your own "
+                            "is not there" % (self._file.name, narrow.group(1)))
+
+    def _lost_of(self, weights, running, inputs, targets):
+        return self._lost(self._applied(weights, inputs), targets)
 
 
 def _narrow(values):

@@ -14,8 +14,14 @@ from keras.src.models import Functional
 
 from workloads.frameworks import contract
 from workloads.frameworks.own import keras_steps
-from workloads.frameworks.own.user_file import CHECKED, UserFile, demand_repeatable, flat
-from workloads.process.errors import Unsupported
+from workloads.frameworks.own.user_file import (
+    CHECKED,
+    UserFile,
+    demand_repeatable,
+    demand_training_repeatable,
+    flat,
+)
+from workloads.process.errors import DataError, Unsupported
 from workloads.spec.models import own_model
 
 
@@ -51,30 +57,41 @@ class Workload(contract.Workload):
         keras.utils.set_random_seed(cell.seed % 2 ** 32)
         keras.utils.clear_session()                                # names count from one
         self.cell, self.loop, self.precision = cell, cell.loop, cell.precision
-        self._file = UserFile(cell, folder)
+        self._file = UserFile(cell, folder, lambda: dict(
+            settings.of_numbers(), floatx=keras.config.floatx(), dtype_policy=keras.config.dtype_policy().name))
         self._model = self._file.made("model", keras.Model)
+        self._demand_width()
         self._inputs, self._targets = self._file.batch()
         if not self._model.built:
             self._model(self._inputs)
         self.load(self._file.weights(self.weights()))
-        self._compile(self._file.call("optimizer") if self._file.function("optimizer") else _optimizer(cell))
+        self._words = _words_of(self._model)     # what the file's own compile() said
+        self._compile(self._file.call("optimizer") if self._file.function("optimizer")
+                      else self._words.pop("optimizer", None) or _optimizer(cell))
         if backend == "jax":
             compiling = importlib.import_module("workloads.frameworks.jax.profiling.compiling")
             compiling.listen()
             self.compiled = compiling.so_far  # type: ignore[method-assign]
 
     def _compile(self, optimizer):
-        self._model.compile(optimizer=optimizer, loss=self._loss())
+        self._model.compile(**dict(self._words, optimizer=optimizer, loss=self._loss()))
         self._steps = keras_steps.of(self._model) if self.loop == "step" else OnBatch(self._model)
 
     def _loss(self):
         if self._file.function("loss"):
             return self._file.call("loss")
-        if self._targets is None:
-            return None
+        if self._targets is None or self._words.get("loss"):
+            return self._words.get("loss")
         is_real = np.asarray(next(iter(flat(self._targets).values()))).dtype.kind == "f"
         return (keras.losses.MeanSquaredError() if is_real
                 else keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+
+    def _demand_width(self):
+        """Raise DataError where a layer computes in fewer bits than float32."""
+        for layer in self._model._flatten_layers():
+            if layer.compute_dtype in ("bfloat16", "float16"):
+                raise DataError("%s: layer %s computes in %s, and the row is of float32: mixed precision of models of "
+                                "your own is not there" % (self._file.name, layer.name, layer.compute_dtype))
 
     def load(self, weights):
         """Take the arrays by path."""
@@ -121,7 +138,10 @@ class Workload(contract.Workload):
             return {"inferred": one}
         _switch_dropout_off(self._model)
         before, optimizer, record = self.weights(), self._model.optimizer, Recorder(learning_rate=1.0)
-        activations, logits = _layers(self._model, inputs)
+        (activations, logits), (again, repeated) = (_layers(self._model, inputs) for _ in range(2))
+        demand_training_repeatable(self._file.name, dict(activations, **logits), dict(again, **repeated))
+        if not self._words.get("loss"):
+            self._file.demand_classes(logits, _array(targets))
         self.load(before)                        # which a pass in training changes
         self._compile(record)
         loss = self.value(self._steps.train(inputs, targets))
@@ -157,11 +177,24 @@ def _layers(model, inputs):
     if not isinstance(model, (keras.Sequential, Functional)):
         return {}, logits
     layers = {layer.name: layer.output for layer in model.layers if len(layer._inbound_nodes) == 1}
-    return _arrays(keras.Model(model.inputs, layers)(inputs, training=True), ""), logits
+    given = keras.Model(model.inputs, layers)(inputs, training=True)      # in an order that is the backend's
+    return _arrays({name: given[name] for name in layers}, ""), logits
+
+
+def _words_of(model):
+    """What the file's own compile() said that moves a step: optimizer, loss, how it is run; {} where there was none."""
+    if not getattr(model, "compiled", False):
+        return {}
+    names = ("optimizer", "loss", "jit_compile", "run_eagerly")
+    return dict({name: getattr(model, name) for name in names}, loss_weights=model.get_compile_config()["loss_weights"])
 
 
 def _switch_dropout_off(model):
-    """Let the model drop nothing any more: its dropout layers, and its recurrent layers' cells."""
+    """Let nothing be dropped any more: by whoever calls the backend for it, layers that draw their own, and recurrent
+    layers' cells, which make masks only where they drop.
+    """
+    random = keras.src.backend.random
+    random.dropout = lambda inputs, rate, noise_shape=None, seed=None: inputs
     for layer in model._flatten_layers():
         for name in {"rate", "dropout", "recurrent_dropout"}.intersection(vars(layer)):
             if name != "rate" or "Dropout" in type(layer).__name__:

@@ -1,4 +1,5 @@
 """A user's own torch.nn.Module: eager and compiled. PyTorch 2."""
+import contextlib
 import copy
 import functools
 import itertools
@@ -7,13 +8,23 @@ import numpy as np
 import torch
 from torch import nn
 
-from workloads.frameworks.own.user_file import CHECKED, UserFile, demand_repeatable, flat, mapped
+from workloads.frameworks.own.user_file import (
+    CHECKED,
+    UserFile,
+    demand_repeatable,
+    demand_training_repeatable,
+    flat,
+    mapped,
+)
 from workloads.frameworks.pytorch import settings
 from workloads.frameworks.pytorch.steps import Steps, array, no_gradients
+from workloads.process.errors import DataError, place_of
 from workloads.spec.measures import FORWARD
 
 _RUNNING = ("running_mean", "running_var")
-_DROPOUTS = ("dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout")
+_DROPOUTS = tuple(kind + end for kind in ("dropout", "feature_dropout", "alpha_dropout", "feature_alpha_dropout")
+                  for end in ("", "_"))
+_UNUSED = (-100,)          # the target that PyTorch's cross-entropy passes over
 
 
 class Workload(Steps):
@@ -26,7 +37,7 @@ class Workload(Steps):
         self.cell, self._device = cell, settings.device(cell)
         self.loop, self.precision = settings.loop(cell), settings.precision(cell)
         torch.manual_seed(cell.seed)
-        self.file = UserFile(cell, folder)
+        self.file = UserFile(cell, folder, settings.of_numbers)
         self._net = self.file.made("model", nn.Module)
         self._net.to(self._device, torch.float64 if cell.precision == "float64" else torch.float32)
         if cell.measure not in FORWARD:
@@ -87,6 +98,7 @@ class Workload(Steps):
     def check(self):
         """Arrays by kind: inference twice, then one update in training mode without dropout."""
         inputs, targets = self._batch(CHECKED)
+        self._demand_width(inputs, targets)
         self._net.eval()
         with no_gradients():
             one, other = (_arrays(self._called(inputs)) for _ in range(2))
@@ -94,8 +106,9 @@ class Workload(Steps):
         if targets is None:                      # it only infers
             return {"inferred": one}
         self._net.train()
-        _switch_dropout_off(self._net)
-        activations, biased = self._layers(inputs)
+        _switch_dropout_off()
+        (activations, biased), (again, _) = self._layers(inputs), self._layers(inputs)
+        demand_training_repeatable(self.file.name, activations, again)
         seen, forward = [], self._forward
         self._forward = lambda *words, **named: seen.append(forward(*words, **named)) or seen[-1]  # type: ignore
         loss = self._step(inputs, targets)
@@ -107,6 +120,46 @@ class Workload(Steps):
         return {"inferred": one, "activation": {} if settings.is_compiled(self.cell) else activations,
                 "logits": _arrays(seen[0]), "loss": {"loss": float(loss)}, "gradient": self.file.shared(gradients),
                 "weight": self.file.shared(new), "statistic": self.file.shared(running)}
+
+    def _demand_width(self, inputs, targets):
+        """Raise DataError where a pass in float32 computes in fewer bits, or a layer does not take what it gets.
+
+        In float32 whatever the cell's precision: autocast leaves float64 alone.
+        """
+        state, was_training, net = copy.deepcopy(self._net.state_dict()), self._net.training, self._net.float()
+        single = mapped(lambda each: each.float() if each.is_floating_point() else each, (inputs, targets))
+        for is_training in (False, True):
+            net.train(is_training)
+            with torch.no_grad(), self._layer_named(), settings.widths() as narrow:
+                outputs = _call(net, single[0])
+                if is_training and targets is not None:
+                    self.file.demand_classes(_arrays(outputs), array(targets), _UNUSED)
+                    self._lost(outputs, single[1])
+            if narrow:
+                raise DataError("%s: it computes in %s (%s), and the row is of float32: mixed precision of models of "
+                                "your own is not there" % (self.file.name, *next(iter(narrow.items()))))
+        net.to(self._device, torch.float64 if self.cell.precision == "float64" else torch.float32)
+        net.load_state_dict(state)
+        net.train(was_training)
+
+    @contextlib.contextmanager
+    def _layer_named(self):
+        """Let an error of the framework's within a layer name the layer. Raises DataError."""
+        entered = []
+        hooks = [module.register_forward_pre_hook(lambda module, inputs, name=name: entered.append((name, module)))
+                 for name, module in self._net.named_modules()]
+        hooks += [module.register_forward_hook(lambda *words: entered.pop() and None)
+                  for module in self._net.modules()]
+        try:
+            yield
+        except (RuntimeError, ValueError, TypeError, IndexError) as error:
+            if not entered or not entered[-1][0]:
+                raise
+            raise DataError("%slayer %s, %s: %s" % (place_of(error) or self.file.name + ": ", *entered[-1],
+                                                    str(error).splitlines()[0])) from error
+        finally:
+            for hook in hooks:
+                hook.remove()
 
     def _layers(self, inputs):
         """Of an eager pass in training mode, which is undone: each layer's outputs by name, and how its running
@@ -125,7 +178,7 @@ class Workload(Steps):
         hooks = [module.register_forward_hook(functools.partial(keep, name))
                  for name, module in self._net.named_modules() if not list(module.children())]
         with torch.no_grad():
-            _call(self._net, inputs)
+            kept.update(_arrays(_call(self._net, inputs)))
         for hook in hooks:
             hook.remove()
         self._net.load_state_dict(state)
@@ -142,20 +195,18 @@ def _call(forward, inputs):
     return forward(*inputs) if isinstance(inputs, (tuple, list)) else forward(inputs)
 
 
-def _switch_dropout_off(net):
-    """Let nothing be dropped in this process any more: by modules, functions, attention or recurrent layers."""
-    functional = nn.functional
+def _switch_dropout_off():
+    """Let nothing be dropped in this process any more, whoever asks for it: all ways lead to these operators.
+
+    What torch.compile has looked up before is looked up anew.
+    """
     for name in _DROPOUTS:
-        setattr(functional, name, lambda input, *words, **named: input)
-    attend = functional.scaled_dot_product_attention
+        for key in ("CPU", "AutogradCPU"):
+            _OPERATORS.impl(name, lambda input, p, train: input, key)
+        getattr(getattr(torch.ops.aten, name).default, "_dispatch_cache", {}).clear()
 
-    def attend_to_all(query, key, value, attn_mask=None, dropout_p=0.0, *words, **named):
-        return attend(query, key, value, attn_mask, 0.0, *words, **named)
 
-    functional.scaled_dot_product_attention = attend_to_all
-    for module in net.modules():
-        if isinstance(module, nn.RNNBase):
-            module.dropout = 0.0
+_OPERATORS = torch.library.Library("aten", "IMPL")       # what it says holds as long as it is there
 
 
 def _arrays(outputs):

@@ -5,6 +5,7 @@ Never by tracing: a data-dependent `if` would be frozen in silence, where torch.
 import importlib
 import inspect
 import itertools
+from collections.abc import Mapping
 
 import numpy as np
 import torch
@@ -15,6 +16,8 @@ from workloads.frameworks.own import pytorch
 from workloads.frameworks.own.user_file import CHECKED, demand_repeatable, mapped
 from workloads.process.errors import Unsupported
 from workloads.spec.models import own_model
+
+_VAR_POSITIONAL, _VAR_KEYWORD = inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD
 
 
 class Workload(Inferring):
@@ -37,20 +40,25 @@ class Workload(Inferring):
         self._answer = settings.program(cell, program.model_proto.SerializeToString())
 
     def _bound(self, inputs):
-        """Inputs by the names of forward's parameters: a last dict among arguments would become keywords."""
-        if isinstance(inputs, dict):
-            return dict(self._signature.bind(**inputs).arguments)
-        words = inputs if isinstance(inputs, (tuple, list)) else (inputs,)
-        return dict(self._signature.bind(*words).arguments)
+        """Inputs as forward's parameters take them: by name, since a last dict among arguments would become keywords.
+        """
+        if isinstance(inputs, Mapping):
+            return self._signature.bind(**inputs)
+        return self._signature.bind(*inputs if isinstance(inputs, (tuple, list)) else (inputs,))
 
     def _exported(self, net):
         """The ONNX program for any batch size, else for the cell's. Raises Unsupported."""
-        arguments = self._bound(mapped(torch.tensor, self._file.batch()[0]))
+        bound = self._bound(mapped(torch.tensor, self._file.batch()[0]))
+        kinds = {each.kind: name for name, each in self._signature.parameters.items()}
+        named = dict(bound.arguments)
+        named.update(named.pop(kinds.get(_VAR_KEYWORD), {}))
+        words, named = (bound.args, bound.kwargs) if _VAR_POSITIONAL in kinds else ((), named)
         why = None
-        free = trees.tree_map(lambda tensor: {0: torch.export.Dim.DYNAMIC} if tensor.dim() else {}, arguments)
+        free = trees.tree_map(lambda tensor: {0: torch.export.Dim.DYNAMIC} if tensor.dim() else {},
+                              dict(bound.arguments))
         for shapes in (free, None):
             try:
-                return torch.onnx.export(net, (), kwargs=arguments, dynamo=True, dynamic_shapes=shapes)
+                return torch.onnx.export(net, words, kwargs=named, dynamo=True, dynamic_shapes=shapes)
             except torch.onnx.errors.OnnxExporterError as error:
                 why = error.__cause__ or error
         raise Unsupported("PyTorch cannot export it to ONNX: %s" % " ".join(str(why).split())[:300])
@@ -72,7 +80,7 @@ class Workload(Inferring):
         return itertools.repeat(self._fed())
 
     def _fed(self, *number):
-        leaves = trees.tree_leaves(self._bound(self._file.batch(*number)[0]))
+        leaves = trees.tree_leaves(dict(self._bound(self._file.batch(*number)[0]).arguments))
         return dict(zip(self._inputs, map(np.ascontiguousarray, leaves)))
 
     def check(self):

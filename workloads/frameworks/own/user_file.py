@@ -6,50 +6,97 @@ import random
 import sys
 import types
 from collections import OrderedDict
+from collections.abc import Mapping
 from contextlib import contextmanager
+from importlib.machinery import ModuleSpec
 
 import numpy as np
 
 from workloads.inputs import weights
-from workloads.process.errors import DataError
+from workloads.process.errors import DataError, Unsupported, place_of
 from workloads.spec.cell import DEFAULTS
 from workloads.spec.models import own_model
 
 TIMED, CHECKED = 0, 1            # numbers of batches: what is proved is proved on another batch than was exported
 
 
-class UserFile:
-    """The file of a cell's model, run; folder: what --data named, for functions with a parameter data."""
+class _Beside:
+    """Imports the modules that came along with a user's file, before any other of their names."""
 
-    def __init__(self, cell, folder=""):
+    def __init__(self, texts):
+        self._texts = texts
+
+    def find_spec(self, name, path=None, target=None):
+        """See importlib."""
+        place = name.replace(".", "/")
+        file = next((each for each in (place + "/__init__.py", place + ".py") if each in self._texts), "")
+        if not file and not any(each.startswith(place + "/") for each in self._texts):
+            return None
+        is_package = file != place + ".py"
+        spec = ModuleSpec(name, self if file else None, origin="<%s>" % file, is_package=is_package)  # type: ignore
+        spec.has_location = bool(file)
+        return spec
+
+    def create_module(self, spec):
+        """As others are made."""
+
+    def exec_module(self, module):
+        """Run the module's text."""
+        _run(module, self._texts[module.__spec__.origin[1:-1]])
+
+
+def _run(module, text):
+    """Run a module's text, whose lines tracebacks and compilers can read."""
+    linecache.cache[module.__file__] = (len(text), None, text.splitlines(True), module.__file__)
+    exec(compile(text, module.__file__, "exec"), module.__dict__)
+
+
+class UserFile:
+    """The file of a cell's model, run; folder: what --data named, for functions with a parameter data.
+
+    settings: gives what decides how the framework computes, by name, none of which the file may change.
+    """
+
+    def __init__(self, cell, folder="", settings=dict):
         self._cell, self._model, self._folder = cell, own_model.loads(cell.source), folder
         self.name, self.lane = self._model.file, own_model.BY_NAME[self._model.lane]
         random.seed(cell.seed)
         np.random.seed(cell.seed % 2 ** 32)
-        self._module = self._run(self.name, self._model.files[self.name])
-        self._same = self._run("--same", self._model.same) if self._model.same else None
+        self._settings, self._set = settings, settings()
+        sys.meta_path.insert(0, _Beside({file: text for file, text in self._model.files.items() if file != self.name
+                                         and file.partition("/")[0] not in own_model.NOT_BESIDE}))
+        self._module = self._opened(self.name, self._model.files[self.name])
+        self._same = self._opened("--same", self._model.same) if self._model.same else None
 
-    def _run(self, name, text):
-        """The module of a file's text, whose lines tracebacks and compilers can read. Raises DataError."""
+    def _opened(self, name, text):
+        """The module of a file's text. Raises DataError, Unsupported."""
         module = types.ModuleType("own_" + "".join(each if each.isalnum() else "_" for each in name))
         module.__file__ = "<%s>" % name
         sys.modules[module.__name__] = module
-        linecache.cache[module.__file__] = (len(text), None, text.splitlines(True), module.__file__)
-        with self._packages(name):
-            exec(compile(text, module.__file__, "exec"), module.__dict__)
+        with self._ran(name):
+            _run(module, text)
         return module
 
     @contextmanager
-    def _packages(self, name):
-        """Raise DataError where a file of this name imports a package that the environment lacks, or wants to end."""
+    def _ran(self, name):
+        """Raise for what a file of this name may not do: import what is missing, end, change how others compute."""
         try:
             yield
-        except ImportError as error:
+        except ModuleNotFoundError as error:
             missing = (error.name or "PACKAGE").partition(".")[0]
-            raise DataError("%s: %s: it is not in the environment of lane %s, %s: --with %s==VERSION adds it" % (
-                name, error, self.lane.name, self.lane.stack, missing)) from error
+            where = "the environment of lane %s, %s" % (self.lane.name, self.lane.stack)
+            title = own_model.TITLES.get(missing)
+            if title:
+                alone = ": keras-on-%s alone can run it" % title.lower() if self.lane.kind == "keras" else ""
+                raise Unsupported("%s uses %s itself, which is not in %s%s" % (name, title, where, alone)) from error
+            raise DataError("%s%s: it is not in %s: --with %s==VERSION adds it" % (
+                place_of(error) or name + ": ", error, where, missing)) from error
         except SystemExit as error:
             raise DataError("%s: found sys.exit(%s), expected a file that ends nothing" % (name, error)) from error
+        for setting, now in self._settings().items():
+            if now != self._set[setting]:
+                raise DataError("%s: it sets %s to %s, found %s before: all columns compute by equal settings, so take "
+                                "that line out" % (name, setting, now, self._set[setting]))
 
     def function(self, name):
         """The file's function of that name, None where there is none."""
@@ -70,15 +117,35 @@ class UserFile:
         function = self.function(name)
         if function is None:
             raise DataError("%s: found no %s(), which a file of kind %s has" % (self.name, name, self.lane.kind))
-        with self._packages(self.name):
+        self._demand_parameters(name, function)
+        with self._ran(self.name):
             return function(*arguments)
+
+    def _demand_parameters(self, name, function):
+        """Raise DataError where a function cannot be called with what it is given."""
+        words = own_model.PARAMETERS[self.lane.kind][name]
+        try:
+            signature = inspect.signature(function)
+        except ValueError:                       # of a builtin nothing is known
+            return
+        try:
+            signature.bind(*words)
+        except TypeError:
+            code = getattr(getattr(function, "func", function), "__code__", None)
+            line = ", line %d" % code.co_firstlineno if code else ""
+            raise DataError("%s%s: found %s%s, expected %s(%s)" % (
+                self.name, line, name, signature, name, ", ".join(words))) from None
 
     def made(self, name, kind, *arguments):
         """What the file's function returns, which is of the kind. Raises DataError."""
+        expected = "an instance of %s.%s" % (kind.__module__, kind.__name__)
+        if isinstance(self.function(name), kind):
+            raise DataError("%s: found %s itself a %s, expected a function %s() that returns %s" % (
+                self.name, name, type(self.function(name)).__name__, name, expected))
         found = self.call(name, *arguments)
         if not isinstance(found, kind):
-            raise DataError("%s: %s(): found %s, expected an instance of %s.%s" % (
-                self.name, name, type(found).__name__, kind.__module__, kind.__name__))
+            raise DataError("%s: %s(): found %s, expected %s" % (
+                self.name, name, type(found).__name__, expected))
         return found
 
     def loss(self, cross_entropy, mean_square):
@@ -97,20 +164,55 @@ class UserFile:
                                 "targets)" % (self.name, tuple(first.shape), tuple(targets.shape)))
             return mean_square(first, targets)
 
-        return self.function("loss") or lost
+        own = self.function("loss")
+        if own:
+            self._demand_parameters("loss", own)
+        return own or lost
+
+    def demand_classes(self, outputs, targets, unused=()):
+        """Raise DataError where cross-entropy of outputs (..., classes) has targets that are none; unused: may be."""
+        if self.function("loss") or isinstance(targets, (dict, tuple, list)) or targets.dtype.kind == "f":
+            return
+        count = next(iter(flat(outputs).values())).shape[-1]
+        wrong = targets[((targets < 0) | (targets >= count)) & ~np.isin(targets, unused)]
+        if wrong.size:
+            raise DataError("%s: batch(): found a target %d, expected 0 to %d: the outputs' last axis has %d"
+                            % (self.name, wrong[0], count - 1, count))
 
     def batch(self, number=TIMED):
-        """(inputs, targets) of the cell's size: arrays, or trees of them, in its precision."""
-        made = self.call("batch", np.random.RandomState([self._cell.seed, number]), self._cell.batch)
+        """(inputs, targets) of the cell's size: arrays, or trees of them, in its precision.
+
+        Raises DataError where what is checked follows from more than rng and size.
+        """
+        made = self._drawn(number, self._cell.batch)
+        if number == CHECKED:
+            self._demand_drawn(self._cell.batch, self._cell.batch // 2 or 2, made)
+        return made
+
+    def _drawn(self, number, size):
+        made = self.call("batch", np.random.RandomState([self._cell.seed, number]), size)
         if not isinstance(made, tuple) or len(made) != 2:
             raise DataError("%s: batch(): found %s, expected a tuple of inputs and targets"
                             % (self.name, type(made).__name__))
         made = mapped(self._cast, made)
         shapes = [array.shape for array in flat(made).values()]
-        if not any(self._cell.batch in shape for shape in shapes):
-            raise DataError("%s: batch(): found arrays of shapes %s, expected %d samples"
-                            % (self.name, ", ".join(map(str, shapes)) or "none", self._cell.batch))
+        if not shapes or not all(size in shape for shape in shapes):
+            raise DataError("%s: batch(rng, %d): found arrays of shapes %s, expected an axis of %d samples in each"
+                            % (self.name, size, ", ".join(map(str, shapes)) or "none", size))
         return made
+
+    def _demand_drawn(self, size, other, made):
+        """Raise DataError where a batch is random besides rng, or an array has no axis of so many samples."""
+        one, again, fewer = (dict(flat(inputs, "inputs"), **flat(targets, "targets")) for inputs, targets in (
+            made, self._drawn(CHECKED, size), self._drawn(CHECKED, other)))
+        for name, array in one.items():
+            if not np.array_equal(array, again.get(name)):
+                raise DataError("%s: batch() gives other numbers for the same rng in %s: draw from rng alone, which "
+                                "is a numpy.random.RandomState" % (self.name, name))
+            shape = fewer[name].shape if name in fewer else ()
+            if (size, other) not in zip(array.shape, shape):
+                raise DataError("%s: batch(): found %s of shape %s for %d samples and %s for %d, expected an axis that "
+                                "follows size" % (self.name, name, array.shape, size, shape, other))
 
     def _cast(self, array):
         array = np.asarray(array)
@@ -155,7 +257,7 @@ class UserFile:
                            if is_told[place.astype("int64")].any())
 
     def _arrays(self):
-        with self._packages("--same"):
+        with self._ran("--same"):
             made = self._with_data("--same", self._same.arrays)(np.random.RandomState(self._cell.seed))
         return OrderedDict((name, np.asarray(made[name], "float64")) for name in sorted(made))
 
@@ -174,16 +276,19 @@ def mapped(function, tree):
     """The tree of tuples, lists and dicts with each leaf changed; None stays."""
     if tree is None:
         return None
-    if isinstance(tree, dict):
+    if isinstance(tree, Mapping):
         return {name: mapped(function, each) for name, each in tree.items()}
     if isinstance(tree, (tuple, list)):
-        return type(tree)(mapped(function, each) for each in tree)
+        leaves = [mapped(function, each) for each in tree]
+        return type(tree)(*leaves) if hasattr(tree, "_fields") else type(tree)(leaves)
     return function(tree)
 
 
 def flat(tree, name="output"):
-    """The leaves of a tree by path, in order; None is left out."""
-    if isinstance(tree, dict):
+    """The leaves of a tree by path, in order; None is left out. A dataclass is its fields."""
+    if hasattr(tree, "__dataclass_fields__") and not isinstance(tree, Mapping):
+        tree = {field: getattr(tree, field) for field in tree.__dataclass_fields__}
+    if isinstance(tree, Mapping):
         parts = [flat(each, "%s.%s" % (name, key)) for key, each in tree.items()]
     elif isinstance(tree, (tuple, list)):
         parts = [flat(each, "%s.%d" % (name, index)) for index, each in enumerate(tree)]
@@ -193,9 +298,18 @@ def flat(tree, name="output"):
 
 
 def demand_repeatable(name, one, other):
-    """Raise DataError where two inferences of one batch differ."""
-    for place in one:
-        if not np.array_equal(one[place], other[place], equal_nan=True):
-            raise DataError("%s: two inferences of one batch differ in %s: it is random, so nothing can be compared"
-                            % (name, place))
+    """Raise DataError where two inferences of one batch differ, or give nothing that could."""
+    if not one:
+        raise DataError("%s: the model's outputs hold no arrays, so nothing can be compared" % name)
+    place = next((place for place in one if not np.array_equal(one[place], other[place], equal_nan=True)), "")
+    if place:
+        raise DataError("%s: two inferences of one batch differ in %s: it is random, so nothing can be compared"
+                        % (name, place))
 
+
+def demand_training_repeatable(name, one, other):
+    """Raise DataError where two passes in training over one batch differ by more than the order of sums explains."""
+    for place in one:
+        if np.linalg.norm(one[place] - other[place]) > 1e-3 * np.linalg.norm(one[place]):
+            raise DataError("%s: its training is random: %s gives other numbers for the same batch, so nothing can be "
+                            "compared; dropout is switched off, other noise is not" % (name, place))

@@ -1,4 +1,5 @@
 """A cell's switches as PyTorch's own settings, set for the whole process. PyTorch 1.4 and later."""
+import contextlib
 import os
 import shutil
 
@@ -29,6 +30,46 @@ def apply(cell):
         for backend in (getattr(torch.backends.cuda, "matmul", None), torch.backends.cudnn):
             if hasattr(backend, "allow_tf32"):
                 backend.allow_tf32 = cell.precision == "tf32"
+
+
+def of_numbers():
+    """What decides how operators compute, by PyTorch's names for it, as it is set now."""
+    values = {"torch.default_dtype": str(torch.get_default_dtype()), "torch.num_threads": torch.get_num_threads(),
+              "torch.backends.mkldnn": torch._C._get_mkldnn_enabled()}
+    for name, read in (("float32_matmul_precision", "get_float32_matmul_precision"),
+                       ("use_deterministic_algorithms", "are_deterministic_algorithms_enabled")):
+        values["torch." + name] = getattr(torch, read)() if hasattr(torch, read) else None
+    for part in ("matmul", "conv", "rnn"):
+        of_part = getattr(torch.backends.mkldnn, part, None)
+        values["torch.backends.mkldnn.%s.fp32_precision" % part] = getattr(of_part, "fp32_precision", None)
+    return values
+
+
+@contextlib.contextmanager
+def widths():
+    """A dict, which a block's operators fill: what computes in fewer bits than float32, {type: an operator}.
+
+    Empty before PyTorch 1.13, which has no such door.
+    """
+    found = {}
+    try:
+        from torch.utils._python_dispatch import TorchDispatchMode
+    except ImportError:
+        yield found
+        return
+
+    class Seen(TorchDispatchMode):
+        """Looks at what operators give."""
+
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            given = func(*args, **(kwargs or {}))
+            for each in given if isinstance(given, (tuple, list)) else (given,):
+                if isinstance(each, torch.Tensor) and each.is_floating_point() and each.element_size() < 4:
+                    found.setdefault(str(each.dtype).rpartition(".")[2], str(func))
+            return given
+
+    with Seen():
+        yield found
 
 
 def _choose_convolutions(cell):

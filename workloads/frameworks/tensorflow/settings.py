@@ -40,6 +40,16 @@ def apply(cell):
                           "have no oneDNN" % cell.onednn)
 
 
+def of_numbers():
+    """What decides how operations compute, by TensorFlow's names for it, as it is set now."""
+    config = tf.config
+    return {"tf.config.threading": (config.threading.get_intra_op_parallelism_threads(),
+                                    config.threading.get_inter_op_parallelism_threads()),
+            "tf.config.optimizer": str(sorted(config.optimizer.get_experimental_options().items())),
+            "tf.config.optimizer.jit": config.optimizer.get_jit(),
+            "tf.config.run_functions_eagerly": config.functions_run_eagerly()}
+
+
 def inter_op_threads(cell):
     """How many operations may run at once.
 

@@ -33,6 +33,16 @@ LANES = (
     Lane("keras-on-jax-step", "keras", "jax", "jax-own", "step"),
     Lane("keras-on-pytorch-step", "keras", "pytorch", "torch-2.13-own", "step"),
 )
+# the parameters that a file's functions are given, by the file's kind
+PARAMETERS = {
+    "torch": {"model": (), "batch": ("rng", "size"), "loss": ("outputs", "targets"), "optimizer": ("parameters",)},
+    "jax": {"init": ("key",), "apply": ("parameters", "inputs"), "batch": ("rng", "size"),
+            "loss": ("outputs", "targets")},
+    "keras": {"model": (), "batch": ("rng", "size"), "loss": (), "optimizer": ()},
+}
+TITLES = {"tensorflow": "TensorFlow", "torch": "PyTorch", "jax": "JAX"}       # of Keras' backends, by package
+# modules that never come along with a file, whatever lies beside it: a user's model.py may be called torch.py
+NOT_BESIDE = tuple(each + end for each in ("numpy", "keras", "jaxlib") + tuple(TITLES) for end in ("", ".py"))
 WISHED = "step"       # the loop of lanes that are measured where they are asked for
 BY_NAME = {lane.name: lane for lane in LANES}
 

@@ -1,11 +1,15 @@
 """What a worker reads of a user's file: batches in the cell's precision, weights by name, --same there and back."""
 
+import builtins
+import dataclasses
+import sys
+
 import numpy as np
 import pytest
 
-from workloads.frameworks.own.user_file import UserFile, flat
+from workloads.frameworks.own.user_file import CHECKED, UserFile, flat
 from workloads.inputs import weights
-from workloads.process.errors import DataError
+from workloads.process.errors import DataError, Unsupported
 from workloads.spec.cell import Cell
 from workloads.spec.models import own_model
 
@@ -20,6 +24,13 @@ def arrays(rng):
 def net(arrays):
     return {"layer.weight": arrays["a"].T, "low": arrays["b"][:2], "high": arrays["b"][2:]}
 """
+
+
+@pytest.fixture(autouse=True)
+def modules(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a file imports is of its process alone."""
+    monkeypatch.setattr(sys, "meta_path", [*sys.meta_path])
+    monkeypatch.setattr(sys, "modules", {**sys.modules})
 
 
 def opened(text: str = FILE, same: str = "", **fields: object) -> UserFile:
@@ -69,12 +80,81 @@ def test_bytes_of_images_stay_bytes_and_other_whole_numbers_have_64_bits() -> No
     ("def batch(rng, size): return rng", r"batch\(\): found RandomState, expected a tuple of inputs and targets"),
     ("def batch(rng, size): return ['word'] * size, None", r"batch\(\): found an array of <U4, expected numbers"),
     ("import numpy as np\ndef batch(rng, size): return np.zeros((3, 5)), None",
-     r"batch\(\): found arrays of shapes \(3, 5\), expected 2 samples"),
+     r"batch\(rng, 2\): found arrays of shapes \(3, 5\), expected an axis of 2 samples"),
     ("def batch(rng, size): raise SystemExit(4)", r"net\.py: found sys\.exit\(4\)"),
+    ("\ndef batch(size): return size, None", r"net\.py, line 2: found batch\(size\), expected batch\(rng, size\)"),
+    ("import numpy as np\ndef batch(rng, size): return np.zeros((7, 3, 2)), np.zeros(size)",
+     r"batch\(rng, 1\): found arrays of shapes \(7, 3, 2\), \(1,\), expected an axis of 1 samples"),
+    ("import numpy as np\ndef batch(rng, size): return np.zeros((7, 1, 2)), np.zeros(size)",
+     r"found inputs of shape \(7, 1, 2\) for 2 samples and \(7, 1, 2\) for 1, expected an axis that follows size"),
+    ("import numpy as np\ndef batch(rng, size): return np.random.default_rng().random(size), None",
+     "batch\\(\\) gives other numbers for the same rng in inputs: draw from rng alone"),
+    ("import numpy as np\ndef batch(rng, size): return np.zeros(size), np.random.randn(size)", "same rng in targets"),
 ])
 def test_what_is_wrong_with_a_batch_is_said(text: str, said: str) -> None:
     with pytest.raises(DataError, match=said):
-        opened(text).batch()
+        opened(text).batch(CHECKED)
+
+
+def test_inputs_may_be_a_namedtuple_and_outputs_a_dataclass() -> None:
+    text = """
+from collections import namedtuple
+Pair = namedtuple("Pair", "one other")
+def batch(rng, size): return Pair(rng.rand(size), rng.rand(size, 3)), None
+"""
+    inputs, _ = opened(text).batch(CHECKED)
+
+    assert (2, 3) == inputs.other.shape and "float32" == inputs.one.dtype
+
+    @dataclasses.dataclass
+    class Output:
+        logits: int
+        more: tuple[int, ...]
+
+    assert {"output.logits": 1, "output.more.0": 2} == dict(flat(Output(1, (2,))))
+
+
+def test_modules_of_the_file_s_folder_come_along_with_its_text() -> None:
+    files = {"net.py": "from parts.deep import size\nimport beside\ndef model(): return size + beside.more",
+             "parts/__init__.py": "", "parts/deep.py": "from .other import size", "parts/other.py": "size = 3",
+             "beside.py": "more = 4", "numpy.py": "raise ValueError"}
+    model = own_model.dumps(own_model.Model("net.py", "pytorch", files, ""))
+
+    assert 7 == UserFile(Cell("pytorch", "net.py", "train", source=model)).call("model")
+
+
+def test_what_a_module_lacks_is_no_missing_package() -> None:
+    files = {"net.py": "import beside", "beside.py": "from json import gone"}
+    model = own_model.dumps(own_model.Model("net.py", "pytorch", files, ""))
+
+    with pytest.raises(ImportError, match="cannot import name 'gone'"):
+        UserFile(Cell("pytorch", "net.py", "train", source=model))
+
+
+def test_a_keras_file_that_uses_another_backend_itself_runs_on_that_one_alone() -> None:
+    model = own_model.dumps(own_model.Model("net.py", "keras-on-jax", {"net.py": "import tensorflow as tf"}, ""))
+
+    with pytest.raises(Unsupported, match=r"net\.py uses TensorFlow itself, .* keras-on-tensorflow alone can run it"):
+        UserFile(Cell("keras-on-jax", "net.py", "train", source=model))
+
+
+def test_a_file_that_changes_how_numbers_are_computed_is_refused_with_the_setting() -> None:
+    settings = {"precision": "highest"}
+    text = "def model(settings=None): import builtins; builtins.of_test['precision'] = 'medium'"
+    model = own_model.dumps(own_model.Model("net.py", "pytorch", {"net.py": text}, ""))
+    file = UserFile(Cell("pytorch", "net.py", "train", source=model), settings=settings.copy)
+
+    builtins.of_test = settings  # type: ignore[attr-defined]
+    with pytest.raises(DataError, match=r"net\.py: it sets precision to medium, found highest before"):
+        file.call("model")
+
+
+@pytest.mark.parametrize(("wrong", "unused"), [(5, ()), (-1, ()), (-100, ()), (5, (-100,))])
+def test_a_target_that_is_no_class_is_said(wrong: int, unused: tuple[int, ...]) -> None:
+    with pytest.raises(DataError, match=rf"found a target {wrong}, expected 0 to 4: the outputs' last axis has 5"):
+        opened().demand_classes(np.zeros((3, 5)), np.array([0, 4, wrong]), unused)
+    opened().demand_classes(np.zeros((3, 5)), np.array([0, 4, -100]), (-100,))
+    opened().demand_classes(np.zeros((3, 1)), np.array([2.5]))
 
 
 def test_a_loss_that_is_left_out_follows_from_the_targets() -> None:
