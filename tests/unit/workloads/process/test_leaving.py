@@ -8,6 +8,7 @@ import pytest
 
 from runner import paths
 from workloads import __main__ as worker
+from workloads.process import errors
 
 WORKER = """
 import atexit
@@ -51,8 +52,8 @@ def test_an_error_in_a_user_s_own_file_is_told_with_its_line() -> None:
     with pytest.raises(ValueError) as raised:
         namespace["model"]()
 
-    assert "net.py, line 2: " == worker._place(raised.value)
-    assert "" == worker._place(ValueError("of nobody's file"))
+    assert "net.py, line 2: " == errors.place_of(raised.value)
+    assert "" == errors.place_of(ValueError("of nobody's file"))
 
 
 def test_of_a_long_error_the_middle_is_left_out_and_colours_are() -> None:
