@@ -11,6 +11,7 @@ from runner.machine import host as machine
 from runner.machine import telemetry
 from runner.machine.cpu_energy import Meter
 from runner.machine.gpus import Gpus
+from runner.machine.programs import Clocks
 from runner.measuring.stopping_rule import Until
 from runner.planning.plan import Plan, Planned, Wishes
 from runner.results.earlier_sessions import Past
@@ -63,6 +64,7 @@ class Bench(NamedTuple):
     is_stopping: Callable[[], bool] = lambda: False     # whether the user asked for the end
     clock: Callable[[], float] = time.monotonic
     readings: Callable[[], machine.Reading] = machine.reading
+    programs: Callable[[], Clocks | None] = lambda: None      # what each program of the host has used so far
     watches: Callable[[Planned, Gpus | None], telemetry.Watch | None] = lambda planned, found: None
     side_by_side: Gpus | None = None              # on which cells run at once
     gpus: Gpus | None = None                      # of which alone a run has some; None: the machine's

@@ -22,7 +22,7 @@ from runner.errors import BenchError, BuildFailed, DiskFull, EngineUnreachable, 
 from runner.launchers import choose
 from runner.launchers.protocol import Launcher
 from runner.launchers.table import AUTO, LAUNCHERS, WITHOUT_ENGINE
-from runner.machine import cpu_energy, gpus, hardware, host, nvml, telemetry
+from runner.machine import cpu_energy, gpus, hardware, host, nvml, programs, telemetry
 from runner.machine.gpus import NONE, Gpus
 from runner.measuring import at_once, own_models, own_stacks
 from runner.measuring.bench import Bench, Request
@@ -300,6 +300,7 @@ def bench(job: Job, folder: Path, is_stopping: Callable[[], bool]) -> Bench:
     zones = cpu_energy.zones() if job.launcher.has_gpus_here else {}
     return Bench(job.plan, job.stacks, job.launcher, job.data.folder, folder, job.request.going,
                  is_stopping=is_stopping, watches=lambda planned, found: gpu_watch(job, planned, found),
+                 programs=programs.clocks if job.launcher.measures_here else lambda: None,
                  meters=lambda: cpu_energy.Meter(zones) if zones else None, folders=job.folders,
                  side_by_side=job.gpus if job.request.is_side_by_side else None)
 

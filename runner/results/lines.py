@@ -189,15 +189,21 @@ class Values(Told):
 
 
 class TurnTaken(Line):
-    """The machine around a slice of timed steps."""
+    """The machine in a turn, from before its lead to the end of its timed steps."""
 
     index: Count = 0
     lead_steps: Count = 0
-    seconds: Annotated[Seconds, says("of the slice as the machine was read around it")]
+    seconds: Annotated[Seconds, says("from one reading of the machine to the other")]
     cpus: Annotated[Count, says("that the worker may use")]
     own_seconds: Annotated[Seconds, says("of their CPU seconds the worker's own")]
     busy_seconds: Annotated[Seconds, says("of all programs")]
     stolen_seconds: Annotated[Seconds, says("of the host's other guests")]
+    waited_seconds: Annotated[Seconds | None, says(
+        "that its threads together were ready and had no CPU; null where the kernel does not count them")] = None
+    still_share: Annotated[Number, says(
+        "of the time, in which it usually has no thread that runs or is ready: the median of its warm-up and the turns "
+        "before")] = 0.0
+    taken_seconds: Annotated[Seconds, says("of CPU time that others took, as the runner saw them by process")] = 0.0
     is_throttled: bool = False
 
 

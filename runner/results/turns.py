@@ -13,7 +13,8 @@ from runner.results.lines import Steps
 from workloads.spec.turns import LEAST_TURNS
 
 TREND = math.log1p(0.05)  # of a rate from the first turn to the last: less moves no rate by more than 2.5 %
-FOREIGN_SHARE = 0.05     # of the CPUs that a worker may use: what others may take before a turn is repeated
+LOST_SHARE = 0.01        # of a turn's time: what others may cost it before it is repeated
+FOREIGN_SHARE = 0.05     # of the CPUs that a worker may use: what ticks show of others, and not a tick that fell badly
 _LEAST_OF_A_LINE = 3     # turns that have a line with noise around it
 _NOTHING = 1e-12         # of a log rate: what rounding leaves of equal rates
 
@@ -24,14 +25,34 @@ class Turn:
 
     steps: int
     seconds: float                   # of these steps, by the worker's clock
-    foreign_share: float             # of its CPUs' time, that other programs took
+    foreign_share: float             # of its CPUs' time, that other programs took by the kernel's ticks
     stolen_share: float              # the same, that the hypervisor's other guests took
     is_throttled: bool = False       # its GPU, or its own control group by a quota
+    taken_share: float = 0.0         # of a CPU, that other programs took by their own clocks
+    waited_share: float = math.inf   # of the turn, that its threads together waited for a CPU
+    still_share: float = 0.0         # of the turn, in which no thread of it ran or was ready, beyond what it is used to
+    taken_by: str = ""               # who took the most; not stored
 
     @property
     def is_disturbed(self) -> bool:
         """Whether the machine was not the turn's alone."""
-        return self.foreign_share + self.stolen_share > FOREIGN_SHARE or self.is_throttled
+        return bool(self.reason)
+
+    @property
+    def reason(self) -> str:
+        """What cost the turn more than LOST_SHARE of its time; "" where nothing did.
+
+        Another program costs it no more than that took of a CPU, nor more than its own threads waited for one: they
+        wait for each other, too, where they are more than its CPUs.
+        """
+        taken = max(self.taken_share, self.foreign_share if self.foreign_share > FOREIGN_SHARE else 0.0)
+        lost = {
+            f"{self.taken_by or 'another program'} took {taken:.1%} of a CPU": min(taken, self.waited_share),
+            f"the host's other guests took {self.stolen_share:.1%} of the CPUs": self.stolen_share,
+            f"it stood still for {self.still_share:.1%} of its time": self.still_share}
+        if sum(lost.values()) > LOST_SHARE:
+            return max(lost, key=lost.__getitem__)
+        return "it was throttled" if self.is_throttled else ""
 
     @property
     def rate(self) -> float:
@@ -44,10 +65,13 @@ class Turn:
         said = line.turn
         if said is None:
             raise ValueError('key "turn" is missing')
-        room = said.seconds * max(1, said.cpus)
+        seconds = said.seconds or math.inf
+        room, waited = seconds * max(1, said.cpus), said.waited_seconds
+        still = 1 - (said.own_seconds + (waited or 0.0)) / seconds - 2 * said.still_share
         return cls(sum(line.sample_steps), sum(line.seconds),
-                   max(0.0, said.busy_seconds - said.own_seconds) / room if room else 0.0,
-                   said.stolen_seconds / room if room else 0.0, said.is_throttled)
+                   max(0.0, said.busy_seconds - said.own_seconds) / room, said.stolen_seconds / room, said.is_throttled,
+                   said.taken_seconds / seconds, math.inf if waited is None else waited / seconds,
+                   max(0.0, still) if waited is not None else 0.0)
 
 
 def counting(turns: Sequence[Turn]) -> tuple[bool, ...]:

@@ -1,10 +1,12 @@
 """The clock of a worker that takes turns (workloads/spec/turns.py): between two turns it stands still and uses nothing.
 
 A turn is an untimed lead, then timed steps that end on a whole step, or on a whole pass over batches that are not
-alike. What the machine did meanwhile is read before the first and after the last of them, and sent, not judged.
+alike. What the machine did meanwhile is read before the lead and after the last step, and sent, not judged: to read it
+between them would be another pause.
 """
 import os
 import time
+from statistics import median
 
 from workloads.measuring.steadiness import Fixed, warm_up
 from workloads.measuring.watch import Over, Watch, typical
@@ -33,6 +35,7 @@ class TurnWatch(Watch):
         self._taken = 0                  # steps of the run, warm-up and leads too
         self._turn, self._turns = None, 0
         self._is_leading = False
+        self._still = []                 # of the warm-up and each turn: the share of time in which no thread was ready
 
     def _short_warm_up(self):
         return warm_up(self._cell, self._pass_steps, turns.WARM_UP_SECONDS) or Fixed(1)
@@ -44,7 +47,7 @@ class TurnWatch(Watch):
             Watch.stepped(self, handle, phases)
             if self._taken == 1 and self._warm_up:          # what is built or compiled is there
                 self._gate.wait("built")
-                self._pause_is_over()
+                self._go_on()
             return
         self._turn.lead_steps += 1
         if self._cell.sync == "each":
@@ -55,6 +58,7 @@ class TurnWatch(Watch):
 
     def _end_warm_up(self, ended: str, now) -> None:
         self._step = typical(self._seconds)
+        self._since()
         Watch._end_warm_up(self, ended, now)
         self._next()
 
@@ -66,15 +70,21 @@ class TurnWatch(Watch):
         if word[0] == "more":
             self._warm_up = self._short_warm_up()
             self._forget()
-            self._pause_is_over()
+            self._go_on()
             return
         self._turn = Turn(self._turns, float(word[1]), float(word[2]), int(word[3]))
         self._turns += 1
+        self._read_at = self._read()
         self._is_leading = self._turn.lead_seconds > _NO_LEAD * self._step
         if self._is_leading:
             self._pause_is_over()
         else:
             self._begin_slice()
+
+    def _go_on(self) -> None:
+        """The next step is the warm-up's."""
+        self._read_at = self._read()
+        self._pause_is_over()
 
     def _pause_is_over(self) -> None:
         if self._device:
@@ -89,7 +99,6 @@ class TurnWatch(Watch):
         self._before, self._total_before = self._taken, self._total
         if self._device:
             self._device.seconds()
-        self._slice_began = self._read()
         self._resume(self._clock())
 
     def _is_last(self, running) -> bool:
@@ -106,7 +115,7 @@ class TurnWatch(Watch):
         if not self._is_last(0.0):
             self._beat(now)
             return
-        self._slice_ended = self._read()
+        self._machine = self._since()
         self._send(is_over=True)
         self._next()
 
@@ -114,15 +123,21 @@ class TurnWatch(Watch):
         """The clock that readings go by, and the readings."""
         return (self._clock(),) + tuple(self._readings())
 
-    def _block(self, losses):
-        seconds, own, idle, slept, stolen = (end - begin for begin, end in zip(self._slice_began, self._slice_ended))
+    def _since(self):
+        """What the machine did since a warm-up or a turn began, as a turn's line has it."""
+        usual = median(self._still) if self._still else 0.0
+        seconds, own, waited, idle, slept, stolen = (
+            None if begin is None else max(0.0, end - begin) for begin, end in zip(self._read_at, self._read()))
+        self._still.append(max(0.0, 1 - (own + (waited or 0.0)) / seconds) if seconds else 0.0)
         cpus = len(os.sched_getaffinity(0))
-        return dict(Watch._block(self, losses), before=self._before, turn={
-            "index": self._turn.index, "lead_steps": self._turn.lead_steps, "seconds": seconds, "cpus": cpus,
-            "own_seconds": own, "stolen_seconds": stolen,
-            "busy_seconds": max(0.0, seconds * cpus - max(idle, slept) - stolen)})
+        return {"seconds": seconds, "cpus": cpus, "own_seconds": own, "waited_seconds": waited, "still_share": usual,
+                "stolen_seconds": stolen, "busy_seconds": max(0.0, seconds * cpus - max(idle, slept) - stolen)}
+
+    def _block(self, losses):
+        return dict(Watch._block(self, losses), before=self._before, turn=dict(
+            self._machine, index=self._turn.index, lead_steps=self._turn.lead_steps))
 
 
 def _readings():
-    """The CPU seconds of this process, and those that the CPUs that it may use did not use for anything here."""
-    return (time.process_time(),) + processor.unused_seconds(os.sched_getaffinity(0))
+    """This process's CPU seconds, those in which its threads waited for a CPU, and what its CPUs did not use."""
+    return (time.process_time(), processor.waited_seconds()) + processor.unused_seconds(os.sched_getaffinity(0))

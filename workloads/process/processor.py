@@ -43,6 +43,23 @@ def unused_seconds(cpus, stat="/proc/stat", folder: str = "/sys/devices/system/c
     return idle / _TICKS, slept / 1e6, stolen / _TICKS
 
 
+def waited_seconds(tasks="/proc/self/task"):
+    """How long this process's threads were ready so far and had no CPU; None where the kernel does not count it.
+
+    The second number of a thread's schedstat (Linux, Documentation/scheduler/sched-stats.rst). Threads that have ended
+    are left out.
+    """
+    waited = turns = 0
+    for name in os.listdir(tasks):
+        try:
+            with open(os.path.join(tasks, name, "schedstat")) as file:
+                numbers = file.read().split()
+        except OSError:          # it has ended
+            continue
+        waited, turns = waited + int(numbers[1]), turns + int(numbers[2])
+    return waited / 1e9 if turns else None
+
+
 def _microseconds(path: str):
     with open(path) as file:
         return int(file.read())

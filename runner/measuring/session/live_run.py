@@ -4,6 +4,7 @@ import json
 import random
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
@@ -11,7 +12,7 @@ from runner.errors import BenchError
 from runner.launchers.protocol import Exit, Running
 from runner.launchers.watchdog import Ending, Limits, follow, limits
 from runner.machine import host as machine
-from runner.machine import telemetry
+from runner.machine import programs, telemetry
 from runner.machine.cpu_energy import Meter
 from runner.measuring.bench import Bench, Event, PendingRun
 from runner.measuring.session.imported import Imported, Waiting
@@ -23,6 +24,7 @@ from runner.results.turns import Turn, counted, gets_faster
 from workloads.spec import placement, turns
 from workloads.spec.cell import switched_variables
 
+_STILL_LEADING = 0.8 * turns.LEAD_SECONDS            # nothing is timed yet, and other workers spin no more
 _FROM_OUTSIDE = ("killed", "died", "timeout", "error")       # words whose reason may be what runs the worker
 
 
@@ -59,6 +61,8 @@ class LiveRun:
         self._watch: telemetry.Watch | None = None
         self._meter: Meter | None = None
         self._mark: _Mark | None = None
+        self._clocks: programs.Clocks | None = None          # of the host's programs, early in the turn
+        self._others = programs.Taken(0.0)       # in the turn
 
     def start(self) -> None:
         """Start a worker that listens; return once it has imported, has begun all the same, or has ended."""
@@ -169,6 +173,8 @@ class LiveRun:
         for each in (self._watch, self._meter):
             if each:
                 each.heard(heard["event"])
+        if isinstance(turn := heard.get("turn"), dict):
+            self._note_others(turn)
         if heard["event"] == "start":
             self._mark = _Mark(bench.readings(), bench.clock(), heard.get("cpu_seconds"), _affinity(heard))
         place = heard.get("place", "")
@@ -178,16 +184,25 @@ class LiveRun:
             yield {"event": "line", "run": self.pending.name, "at": round(bench.clock() - self._begun_at, 3),
                    "line": heard}
 
+    def _note_others(self, turn: dict[str, Any]) -> None:
+        """Write down beside what the worker says of its turn what others took meanwhile."""
+        before, self._clocks, self._others = self._clocks, None, programs.Taken(0.0)
+        if before is not None and (after := self._bench.programs()) is not None:
+            self._others = programs.taken(before, after, self.cell.stack)
+            turn["taken_seconds"] = self._others.seconds
+
     def take_turn(self) -> Generator[Event, None, Turn | None]:
         """Let it take a turn, which comes back; None where it ended instead."""
         if self._meter:
             self._meter.heard("warm")            # as after a warm-up, the CPUs are the run's from here on
         self.tell(f"turn {turns.LEAD_SECONDS} {turns.slice_seconds(self.cell)} {turns.least_steps(self.cell)}")
+        self._bench.wait(_STILL_LEADING)
+        self._clocks = self._bench.programs()
         line = yield from self.listen(lambda event: event["event"] == "steps")
         if line is None:
             return None
         try:
-            self.turns.append(Turn.of(Steps.read(line)))
+            self.turns.append(replace(Turn.of(Steps.read(line)), taken_by=self._others.by))
         except ValueError as error:
             self.ending = Ending("died", f"the worker told of no turn where one was asked for: {error}")
             return None

@@ -133,4 +133,4 @@ def _wait(bench: Bench, turn: Turn, patience: Patience) -> Iterator[Event]:
         patience.spend(seconds)
         if share <= FOREIGN_SHARE:
             return
-        yield {"event": "now", "waits": f"another program takes {share * before.cpus * 100:.0f} % of a CPU: waiting"}
+        yield {"event": "now", "waits": f"{turn.reason}: waiting"}

@@ -4,6 +4,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterator
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from tests.fakes import READING, FakeRunning, no_engine, stack
 from workloads.spec import frameworks, turns
 from workloads.spec.cell import Cell
 
+ENDED = 2**22 + 1                # a process number that no kernel gives
 LISTENING = ("from workloads.process import emit, waiting; send = emit.take_over(); runner = waiting.opened(send);"
              "import os; send('beat', words=runner.wait('imported') if runner else [], left=len(os.read(0, 1)),"
              " told=os.environ.get('EVENBENCH_TURNS', ''))")
@@ -106,6 +108,17 @@ def test_a_disturbed_turn_is_kept_and_repeated(tmp_path: Path) -> None:
     made, _ = turn_bench(tmp_path / "r", busy=lambda stack, turn: 0.3 if (stack, turn) == ("a", 2) else 0.0)
     run(made)
     assert [turns.TURNS, turns.TURNS + 1] == sorted(counts(tmp_path / "r").values())
+
+
+def test_a_program_that_takes_less_than_a_tick_disturbs_a_turn_and_the_record_names_it_not(tmp_path: Path) -> None:
+    made, _ = turn_bench(tmp_path / "r")
+    looks = count()
+    run(made._replace(programs=lambda: {ENDED: 0.005 * (next(looks) > 4)}))             # two looks a turn
+
+    taken = [record["line"]["turn"]["taken_seconds"] for record in store.read(tmp_path / "r")
+             if record["event"] == "line" and "turn" in record["line"]]
+    assert [0.0, 0.0, 0.005, 0.0] == taken[:4] and 2 * turns.TURNS + 1 == len(taken)
+    assert not any("a program that" in json.dumps(record) for record in store.read(tmp_path / "r"))
 
 
 def test_a_machine_that_stays_busy_is_waited_for_until_patience_is_over(tmp_path: Path) -> None:

@@ -1,6 +1,8 @@
 """Which turns of a run count, and whether they get faster; values by hand."""
 
 import math
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -16,10 +18,41 @@ def turn(foreign: float, stolen: float = 0.0, is_throttled: bool = False) -> Tur
 CALM, DISTURBED = turn(0.05), turn(0.051)
 
 
-@pytest.mark.parametrize(("one", "is_disturbed"), [
-    (turn(0.05), False), (turn(0.03, 0.03), True), (turn(0.0, is_throttled=True), True)])
-def test_a_turn_is_judged_by_the_machine(one: Turn, is_disturbed: bool) -> None:
-    assert is_disturbed is one.is_disturbed
+def lost(**shares: float) -> Turn:
+    return replace(CALM, **shares)
+
+
+@pytest.mark.parametrize(("one", "reason"), [
+    (turn(0.05), ""),                                   # of ticks, which are too coarse for less
+    (turn(0.051), "another program"), (turn(0.0, 0.011), "other guests"), (turn(0.0, is_throttled=True), "throttled"),
+    (lost(taken_share=0.011), "another program"), (lost(taken_share=0.009), ""),
+    (lost(still_share=0.011), "stood still"),
+    (lost(taken_share=0.5, waited_share=0.009), ""),    # on CPUs that it did not need
+    (lost(waited_share=0.5), ""),                       # for its own threads
+    (lost(taken_share=0.004, stolen_share=0.004, still_share=0.004), "took 0.4% of a CPU")])
+def test_a_turn_is_judged_by_what_the_machine_cost_it(one: Turn, reason: str) -> None:
+    assert (bool(reason), True) == (one.is_disturbed, reason in one.reason)
+
+
+def test_who_took_the_most_is_named() -> None:
+    assert "make of bob took 12.0% of a CPU" == lost(taken_share=0.12, taken_by="make of bob").reason
+
+
+def read(**said: Any) -> Turn:
+    quiet = {"seconds": 0.2, "cpus": 2, "own_seconds": 0.2, "busy_seconds": 0.2, "stolen_seconds": 0.0}
+    return Turn.of(Steps.read(made.steps([0.05, 0.05], turn={**quiet, **said})))
+
+
+def test_one_cpu_of_64_is_seen_where_threads_waited_for_it() -> None:
+    full = {"cpus": 64, "own_seconds": 63 * 0.2, "busy_seconds": 64 * 0.2, "taken_seconds": 0.2}
+    assert "another program took 100" in read(**full, waited_seconds=0.2).reason
+    assert not read(**full, waited_seconds=0.001).is_disturbed
+
+
+def test_a_worker_that_stood_still_is_disturbed_unless_it_always_does() -> None:
+    stopped = {"seconds": 6.2, "own_seconds": 0.4, "waited_seconds": 0.0}
+    assert "stood still" in read(**stopped).reason
+    assert not read(**stopped, still_share=0.5).is_disturbed
 
 
 def test_shares_are_of_the_cpus_that_the_worker_may_use() -> None:

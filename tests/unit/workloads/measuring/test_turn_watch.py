@@ -30,14 +30,14 @@ class Runner:
         return self._words.pop(0).split()
 
 
-def said(*words: str, step: Callable[[int], float] = lambda index: 0.025, cell: Cell = CELL, pass_steps: int = 0
-         ) -> list[tuple[str, dict[str, Any]]]:
+def said(*words: str, step: Callable[[int], float] = lambda index: 0.025, cell: Cell = CELL, pass_steps: int = 0,
+         waits: float | None = 0.5) -> list[tuple[str, dict[str, Any]]]:
     """What a worker says whose step takes so long, until it is told to end; step: of the number of a step."""
     clock = FakeClock(step=0.0)
     events: list[tuple[str, dict[str, Any]]] = []
     watch = TurnWatch(Runner(clock, *words), cell, lambda handle: None, lambda handle: 1.0,
                       lambda event, **values: events.append((event, values)), clock, pass_steps=pass_steps,
-                      readings=lambda: (clock() / 2, clock() / 8, clock() / 4, 0.0))
+                      readings=lambda: (clock() / 4, waits and clock() * waits, clock() / 8, clock() / 4, 0.0))
     with pytest.raises(Over):
         for index in range(10_000):
             clock.advance(step(index))
@@ -71,10 +71,27 @@ def test_more_warms_up_again_and_turns_go_on_counting() -> None:
     assert [(0, 0), (1, 4)] == [(values["turn"]["index"], values["first"]) for _, values in events if "turn" in values]
 
 
-def test_what_the_machine_did_is_read_around_the_timed_steps_alone() -> None:
+def test_what_the_machine_did_is_read_around_the_lead_and_the_timed_steps() -> None:
     turn = said("go", "turn 0.03 0.1 4", "end")[1][1]["turn"]
-    assert [0.1, 0.05] == pytest.approx([turn["seconds"], turn["own_seconds"]])
-    assert 0.1 * turn["cpus"] - 0.025 == pytest.approx(turn["busy_seconds"])        # a quarter of a CPU was idle
+    assert [0.15, 0.0375, 0.075] == pytest.approx([turn["seconds"], turn["own_seconds"], turn["waited_seconds"]])
+    assert 0.15 * turn["cpus"] - 0.0375 == pytest.approx(turn["busy_seconds"])        # a quarter of a CPU was idle
+
+
+@pytest.mark.parametrize(("waits", "still"), [(0.5, 0.25), (None, 0.75)])
+def test_how_long_no_thread_has_work_is_known_from_the_warm_up_on(waits: float | None, still: float) -> None:
+    events = said("go", "turn 0.03 0.1 4", "turn 0.03 0.1 4", "end", waits=waits)
+    assert [still, still] == pytest.approx([values["turn"]["still_share"] for _, values in events if "turn" in values])
+
+
+def test_threads_that_wait_for_a_cpu_are_counted_and_a_kernel_without_the_count_says_nothing(tmp_path: Any) -> None:
+    for thread, numbers in (("1", "5 1500000000 3"), ("2", "5 250000000 1")):
+        (tmp_path / thread).mkdir()
+        (tmp_path / thread / "schedstat").write_text(numbers)
+    (tmp_path / "3").mkdir()                         # it has ended
+    assert 1.75 == processor.waited_seconds(str(tmp_path))
+    (tmp_path / "1/schedstat").write_text("0 0 0")
+    (tmp_path / "2/schedstat").write_text("0 0 0")
+    assert processor.waited_seconds(str(tmp_path)) is None
 
 
 def test_idle_and_stolen_seconds_are_of_the_cpus_that_are_asked_for(tmp_path: Any) -> None:

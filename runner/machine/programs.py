@@ -1,0 +1,72 @@
+"""What CPU time the host's programs use, to the nanosecond, and who they are.
+
+The kernel keeps a clock of each process, which everybody may read (clock_getcpuclockid(3)): ticks, which /proc/stat
+counts, miss what takes less than a hundredth of a second.
+"""
+
+import json
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+import psutil
+
+Clocks = Mapping[int, float]             # CPU seconds since its start, of each process by its number
+
+_KERNEL_THREADS = "kthreadd"             # process 2 of a host; in a container it is another, or none is seen
+_SCHEDULED = 2                           # CPUCLOCK_SCHED (linux/posix-timers.h)
+_LEAST_SECONDS = 1e-4                    # of a program that is worth asking who it is
+
+
+class Taken(NamedTuple):
+    """What others took of the CPUs between two readings."""
+
+    seconds: float
+    by: str = ""                         # the program that took the most, and its user
+    worker: str = ""                     # the stack whose worker that was, where it was one
+
+
+def clocks(proc: Path = Path("/proc"), clock: Callable[[int], float] = time.clock_gettime) -> Clocks | None:
+    """Of all processes of this host now; None where they are not seen from here, as in most containers."""
+    with suppress(OSError):
+        if (proc / "2/comm").read_text().strip() == _KERNEL_THREADS:
+            return dict(_read(proc, clock))
+    return None
+
+
+def _read(proc: Path, clock: Callable[[int], float]) -> Iterator[tuple[int, float]]:
+    for number in (int(each.name) for each in proc.iterdir() if each.name.isdigit()):
+        with suppress(OSError):          # it has ended
+            yield number, clock(~number << 3 | _SCHEDULED)
+
+
+def taken(before: Clocks, after: Clocks, stack: str) -> Taken:
+    """What all took but this process and the worker of a stack, with what that started."""
+    used = sorted(((seconds - before.get(number, 0.0), number) for number, seconds in after.items()), reverse=True)
+    others = [(seconds, number) for seconds, number in used if seconds >= _LEAST_SECONDS and number != os.getpid()]
+    found = [(seconds, number, worker) for seconds, number in others if (worker := _worker(number)) != stack]
+    if not found:
+        return Taken(0.0)
+    _, number, worker = found[0]
+    return Taken(sum(seconds for seconds, *_ in found), _name(number), worker)
+
+
+def _worker(number: int) -> str:
+    """The stack whose worker the process is, or descends from; "" where it is none."""
+    with suppress(psutil.Error):
+        process = psutil.Process(number)
+        for each in (process, *process.parents()):
+            words = each.cmdline()
+            if words[1:3] == ["-m", "workloads"] and len(words) > 3:
+                return str(json.loads(words[3])["stack"])
+    return ""
+
+
+def _name(number: int) -> str:
+    with suppress(psutil.Error):
+        process = psutil.Process(number)
+        return f"{process.name()} of {process.username()}"
+    return "a program that has ended"
