@@ -159,7 +159,7 @@ class Flag(StrEnum):
     BUSY = ("busy",
         "{busy} of {runs} runs: the machine was busy throughout; all their turns count.", lambda seen: seen.run.is_busy)
     TURNS_REPEATED = ("turns_repeated",
-        "{disturbed} of {turns} turns were disturbed: others took more than 5 % of the CPUs, or a GPU was throttled. "
+        "{disturbed} of {turns} turns were disturbed: they lost more than 1 % of their time to others, or stood still. "
         "Those do not count, and were repeated.",
         lambda seen: not seen.run.is_busy and any(turn.is_disturbed for turn in seen.run.turns))
     APART = ("apart",

@@ -6,6 +6,7 @@ counts, miss what takes less than a hundredth of a second.
 
 import json
 import os
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
@@ -19,6 +20,14 @@ Clocks = Mapping[int, float]             # CPU seconds since its start, of each 
 _KERNEL_THREADS = "kthreadd"             # process 2 of a host; in a container it is another, or none is seen
 _SCHEDULED = 2                           # CPUCLOCK_SCHED (linux/posix-timers.h)
 _LEAST_SECONDS = 1e-4                    # of a program that is worth asking who it is
+_OPENMP = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME")         # how its threads wait
+
+
+class Worker(NamedTuple):
+    """A worker's process."""
+
+    stack: str
+    number: int                          # as it sees itself, in a container too
 
 
 class Taken(NamedTuple):
@@ -26,7 +35,7 @@ class Taken(NamedTuple):
 
     seconds: float
     by: str = ""                         # the program that took the most, and its user
-    worker: str = ""                     # the stack whose worker that was, where it was one
+    is_worker: bool = False              # whether that was a worker that waits for its turn
 
 
 def clocks(proc: Path = Path("/proc"), clock: Callable[[int], float] = time.clock_gettime) -> Clocks | None:
@@ -43,30 +52,41 @@ def _read(proc: Path, clock: Callable[[int], float]) -> Iterator[tuple[int, floa
             yield number, clock(~number << 3 | _SCHEDULED)
 
 
-def taken(before: Clocks, after: Clocks, stack: str) -> Taken:
-    """What all took but this process and the worker of a stack, with what that started."""
+def taken(before: Clocks, after: Clocks, own: Worker) -> Taken:
+    """What all took but this process and a worker with what that started."""
     used = sorted(((seconds - before.get(number, 0.0), number) for number, seconds in after.items()), reverse=True)
     others = [(seconds, number) for seconds, number in used if seconds >= _LEAST_SECONDS and number != os.getpid()]
-    found = [(seconds, number, worker) for seconds, number in others if (worker := _worker(number)) != stack]
+    found = [(seconds, number, worker) for seconds, number in others if (worker := _worker(number)) != own]
     if not found:
         return Taken(0.0)
     _, number, worker = found[0]
-    return Taken(sum(seconds for seconds, *_ in found), _name(number), worker)
+    name = _spinning(number, worker.stack) if worker else _name(number)
+    return Taken(sum(seconds for seconds, *_ in found), name, worker is not None)
 
 
-def _worker(number: int) -> str:
-    """The stack whose worker the process is, or descends from; "" where it is none."""
-    with suppress(psutil.Error):
+def _worker(number: int) -> Worker | None:
+    """The worker that the process is, or descends from."""
+    with suppress(psutil.Error, OSError, IndexError):
         process = psutil.Process(number)
         for each in (process, *process.parents()):
             words = each.cmdline()
-            if words[1:3] == ["-m", "workloads"] and len(words) > 3:
-                return str(json.loads(words[3])["stack"])
-    return ""
+            if words[1:3] == ["-m", "workloads"]:
+                inside = re.findall(r"^NSpid:.*?(\d+)$", Path(f"/proc/{each.pid}/status").read_text(), re.MULTILINE)
+                return Worker(str(json.loads(words[3])["stack"]), int(inside[0]) if inside else each.pid)
+    return None
 
 
 def _name(number: int) -> str:
     with suppress(psutil.Error):
         process = psutil.Process(number)
-        return f"{process.name()} of {process.username()}"
+        return f"process {number}, {process.name()} of {process.username()},"
     return "a program that has ended"
+
+
+def _spinning(number: int, stack: str) -> str:
+    """What a worker is called that computes while it waits, with the variables that may have it do so."""
+    with suppress(psutil.Error):
+        said = psutil.Process(number).environ()
+        if found := " ".join(f"{name}={said[name]}" for name in _OPENMP if name in said):
+            return f"{stack}, whose threads spin while they wait ({found}),"
+    return f"{stack}, whose threads spin while they wait,"

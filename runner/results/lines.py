@@ -192,6 +192,7 @@ class TurnTaken(Line):
     """The machine in a turn, from before its lead to the end of its timed steps."""
 
     index: Count = 0
+    process: Annotated[Count, says("the worker's number as it sees itself")] = 0
     lead_steps: Count = 0
     seconds: Annotated[Seconds, says("from one reading of the machine to the other")]
     cpus: Annotated[Count, says("that the worker may use")]

@@ -135,7 +135,7 @@ class TurnWatch(Watch):
 
     def _block(self, losses):
         return dict(Watch._block(self, losses), before=self._before, turn=dict(
-            self._machine, index=self._turn.index, lead_steps=self._turn.lead_steps))
+            self._machine, index=self._turn.index, process=os.getpid(), lead_steps=self._turn.lead_steps))
 
 
 def _readings():

@@ -188,7 +188,7 @@ class LiveRun:
         """Write down beside what the worker says of its turn what others took meanwhile."""
         before, self._clocks, self._others = self._clocks, None, programs.Taken(0.0)
         if before is not None and (after := self._bench.programs()) is not None:
-            self._others = programs.taken(before, after, self.cell.stack)
+            self._others = programs.taken(before, after, programs.Worker(self.cell.stack, turn.get("process", 0)))
             turn["taken_seconds"] = self._others.seconds
 
     def take_turn(self) -> Generator[Event, None, Turn | None]:

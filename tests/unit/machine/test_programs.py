@@ -5,55 +5,59 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from runner.machine import programs
+from runner.machine.programs import Taken, Worker
 
-BUSY = "import sys, time\nprint(flush=True)\nwhile time.process_time() < 20: pass"
-
-
-@pytest.fixture
-def number(request: pytest.FixtureRequest) -> Iterator[int]:
-    """Of a process that computes."""
-    with subprocess.Popen([sys.executable, *request.param], stdout=subprocess.PIPE) as process:
-        assert process.stdout
-        process.stdout.readline()
-        yield process.pid
-        process.kill()
+ANOTHER = Worker("a", 1)
+BUSY = "import time\nprint(flush=True)\nwhile time.process_time() < 20: pass"
 
 
-def used(number: int) -> dict[int, float]:
-    return {number: time.clock_gettime(~number << 3 | 2)}
+@contextmanager
+def computing(*words: str, **how: object) -> Iterator[int]:
+    """A process that computes, by its number."""
+    with subprocess.Popen([sys.executable, *words], stdout=subprocess.PIPE, **how) as process:  # type: ignore[call-overload]
+        try:
+            process.stdout.readline()
+            yield process.pid
+        finally:
+            process.kill()
 
 
-@pytest.mark.parametrize("number", [["-c", BUSY]], indirect=True)
-def test_a_program_is_named_with_its_user_and_what_it_took(number: int) -> None:
-    before = used(number)
-    while (after := used(number))[number] < before[number] + 0.01:
+def between(number: int, own: Worker = ANOTHER) -> Taken:
+    """What was taken while that process computed for 10 ms."""
+    before = programs.clocks() or pytest.skip("the host's processes are not seen from here")
+    until = before[number] + 0.01
+    while (after := time.clock_gettime(~number << 3 | 2)) < until:
         pass
-    found = programs.taken(before, after, "a")
-    assert after[number] - before[number] == found.seconds
-    assert ("python" in found.by, " of " in found.by, "") == (True, True, found.worker)
+    return programs.taken({number: before[number]}, {number: after}, own)
 
 
-@pytest.mark.parametrize(("stack", "took"), [("a", 0.0), ("b", 1.0)])
-@pytest.mark.parametrize("number", [["-c", BUSY]], indirect=True)
-def test_a_worker_s_own_use_is_none_of_others_and_another_worker_s_is(
-        number: int, stack: str, took: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    words = ["python", "-m", "workloads", '{"stack": "a"}']
-    monkeypatch.setattr(programs.psutil.Process, "cmdline", lambda self: words if self.pid == number else [])
-    found = programs.taken({number: 1.0}, {number: 2.0}, stack)
-    assert (took, "a" if took else "") == (found.seconds, found.worker)
+def test_a_program_is_named_with_its_user_and_what_it_took() -> None:
+    with computing("-c", BUSY) as number:
+        found = between(number)
+    assert found.seconds >= 0.01
+    assert (f"process {number}, python" in found.by, " of " in found.by, False) == (True, True, found.is_worker)
+
+
+def test_a_worker_that_computes_while_it_waits_is_named_with_what_lets_it_spin(tmp_path: Path) -> None:
+    (tmp_path / "workloads.py").write_text(BUSY)
+    with computing("-m", "workloads", '{"stack": "b"}', cwd=tmp_path, env={"GOMP_SPINCOUNT": "infinite"}) as number:
+        assert Taken(0.0) == between(number, Worker("b", number))
+        found = between(number, Worker("b", number + 1))
+    assert found.is_worker and "b, whose threads spin while they wait (GOMP_SPINCOUNT=infinite)" in found.by
 
 
 def test_neither_this_process_nor_what_took_next_to_nothing_is_another() -> None:
-    assert programs.Taken(0.0) == programs.taken({1: 1.0}, {1: 1.00001, os.getpid(): 5.0}, "a")
+    assert Taken(0.0) == programs.taken({1: 1.0}, {1: 1.00001, os.getpid(): 5.0}, ANOTHER)
 
 
 def test_a_program_that_began_in_between_or_has_ended_counts() -> None:
-    assert programs.Taken(0.5, "a program that has ended") == programs.taken({}, {2**22 + 1: 0.5}, "a")
+    assert Taken(0.5, "a program that has ended") == programs.taken({}, {2**22 + 1: 0.5}, ANOTHER)
 
 
 def test_clocks_are_of_every_process_of_a_host_and_none_where_it_is_not_seen(tmp_path: Path) -> None:

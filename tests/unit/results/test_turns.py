@@ -18,7 +18,7 @@ def turn(foreign: float, stolen: float = 0.0, is_throttled: bool = False) -> Tur
 CALM, DISTURBED = turn(0.05), turn(0.051)
 
 
-def lost(**shares: float) -> Turn:
+def lost(**shares: Any) -> Turn:
     return replace(CALM, **shares)
 
 
