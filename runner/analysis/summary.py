@@ -115,7 +115,7 @@ def _summary(measured: Measurements, proved: Proved) -> Summary:
         skipped=tuple(Skip(experiment=each.experiment, stack=each.cell.stack, label=each.comparison.label,
                            reason=each.reason) for each in measured.skipped),
         **summary_profiles.tables(measured.rows, measured.session_of),
-        published=tuple(ours(number, measured.rows) for number in numbers), claims=judged,
+        published=tuple(ours(number, measured.of(number.experiment).rows) for number in numbers), claims=judged,
         paper_claims=tuple(PaperClaim(id=name, parts=tuple(claim.id for claim in each),
                                       verdict=claims.together(claim.verdict for claim in each))
                            for name, each in parts.items()),

@@ -318,8 +318,12 @@ class PublishedNumber(_OfPaper, Published):
 
     ours: float | None
     """In the same unit; the mean over cells, of ratios the geometric mean; null without data."""
+    beside: float | None = None
+    """Of the quantity that is told beside the paper's own (krisilias: the exchange phase)."""
     cells: int
     """That ours is computed from."""
+    keys: tuple[str, ...] = ()
+    """Of the results that ours is computed from."""
 
 
 class ClaimNumber(_Model):
@@ -351,6 +355,8 @@ class JudgedClaim(_OfPaper, claims.Statement):
     numbers: tuple[ClaimNumber, ...]
     missing: tuple[str, ...]
     """Cells without data, with reasons."""
+    beside: tuple[ClaimNumber, ...] = ()
+    """The same of the quantity that is told beside the paper's own (krisilias: the exchange phase)."""
 
 
 class PaperClaim(_Model):

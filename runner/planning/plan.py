@@ -162,8 +162,8 @@ def plan(study: Study, stacks: Mapping[str, Stack], machine: Machine, wishes: Wi
     keys: dict[str, dict[str, None]] = {}
     skipped: list[Skipped] = []
     for experiment in study.experiments:
-        for cell, is_seed_fixed in _expanded(study, experiment, here, wishes):
-            if reason := _impossible(cell, here) or here.missing(cell.stack):
+        for cell, is_seed_fixed, reason in _expanded(study, experiment, here, wishes):
+            if reason:
                 skipped.append(Skipped(experiment.id, cell, reason))
             else:
                 earlier = planned.setdefault(key(cell), Planned(key(cell), experiment.id, cell))
@@ -204,8 +204,8 @@ def _with_equal_seeds(planned: Iterable[Planned]) -> tuple[Planned, ...]:
                  for each in cells)
 
 
-def _expanded(study: Study, experiment: Experiment, here: Here, wishes: Wishes) -> list[tuple[Cell, bool]]:
-    """Every cell of an experiment's grid, and whether its seed is set.
+def _expanded(study: Study, experiment: Experiment, here: Here, wishes: Wishes) -> list[tuple[Cell, bool, str]]:
+    """Every cell of an experiment's grid, whether its seed is set, and why it is skipped, "" where it is not.
 
     Raises InputError for an unknown stack.
     """
@@ -220,11 +220,24 @@ def _expanded(study: Study, experiment: Experiment, here: Here, wishes: Wishes) 
              for combination in experiment.combinations()
              for data in [combination.get("data") or _own_data(combination["task"])]
              for wished in wishes.combinations() for name in names for own in experiment.variants_of(name)]
-    forms = {name: _forms([stacks[form] for form in (name, *study.forms.get(name, ()))],
-                          [settings for owner, settings in every if owner == name], here) for name in names}
-    # each in the first form of a stack that is for the cell's device, else in the first
-    return [(next((cell for cell, stack in formed if cell.device in stack.devices), formed[0][0]), "seed" in settings)
-            for name, settings in every for formed in [[(_cell(form, settings, here), form) for form in forms[name]]]]
+    known = {name: [stacks[form] for form in (name, *study.forms.get(name, ()))] for name in names}
+    forms = {name: _forms(known[name], [settings for owner, settings in every if owner == name], here)
+             for name in names}
+    expanded = []
+    for name, settings in every:
+        formed = [(_cell(form, settings, here), form) for form in forms[name]]
+        # the first form of a stack that is for the cell's device, else the first
+        cell = next((cell for cell, stack in formed if cell.device in stack.devices), formed[0][0])
+        expanded.append((cell, "seed" in settings, _skip_reason(cell, known[name], settings, here)))
+    return expanded
+
+
+def _skip_reason(cell: Cell, forms: Sequence[Stack], settings: Mapping[str, Any], here: Here) -> str:
+    """Why a cell is skipped, and what keeps the launcher from a form of its stack that could run it; "": it is not."""
+    reason = _impossible(cell, here) or here.missing(cell.stack) or ""
+    unavailable = (missing for form in forms if reason and form.name != cell.stack
+                   and (missing := here.missing(form.name)) and not _impossible(_cell(form, settings, here), here))
+    return "; ".join([reason, *unavailable])
 
 
 def _forms(forms: Sequence[Stack], settings: Sequence[Mapping[str, Any]], here: Here) -> Sequence[Stack]:

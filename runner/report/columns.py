@@ -14,7 +14,6 @@ from runner.analysis.stats import Interval, Verdict
 from runner.analysis.summary_format import Comparison, PublishedNumber, Result, Summary
 from runner.report.claims import wording
 from runner.report.tables import CSV_ALONE, EVERY, LATEX_ALONE, PAGE_ALONE, READ, Column, Form, Texts
-from workloads.spec.cell import Cell, parse
 
 _ALL_BUT_LATEX = READ | CSV_ALONE
 
@@ -139,10 +138,8 @@ def _published(name: str) -> Column[Line]:
 
 
 def _printed(line: Line) -> list[PublishedNumber]:
-    """The published numbers of one subject that the result's cell is of."""
-    cell: Cell = parse({**line.comparison.settings, "stack": line.result.stack})
-    return [number for number in line.summary.published
-            if number.to is None and wording.is_of(number, number.of, cell)]
+    """The published numbers of one subject that the result is beside."""
+    return [number for number in line.summary.published if number.to is None and line.result.key in number.keys]
 
 
 SETTINGS = ("batch", "image", "steps", "nodes", "cpus", "device", "parallel", "precision")

@@ -283,7 +283,7 @@ def _of_quantities(family: Sequence[str], rows: Sequence[Row], numbers: Sequence
     groups = _bars(values, [number for number in numbers if number.quantity in values and number.to is None
                             and number.cells == 1], held, scale)
     inside |= held
-    caption = ", ".join(name.replace("_", " ") for name in values) + _framed(numbers, held)
+    caption = ", ".join(map(wording.called, values)) + _framed(numbers, held)
     return fitted(Dots, caption, axis, groups, is_bars=True)
 
 
@@ -302,7 +302,7 @@ def _bars(values: Mapping[str, Sequence[_Point]], numbers: Sequence[PublishedNum
     is_of_one = len(signs) == 1 and len(values) > 1
     groups: dict[str, list[Mark]] = {}
     for sign, (name, points) in enumerate(values.items()):
-        word = name.replace("_", " ")
+        word = wording.called(name)
         unit = quantities.units(name)[-1] if quantities.QUANTITIES[name].unit == "share" else quantities.units(name)[0]
         for title, panel in _panels(points, ()).items():
             group = groups.setdefault(title if is_of_one or len(values) == 1 else f"{title}: {word}", [])

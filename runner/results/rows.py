@@ -93,6 +93,14 @@ class Measurements:
     products: tuple[Product, ...] = ()     # what matrix products reached, by stack
     sessions: Mapping[str, str] = field(default_factory=dict)       # by cell its session's id, where several are joined
 
+    def of(self, experiment: str) -> "Measurements":
+        """With the rows and skipped cells of one experiment alone, those that it shares too; "": with all."""
+        if not experiment:
+            return self
+        keys = {key for one in self.experiments if one.id == experiment for key in one.cells}
+        return replace(self, rows=tuple(row for row in self.rows if row.key in keys or row.experiment == experiment),
+                       skipped=tuple(skip for skip in self.skipped if skip.experiment == experiment))
+
     def session_of(self, key: str) -> str:
         """The id of the session that measured the cell of that key."""
         return self.sessions.get(key) or str(self.session.get("id", ""))

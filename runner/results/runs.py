@@ -1,7 +1,7 @@
 """What a run measured: its workers' samples, raw, and what it told of itself. Pure."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -135,6 +135,14 @@ class Worker:
         """The seconds of all timed steps together."""
         return float(self.sample_seconds.sum())
 
+    def rest_seconds(self, names: Collection[str]) -> float | None:
+        """Mean seconds of a step less those of phases, of the steps that count; None where one was not stamped."""
+        steps = int(np.repeat(self.counts, self.sample_steps).sum())
+        phases = [self.phase_seconds(name) for name in names]
+        if not steps or None in phases:
+            return None
+        return float(self.sample_seconds[self.counts].sum()) / steps - sum(filter(None, phases))
+
     def phase_seconds(self, name: str) -> float | None:
         """Mean seconds of a phase in a step, of the steps that count; None where it was not stamped."""
         seconds = self.phases.get(name)
@@ -201,8 +209,16 @@ class Run:
 
     def phase_seconds(self, name: str) -> float | None:
         """Mean seconds of a phase in a step, over the workers."""
-        known = [seconds for worker in self.workers if (seconds := worker.phase_seconds(name)) is not None]
-        return sum(known) / len(known) if known else None
+        return _mean_of_known(worker.phase_seconds(name) for worker in self.workers)
+
+    def rest_seconds(self, names: Collection[str]) -> float | None:
+        """Mean seconds of a step less those of phases, over the workers."""
+        return _mean_of_known(worker.rest_seconds(names) for worker in self.workers)
+
+
+def _mean_of_known(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known else None
 
 
 def rate_per_worker(batch: int, run: Run) -> float | None:

@@ -52,7 +52,7 @@ class Grounds(NamedTuple):
         return [each for cells in self.by_scale.values() for each in cells]
 
 
-MADE = ("said", "paper", "paper_cells", "cases", "fuller")       # of the study's cells: no key of its file
+MADE = ("paper", "paper_cells", "cases", "fuller")       # of the study's cells: no key of its file
 
 
 def read(tables: Table, position: Position, grounds: Grounds
@@ -78,10 +78,9 @@ def _published(number: Published, position: Position, grounds: Grounds) -> Publi
     position.refuse(wrong_number(number))
     if "steps" in number.model_fields_set and (number.unit != "s" or number.to):
         raise position.wrong('key "steps": only of a number of one subject in unit "s"')
-    here, there = (_narrowed(number, (), cells) for cells in (grounds.here, grounds.of_paper))
-    is_about = number.model_copy(update={"where": there}).selection()
+    is_about = number.selection()
     cells = _of(number.experiment, (each for each in grounds.of_paper if is_about(each.cell)))
-    return number.model_copy(update={"where": here, "said": number.where, "paper": _sizes(number.subjects, cells),
+    return number.model_copy(update={"paper": _sizes(number.subjects, cells),
                                      "paper_cells": sum(number.of.owns(cell) for cell in cells)})
 
 
@@ -91,9 +90,7 @@ def _sizes(subjects: Sequence[Subject], cells: Iterable[Cell]) -> dict[str, tupl
 
 def _claim(claim: Claim, position: Position, grounds: Grounds) -> Claim:
     position.refuse(claims.mistake(claim))
-    there = claim.model_copy(update={"where": _narrowed(claim, claim.fields, grounds.of_paper)}).selection()
-    in_paper = _sizes(claim.subjects, filter(there, _of(claim.experiment, grounds.of_paper)))
-    claim = claim.model_copy(update={"where": _narrowed(claim, claim.fields, grounds.here)})
+    in_paper = _sizes(claim.subjects, filter(claim.selection(), _of(claim.experiment, grounds.of_paper)))
     claim = claim.model_copy(update={"cases": _cases(claim, grounds, position), "fuller": _fuller(claim, grounds),
                                      "paper": in_paper})
     position.refuse(claims.mistake(claim))
@@ -123,29 +120,6 @@ def _subject(values: Table, key: str, position: Position, grounds: Grounds) -> S
 
 
 _MODES = ("sync", "async", "central")     # by which subjects' cells are compared: cluster.kind
-# where two experiments differ in several fields, those that say most come first; what the user may change, last
-_LAST = ("steps", "warmup", "epochs", "learning_rate", "seed", "data", "device")
-
-
-def _narrowed(one: Claim | Published, fields: Sequence[str], grounds: Sequence[OfStudy]) -> dict[str, tuple[Any, ...]]:
-    """Extends its `where` until that selects only its experiment's cells.
-
-    A store knows a cell that two experiments share by the first of them alone, so claims look at fields.
-    """
-    narrowed = dict(one.where)
-    if not one.experiment:
-        return narrowed
-    is_about = one.selection()
-    cells = [each for each in grounds if is_about(each.cell) and any(who.owns(each.cell) for who in one.subjects)]
-    own = dict.fromkeys(each.cell for each in cells if each.experiment == one.experiment)     # in their order
-    others = {each.cell for each in cells} - own.keys()
-    free = [name for name in Cell._fields if name not in (*fields, *named(one.subjects))]
-    for name in sorted(free, key=lambda name: name in _LAST):
-        values = tuple(dict.fromkeys(getattr(cell, name) for cell in own))
-        left = {cell for cell in others if getattr(cell, name) in values}
-        if values and left < others:
-            narrowed[name], others = values, left
-    return narrowed
 
 
 def _cases(claim: Claim, grounds: Grounds, position: Position) -> tuple[claims.Case, ...]:

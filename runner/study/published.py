@@ -7,7 +7,7 @@ from pydantic import FiniteFloat, PositiveInt
 
 from runner.strict_toml import Text
 from runner.study import quantities
-from runner.study.subjects import OfCells, Subject, Value, selection, unknown_fields
+from runner.study.subjects import OfCells, Subject, selection, unknown_fields
 from workloads.spec.cell import Cell
 
 # of ratios: their mean, the ratio of the sums, the greatest of them, the mean of how far they are from 1
@@ -29,8 +29,6 @@ class Published(OfCells):
     """Of how many steps its seconds are."""
     statistic: str = "mean"
     """Over its cells: mean, total, greatest or difference."""
-    said: Mapping[str, tuple[Value, ...]] = {}
-    """What of `where` the study's file says itself."""
     paper_cells: int = 0
     """At the paper's scale, of a ratio pairs; 0: not known."""
 
@@ -46,7 +44,8 @@ class Published(OfCells):
 
 def from_record(record: Mapping[str, Any]) -> Published:
     """What record() made. Raises ValueError."""
-    number = Published.model_validate(record)
+    written = {name: value for name, value in record.items() if name != "said"}       # which records had until 0.2
+    number = Published.model_validate({**written, "where": record.get("said") or record.get("where", {})})
     if wrong := wrong_number(number) or unknown_fields(number.subjects, number.where):
         raise ValueError(wrong)
     return number

@@ -28,6 +28,8 @@ class Quantity(NamedTuple):
     whole: str = ""              # the quantity that it is a part of, or is held against; "": a share as it is, or none
     is_least: bool = False       # of all runs the least counts, not the median: what every run could do
     is_of_rate: bool = False     # of all runs the geometric mean counts, as of a rate, which is made of it
+    beside: str = ""             # our own quantity that is told beside a paper's
+    definition: str = ""         # the paper's sentence, with its section, where a paper derives it from others
 
 
 def of(name: str, row: Row, run: Run) -> float | None:
@@ -132,34 +134,59 @@ def _passes(*names: str) -> Reader:
     return lambda row, run: sum(map(run.graph.removed_by, names)) if run.graph else None
 
 
+_SHARES = """dai2022 4.3: "We calculate the ratio of memory copy time and GPU kernel execution time to the overall \
+training time, respectively\""""
+# of units of two subjects, whose values are times
+UNIT_DEFINITIONS = {
+    "mpe": """mahorker Table 2: "negative numbers mean the second kernel is slower than the first one": the mean over \
+all cases of (of - to) / of""",
+    "%": """dai2022 5: communication overhead = 1 - (m_step/s) / (s_step/s), of GPUs together and of one alone; 4.4.1: \
+"consumes less training time": (of - to) / of""",
+}
+
 QUANTITIES: dict[str, Quantity] = {
     "step": Quantity("train", "s", lambda row, run: step_seconds(run), is_of_rate=True),
     **{name: Quantity("phases", "s", lambda row, run, name=name: run.phase_seconds(name), "step")      # type: ignore[misc]
        for name in PHASES},
+    "communication_by_difference": Quantity(
+        "phases", "s", lambda row, run: run.rest_seconds(("load", "forward", "backward")), "step",
+        beside="communication", definition="""krisilias IV-C: "Communication cost is identified as the difference \
+between the total execution time and the sum of the forward pass, backward pass and data loading time\""""),
     "memory": Quantity("train", "bytes", _peak_bytes),
     **{name: Quantity("operators", "s", lambda row, run, name=name: operators.seconds(              # type: ignore[misc]
         run.framework, run.operators).get(name)) for name in operators.WORDS},
     **{name: Quantity(measure, "s", lambda row, run: step_seconds(run), is_of_rate=True)
        for name, measure in (("inference", "infer"), ("first_token", "prefill"), ("token", "decode"))},
-    "sample": Quantity("infer", "s", _sample, is_of_rate=True),
+    "sample": Quantity("infer", "s", _sample, is_of_rate=True, definition="""patel VI-C: "as the batch size increases, \
+the inference time decreases up to a limit": of an image, the step over the batch"""),
     "power": Quantity("infer", "W", lambda row, run: watts(run)),
-    "epoch": Quantity("epochs", "s", _of_epochs("train_seconds", 1, None)),
+    "epoch": Quantity("epochs", "s", _of_epochs("train_seconds", 1, None), definition="""tian 3.2.1: "The first epoch \
+is skipped ... Total training time will be total time subtract validation time\""""),
     "first_epoch": Quantity("epochs", "s", _of_epochs("train_seconds", 0, 1), "epoch"),
-    "first_epoch_extra": Quantity("epochs", "s", _first_epoch_extra, "epoch"),
+    "first_epoch_extra": Quantity("epochs", "s", _first_epoch_extra, "epoch", definition="""tian 4.1: "TensorFlow took \
+an estimated 8.68 seconds longer than its average training time\""""),
     "validation": Quantity("epochs", "s", _of_epochs("validation_seconds", 1, None)),
-    "accuracy": Quantity("epochs", "share", _of_epochs("accuracy", 0, None, max)),
+    "accuracy": Quantity("epochs", "share", _of_epochs("accuracy", 0, None, max), definition="""tian 3.2.1: "I \
+calculate the trace of confusion matrix for validation accuracy"; of all epochs the best"""),
     # of two that end alike, that of the one which rises faster is the higher
-    "early_accuracy": Quantity("epochs", "share", _of_epochs("accuracy", 0, EARLY_EPOCHS)),
+    "early_accuracy": Quantity("epochs", "share", _of_epochs("accuracy", 0, EARLY_EPOCHS), definition="""tian 4.1: \
+"has faster converge rate": the mean accuracy of the first 20 epochs, by 5.1"""),
     **{f"{kind}_share": Quantity("kernels", "share", lambda row, run, kind=kind: run.kernels.share(   # type: ignore[misc]
-        getattr(run.kernels, f"{kind}_seconds")) if run.kernels else None) for kind in ("kernel", "copy", "launch")},
+        getattr(run.kernels, f"{kind}_seconds")) if run.kernels else None, definition=definition)
+       for kind, definition in (("kernel", _SHARES), ("copy", _SHARES), ("launch", """mahorker 4.1: "spent about 72.4% \
+of the sampled time within the kernel launch state\""""))},
     "kernels": Quantity("kernels", "count",
                         lambda row, run: run.kernels.kernels / run.kernels.steps if run.kernels else None),
     "lstm_share": Quantity("kernels", "share", _lstm_share),
     "max_batch": Quantity("max_batch", "count",
                           lambda row, run: run.max_batch.largest if run.max_batch else None, is_least=True),
-    "nodes_removed": Quantity("graph", "share", lambda row, run: run.graph.removed_share if run.graph else None),
+    "nodes_removed": Quantity("graph", "share", lambda row, run: run.graph.removed_share if run.graph else None,
+                              definition="""dai2022 4.5.2: "we use the number of reduced nodes to represent the effect \
+of graph optimizations": of all nodes before"""),
     **{f"removed_{kind}": Quantity("graph", "share", lambda row, run, kind=kind:  # type: ignore[misc]
-                                  run.graph.share_of_removed(kind) if run.graph else None)
+                                  run.graph.share_of_removed(kind) if run.graph else None,
+                                  definition="""dai2022 4.5.2: "we count the types of the operations corresponding to \
+the reduced nodes and calculate the percentage\"""")
        for kind in ("expensive", "cheap", "noop")},
     **{name: Quantity("graph", "share", _passes(name)) for name in PASSES},
     "arithmetic_dependency": Quantity("graph", "share", _passes("arithmetic", "dependency")),

@@ -81,6 +81,12 @@ def stand_ins(subjects: Iterable[Subject], cells: Iterable[Cell]) -> dict[str, s
             if (names := sorted({name for own, name in ran if own == stack})) != [stack]}
 
 
+def of_several_forms(stand_ins: Mapping[str, str]) -> str:
+    """Why nothing is a number of what ran: a subject's stack ran in several forms; "" where none did."""
+    return "; ".join(f"{stack} ran as {names.replace('/', ' and ')}: no number is of several forms"
+                     for stack, names in stand_ins.items() if "/" in names)
+
+
 def unknown_fields(subjects: Iterable[Subject], where: Iterable[str] = ()) -> str | None:
     """What is wrong with subjects or with fields that pick cells, where one is not a cell's; else None."""
     names = (*where, *(name for each in subjects for name, _ in each.settings))

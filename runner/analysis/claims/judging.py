@@ -17,7 +17,7 @@ from runner.analysis.summary_format import ClaimNumber, JudgedClaim
 from runner.results.rows import Measurements, Row
 from runner.study import quantities
 from runner.study.claims import Case, Claim, Verdict, shown, together
-from runner.study.subjects import Subject, Value, stand_ins
+from runner.study.subjects import Subject, Value, of_several_forms, stand_ins
 from workloads.spec.measures import OPEN
 
 _ONE_SEED = "all rounds have one seed: another could train to another accuracy"
@@ -62,7 +62,7 @@ Doubts = Mapping[Case, Sequence[str]]
 
 def judge(asked: Claim, measured: Measurements, doubted: doubting.Doubts) -> JudgedClaim:
     """Whether a claim holds in what was measured; doubted: the doubts about its rows (doubts.of_rows)."""
-    is_about = asked.selection()
+    is_about, measured = asked.selection(), measured.of(asked.experiment)
     ran = [row for row in measured.rows if row.ok_runs and is_about(row.cell)
            and any(one.owns(row.cell) for one in asked.subjects)]
     ran_instead = stand_ins(asked.subjects, (row.cell for row in ran))
@@ -70,6 +70,8 @@ def judge(asked: Claim, measured: Measurements, doubted: doubting.Doubts) -> Jud
     quantity = quantities.QUANTITIES[claim.quantity]
     can_be_doubted = quantity.unit == "s" and quantity.measure in OPEN        # seconds of steps
     by_case, doubts, missing = _complete_cases(claim, measured, doubted if can_be_doubted else {})
+    if mixed := of_several_forms(ran_instead):
+        by_case, missing = {}, [mixed]
     claim, by_case, doubts = _averaged(claim, by_case, doubts)
     pairs = [pair._replace(doubts=tuple(dict.fromkeys(
         doubt for case, told in doubts.items() if case in pair.cases for doubt in told)))
@@ -92,9 +94,10 @@ def judge(asked: Claim, measured: Measurements, doubted: doubting.Doubts) -> Jud
         verdict = Verdict.NO_DATA if asked.is_over_cases else together([*verdicts, Verdict.NO_DATA])
     else:
         verdict = together(verdicts)
+    beside = asked.model_copy(update={"quantity": quantity.beside}) if quantity.beside else None
     return JudgedClaim(**{name: value for name, value in asked if name != "cases"}, verdict=verdict,
                        numbers=tuple(numbers), missing=tuple(missing), differs=differences(asked.paper, ran),
-                       stand_ins=ran_instead)
+                       stand_ins=ran_instead, beside=judge(beside, measured, doubted).numbers if beside else ())
 
 
 def _named_as_ran(claim: Claim, ran_instead: Mapping[str, str]) -> Claim:

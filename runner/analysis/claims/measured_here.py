@@ -12,7 +12,7 @@ from runner.analysis.summary_format import PublishedNumber
 from runner.results.rows import Row, recorded
 from runner.study import quantities
 from runner.study.published import Published
-from runner.study.subjects import Subject, Value, named, sizes, stand_ins
+from runner.study.subjects import Subject, Value, named, of_several_forms, sizes, stand_ins
 from workloads.spec.cell import Cell
 
 ON_A_CPU = "on a CPU"          # what the paper has of a GPU
@@ -33,11 +33,17 @@ def ours(published: Published, rows: Sequence[Row]) -> PublishedNumber:
     if not both:
         return PublishedNumber(**dict(published), ours=None, cells=0)
     used = [row for pair in both for row, _ in pair]
+    ran_instead = stand_ins(published.subjects, (row.cell for row in used))
+    if mixed := of_several_forms(ran_instead):
+        return PublishedNumber(**dict(published), ours=None, cells=0, differs=(mixed,))
     fewer = [f"{len(both)} of {formatting.count(published.paper_cells, 'cell')}"][:len(both) < published.paper_cells]
+    name = quantities.QUANTITIES[published.quantity].beside
+    beside = ours(published.model_copy(update={"quantity": name}), rows).ours if name else None
+    values = [(row.cell, one, other) for (row, one), (_, other) in both]
     return PublishedNumber(
-        **dict(published), ours=_value(published, [(row.cell, one, other) for (row, one), (_, other) in both]),
-        cells=len(both), differs=(*fewer, *differences(published.paper, used)),
-        stand_ins=stand_ins(published.subjects, (row.cell for row in used)))
+        **dict(published), ours=_value(published, values), beside=beside, cells=len(both),
+        differs=(*fewer, *differences(published.paper, used)), stand_ins=ran_instead,
+        keys=tuple(dict.fromkeys(row.key for row in used)))
 
 
 def _value(published: Published, values: Sequence[tuple[Cell, float, float]]) -> float | None:

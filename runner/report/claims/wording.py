@@ -79,8 +79,7 @@ def differs(number: PublishedNumber | JudgedClaim) -> str:
 
 def whose(number: PublishedNumber) -> str:
     """The subjects of a published number, and in brackets what the paper says that it is about."""
-    fields = number.said if number.paper else number.where           # older results do not say
-    about = ", ".join("/".join(map(str, values)) for values in fields.values())
+    about = ", ".join("/".join(map(str, values)) for values in number.where.values())
     return " / ".join(str(one) for one in (number.of, number.to) if one) + (f" ({about})" if about else "")
 
 
@@ -92,7 +91,12 @@ def is_of(number: PublishedNumber, subject: Subject, cell: Cell) -> bool:
 def quantity(number: PublishedNumber) -> str:
     """The quantity, the number of steps if not one, and the statistic over several cells if not the mean."""
     steps = f" of {number.steps:,} steps" if number.steps > 1 else ""
-    return number.quantity.replace("_", " ") + steps + (f", {number.statistic}" if number.statistic != "mean" else "")
+    return called(number.quantity) + steps + (f", {number.statistic}" if number.statistic != "mean" else "")
+
+
+def called(name: str) -> str:
+    """A quantity's name; krisilias' communication is not the phase of the exchange, which stands beside it."""
+    return "exchange phase" if name == "communication" else name.replace("_", " ")
 
 
 def printed(number: PublishedNumber) -> str:
@@ -104,7 +108,10 @@ def printed(number: PublishedNumber) -> str:
 
 def measured(number: PublishedNumber) -> str:
     """The same quantity here, in the number's unit."""
-    return "no data" if number.ours is None else IN_UNIT[number.unit](number.ours)
+    if number.ours is None:
+        return "no data"
+    unit = IN_UNIT[number.unit]
+    return unit(number.ours) + (f" (exchange phase {unit(number.beside)})" if number.beside is not None else "")
 
 
 _NEAR = ("about", "close to", "near", "over", "under", "up to", "at most")      # with which a remark begins
@@ -133,7 +140,9 @@ def here(claim: JudgedClaim) -> str:
     number = alike[-1 if claim.verdict is Verdict.DOES_NOT_HOLD else 0]
     count = f", {len(alike)} of {len(claim.numbers)} cases" if len(claim.numbers) > 1 else ""
     reason = next((each.reason for each in alike if each.reason), "")
-    return amount(claim, number.value, number.interval) + count + (f": {reason}" if reason else "")
+    beside = next((f" (exchange phase {amount(claim, each.value, each.interval)})" for each in claim.beside
+                   if (each.what, each.case) == (number.what, number.case)), "")
+    return amount(claim, number.value, number.interval) + beside + count + (f": {reason}" if reason else "")
 
 
 def _certainty(claim: JudgedClaim, number: ClaimNumber) -> float:

@@ -1,9 +1,11 @@
 """Quantities of runs whose lines are chosen here: every value worked out by hand; units; what is refused in a line."""
 
+import re
 from typing import Any
 
 import pytest
 
+from runner.analysis.claims.measured_here import ours
 from runner.errors import InputError
 from runner.results.rows import Row, measurements
 from runner.study import published, quantities
@@ -78,6 +80,29 @@ def test_a_phase_s_share_is_of_the_step_and_a_share_is_one_already() -> None:
     assert 0.25 == quantities.share("load", measured_row, measured_row.runs[0])
     measured_row = row(made.cell(measure="graph"), made.GRAPH)
     assert 0.9 == quantities.share("removed_noop", measured_row, measured_row.runs[0])
+
+
+def test_krisilias_communication_is_what_a_step_has_beside_loading_forward_and_backward() -> None:
+    """By hand: steps of 10 and 14 s, 1 + 3 + 4 s of each stamped, hence 2 and 6 s; the exchange itself took 1 s."""
+    told = made.steps([10.0, 14.0], phases={"load": [1.0, 1.0], "forward": [3.0, 3.0], "backward": [4.0, 4.0],
+                                            "communication": [1.0, 1.0], "update": [0.5, 0.5]})
+    cell = made.cell("tf", measure="phases", nodes=3, parallel="allreduce")
+    assert (pytest.approx(4.0), 1.0) == tuple(value(name, cell, told) for name in (
+        "communication_by_difference", "communication"))
+    assert value("communication_by_difference", cell, made.steps([10.0], phases={"load": [1.0]})) is None
+
+    asked = Published(id="p", source="Table V", quantity="communication_by_difference", of=Subject("tf", "sync"),
+                      value=1741.81, unit="s", steps=3960)
+    found = ours(asked, [row(cell, told)])
+    assert (pytest.approx(3960 * 4.0), pytest.approx(3960.0)) == (found.ours, found.beside)
+
+
+def test_what_a_paper_derives_has_its_sentence_and_section() -> None:
+    assert {"communication_by_difference", "epoch", "first_epoch_extra", "accuracy", "early_accuracy", "sample",
+            "kernel_share", "copy_share", "launch_share", "nodes_removed", "removed_noop", "removed_cheap",
+            "removed_expensive"} == {name for name, each in quantities.QUANTITIES.items() if each.definition}
+    assert all(re.match(r"(krisilias|tian|patel|dai2022|mahorker) [IVX\d.-]+[A-Z]?(, \d)?:", each.definition)
+               for each in quantities.QUANTITIES.values() if each.definition)
 
 
 # ---- beside a published number, in its unit
