@@ -237,7 +237,7 @@ def _skip_reason(cell: Cell, forms: Sequence[Stack], settings: Mapping[str, Any]
     reason = _impossible(cell, here) or here.missing(cell.stack) or ""
     unavailable = (missing for form in forms if reason and form.name != cell.stack
                    and (missing := here.missing(form.name)) and not _impossible(_cell(form, settings, here), here))
-    return "; ".join([reason, *unavailable])
+    return "; ".join(dict.fromkeys([reason, *unavailable]))
 
 
 def _forms(forms: Sequence[Stack], settings: Sequence[Mapping[str, Any]], here: Here) -> Sequence[Stack]:
