@@ -14,11 +14,11 @@ from runner.stacks.definition import read_all
 from runner.study import quantities
 from runner.study.claims import Verdict
 from runner.study.file import read
+from runner.study.published import Published
 from runner.study.subjects import Subject
 from tests import made_rows as made
 from tests.fakes import MACHINE
 from tests.made_claims import claim, here, judge, took
-from tests.unit.study.test_quantities import number
 
 ROOT = Path(__file__).parents[4]
 STACKS = read_all(ROOT / "docker")
@@ -87,4 +87,5 @@ def test_a_ratio_of_two_forms_is_refused_by_name() -> None:
     judged = judge(claim("faster", of=one, to=other), measured)
     assert (Verdict.NO_DATA, (), 1) == (judged.verdict, judged.numbers, len(judged.missing))
     assert "tf ran as tf-2 and tf-gpu" in judged.missing[0]
-    assert (None, 0) == here(number("x").model_copy(update={"of": one, "to": other}), measured.rows)
+    number = Published(id="p", source="Table 1", quantity="step", of=one, to=other, value=1.0, unit="x")
+    assert (None, 0) == here(number, measured.rows)
