@@ -44,6 +44,7 @@ SIZES = {
     "vit_b16": Size(1, 224, 1, 4),           # as published
     "bert": Size(8, 0, 20, 60),              # the small preset, as the next ones
     "gpt2": Size(4, 0, 20, 60, "adamw"),
+    "llama": Size(4, 0, 2, 6, "adamw"),
     "lstm": Size(64, 0, 100, 300),
 }
 
@@ -51,7 +52,8 @@ SIZES = {
 # of a GPU, which is to have work enough that a step is not all launches
 _GPU_IMAGES, _GPU_TOKENS = Size(32, 224, 10, 40), Size(32, 0, 20, 60)
 GPU_SIZES = {**dict.fromkeys(("resnet50", "resnet50_v1", "vgg16", "mobilenetv2", "vit_b16"), _GPU_IMAGES),
-             "bert": _GPU_TOKENS, "gpt2": _GPU_TOKENS._replace(optimizer="adamw"), "lstm": SIZES["lstm"]}
+             "bert": _GPU_TOKENS, **dict.fromkeys(("gpt2", "llama"), _GPU_TOKENS._replace(optimizer="adamw")),
+             "lstm": SIZES["lstm"]}
 
 
 class Peer(NamedTuple):
@@ -65,12 +67,12 @@ class Peer(NamedTuple):
 # MobileNetV2 and Gluon's MobileNetV2 have no dropout; Keras' and Gluon's ResNet-50 have biases before normalisations
 PEERS = {
     "pytorch": (Peer("torch.nn", ("lstm",)), Peer("torchvision", ("resnet50", "vgg16", "mobilenetv2")),
-                Peer("transformers", ("bert", "gpt2", "vit_b16"))),
+                Peer("transformers", ("bert", "gpt2", "llama", "vit_b16"))),
     "tensorflow": (Peer("keras.layers", ("lstm",)),
                    Peer("keras.applications", ("resnet50_v1", "vgg16", "mobilenetv2")),
-                   Peer("keras-hub", ("gpt2", "vit_b16"))),
+                   Peer("keras-hub", ("gpt2", "llama", "vit_b16"))),
     "jax": (Peer("a bare jitted loop", ("lstm",)), Peer("dm-haiku", ("resnet50",)),
-            Peer("keras-hub", ("gpt2", "vit_b16"))),
+            Peer("keras-hub", ("gpt2", "llama", "vit_b16"))),
     "mxnet": (Peer("Gluon's model zoo", ("resnet50_v1", "vgg16", "mobilenetv2")),),
 }
 

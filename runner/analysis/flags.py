@@ -6,13 +6,13 @@ from typing import NamedTuple
 
 from runner.analysis.stats import LEAST_RUNS, median
 from runner.cells import built, model_name
-from runner.machine import host
 from runner.machine.gpus import THROTTLED_SHARE
 from runner.machine.host import FOREIGN_SHARE
 from runner.results.rows import Row
 from runner.results.runs import Run, Samples
 from workloads.spec import cluster
 from workloads.spec.cell import Cell
+from workloads.spec.refusals import BFLOAT16
 
 Proved = Set[tuple[str, str]]      # (task, stack as cells.built names it) that was checked to be the same model
 
@@ -78,7 +78,7 @@ def _is_converted(seen: _Seen) -> bool:
     """Whether bfloat16 was computed by a CPU that is known to have no instructions for it."""
     features, precision = seen.run.facts.get("cpu_features"), seen.run.facts.get("precision", seen.cell.precision)
     return (precision == "amp" and seen.cell.device == "cpu" and isinstance(features, list) and bool(features)
-            and not host.BFLOAT16.intersection(map(str, features)))
+            and not set(BFLOAT16).intersection(map(str, features)))
 
 
 class Flag(StrEnum):

@@ -26,6 +26,8 @@ class Settled(NamedTuple):
     pairs: options.Settings = None
     device: Annotated[str | None, typer.Option(
         help="cpu or gpu instead of the study's; short for --set device=.")] = None
+    is_tuned: Annotated[bool, typer.Option("--tuned", help="Beside each stack as it stands also as its experts set it "
+                                           "up; short for --set loop=native,tuned.")] = False
     env: Annotated[list[str] | None, typer.Option(
         "--env", metavar="NAME", help="A variable that workers get as it is set here, such as LD_PRELOAD; recorded. "
         "Repeat, or put commas.")] = None
@@ -36,7 +38,10 @@ class Settled(NamedTuple):
         pairs = self.pairs or []
         if self.device and any(pair.startswith("device=") for pair in pairs):
             raise InputError(f"found --device {self.device} and --set device=, expected one of them")
-        settings = job.settings([*pairs, *([f"device={self.device}"] if self.device else [])])
+        if self.is_tuned and any(pair.startswith("loop=") for pair in pairs):
+            raise InputError("found --tuned and --set loop=, expected one of them")
+        settings = job.settings([*pairs, *([f"device={self.device}"] if self.device else []),
+                                 *(["loop=native,tuned"] if self.is_tuned else [])])
         wishes = wishes._replace(seed=self.seed, settings=settings)
         return Request(study, scale, self.launcher, self.data, wishes, options.split(self.env), results=self.results)
 

@@ -16,7 +16,6 @@ from workloads.process import control_groups
 
 GIB = 2**30
 _INSTRUCTIONS = ("avx", "avx2", "fma", "avx512f")
-BFLOAT16 = frozenset({"avx512_bf16", "amx_bf16"})
 _NUMBERS = (("implementer", "CPU implementer"), ("part", "CPU part"), ("variant", "CPU variant"))
 FOREIGN_SHARE = 0.1      # of a run's CPUs' time: what others may take before the run counts as disturbed
 
@@ -77,12 +76,6 @@ def lacking_instructions() -> list[str]:
     """The vector instructions that frameworks' builds are made for and the first CPU does not have."""
     flags = first_cpu().get("flags", "").split()
     return [name for name in _INSTRUCTIONS if flags and name not in flags]
-
-
-def has_bfloat16() -> bool:
-    """Whether the first CPU has instructions for bfloat16; True where nothing says what it has."""
-    flags = first_cpu().get("flags", "").split()
-    return not flags or not BFLOAT16.isdisjoint(flags)
 
 
 def _cpu_name() -> str:

@@ -285,13 +285,9 @@ def _without(job: Job, failures: Mapping[str, str]) -> Plan:
 
 
 def warnings(job: Job) -> list[str]:
-    """What to know before the cells of a job start: of limits, variables, bfloat16, GPUs, and more CPUs than here."""
+    """What to know before the cells of a job start: of limits, variables, GPUs, and more CPUs than here."""
     limits = host.told_limits() if job.machine == host.observe() else ""
-    is_converted = not host.has_bfloat16() and any(each.cell.precision == "amp" and each.cell.device == "cpu"
-                                                   for each in job.plan.cells)
-    converted = ["precision=amp is bfloat16, for which this CPU has no instructions: often slower than float32"]
     return [*filter(None, [limits, left_behind(job.request.env)]), *too_large(job.plan, job.machine),
-            *(converted if is_converted else []),
             *gpus.warnings((planned.cell for planned in job.plan.cells), job.stacks, job.gpus)]
 
 

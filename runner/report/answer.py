@@ -13,10 +13,10 @@ from runner.cells import model_size
 from runner.report.claims import wording
 from runner.report.columns import endings
 from runner.report.document import Answer, Block, Standing, Trust
-from workloads.spec import measures, tasks
+from workloads.spec import measures, sequence_tasks, tasks
 from workloads.spec.cell import Cell
 
-_OF_TOKENS = ("bert", "gpt2", "gnmt")
+_OF_TOKENS = ("bert", "gpt2", "gnmt", "llama")
 _HINTS = {"quick": ("evenbench run today (ResNet-50, GPT-2)",)}       # by study
 _MOST_NAMED = 3                # stacks that a note names
 _TOLD = (Flag.UNPROVED, Flag.TURNS_REPEATED)           # in words of their own
@@ -57,7 +57,19 @@ def _heading(cell: Cell) -> str:
     size = model_size(cell)
     model = f"{name[:-1]}, {size})" if size and name.endswith(")") else f"{name} ({size})" if size else name
     pixels = [f"{cell.image} px"] if is_image and cell.image != tasks.of(cell).image else []
-    return ", ".join([model, measures.TITLES[cell.measure], f"batch {cell.batch}", *pixels])
+    return ", ".join([model, _title(cell), f"batch {cell.batch}", *pixels])
+
+
+def _title(cell: Cell) -> str:
+    """The measure's title; of a model that generates with the numbers of tokens, and whether they are seen one by one.
+
+    "generating 128 tokens after 32, a call a token"
+    """
+    title = measures.TITLES[cell.measure]
+    if cell.measure != "decode" or not sequence_tasks.generates(cell.task):
+        return title
+    form = "a sequence in one program" if cell.decode == "program" else "a call a token"
+    return f"{title} {sequence_tasks.new_tokens(cell)} tokens after {sequence_tasks.prompt(cell)}, {form}"
 
 
 def _unit(comparison: Comparison) -> str:

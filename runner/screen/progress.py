@@ -77,8 +77,8 @@ class RunProgress:
         if run not in self._rates:
             self._rates[run], self._label = RateSoFar(cell.batch), f"{cell.task} {cell.measure}, batch {cell.batch}"
             self._draw("starting")
-        # in generation a step gives each sample a token
-        unit = "tokens/s" if cell.measure == "decode" else "samples/s"
+        # in generation a step gives each sample a token, or in one program all of its tokens
+        unit = "tokens/s" if cell.measure == "decode" and cell.decode == "token" else "samples/s"
         match event:
             case {"line": {"event": "start"}}:
                 self._draw("warming up")

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from runner.results.rows import Row
 from runner.results.runs import Run, step_seconds
 from runner.study import operators
+from workloads.spec import sequence_tasks
 from workloads.spec.cell import Cell
 
 EARLY_EPOCHS = 20              # of tian's Figure 9: before epoch 20
@@ -105,6 +106,12 @@ def _sample(row: Row, run: Run) -> float | None:
     return step / row.cell.batch if step is not None else None
 
 
+def _token(row: Row, run: Run) -> float | None:
+    """The seconds of a step, or of each of its tokens where it generates whole sequences."""
+    step = step_seconds(run)
+    return step / sequence_tasks.new_tokens(row.cell) if step and sequence_tasks.is_program(row.cell) else step
+
+
 def _first_epoch_extra(row: Row, run: Run) -> float | None:
     """What the first epoch takes more than a later one."""
     first, later = of("first_epoch", row, run), of("epoch", row, run)
@@ -156,7 +163,8 @@ between the total execution time and the sum of the forward pass, backward pass 
     **{name: Quantity("operators", "s", lambda row, run, name=name: operators.seconds(              # type: ignore[misc]
         run.framework, run.operators).get(name)) for name in operators.WORDS},
     **{name: Quantity(measure, "s", lambda row, run: step_seconds(run), is_of_rate=True)
-       for name, measure in (("inference", "infer"), ("first_token", "prefill"), ("token", "decode"))},
+       for name, measure in (("inference", "infer"), ("first_token", "prefill"))},
+    "token": Quantity("decode", "s", _token, is_of_rate=True),
     "sample": Quantity("infer", "s", _sample, is_of_rate=True, definition="""patel VI-C: "as the batch size increases, \
 the inference time decreases up to a limit": of an image, the step over the batch"""),
     "power": Quantity("infer", "W", lambda row, run: watts(run)),

@@ -20,7 +20,7 @@ class Watch(test_adapter.Watch):
 
 
 class Generation(test_sequences.SequenceCase):
-    """GPT-2's small preset over a few tokens, in float64."""
+    """GPT-2's small preset, or Llama's, over a few tokens, in float64."""
 
     def generating(self, **changes):
         """(workload, batch) of a cell; skips where the framework does not generate, None where a loop is refused."""
@@ -81,6 +81,23 @@ class Generation(test_sequences.SequenceCase):
             if found:
                 workload, batch = found
                 self.assertEqual(self.by_whole_passes(batch), self.decoded(workload, batch, 5), loop)
+
+    def test_a_sequence_in_one_program_has_the_tokens_of_a_call_each_in_every_loop(self):
+        for changes in [{"loop": loop} for loop in test_sequences.LOOPS] + [{"task": "llama"}]:
+            found = self.generating(decode="program", **changes)
+            if found:
+                workload, batch = found
+                watch = Watch()
+                workload.decode_program(workload.synthetic((batch,)), 2, watch)
+                expected = np.transpose(self.decoded(workload, batch, LENGTH - PROMPT)).tolist()
+                for handle in watch.handles:
+                    self.assertEqual(expected, np.asarray(workload.tokens(handle)).tolist(), changes)
+
+    def test_llama_s_cache_of_fewer_heads_gives_what_a_whole_pass_gives_by_plain_and_fused_attention(self):
+        for attention in ("plain", "default"):
+            workload, batch = self.generating(task="llama", attention=attention)
+            by_cache, whole = workload.cached(batch)
+            self.assert_close(whole, by_cache, 1e-10, attention)
 
     def decoded(self, workload, batch, count):
         """The tokens of so many steps."""

@@ -302,6 +302,17 @@ class Sequences(Workload):
         """Give one token more for each sequence, count times; the watch gets each. Raises Unsupported."""
         raise Unsupported("it keeps no keys and values here: it trains the model and infers whole sequences")
 
+    def decode_program(self, batches: Iterator[Any], count: int, watch: Watch) -> None:
+        """As decode, but a step gives all tokens up to the greatest length; the watch gets them, (batch, tokens).
+
+        By the framework's own loop on the device where it has one, else by one that waits for no token.
+        """
+        raise Unsupported("it keeps no keys and values here: it trains the model and infers whole sequences")
+
+    def tokens(self, handle: Any) -> np.ndarray:
+        """The tokens that a step of decode or decode_program handed over."""
+        return np.asarray(handle)
+
     def cached(self, batch: Arrays) -> Tuple[np.ndarray, np.ndarray]:
         """(logits by the cache, logits of a pass over the whole sequences). Raises Unsupported."""
         raise Unsupported("it keeps no keys and values here: it trains the model and infers whole sequences")

@@ -1,4 +1,7 @@
 """How a forward pass of a model is made, whatever the framework; adapters add what theirs needs. Python 3.6 on."""
+import numpy as np
+
+from workloads.spec.models import llama
 
 
 class Mode:
@@ -18,3 +21,10 @@ class Mode:
         if self.kept is not None:
             self.kept[name] = tensor
         return tensor
+
+
+def rotations(sizes):
+    """Cosine and sine of spec.models.llama's angles: (2, positions, half of a head's numbers)."""
+    half = sizes.width // sizes.heads // 2
+    angles = np.outer(np.arange(sizes.length), llama.BASE ** (-np.arange(half) / half))
+    return np.stack([np.cos(angles), np.sin(angles)])

@@ -1,4 +1,4 @@
-"""The libraries that evenbench's own models are compared with: how they are reached, and KerasHub's GPT-2 and ViT.
+"""The libraries that evenbench's own models are compared with: how they are reached, and those of KerasHub.
 
 KerasHub's are here since TensorFlow and JAX share them: Keras computes with either.
 """
@@ -11,6 +11,7 @@ import numpy as np
 from workloads.process.errors import Unsupported
 from workloads.spec import sequence_tasks
 from workloads.spec.cell import Cell
+from workloads.spec.models import llama
 
 
 def library(cell: Cell, folder: str, name: str):
@@ -38,12 +39,28 @@ def of_keras_hub(cell: Cell, folder: str, backend):
 
 def _gpt2(cell: Cell, models):
     """GPT2CausalLM; its logits are (batch, time, tokens known)."""
-    sizes, random = sequence_tasks.sizes(cell), np.random.RandomState(0)
+    sizes = sequence_tasks.sizes(cell)
     net = models.GPT2CausalLM(models.GPT2Backbone(
         vocabulary_size=sizes.vocabulary, num_layers=sizes.layers, num_heads=sizes.heads, hidden_dim=sizes.width,
         intermediate_dim=sizes.inner, dropout=0.0, max_sequence_length=sizes.positions))
-    ids, labels = random.randint(0, sizes.vocabulary, (2, cell.batch, sizes.length)).astype(np.int32)
-    return net, {"token_ids": ids, "padding_mask": np.ones_like(ids)}, labels
+    return (net,) + _text(cell, sizes)
+
+
+def _llama(cell: Cell, models):
+    """The same of LlamaCausalLM."""
+    sizes = sequence_tasks.sizes(cell)
+    net = models.LlamaCausalLM(models.LlamaBackbone(
+        vocabulary_size=sizes.vocabulary, num_layers=sizes.layers, num_query_heads=sizes.heads, hidden_dim=sizes.width,
+        intermediate_dim=sizes.inner, num_key_value_heads=sizes.key_heads, layer_norm_epsilon=llama.EPSILON,
+        dropout=0.0))
+    return (net,) + _text(cell, sizes)
+
+
+def _text(cell: Cell, sizes):
+    """(inputs, labels): random tokens."""
+    ids, labels = np.random.RandomState(0).randint(
+        0, sizes.vocabulary, (2, cell.batch, sizes.length)).astype(np.int32)
+    return {"token_ids": ids, "padding_mask": np.ones_like(ids)}, labels
 
 
 def _vit(cell: Cell, models):
@@ -57,9 +74,9 @@ def _vit(cell: Cell, models):
 
 
 def keras_hub_cache(cell: Cell):
-    """The shape of the cache that GPT2CausalLM's call_with_cache takes."""
-    sizes = sequence_tasks.sizes(cell)
-    return cell.batch, sizes.layers, 2, sizes.length, sizes.heads, sizes.width // sizes.heads
+    """The shape of the cache that call_with_cache of KerasHub's decoders takes."""
+    batch, heads, length, numbers = sequence_tasks.kept_shape(cell, cell.batch)
+    return batch, sequence_tasks.sizes(cell).layers, 2, length, heads, numbers
 
 
 def generating(cell: Cell, answer, ids, empty, number):
@@ -86,5 +103,5 @@ def generating(cell: Cell, answer, ids, empty, number):
     return step
 
 
-_OF_KERAS_HUB = {"gpt2": _gpt2, "vit_b16": _vit}
+_OF_KERAS_HUB = {"gpt2": _gpt2, "llama": _llama, "vit_b16": _vit}
 KERAS_HUB = tuple(_OF_KERAS_HUB)

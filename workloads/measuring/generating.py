@@ -2,7 +2,8 @@
 
 prefill: a step reads a prompt of spec.sequence_tasks.prompt(cell) tokens, keeps its keys and values and gives the first
 token: the time to the first token. decode: a step gives one token more for each sequence of the batch, from the token
-before it and the keys and values that were kept; after the last position the same tokens are generated again.
+before it and the keys and values that were kept; after the last position the same tokens are generated again. With
+cell.decode "program" a step gives all tokens of a sequence, as the framework generates them with nobody between.
 """
 from typing import NamedTuple
 
@@ -23,7 +24,8 @@ def of_steps(cell: Cell, series):
     """The Sequences with facts that say what a step of prefill or decode takes; of other measures as they are."""
     if cell.measure not in GENERATING:
         return series
-    tokens = cell.batch * (sequence_tasks.prompt(cell) if cell.measure == "prefill" else 1)
+    each = sequence_tasks.prompt(cell) if cell.measure == "prefill" else 1
+    tokens = cell.batch * (sequence_tasks.new_tokens(cell) if sequence_tasks.is_program(cell) else each)
     facts = {name: fact for name, fact in series.facts.items() if name != "pass_tokens"}       # steps, not batches
     return series._replace(facts=dict(facts, tokens=tokens, padded_tokens=tokens, prompt=sequence_tasks.prompt(cell)))
 
@@ -36,9 +38,14 @@ class Pass(NamedTuple):
 
 def of_pass(cell: Cell, series):
     """The Pass of a cell's steps: a token's work grows with those before it, up to the last position."""
-    if cell.measure == "decode":
-        return Pass(sequence_tasks.sizes(cell).length - sequence_tasks.prompt(cell))
+    if cell.measure == "decode" and not sequence_tasks.is_program(cell):
+        return Pass(sequence_tasks.new_tokens(cell))
     return Pass(0)
+
+
+def steps(cell: Cell, workload):
+    """The workload's method that takes the cell's steps."""
+    return workload.decode_program if sequence_tasks.is_program(cell) else getattr(workload, cell.measure)
 
 
 def demand(cell: Cell, adapter: "contract.Adapter", workload: contract.Workload) -> None:
@@ -62,3 +69,33 @@ def check(cell: Cell, workload: contract.Sequences, batches, emit) -> None:
                               "at most %.0e" % (difference, limit))
     emit("tensor", kind="decoded", name="logits", shape=list(by_cache.shape), norm=float(np.linalg.norm(by_cache)),
          sketch=encoded(sketch("decoded", by_cache)), from_whole=float(difference))
+    if cell.precision == "float64":            # in float32 rounding may turn round two logits that are nearly equal
+        _check_tokens(cell, workload, batches, emit)
+
+
+def _check_tokens(cell: Cell, workload: contract.Sequences, batches, emit) -> None:
+    """Send the tokens of a sequence in one program. Raises ArithmeticError where a call a token gives others."""
+    by_token = _generated(workload, workload.decode, sequence_tasks.new_tokens(cell), batches)
+    whole, = _generated(workload, workload.decode_program, 1, batches)
+    if not np.array_equal(np.stack(by_token, 1), whole):
+        raise ArithmeticError("one program generates other tokens than a call a token does")
+    emit("tensor", kind="decoded", name="tokens", shape=list(whole.shape), norm=float(np.linalg.norm(whole)),
+         sketch=encoded(sketch("decoded", whole)))
+
+
+def _generated(workload: contract.Sequences, take, count, batches):
+    """What each of count steps gives."""
+    kept = _Kept()
+    take(workload.synthetic(batches), count, kept)
+    return [np.asarray(workload.tokens(handle), np.float64) for handle in kept.handles]
+
+
+class _Kept(contract.Watch):
+    """A watch that keeps all handles."""
+
+    def __init__(self):
+        self.handles = []
+
+    def stepped(self, handle, phases=None) -> None:
+        """Keep it."""
+        self.handles.append(handle)

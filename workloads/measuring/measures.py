@@ -67,8 +67,9 @@ def run(cell: Cell, adapter: "contract.Adapter", folder: str, emit, cluster=None
 
 
 def _refuse(cell: Cell) -> None:
-    """Raise Unsupported for what only transformers or images have, where the task is none."""
-    problem = sequence_tasks.generating_problem(cell) or refusals.loaders(cell)
+    """Raise Unsupported for what the task has not, or this processor."""
+    problem = (sequence_tasks.generating_problem(cell) or refusals.loaders(cell)
+               or refusals.emulated_bfloat16(cell, processor.features()))
     if cell.attention != "default" and not tasks.is_transformer(cell):
         problem = "attention is a switch of transformers: %s" % ", ".join(tasks.TRANSFORMERS)
     if problem:
@@ -268,7 +269,7 @@ def parts(cell: Cell, adapter: "contract.Adapter", workload: contract.Workload, 
     watch = Recorded(cell, workload.recorder(), workload.sync)
     with Beats(emit):                          # reading a profile can take longer than any step
         try:
-            getattr(workload, cell.measure)(_batches(cell, workload, images), ENDLESS, watch)
+            generating.steps(cell, workload)(_batches(cell, workload, images), ENDLESS, watch)
         except Over:
             found = walls.within(walls.INPUT, walls.INPUT + "/", watch.operators)
             names, spans = walls.last_step(found)
@@ -288,10 +289,10 @@ def infer(cell: Cell, adapter, workload: contract.Workload, images, folder: str,
 
 
 def generate(cell: Cell, adapter, workload: contract.Sequences, series, folder: str, emit, watching=Watch) -> None:
-    """Warm-up and timed prompts, or tokens after one."""
+    """Warm-up and timed prompts, or tokens after one, or whole sequences of them."""
     generating.demand(cell, adapter, workload)
     watch = _watch(watching, cell, workload, generating.of_pass(cell, series), None, emit)
-    _take(cell, getattr(workload, cell.measure), _batches(cell, workload, series), watch)
+    _take(cell, generating.steps(cell, workload), _batches(cell, workload, series), watch)
 
 
 def _batches(cell: Cell, workload: contract.Workload, images):

@@ -29,6 +29,7 @@ SWITCHES = {
     "attention": ("default", "plain", "fused"),     # of transformers: plain products, or the framework's one function
     "padding": ("batch", "buckets"),    # of sequences: to a batch's longest, or to the next of a few lengths
     "graph_opt": ("default", "off", "no_pruning", "no_constant_folding", "no_arithmetic", "no_dependency"),
+    "decode": ("token", "program"),     # of measure decode: a call a token, or a whole sequence in one
     "warm": ("fixed", "steady"),        # when a warm-up ends: after cell.warmup steps, or once steps are steady
 }
 # What a cell's "switches" may set in one stack alone of those that are compared: its own fields, and variables of the
@@ -91,6 +92,7 @@ class Cell(NamedTuple):
     padding: str = "batch"
     prompt: int = 0               # tokens before the first generated one; 0: half of the length
     attention: str = "default"
+    decode: str = "token"         # "program": a step generates all tokens after the prompt
     source: str = ""              # a user's own model, as spec.models.own_model writes it
     switches: str = ""            # of this stack alone: "layout=nhwc TF_ENABLE_ONEDNN_OPTS=1"; spec.switches has them
 

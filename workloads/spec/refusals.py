@@ -13,6 +13,7 @@ NO_LOADER = "input = loader reads by PyTorch's and gluon's DataLoader and Tensor
 # what TensorFlow 1.15 trains with a parameter server: each array of a batch has a row a sample, by which it is cut
 CENTRAL = ("gnmt", "lstm")
 ON_A_GPU = "operators are timed on a CPU: a GPU's run after the profiler's clock has left them"
+BFLOAT16 = ("avx512_bf16", "amx_bf16")       # a CPU's instructions, one of which it must have
 NO_GRAPH = "the nodes of a whole graph are counted in TensorFlow 1 alone"
 
 
@@ -34,6 +35,16 @@ def of_version(framework: str, version: str):
     number = tuple(int(part) if part.isdigit() else 0 for part in version.split(".")[:2])
     is_session = framework == "tensorflow" and (0,) < number < (2,)
     return Able(framework, version, is_session or (framework == "pytorch" and (0,) < number < (1, 13)), is_session)
+
+
+def emulated_bfloat16(cell: Cell, features):
+    """Why a CPU with these instructions has no rate of bfloat16 to measure, or None; a check may compute in it."""
+    if cell.precision != "amp" or cell.device != "cpu" or cell.measure not in measures.TIMED:
+        return None
+    if not features or any(name in features for name in BFLOAT16):
+        return None
+    return ("precision = amp is bfloat16, for which this CPU has no instructions (%s): it would convert each number "
+            "to float32 and back" % " or ".join(BFLOAT16))
 
 
 def refused(able, cell: Cell):

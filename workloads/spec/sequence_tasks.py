@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from workloads.spec import measures
 from workloads.spec.cell import Cell
 from workloads.spec.duration import is_open
-from workloads.spec.models import bert, deepspeech2, gnmt, gpt2, lstm, tacotron2
+from workloads.spec.models import bert, deepspeech2, gnmt, gpt2, llama, lstm, tacotron2
 
 MOST_BATCHES = 64            # that are kept at once; longer runs take them again from the first on
 
@@ -33,6 +33,7 @@ SEQUENCES = {
     "lstm": SequenceTask(lstm, "one LSTM layer"),
     "bert": SequenceTask(bert, "BERT base, masked language model"),
     "gpt2": SequenceTask(gpt2, "GPT-2"),
+    "llama": SequenceTask(llama, "Llama"),
     "gnmt": SequenceTask(gnmt, "GNMT"),
     "deepspeech2": SequenceTask(deepspeech2, "Deep Speech 2"),
     "tacotron2": SequenceTask(tacotron2, "Tacotron 2, text to spectrogram", stepped=("decoder.",)),
@@ -63,9 +64,25 @@ def parameters(cell: Cell):
     return SEQUENCES[cell.task].model.parameters(sizes(cell))
 
 
+def kept_shape(cell: Cell, batch: int):
+    """(batch, heads, positions, numbers of a head) of the keys that a layer keeps, and of the values."""
+    own = sizes(cell)
+    return batch, getattr(own, "key_heads", own.heads), own.length, own.width // own.heads
+
+
 def prompt(cell: Cell):
     """Tokens before the first generated one: what the cell says, or half of the greatest length."""
     return cell.prompt or max(1, sizes(cell).length // 2)
+
+
+def new_tokens(cell: Cell):
+    """Tokens that each sequence has after the prompt and the first one, up to the greatest length."""
+    return sizes(cell).length - prompt(cell)
+
+
+def is_program(cell: Cell):
+    """Whether a step generates whole sequences."""
+    return cell.measure in ("decode", "parts_decode") and cell.decode == "program"
 
 
 def generates(task: str):
@@ -78,7 +95,7 @@ def generating_problem(cell: Cell):
     if cell.measure not in measures.GENERATING:
         return None
     if not generates(cell.task):
-        return "measure %s is of models that generate token after token: gpt2" % cell.measure
+        return "measure %s is of models that generate token after token: gpt2, llama" % cell.measure
     if not prompt(cell) < sizes(cell).length:
         return ("a prompt of %d tokens leaves none to generate: expected fewer than the length, %d"
                 % (prompt(cell), sizes(cell).length))
@@ -88,12 +105,13 @@ def generating_problem(cell: Cell):
 def forward_flops(cell: Cell, tokens=None):
     """FLOPs of one sample forward: of full length, or of the mean length where a batch has so many tokens.
 
-    Of measure prefill a sample is a prompt, of decode a token.
+    Of measure prefill a sample is a prompt, of decode a token, or all of a sequence's in one program.
     """
     model, own = SEQUENCES[cell.task].model, sizes(cell)
     if cell.measure in measures.GENERATING:
         measure = measures.PARTS_OF.get(cell.measure, cell.measure)
-        return getattr(model, measure + "_flops")(own, prompt(cell))
+        flops = getattr(model, measure + "_flops")(own, prompt(cell))
+        return flops * new_tokens(cell) if is_program(cell) else flops
     if tokens is None:
         flops = model.forward_flops(own)
     else:

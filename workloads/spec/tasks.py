@@ -25,7 +25,7 @@ TASKS = {
 }
 
 NAMES = tuple(TASKS) + tuple(sequence_tasks.SEQUENCES)
-TRANSFORMERS = ("bert", "gpt2", "vit_b16", "vit_cifar")      # whose attention a framework may have one function for
+TRANSFORMERS = ("bert", "gpt2", "llama", "vit_b16", "vit_cifar")     # which may have one function for attention
 
 
 def is_sequence(name: str) -> bool:

@@ -86,6 +86,7 @@ def test_a_result_is_named_by_latest_or_by_the_beginning_of_its_id(tmp_path: Pat
 @pytest.mark.parametrize(("words", "message"), [
     (("plan", "quick", "--device", "cpu", "--set", "device=gpu"),
      "found --device cpu and --set device=, expected one of them"),
+    (("plan", "quick", "--tuned", "--set", "loop=xla"), "found --tuned and --set loop=, expected one of them"),
     (("report", "x", "--csv", "-", "--json", "-"),
      "found --csv - and --json -, expected one of them on standard output"),
     (("report", "x", "--run", "all", "--latex", "-"), "found --run and --latex, expected one of them"),

@@ -31,7 +31,7 @@ def test_stacks_stand_by_speed_each_with_its_ratio_its_interval_and_its_word() -
 @pytest.mark.parametrize(("cells", "headings"), [
     ({TORCH: SLOW, TF: FAST}, ["LeNet-5 (tanh, 62 k parameters), training, batch 10"]),
     ({made.cell(name, task="gpt2", measure="decode", batch=1): SLOW for name in ("torch", "tf")},
-     ["GPT-2 (0.5 M parameters, 2 layers), generating, batch 1"]),
+     ["GPT-2 (0.5 M parameters, 2 layers), generating 32 tokens after 32, a call a token, batch 1"]),
     ({made.cell(loop=loop, image=64): SLOW for loop in ("native", "tuned")},
      [f"LeNet-5 (tanh, 0.3 M parameters), training, batch 10, 64 px, loop {loop}" for loop in ("native", "tuned")])])
 def test_a_heading_says_how_large_the_model_is_and_in_what_comparisons_that_read_alike_differ(

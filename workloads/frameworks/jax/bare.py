@@ -16,8 +16,8 @@ def loop(cell, folder=""):
     """(step, sync): step() takes a step on one random batch that stays in memory, sync(what it returned) waits for it.
 
     It infers where that is the cell's measure, else it trains with plain SGD, or with AdamW. LeNet-5, the LSTM and
-    AdamW are written out here, ResNet-50 is Haiku's, GPT-2 and ViT are KerasHub's, from folder/peers/<stack>. Raises
-    Unsupported for other tasks, and where the library is not.
+    AdamW are written out here, ResNet-50 is Haiku's, GPT-2, Llama and ViT are KerasHub's, from
+    folder/peers/<stack>. Raises Unsupported for other tasks, and where the library is not.
     """
     if cell.measure in GENERATING:
         return _generating(cell, folder), jax.block_until_ready
@@ -176,7 +176,10 @@ def _generating(cell, folder):
 
 
 def _lstm(cell, folder):
-    """The same of one LSTM layer over time-major random vectors; half the mean of the outputs' squares."""
+    """The same of one LSTM layer over time-major random vectors; half the mean of the outputs' squares.
+
+    Both products are in the step, as flax's nn.RNN has them.
+    """
     sizes, random = sequence_tasks.sizes(cell), np.random.RandomState(0)
     hidden = sizes.hidden
     weights = (_drawn(random, hidden, 4 * hidden), _drawn(random, hidden, 4 * hidden), jnp.zeros(4 * hidden))
@@ -185,15 +188,15 @@ def _lstm(cell, folder):
     def answer(weights, running, x):
         inputs, recurrent, bias = weights
 
-        def step(state, gates):
+        def step(state, x):
             h, c = state
-            i, f, g, o = jnp.split(gates + h @ recurrent, 4, -1)
+            i, f, g, o = jnp.split(x @ inputs + h @ recurrent + bias, 4, -1)
             c = jax.nn.sigmoid(f) * c + jax.nn.sigmoid(i) * jnp.tanh(g)
             h = jax.nn.sigmoid(o) * jnp.tanh(c)
             return (h, c), h
 
         zeros = jnp.zeros((x.shape[1], hidden), x.dtype)
-        return lax.scan(step, (zeros, zeros), x @ inputs + bias)[1]
+        return lax.scan(step, (zeros, zeros), x)[1]
 
     def loss_of(weights, running, x):
         return 0.5 * (answer(weights, running, x) ** 2).mean(), running

@@ -6,6 +6,7 @@ decode(weights, tokens, position, cache, sizes, mode), which give logits. JAX 0.
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
 from workloads.frameworks import contract
 from workloads.frameworks.jax import settings
@@ -44,6 +45,17 @@ class Generation(Steps, contract.Sequences):
             token, cache = following(self._state.weights, cache, token if turn else first, positions[turn])
             watch.stepped(token)
 
+    def decode_program(self, batches, count, watch):
+        """The same, all tokens of a sequence by lax.scan."""
+        first, cache = self._program(self._first, donated=(1,))(
+            self._state.weights, self._cache(self.cell.batch), next(batches)[0]["ids"])
+        jax.block_until_ready(first)
+        generate = self._program(self._sequence, donated=(1,))
+        watch.resumed()
+        for _ in range(count):
+            tokens, cache = generate(self._state.weights, cache, first)
+            watch.stepped(tokens)
+
     def cached(self, batch):
         """What a batch's own tokens after the prompt are answered with: by the cache, and by a pass over all of them.
 
@@ -69,6 +81,16 @@ class Generation(Steps, contract.Sequences):
         logits, cache = self._decoded(weights, cache, tokens, position)
         return logits.argmax(-1).astype(jnp.int32), cache
 
+    def _sequence(self, weights, cache, first):
+        """All tokens (batch, positions after the prompt) after the first ones."""
+        def following(state, position):
+            tokens, cache = self._following(weights, state[1], state[0], position)
+            return (tokens, cache), tokens
+
+        positions = jnp.arange(sequence_tasks.prompt(self.cell), self._sizes.length)
+        (_, cache), tokens = lax.scan(following, (first, cache), positions)
+        return tokens.T, cache
+
     def _prompted(self, weights, cache, ids):
         """The logits after the prompt."""
         held, ids = Cache(cache), ids[:, :sequence_tasks.prompt(self.cell)]
@@ -89,5 +111,5 @@ class Generation(Steps, contract.Sequences):
 
     def _cache(self, batch):
         sizes, numbers = self._sizes, "float64" if self.cell.precision == "float64" else "float32"
-        shape = batch, sizes.heads, sizes.length, sizes.width // sizes.heads
+        shape = sequence_tasks.kept_shape(self.cell, batch)
         return jax.device_put(cleared(sizes.layers, shape, self._products or numbers), self._device)

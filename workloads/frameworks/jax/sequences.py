@@ -24,7 +24,7 @@ def _turned(name, values):
 class Workload(Generation):
     """A sequence model with its loss and optimizer, as a cell says. Raises errors.Unsupported.
 
-    jax/models/<task>.py has what contract.MODEL says.
+    jax/models/<task>.py has what contract.Model says.
     """
 
     def __init__(self, cell):
@@ -48,8 +48,8 @@ class Workload(Generation):
 
     def kernels(self):
         """{"lstm": what an LSTM layer of the model runs}, as facts."""
-        has_one = any(parameter.name.endswith(recurrent.RECURRENT) for parameter in self._parameters)
-        return {"lstm": recurrent.kernel_of(self.cell.lstm)} if has_one else {}
+        hidden = [parameter.shape[1] for parameter in self._parameters if parameter.name.endswith(recurrent.RECURRENT)]
+        return {"lstm": recurrent.kernel_of(self.cell.lstm, hidden[0])} if hidden else {}
 
     def load(self, weights):
         """Take the arrays of every parameter and running statistic, by canonical name."""

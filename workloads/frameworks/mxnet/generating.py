@@ -40,6 +40,22 @@ class Generation(Steps, contract.Sequences):
             token = reader.following(token if turn else first, reader.positions[turn])
             watch.stepped(token)
 
+    def decode_program(self, batches, count, watch):
+        """The same, all tokens of a sequence by a loop of Python that waits for none, while MXNet's engine computes."""
+        reader = self._reader(self.cell.batch)
+        first = reader.first(self._prompt(next(batches)[0]["ids"]))
+        self.sync(first)
+        watch.resumed()
+        for _ in range(count):
+            tokens = [first]
+            for position in reader.positions:
+                tokens.append(reader.following(tokens[-1], position))
+            watch.stepped(mx.nd.stack(*tokens[1:], axis=1))
+
+    def tokens(self, handle):
+        """See contract.Sequences."""
+        return handle.asnumpy()
+
     def cached(self, batch):
         """What a batch's own tokens after the prompt are answered with: by the cache, and by a pass over all of them.
 
@@ -68,7 +84,8 @@ class Generation(Steps, contract.Sequences):
 
     def _new_reader(self, batch):
         sizes = self._sizes
-        shape = batch * sizes.heads, sizes.length, sizes.width // sizes.heads
+        rows, heads, *rest = sequence_tasks.kept_shape(self.cell, batch)
+        shape = (rows * heads,) + tuple(rest)
         positions = range(sequence_tasks.prompt(self.cell), sizes.length)
         if self.loop == "eager":
             cache = Cache(sizes.layers, shape, self._numbers, self._device)

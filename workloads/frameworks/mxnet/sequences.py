@@ -1,6 +1,6 @@
 """The sequence models as evenbench measures them in MXNet: transformers as graphs, the others eagerly.
 
-mxnet/models/<task>.py has what contract.MODEL says. A task without such a file is one that MXNet has no operators for.
+mxnet/models/<task>.py has what contract.Model says. A task without such a file is one that MXNet has no operators for.
 MXNet 1.7 and 1.9.
 """
 import importlib
@@ -21,7 +21,7 @@ from workloads.process.errors import Unsupported
 from workloads.spec import sequence_tasks, tasks
 from workloads.spec.models import lstm_kernels
 
-_OF_ONE_SHAPE = ("gpt2",)            # all batches of a cell, so that one graph serves them
+_OF_ONE_SHAPE = ("gpt2", "llama")            # all batches of a cell, so that one graph serves them
 
 
 class Workload(Generation):

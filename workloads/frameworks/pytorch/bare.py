@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from workloads.frameworks import peers
-from workloads.frameworks.pytorch import bare_bert, bare_gpt2, bare_vit
+from workloads.frameworks.pytorch import bare_bert, bare_gpt2, bare_llama, bare_vit
 from workloads.process.errors import Unsupported
 from workloads.spec import sequence_tasks
 from workloads.spec.measures import GENERATING
@@ -18,9 +18,9 @@ def loop(cell, folder=""):
     """(step, sync): step() takes a step on one random batch that stays in memory, sync(what it returned) waits for it.
 
     It infers where that is the cell's measure, else it trains with plain SGD, or with AdamW, fused as transformers'
-    Trainer has it by default. LeNet-5 is written out here, the LSTM is nn.LSTM, BERT, GPT-2 and ViT are transformers',
-    other nets torchvision's, from folder/peers/<stack>. Raises Unsupported where the library is not, or has no such
-    net.
+    Trainer has it by default. LeNet-5 is written out here, the LSTM is nn.LSTM, transformers are from the library of
+    that name, other nets torchvision's, from folder/peers/<stack>. Raises Unsupported where the library is not, or has
+    no such net.
     """
     net, batch, loss = _made(cell, folder)
     if cell.device == "gpu":
@@ -38,7 +38,7 @@ def _made(cell, folder):
     """(net, batch, the loss as a function of what the net says of it)."""
     if cell.task == "lstm":
         return _lstm(cell)
-    of_transformers = {"bert": bare_bert, "gpt2": bare_gpt2, "vit_b16": bare_vit}.get(cell.task)
+    of_transformers = {"bert": bare_bert, "gpt2": bare_gpt2, "llama": bare_llama, "vit_b16": bare_vit}.get(cell.task)
     net, batch, labels = (of_transformers.model(cell, peers.library(cell, folder, "transformers")) if of_transformers
                           else _images(cell, folder))
     labels = labels.cuda() if cell.device == "gpu" else labels

@@ -46,6 +46,26 @@ class Generation(Steps, contract.Sequences):
                 token = following(token if turn else first, positions[turn], cache)
                 watch.stepped(token)
 
+    def decode_program(self, batches, count, watch):
+        """The same, all tokens of a sequence by a loop of Python that waits for none: PyTorch's own has no gradients to
+        keep, and unrolls where it is compiled."""
+        self._net.eval()
+        cache, following = self._cache(self.cell.batch), self._prepared(self._following)
+        positions = self._positions()
+        with no_gradients():
+            first = self._in_precision(self._first)(next(batches)[0]["ids"], cache)
+            self.sync(first)
+            watch.resumed()
+            for _ in range(count):
+                tokens = [first]
+                for position in positions:
+                    tokens.append(following(tokens[-1], position, cache))
+                watch.stepped(torch.stack(tokens[1:], 1))
+
+    def tokens(self, handle):
+        """See contract.Sequences."""
+        return handle.cpu().numpy()
+
     def cached(self, batch):
         """What a batch's own tokens after the prompt are answered with: by the cache, and by a pass over all of them.
 
@@ -87,7 +107,7 @@ class Generation(Steps, contract.Sequences):
 
     def _cache(self, batch):
         sizes = self._sizes
-        shape = batch, sizes.heads, sizes.length, sizes.width // sizes.heads
+        shape = sequence_tasks.kept_shape(self.cell, batch)
         return Cache(sizes.layers, shape, self._kept_in(), self._device)
 
     def _kept_in(self):

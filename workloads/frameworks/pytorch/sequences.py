@@ -23,8 +23,9 @@ _RECURRENT = ".recurrent.weight"
 class Workload(Generation):
     """A sequence model with its loss and optimizer, as a cell says. Raises errors.Unsupported.
 
-    pytorch/models/<task>.py has what contract.MODEL says. Arrays that an operation reads on the host are named
-    name.host by arrange: to copy them back from a GPU would wait for it within a step.
+    pytorch/models/<task>.py has what contract.Model says; and constants(sizes) where it needs more arrays than weights.
+    Arrays that an operation reads on the host are named name.host by arrange: to copy them back from a GPU would wait
+    for it within a step.
     """
 
     def __init__(self, cell):
@@ -41,12 +42,13 @@ class Workload(Generation):
         self._numbers = "float64" if cell.precision == "float64" else "float32"
         torch.manual_seed(cell.seed)
         self._model = importlib.import_module("workloads.frameworks.pytorch.models." + cell.task)
-        self._net = _Weights(sequence_tasks.parameters(cell), getattr(torch, self._numbers)).to(self._device)
+        self._sizes = sequence_tasks.sizes(cell)
+        constants = self._model.constants(self._sizes) if hasattr(self._model, "constants") else {}
+        self._net = _Weights(sequence_tasks.parameters(cell), constants, getattr(torch, self._numbers)).to(self._device)
         if self._device.type == "cuda":
             self._net.pack_lstms()
         if cell.measure not in FORWARD:              # to make one takes PyTorch 2 a second
             self._optimize(settings.optimizer(cell, [p for p in self._net.parameters() if p.requires_grad]))
-        self._sizes = sequence_tasks.sizes(cell)
         self.attention = settings.attention(cell)
         self._training = Mode(cell.lstm, is_training=True, attention=self.attention)
         self._evaluating = Mode(cell.lstm, is_training=False, attention=self.attention)
@@ -169,8 +171,10 @@ class _Weights(nn.Module):
     weights is what a model's forward function takes: the same arrays, and what pack_lstms adds.
     """
 
-    def __init__(self, parameters, dtype):
+    def __init__(self, parameters, constants, dtype):
         super().__init__()
+        for name, values in constants.items():
+            self.register_buffer(name, torch.tensor(values, dtype=dtype))
         self.named = OrderedDict()
         for parameter in parameters:
             name, zeros = _own_name(parameter.name), torch.zeros(parameter.shape, dtype=dtype)
@@ -178,7 +182,7 @@ class _Weights(nn.Module):
                 self.register_parameter(name, nn.Parameter(zeros))
             else:
                 self.register_buffer(name, zeros)
-        self._names = [parameter.name for parameter in parameters]
+        self._names, self._constants = [parameter.name for parameter in parameters], list(constants)
         self._zeros = {}
         self._collect()
 
@@ -204,6 +208,7 @@ class _Weights(nn.Module):
         own = dict(itertools.chain(self.named_parameters(), self.named_buffers()))
         self.named = OrderedDict((name, own[_own_name(name)]) for name in self._names)
         self.weights = dict(self.named, **self._zeros)
+        self.weights.update((name, own[name]) for name in self._constants)
 
 
 def _own_name(name):

@@ -16,8 +16,8 @@ def loop(cell, folder=""):
     """(step, sync): step() takes a step on one random batch that stays in memory, sync(what it returned) waits for it.
 
     It infers where that is the cell's measure, else it trains with plain SGD, or with Keras' AdamW. LeNet-5 is written
-    out here, GPT-2 and ViT are KerasHub's, from folder/peers/<stack>, the LSTM and the other nets Keras' own. Raises
-    Unsupported where KerasHub is not, or Keras has no such net.
+    out here, GPT-2, Llama and ViT are KerasHub's, from folder/peers/<stack>, the LSTM and the other nets Keras' own.
+    Raises Unsupported where KerasHub is not, or Keras has no such net.
     """
     if cell.task in peers.KERAS_HUB:
         return _of_keras_hub(cell, folder)

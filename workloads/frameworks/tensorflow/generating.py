@@ -44,6 +44,15 @@ class Generation(steps_v2.Steps, contract.Sequences):
             token = following(token if turn else first, positions[turn])
             watch.stepped(token)
 
+    def decode_program(self, batches, count, watch):
+        """The same, all tokens of a sequence by tf.while_loop."""
+        cache = self._cache(self.cell.batch)
+        first, generate = self._first(cache, next(batches)[0]["ids"]), self._generating(self._sequence, cache)
+        np.asarray(first)
+        watch.resumed()
+        for _ in range(count):
+            watch.stepped(generate(first))
+
     def _of_one_cache(self):
         """What reads a prompt and what gives a token after it, of one cache; made once, since functions are traced."""
         if self._generators is None:
@@ -75,6 +84,18 @@ class Generation(steps_v2.Steps, contract.Sequences):
         """The tokens (batch,) after those at the position."""
         return tf.argmax(self._decoded(cache, tokens, position), -1)
 
+    def _sequence(self, cache, first):
+        """All tokens (batch, positions after the prompt) after the first ones."""
+        start, end = sequence_tasks.prompt(self.cell), self._sizes.length
+
+        def following(position, token, tokens):
+            token = self._following(cache, token, position)
+            return position + 1, token, tokens.write(position - start, token)
+
+        tokens = tf.TensorArray(first.dtype, end - start, element_shape=first.shape)
+        *_, tokens = tf.while_loop(lambda position, *_: position < end, following, (start, first, tokens))
+        return tf.transpose(tokens.stack())
+
     def _prompted(self, cache, ids):
         """The logits after the prompt."""
         ids = ids[:, :sequence_tasks.prompt(self.cell)]
@@ -99,7 +120,7 @@ class Generation(steps_v2.Steps, contract.Sequences):
 
     def _cache(self, batch):
         sizes = self._sizes
-        shape = batch, sizes.heads, sizes.length, sizes.width // sizes.heads
+        shape = sequence_tasks.kept_shape(self.cell, batch)
         return Cache(sizes.layers, shape, self._numbers, settings.is_xla(self.cell))
 
 

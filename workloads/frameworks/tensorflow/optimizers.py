@@ -13,6 +13,7 @@ import tensorflow as tf
 
 keras = tf.keras
 IS_KERAS_3 = hasattr(keras.optimizers.Optimizer, "apply")
+LARGE = 2 ** 24                # numbers of a weight that no cache holds: 64 MiB in float32
 ADAM = {"beta_1": 0.9, "beta_2": 0.999, "epsilon": 1e-8}
 # What apply_gradients takes where the workers' gradients are summed already; Keras 3 has no such argument.
 EXCHANGED = {} if IS_KERAS_3 else {"experimental_aggregate_gradients": False}

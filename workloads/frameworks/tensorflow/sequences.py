@@ -1,6 +1,6 @@
 """The sequence models as evenbench measures them in TensorFlow: a session's graph in 1.15, tf.function or eager in 2.x.
 
-tensorflow/models/<task>.py has what contract.MODEL says.
+tensorflow/models/<task>.py has what contract.Model says.
 """
 import importlib
 import itertools

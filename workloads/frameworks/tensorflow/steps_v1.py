@@ -6,12 +6,11 @@ import tensorflow as tf
 
 from workloads.frameworks import contract
 from workloads.frameworks.tensorflow import settings
+from workloads.frameworks.tensorflow.optimizers import LARGE
 from workloads.frameworks.tensorflow.profiling import grappler, operators, phases, trace
 
 v1 = tf.compat.v1
 keras = tf.keras
-
-_LARGE = 2 ** 24               # numbers of a weight that no cache holds: 64 MiB in float32
 
 
 class Feed:
@@ -167,5 +166,5 @@ class Steps(contract.Workload):
         the backward pass. LeNet-5 and BERT would be 3 to 6 % slower by the gates (docs/measurements.md). AdamW shrinks
         a weight whether its gradient is there or not, so it waits.
         """
-        is_large = any(weight.shape.num_elements() >= _LARGE for weight in self._trained())
+        is_large = any(weight.shape.num_elements() >= LARGE for weight in self._trained())
         return is_large and self.cell.optimizer != "adamw"

@@ -46,23 +46,18 @@ def parameters(sizes):
 
 def forward_flops(sizes):
     """As spec.sequence_tasks says: the dense layers, both products of attention, the head at every position."""
-    return _flops(sizes, sizes.length, _pairs(0, sizes.length), sizes.length)
+    return _flops(sizes, sizes.length, transformer.causal_pairs(0, sizes.length), sizes.length)
 
 
 def prefill_flops(sizes, prompt: int):
     """Of a prompt of so many tokens: the head at its last position alone."""
-    return _flops(sizes, prompt, _pairs(0, prompt), 1)
+    return _flops(sizes, prompt, transformer.causal_pairs(0, prompt), 1)
 
 
 def decode_flops(sizes, prompt: int):
     """Of one token after a prompt of so many, the mean over the tokens up to the greatest length."""
     tokens = sizes.length - prompt
-    return _flops(sizes, tokens, _pairs(prompt, sizes.length), tokens) // tokens
-
-
-def _pairs(first, end):
-    """Of a query from position first on, before the end, and a key at or before it."""
-    return (end * (end + 1) - first * (first + 1)) // 2
+    return _flops(sizes, tokens, transformer.causal_pairs(prompt, sizes.length), tokens) // tokens
 
 
 def _flops(sizes, tokens: int, pairs, heads: int):

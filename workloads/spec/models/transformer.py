@@ -59,3 +59,8 @@ def kind(name: str):
 def multiply_adds(width: int, inner: int, tokens: int, pairs):
     """Of a layer's products for so many tokens, and so many pairs of a query and a key that it may see."""
     return tokens * (4 * width * width + 2 * width * inner) + 2 * pairs * width
+
+
+def causal_pairs(first: int, end: int):
+    """How many pairs there are of a query from position first on, before the end, and a key at or before it."""
+    return (end * (end + 1) - first * (first + 1)) // 2

@@ -51,3 +51,4 @@ def test_a_library_that_is_not_there_is_unsupported_with_its_folder(tmp_path: Pa
 
 def test_keras_hub_s_cache_has_keys_and_values_of_every_layer_and_position() -> None:
     assert (3, 2, 2, LENGTH, 4, 32) == peers.keras_hub_cache(cell_of(batch=3))
+    assert (3, 6, 2, LENGTH, 2, 64) == peers.keras_hub_cache(cell_of(task="llama", batch=3))

@@ -1,17 +1,19 @@
-"""GPT-2: FLOPs by hand, and batches whose labels are the tokens that follow."""
+"""GPT-2 and Llama: FLOPs by hand, and batches whose labels are the tokens that follow."""
 
 import numpy as np
 import pytest
 
+from workloads.frameworks import contract
 from workloads.inputs import sequence_batches
 from workloads.inputs.models import gpt2 as inputs
 from workloads.measuring import generating
 from workloads.spec import sequence_tasks, tasks
 from workloads.spec.cell import Cell
-from workloads.spec.models import gpt2
+from workloads.spec.models import gpt2, llama
 
 SIZES = gpt2.PRESETS["small"]
 TINY = gpt2.Sizes(layers=1, width=2, heads=1, inner=3, vocabulary=5, positions=4, length=4)
+TINY_LLAMA = llama.Sizes(layers=1, width=4, heads=2, key_heads=1, inner=3, vocabulary=5, positions=4, length=4)
 CELL = Cell(stack="s", task="gpt2", measure="decode", batch=3, length=64)
 
 
@@ -23,6 +25,22 @@ def test_the_names_of_a_layer_s_arrays_end_in_their_kinds() -> None:
 def test_flops_of_a_tiny_model_are_those_counted_by_hand() -> None:
     # a token: four products of 2 x 2, two of 2 x 3; attention: ten pairs of two products of 2; a head of 2 x 5
     assert gpt2.forward_flops(TINY) == 2 * (4 * (4 * 4 + 2 * 6) + 10 * 2 * 2 + 4 * 10)
+
+
+def test_llama_s_keys_and_values_are_of_fewer_heads_than_its_queries() -> None:
+    shapes = {each.name: each.shape for each in llama.parameters(TINY_LLAMA)}
+    assert (4, 4) == shapes["layers.0.attention.query.weight"]
+    assert (2, 4) == shapes["layers.0.attention.key.weight"] == shapes["layers.0.attention.value.weight"]
+    assert (3, 2, 64, 64) == sequence_tasks.kept_shape(CELL._replace(task="llama"), 3)
+
+
+def test_flops_of_a_tiny_llama_are_those_counted_by_hand() -> None:
+    # a token: two products of 4 x 4, two of 4 x 2, three of 4 x 3; attention: ten pairs of two products of 4; a head
+    # of 4 x 5
+    assert llama.forward_flops(TINY_LLAMA) == 2 * (4 * (2 * 16 + 2 * 8 + 3 * 12) + 10 * 2 * 4 + 4 * 20)
+    missing_head = 2 * 1 * 20
+    assert (llama.prefill_flops(TINY_LLAMA, 2) + missing_head + 2 * llama.decode_flops(TINY_LLAMA, 2)
+            == llama.forward_flops(TINY_LLAMA))
 
 
 def test_a_prompt_has_one_head_and_a_token_sees_all_before_it() -> None:
@@ -38,10 +56,11 @@ def test_a_prompt_with_all_heads_and_the_tokens_after_it_are_a_whole_pass() -> N
 def test_a_step_counts_the_batch_s_prompts_or_tokens_once() -> None:
     assert tasks.step_flops(CELL, 3) == 3 * gpt2.decode_flops(SIZES, 32)
     assert tasks.step_flops(CELL._replace(measure="prefill", prompt=5)) == 3 * gpt2.prefill_flops(SIZES, 5)
+    assert tasks.step_flops(CELL._replace(decode="program")) == 3 * 32 * gpt2.decode_flops(SIZES, 32)
 
 
 @pytest.mark.parametrize(("changes", "message"), [
-    ({"task": "bert"}, "measure decode is of models that generate token after token: gpt2"),
+    ({"task": "bert"}, "measure decode is of models that generate token after token: gpt2, llama"),
     ({"task": "lenet5", "measure": "prefill"}, "measure prefill is of models"),
     ({"prompt": 64}, "a prompt of 64 tokens leaves none to generate: expected fewer than the length, 64"),
     ({"prompt": 63}, "None"), ({"task": "bert", "measure": "train"}, "None"),
@@ -50,9 +69,11 @@ def test_what_cannot_be_generated_is_said_with_the_reason(changes: "dict[str, ob
     assert message in str(sequence_tasks.generating_problem(CELL._replace(**changes)))
 
 
-@pytest.mark.parametrize(("measure", "prompt", "tokens"), [("prefill", 0, 96), ("prefill", 5, 15), ("decode", 5, 3)])
-def test_the_tokens_of_a_step_are_those_that_it_takes(measure: str, prompt: int, tokens: int) -> None:
-    cell = CELL._replace(measure=measure, prompt=prompt)
+@pytest.mark.parametrize(("measure", "prompt", "decode", "tokens"), [
+    ("prefill", 0, "token", 96), ("prefill", 5, "program", 15), ("decode", 5, "token", 3),
+    ("decode", 5, "program", 3 * 59)])
+def test_the_tokens_of_a_step_are_those_that_it_takes(measure: str, prompt: int, decode: str, tokens: int) -> None:
+    cell = CELL._replace(measure=measure, prompt=prompt, decode=decode)
     facts = generating.of_steps(cell, sequence_batches.read("", cell)).facts
     assert (tokens, tokens) == (facts["tokens"], facts["padded_tokens"])
 
@@ -65,12 +86,25 @@ def test_a_label_is_the_token_that_follows() -> None:
 
 
 class _Workload:
-    """Answers a batch by the cache and by a whole pass."""
+    """Answers a batch by the cache and by a whole pass, and gives the tokens 5, 6 ... to each of three sequences."""
 
     generates = True
 
-    def __init__(self, difference: float) -> None:
-        self._difference = difference
+    def __init__(self, difference: float, first_of_program: int = 5) -> None:
+        self._difference, self._first = difference, first_of_program
+
+    def synthetic(self, batches: object) -> object:
+        return batches
+
+    def tokens(self, handle: object) -> object:
+        return handle
+
+    def decode(self, batches: object, count: int, watch: contract.Watch) -> None:
+        for step in range(count):
+            watch.stepped([5 + step] * 3)
+
+    def decode_program(self, batches: object, count: int, watch: contract.Watch) -> None:
+        watch.stepped([[self._first + step for step in range(32)]] * 3)
 
     def cached(self, batch: object) -> "tuple[np.ndarray, np.ndarray]":
         whole = np.ones((1, 2, 2))
@@ -81,10 +115,16 @@ def test_a_check_sends_what_the_cache_gave_and_how_far_it_is_from_the_whole_pass
     sent: list[dict[str, object]] = []
     generating.check(CELL._replace(precision="float64"), _Workload(0.0), ({},),
                      lambda event, **values: sent.append(dict(values, event=event)))
-    assert [("tensor", "decoded", 0.0)] == [(each["event"], each["kind"], each["from_whole"]) for each in sent]
+    assert [("decoded", "logits", 0.0), ("decoded", "tokens", None)] == [
+        (each["kind"], each["name"], each.get("from_whole")) for each in sent]
     with pytest.raises(ArithmeticError, match=r"differs from a pass over the whole sequence by 1\.0e-09, expected at "
                                               "most 1e-10"):
         generating.check(CELL._replace(precision="float64"), _Workload(1e-9), ({},), print)
+
+
+def test_a_check_ends_where_one_program_gives_other_tokens_than_a_call_each() -> None:
+    with pytest.raises(ArithmeticError, match="other tokens"):
+        generating.check(CELL._replace(precision="float64"), _Workload(0.0, 6), ({},), lambda event, **values: None)
 
 
 def test_a_pass_of_decode_ends_with_the_last_position() -> None:

@@ -12,12 +12,12 @@ from tests.made_sequences import prepared
 from workloads.process.errors import DataError
 from workloads.spec.sequence_tasks import SEQUENCES
 
-MODELS = ("bert", "gnmt", "gpt2", "deepspeech2", "tacotron2")
+MODELS = ("bert", "gnmt", "gpt2", "llama", "deepspeech2", "tacotron2")
 BYTES = {"pad": 0, "unknown": 1, "begin": 2, "end": 3, "mask": 4}
 # PyTorch's LSTM layers have two biases each: nine in MLPerf's GNMT, four in NVIDIA's Tacotron 2, whose second layer
 # also takes the context, which the study's does not. Deep Speech 2's are its layers' (161 bins become 41)
 PUBLISHED = {
-    "bert": 109_514_298, "gpt2": 124_439_808, "gnmt": 160_671_297 - 9 * 4 * 1024,
+    "bert": 109_514_298, "gpt2": 124_439_808, "llama": 1_100_048_384, "gnmt": 160_671_297 - 9 * 4 * 1024,
     "tacotron2": 28_193_153 - 2 * 4 * 256 - 2 * 4 * 1024 - 4 * 1024 * 512,
     "deepspeech2": 32 * 11 * 41 + 32 + 2 * 32 + 32 * 32 * 11 * 21 + 32 + 2 * 32
     + 2 * (4 * 800 * (32 * 41 + 800) + 4 * 800)
@@ -52,7 +52,7 @@ def test_equal_seeds_give_equal_batches_and_others_do_not(task: str) -> None:
         assert padded - real == int((first["frames"] == 0).all(axis=2).sum())
 
 
-@pytest.mark.parametrize(("task", "most"), [("bert", 64), ("gpt2", 128)])
+@pytest.mark.parametrize(("task", "most"), [("bert", 64), ("gpt2", 128), ("llama", 512)])
 def test_a_sequence_longer_than_the_positions_is_refused_with_both_numbers(task: str, most: int) -> None:
     spec, inputs = model(task)
     with pytest.raises(DataError, match=f"found {most + 1}, expected at most {most}"):

@@ -21,6 +21,18 @@ def test_a_framework_s_own_loader_reads_images_for_steps_on_one_device(framework
     assert said in reason if said else reason is None
 
 
+@pytest.mark.parametrize(("changes", "features", "is_refused"), [
+    ({}, ["avx2"], True), ({}, ["avx2", "amx_bf16"], False), ({}, ["avx512_bf16"], False), ({}, [], False),
+    ({"measure": "check"}, ["avx2"], False), ({"device": "gpu"}, ["avx2"], False),
+    ({"precision": "float32"}, ["avx2"], False),
+])
+def test_a_rate_of_bfloat16_is_refused_where_a_cpu_is_known_to_have_no_instructions_for_it(
+        changes: dict[str, Any], features: list[str], is_refused: bool) -> None:
+    reason = refusals.emulated_bfloat16(cell(**{"precision": "amp", **changes}), features)
+
+    assert is_refused == ("bfloat16" in str(reason))
+
+
 def test_what_loads_ahead_takes_no_turns() -> None:
     takes = {name: turns.may_take(cell(input=name, seconds=1.0, warm="steady")) for name in ("pipeline", "loader")}
 

@@ -1,6 +1,7 @@
 """LSTM layers in JAX, by the cell's switch lstm: plain operations in lax.scan, for which XLA has no kernel.
 
-    native, cudnn   the inputs' product of all steps at once before the scan
+    native, cudnn   on a CPU a small layer's products both in every step, as flax's nn.RNN has them; else the inputs'
+                    product of all steps at once before the scan
     cell            both products in every step
 
 On a GPU cudnn would be cuDNN's own, which jax.experimental.rnn calls; it is not offered, so that cudnn is of CPUs.
@@ -9,6 +10,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+_SMALL = 128           # units, up to which both products in the step are faster on a CPU (docs/measurements.md)
 INPUT, RECURRENT = ".input.weight", ".recurrent.weight"        # how their names end; here they lie as (in, gates)
 
 
@@ -37,10 +39,15 @@ def lstm_step(weights, name, x, state, mode):
     return _cell(jnp.matmul(*mode.cast(x, arrays[0])) + arrays[2], state, arrays[1])
 
 
-def kernel_of(kind):
-    """What runs an LSTM, as a fact."""
-    where = "in every step" if kind == "cell" else "of all steps before it"
+def kernel_of(kind, hidden):
+    """What runs an LSTM of so many units, as a fact."""
+    where = "of all steps before it" if _is_whole(kind, hidden) else "in every step"
     return "plain operations in lax.scan, the inputs' product %s" % where
+
+
+def _is_whole(kind, hidden):
+    """Whether the inputs' product is made of all steps at once."""
+    return kind != "cell" and (hidden > _SMALL or jax.default_backend() != "cpu")
 
 
 def _arrays(weights, name, mode):
@@ -52,7 +59,7 @@ def _scanned(weights, name, x, mode):
     kernel, recurrent, bias = _arrays(weights, name, mode)
     x, = mode.cast(x)
     zeros = jnp.zeros((x.shape[1], recurrent.shape[0]), x.dtype)
-    is_whole = mode.lstm != "cell"
+    is_whole = _is_whole(mode.lstm, recurrent.shape[0])
     x = jnp.matmul(x, kernel) + bias if is_whole else x
 
     def step(state, now):

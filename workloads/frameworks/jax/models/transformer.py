@@ -20,7 +20,7 @@ def layer(weights, name, x, form, mode, mix):
     return mode.keep(name, x + fed_forward(weights, name, x, form, mode))
 
 
-def _computed_once(x, mode):
+def computed_once(x, mode):
     """x, a sum over all layers before, which a program that trains computes once.
 
     Else XLA on a CPU computes it again in each operation of the norm and of its gradient: to train a ViT of 12 layers
@@ -31,14 +31,14 @@ def _computed_once(x, mode):
 
 def attended(weights, name, x, form, mode, mix):
     """What attention adds to x."""
-    x = layer_norm(weights, name + ".norm", _computed_once(x, mode), form.epsilon)
+    x = layer_norm(weights, name + ".norm", computed_once(x, mode), form.epsilon)
     mixed = mix(*projected(weights, name, x, form, mode))
     return dense(weights, name + ".output", mixed.transpose(0, 2, 1, 3).reshape(x.shape), mode)
 
 
 def fed_forward(weights, name, x, form, mode):
     """What the feed-forward part adds to x."""
-    x = layer_norm(weights, name + ".norm", _computed_once(x, mode), form.epsilon)
+    x = layer_norm(weights, name + ".norm", computed_once(x, mode), form.epsilon)
     return dense(weights, name + ".outer", gelu(dense(weights, name + ".inner", x, mode), form.gelu), mode)
 
 
@@ -62,16 +62,25 @@ def gelu(x, formula):
 
 @jax.named_scope("attention")
 def attention(query, key, value, mode, seen=None, is_causal=False):
-    """Values mixed by each query's shares of the keys that it sees: all, those before it, or where seen is true."""
+    """Values mixed by each query's shares of the keys that it sees: all, those before it, or where seen is true.
+
+    Where there are fewer heads of keys than of queries, each serves as many queries, side by side.
+    """
     if mode.attention != "plain":
         return _fused(mode.cast(query, key, value), mode.attention, seen, is_causal)
     if is_causal:
         seen = jnp.tril(jnp.ones((query.shape[2],) * 2, bool))
-    scores = matmul(query / math.sqrt(query.shape[-1]), key.transpose(0, 1, 3, 2), mode)
+    scores = matmul(_grouped(query, key) / math.sqrt(query.shape[-1]), key.transpose(0, 1, 3, 2), mode)
+    scores = scores.reshape(query.shape[:3] + key.shape[2:3])
     scores = scores.astype(jnp.promote_types(scores.dtype, jnp.float32))      # amp's shares are computed wide
     if seen is not None:
         scores = jnp.where(seen, scores, -jnp.inf)
-    return matmul(jax.nn.softmax(scores, -1), value, mode)
+    return matmul(_grouped(jax.nn.softmax(scores, -1), value), value, mode).reshape(query.shape)
+
+
+def _grouped(x, key):
+    """The rows of all heads of x that a head of the key serves, one after the other."""
+    return x.reshape(key.shape[:2] + (-1, x.shape[-1]))
 
 
 def _fused(parts, implementation, seen, is_causal):

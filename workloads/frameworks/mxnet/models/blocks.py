@@ -113,12 +113,21 @@ def attention(query, key, value, heads, bias, rate, mode):
     scores = ops.batch_dot(query / scale, key, transpose_b=True)
     shares = ops.softmax(scores.reshape((-4, -1, heads, 0, 0)) + bias)
     mixed = ops.batch_dot(dropout(shares, rate, mode).reshape((-3, 0, 0)), value)
-    return mixed.reshape((-4, -1, heads, 0, 0)).transpose((0, 2, 1, 3)).reshape((0, 0, -3))
+    return of_heads(mixed, heads)
 
 
 def by_head(x, heads):
-    """(batch * heads, time, numbers of a head), which batch_dot takes."""
+    """(batch * heads, time, numbers of a head), which batch_dot takes; of one time step nothing is moved."""
+    if x.shape[1] == 1:
+        return x.reshape((-1, 1, x.shape[2] // heads))
     return x.reshape((0, 0, heads, -1)).transpose((0, 2, 1, 3)).reshape((-3, 0, 0))
+
+
+def of_heads(x, heads):
+    """Back from by_head: (batch, time, numbers)."""
+    if x.shape[1] == 1:
+        return x.reshape((-1, 1, x.shape[2] * heads))
+    return x.reshape((-4, -1, heads, 0, 0)).transpose((0, 2, 1, 3)).reshape((0, 0, -3))
 
 
 def cross_entropy(logits, labels, weights, smoothing=0.0):

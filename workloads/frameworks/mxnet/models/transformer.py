@@ -11,7 +11,7 @@ import mxnet as mx
 
 from workloads.frameworks.mxnet.graphs import ops
 from workloads.frameworks.mxnet.models import blocks
-from workloads.frameworks.mxnet.models.blocks import by_head, dense, layer_norm
+from workloads.frameworks.mxnet.models.blocks import by_head, dense, layer_norm, of_heads
 from workloads.spec.models.transformer import PARTS
 
 
@@ -24,9 +24,7 @@ def layer(weights, name, x, form, mode, mix):
 def attended(weights, name, x, form, mix):
     """What attention adds to x."""
     x = layer_norm(weights, name + ".norm", x, form.epsilon)
-    mixed = mix(*projected(weights, name, x, form))
-    mixed = mixed.reshape((-4, -1, form.heads, 0, 0)).transpose((0, 2, 1, 3)).reshape((0, 0, -3))
-    return dense(weights, name + ".output", mixed)
+    return dense(weights, name + ".output", of_heads(mix(*projected(weights, name, x, form)), form.heads))
 
 
 def fed_forward(weights, name, x, form):
@@ -43,7 +41,9 @@ def projected(weights, name, x, form):
 
 
 def unpacked(x, heads):
-    """Queries, keys and values of x (batch, time, 3 times the numbers)."""
+    """Queries, keys and values of x (batch, time, 3 times the numbers); of one time step nothing is moved."""
+    if x.shape[1] == 1:
+        return [by_head(part, heads) for part in ops.split(x, 3, axis=2)]
     split = x.reshape((0, 0, 3, heads, -1)).transpose((2, 0, 3, 1, 4)).reshape((0, -3, 0, 0))
     return ops.split(split, 3, axis=0, squeeze_axis=True)
 
@@ -56,9 +56,19 @@ def gelu(x, formula):
 
 
 def attention(query, key, value, bias=None):
-    """Values mixed by each query's shares of the keys; a bias of -1e10 leaves nothing of a key."""
-    scores = ops.batch_dot(query / math.sqrt(query.shape[-1]), key, transpose_b=True)
-    return ops.batch_dot(ops.softmax(scores if bias is None else scores + bias), value)
+    """Values mixed by each query's shares of the keys; a bias of -1e10 leaves nothing of a key.
+
+    Where there are fewer heads of keys than of queries, each serves as many queries, side by side.
+    """
+    scores = ops.batch_dot(_grouped(query, key) / math.sqrt(query.shape[-1]), key, transpose_b=True)
+    scores = _grouped(scores, query)
+    shares = ops.softmax(scores if bias is None else scores + bias)
+    return _grouped(ops.batch_dot(_grouped(shares, value), value), query)
+
+
+def _grouped(x, key):
+    """The rows of x by as many heads as the key has: one of fewer serves those of several, one after the other."""
+    return x if x.shape[0] == key.shape[0] else x.reshape((key.shape[0], -1, x.shape[-1]))
 
 
 def causal(x):

@@ -66,15 +66,25 @@ _HAS_TANH = _has_tanh()
 
 
 def attention(query, key, value, is_fused, seen=None, is_causal=False):
-    """Values mixed by each query's shares of the keys that it sees: all, those before it, or where seen is true."""
+    """Values mixed by each query's shares of the keys that it sees: all, those before it, or where seen is true.
+
+    Where there are fewer heads of keys than of queries, each serves as many queries, side by side.
+    """
     if is_fused:
-        return nn.functional.scaled_dot_product_attention(query, key, value, seen, is_causal=is_causal)
-    scores = torch.matmul(query / math.sqrt(query.shape[-1]), key.transpose(-1, -2))
+        more = {"enable_gqa": True} if key.shape[1] != query.shape[1] else {}
+        return nn.functional.scaled_dot_product_attention(query, key, value, seen, is_causal=is_causal, **more)
+    scores = torch.matmul(_grouped(query, key) / math.sqrt(query.shape[-1]), key.transpose(-1, -2))
+    scores = scores.reshape(query.shape[:3] + key.shape[2:3])
     if is_causal:
         seen = torch.ones(scores.shape[-2:], dtype=torch.uint8, device=scores.device).tril() > 0
     if seen is not None:
         scores = scores.masked_fill(~seen, -math.inf)
-    return torch.matmul(nn.functional.softmax(scores, -1), value)
+    return torch.matmul(_grouped(nn.functional.softmax(scores, -1), value), value).reshape(query.shape)
+
+
+def _grouped(x, key):
+    """The rows of all heads of x that a head of the key serves, one after the other."""
+    return x.reshape(key.shape[:2] + (-1, x.shape[-1]))
 
 
 def causal(mode):

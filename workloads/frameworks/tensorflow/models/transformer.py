@@ -55,9 +55,24 @@ def gelu(x, formula):
 
 
 def attention(query, key, value, bias=None):
-    """Values mixed by each query's shares of the keys; a bias of minus infinity leaves a key out."""
-    scores = tf.matmul(query / math.sqrt(int(query.shape[-1])), key, transpose_b=True)
-    return tf.matmul(tf.nn.softmax(scores if bias is None else scores + bias), value)
+    """Values mixed by each query's shares of the keys; a bias of minus infinity leaves a key out.
+
+    Where there are fewer heads of keys than of queries, each serves as many queries, side by side.
+    """
+    query = query / math.sqrt(int(query.shape[-1]))
+    if query.shape[1] == key.shape[1]:
+        scores = tf.matmul(query, key, transpose_b=True)
+        return tf.matmul(tf.nn.softmax(scores if bias is None else scores + bias), value)
+    shape = tf.shape(query)
+    scores = tf.reshape(tf.matmul(_grouped(query, key), key, transpose_b=True),
+                        tf.concat([shape[:3], tf.shape(key)[2:3]], 0))
+    shares = tf.nn.softmax(scores if bias is None else scores + bias)
+    return tf.reshape(tf.matmul(_grouped(shares, value), value), shape)
+
+
+def _grouped(x, key):
+    """The rows of all heads of x that a head of the key serves, one after the other."""
+    return tf.reshape(x, tf.concat([tf.shape(key)[:2], [-1], tf.shape(x)[3:]], 0))
 
 
 def causal(query, key, value):
