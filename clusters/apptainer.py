@@ -16,7 +16,7 @@ import psutil
 
 from runner.errors import BenchError
 from runner.launchers import kernel_cache
-from runner.launchers.process_groups import Limits, ProcessGroup, ProcessRunning, asked, last_line, on_gpus, printed
+from runner.launchers.process_groups import Limits, ProcessGroup, ProcessRunning, asked, last_line, on_gpus
 from runner.launchers.protocol import Exit, HostLauncher, Order
 from runner.machine.gpus import NONE, Gpus
 from runner.processes import Say
@@ -109,11 +109,6 @@ class ApptainerLauncher(HostLauncher):
         volumes = ",".join(map(str, [*seen, tempfile.gettempdir(), _GROUPS_HERE]))
         return [_program(), "--silent", "exec", *_ON_A_NODE, *(["--nv"] if on_gpus else []), "--bind", volumes,
                 str(file.path), "python"], self._made_of(file)
-
-    def output(self, stack: Stack, module: str) -> bytes:
-        """As protocol.Launcher, in a container."""
-        return printed(stack, module, [_program(), "--silent", "exec", *_CONFINED, *_ALONE,
-                                       str(self._prepared[stack.name].path), "python", "-m", module], _ROOT)
 
 
 def _program() -> str:

@@ -33,7 +33,7 @@ def unknown(what: str, name: str, known: Iterable[str]) -> InputError:
 
 
 # packages that few commands need, as pyproject.toml's extras say them: evenbench itself is on no index
-EXTRAS = ("cyclonedx-python-lib>=11,<12", "pillow>=10.3,<15", "pyarrow>=17,<26", "soundfile>=0.12,<1")
+EXTRAS = ("pillow>=10.3,<15", "soundfile>=0.12,<1")
 
 
 def lacking(what: str, package: str, more: str = "") -> InputError:

@@ -1,7 +1,7 @@
-"""Student's t and the beta distribution without scipy: the regularised incomplete beta function, and its inverses.
+"""Student's t without scipy: the regularised incomplete beta function, and quantiles of t.
 
 I_x(a, b) is the continued fraction of Abramowitz and Stegun 26.5.8, evaluated by Lentz's method; quantiles are found by
-Newton's steps and by halving. tests/unit/test_student_t.py holds them against published tables.
+Newton's steps. tests/unit/test_student_t.py holds them against published tables.
 """
 
 import math
@@ -67,12 +67,3 @@ def quantile(probability: float, degrees: float) -> float:
 def _density(t: float, degrees: float) -> float:
     scale = math.lgamma((degrees + 1) / 2) - math.lgamma(degrees / 2) - math.log(degrees * math.pi) / 2
     return math.exp(scale - (degrees + 1) / 2 * math.log1p(t * t / degrees))
-
-
-def beta_quantile(probability: float, a: float, b: float) -> float:
-    """The quantile of the beta distribution."""
-    low, high = 0.0, 1.0
-    while high - low > 1e-12:
-        middle = (low + high) / 2
-        low, high = (middle, high) if incomplete_beta(middle, a, b) < probability else (low, middle)
-    return (low + high) / 2

@@ -39,9 +39,8 @@ REPETITIONS = 10
 class Worker:
     """A worker that takes turns."""
 
-    def __init__(self, cell: Cell, alive: ExitStack, forks: bool = True) -> None:
-        """forks: where it may."""
-        self.cell, self.ratios, self._forks = cell, list[float](), forks
+    def __init__(self, cell: Cell, alive: ExitStack) -> None:
+        self.cell, self.ratios = cell, list[float]()
         stack = definition.read_all(paths.STACKS)[cell.stack]
         launcher = choose.for_stacks("venv", lambda line: None, gpus.NONE, ())
         cache = paths.cache_folder()
@@ -60,7 +59,7 @@ class Worker:
 
     def warm_up(self) -> Iterator[None]:
         """Import, build, and warm up; after each of the first two others may do it, too."""
-        forks = self.wait("waiting").get("forks") and self._forks
+        forks = self.wait("waiting").get("forks")
         yield
         self.told(f"go {json.dumps(self.cell._asdict())}" if forks else "go", "waiting")
         yield

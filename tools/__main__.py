@@ -1,21 +1,27 @@
-"""python -m tools: what evenbench itself costs, whether its images can be made again, and the pages made by code."""
+"""python -m tools: what evenbench itself costs and how often it errs, whether images can be made again, pages."""
 
 import sys
 import time
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from runner import paths, screen
+from runner.cli import measuring
 from runner.cli.options import Commands, LauncherName, SomeStacks, StackNames, split, split_stacks
 from runner.cli.output import Output
+from runner.cli.request import Settled
+from runner.cli.results import measured_in
 from runner.errors import BenchError, InputError
 from runner.launchers import choose
 from runner.machine import gpus, host, nvml
 from runner.measuring import job, own_stacks
-from runner.stacks import definition, engine
+from runner.measuring.bench import Going
+from runner.planning.plan import Wishes
+from runner.stacks import definition, engine, own
 from runner.stacks.definition import chosen_names
-from tools import overhead, pages, reproducible
+from tools import overhead, pages, reproducible, self_comparison
 
 app = Commands(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 
@@ -60,6 +66,30 @@ def _said(cost: overhead.Cost) -> overhead.Cost:
     """The figure, told as soon as it is found: an interrupted bench was not in vain."""
     screen.say(" ".join(filter(None, cost.listed().values())))
     return cost
+
+
+@app.command("aa")
+def aa(stack_name: Annotated[str, typer.Argument(metavar="STACK", show_default=False)],
+       task: Annotated[str, typer.Argument(metavar="TASK", show_default=False)],
+       rounds: Annotated[int, typer.Option(min=5, max=100, help="Rounds of each comparison.")] = 5,
+       repetitions: Annotated[int, typer.Option(min=1, max=1000, help="Comparisons.")] = 20,
+       measure: Annotated[str, typer.Option(help="train or infer.")] = "train", *, settled: Settled, going: Going,
+       output: Output) -> None:
+    """Run a stack under two names, and count how often it is called faster or slower than itself."""
+    design = self_comparison.Plan(rounds, repetitions)
+    name = own_stacks.full_name(stack_name.partition("=")[0], definition.read_all(paths.STACKS))
+    made = self_comparison.study(name, task, measure, design)
+    wishes = Wishes((stack_name,) if own.is_own(stack_name) else ())
+    request = settled.request(self_comparison.ID, wishes)._replace(going=going)
+    again = job.planned_study(made, request, screen.say, {self_comparison.again(name): name})
+
+    def show(folder: Path) -> None:
+        verdict = self_comparison.judge(measured_in(folder), design)
+        measuring.keep(folder, "aa.json", verdict.record())
+        output.rows([verdict.record()], self_comparison.lines(verdict, made.title), verdict.record())
+
+    _, is_ok = measuring.ran(again._replace(facts={**again.facts, "aa": design._asdict()}), show)
+    sys.exit(0 if is_ok else 1)
 
 
 @app.command("twice")

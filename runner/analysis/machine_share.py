@@ -11,33 +11,28 @@ from collections.abc import Mapping, Sequence
 from runner.analysis.flags import Flag
 from runner.analysis.stats import middle
 from runner.analysis.summary_format import Comparison, MachineLimit, Result
-from runner.machine import data_sheets
 from runner.results.matrix_products import Product, Unit, best
 from runner.results.rows import Measurements, Row, recorded
 from runner.results.runs import Run
 from workloads.spec import measures, tasks
 from workloads.spec.cell import Cell
 
-_SLICE = "a slice of "
-
 
 def limits(measured: Measurements) -> tuple[MachineLimit, ...]:
     """The best product of each device, precision and number of threads."""
-    named = [(unit, product, _name(measured, product)) for unit, product in best(measured.products).items()]
     return tuple(MachineLimit(
-        **unit._asdict(), stack=product.stack, device_name=name, flops_per_second=product.flops_per_second,
-        data_sheet=data_sheets.flops_per_second(name, unit.precision)
-        if unit.device == "gpu" and not name.startswith(_SLICE) else None) for unit, product, name in named)
+        **unit._asdict(), stack=product.stack, device_name=_name(measured, product),
+        flops_per_second=product.flops_per_second) for unit, product in best(measured.products).items())
 
 
 def _name(measured: Measurements, product: Product) -> str:
-    """NVML's name of the GPU, since frameworks shorten it. A slice is named so: no data sheet covers it."""
+    """NVML's name of the GPU, since frameworks shorten it. A slice is named so."""
     devices = recorded(measured.session, "gpus").get("devices")
     first = devices[0] if isinstance(devices, list) and devices and isinstance(devices[0], dict) else {}
     if product.device != "gpu" or not first:
         return product.device_name
     name = str(first.get("name", ""))
-    return name if first.get("uuid") == first.get("board") else f"{_SLICE}{name}"
+    return name if first.get("uuid") == first.get("board") else f"a slice of {name}"
 
 
 def shared(comparisons: Sequence[Comparison], measured: Measurements) -> tuple[Comparison, ...]:

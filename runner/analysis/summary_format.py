@@ -156,8 +156,6 @@ class MachineLimit(_Model):
     """That was the best at it."""
     device_name: str
     flops_per_second: float
-    data_sheet: float | None
-    """FLOPs a second that a GPU's data sheet promises; null for CPUs and where none is at hand."""
 
 
 class Comparison(_Model):

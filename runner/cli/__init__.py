@@ -29,8 +29,8 @@ class Entry(NamedTuple):
 
 _GROUPS = {"Measure": (("measuring", "run plan rerun why gate"),),
            "Look": (("results", "report compare history export curves"), ("listings", "list")),
-           "Prove": (("measuring", "aa"), ("results", "verify"), ("proving", "check check-study")),
-           "Prepare": (("preparing", "init images data doctor"),), "Maintain": (("preparing", "sbom lock"),)}
+           "Prove": (("proving", "check"),),
+           "Prepare": (("preparing", "init images data doctor"),), "Maintain": (("preparing", "lock"),)}
 COMMANDS = {name: Entry(module, group) for group, modules in _GROUPS.items() for module, names in modules
             for name in names.split()}          # in the order of --help
 _OF_STUDIES_AND_STACKS = ("measuring", "proving", "preparing", "listings")        # modules whose commands read them

@@ -16,7 +16,7 @@ LISTS = ("stacks", "tasks", "studies", "data", "results")
 def studies() -> list[str]:
     """The ids of studies, and all."""
     folders = (paths.STUDIES, *paths.own_folders(paths.OWN_STUDIES))
-    return [*sorted(path.stem for folder in folders for path in folder.glob("*.toml")), "all"]
+    return sorted(path.stem for folder in folders for path in folder.glob("*.toml"))
 
 
 def stacks(incomplete: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""Commands that measure: run, plan, rerun, aa, why, gate."""
+"""Commands that measure: run, plan, rerun, why, gate."""
 
 import functools
 import json
@@ -20,7 +20,7 @@ from runner.cli.output import Output, checked
 from runner.cli.request import Form, MoreFiles, Own, Settled
 from runner.cli.results import keep_reasons, measured_in, show_result
 from runner.errors import InputError, Stopped
-from runner.measuring import adaptive, all_studies, equality, own_models, own_stacks, rerun, self_comparison, why
+from runner.measuring import adaptive, equality, own_models, own_stacks, rerun, why
 from runner.measuring import job as jobs
 from runner.measuring.bench import Going, Request
 from runner.measuring.session import Endings
@@ -54,8 +54,7 @@ def run(name: options.StudyName, more: MoreFiles = None, *, own: Own, form: Form
     """Measure a study; the same command resumes an interrupted session."""
     request = own.of(form.request(name, settled), more)._replace(
         going=going, is_proving=prove, until=parse_until(width, cap), is_side_by_side=gpus_in_parallel)
-    show = functools.partial(show_result, output=output)
-    is_ok = _every(request, output) if name == all_studies.NAME else _ran(_named(request), show)[1]
+    _, is_ok = ran(_named(request), functools.partial(show_result, output=output))
     sys.exit(0 if is_ok else 1)
 
 
@@ -82,31 +81,17 @@ def _on_a_cpu(request: Request, job: jobs.Job) -> str:
     return f"{formatting.count(count, 'cell')} of it can run on a CPU with --device cpu" if count else ""
 
 
-def _every(request: Request, output: Output) -> bool:
-    """Run every published study in turn, write their pages, and show how each went."""
-    command = all_studies.command(request._replace(going=Going(), is_proving=False))
-    if request.going.is_fresh or not all_studies.unfinished(request.results, command):
-        _agree(request, sum(row["estimate_seconds"] for row in _estimates(request)))
-    request = request._replace(going=request.going._replace(is_agreed=True))
-    show = functools.partial(show_result, has_page=True)
-    turns = all_studies.run(paths.STUDIES, request.results, command, request.scale, request.going.is_fresh,
-                            lambda name: _ran(_named(request._replace(study=name)), show)[1], screen.say)
-    output.rows([{"study": turn.study, "ended": "ok" if turn.is_ok else "NOT OK", "reason": turn.reason}
-                 for turn in turns])
-    return all(turn.is_ok for turn in turns)
-
-
 def _agree(request: Request, seconds: float) -> None:
-    """Ask before more than an hour, unless the command line says --yes or --budget. Raises InputError without a yes."""
-    if seconds <= jobs.HOUR or request.going.is_agreed or request.wishes.budget_seconds is not None:
+    """Ask before more than an hour, unless the command line says --yes. Raises InputError without a yes."""
+    if seconds <= jobs.HOUR or request.going.is_agreed:
         return
     takes = f"{request.study} takes about {formatting.seconds(seconds)}"
     if not (sys.stdin.isatty() and typer.confirm(f"{takes}. Measure it?", err=True)):
-        raise InputError(f"{takes}: --yes measures it, --budget 1h fewer steps of it")
+        raise InputError(f"{takes}: --yes measures it, a smaller --scale or fewer --rounds take less")
 
 
-def _ran(job: jobs.Job, show: Callable[[Path], None] = lambda folder: None, is_proved: bool = False,
-         sides: tuple[str, ...] = ()) -> tuple[Path, bool]:
+def ran(job: jobs.Job, show: Callable[[Path], None] = lambda folder: None, is_proved: bool = False,
+        sides: tuple[str, ...] = ()) -> tuple[Path, bool]:
     """Prepare and run a job, new or resumed, and show its folder, which comes back, and whether every run went well.
 
     is_proved: models of a user's own are known to be the same. sides: stacks of which none may be left out, and
@@ -223,12 +208,6 @@ def plan(name: options.StudyName, more: MoreFiles = None, *, own: Own, form: For
          ) -> None:
     """Show the cells of a study, the skipped ones with reasons, and about how long it takes; runs nothing."""
     request = own.of(form.request(name, settled), more)
-    if name == all_studies.NAME:
-        rows = _estimates(request)
-        output.rows(rows, [[{**{name: value for name, value in row.items() if name != "estimate_seconds"},
-                             "about": formatting.seconds(row["estimate_seconds"])} for row in rows],
-                           f"in all about {formatting.seconds(sum(row['estimate_seconds'] for row in rows))}"])
-        return
     job = jobs.planned(request, screen.say)
     for line in (*jobs.warnings(job), *jobs.ahead(job)):
         screen.say(line)
@@ -237,16 +216,6 @@ def plan(name: options.StudyName, more: MoreFiles = None, *, own: Own, form: For
     output.rows(plan_listing.rows(record), plan_listing.parts(record, seconds), {**record, "estimate_seconds": seconds})
     if hint := _on_a_cpu(request, job):
         screen.say(hint)
-
-
-def _estimates(request: Request) -> list[dict[str, Any]]:
-    """A row a published study: how much it is, and about how many seconds it takes."""
-    known = earlier_sessions.known_seconds(request.results)
-    say_once = functools.cache(screen.say)                 # what each of them would tell of the launcher and the data
-    return [{"study": name, "cells": len(job.plan.cells), "runs": len(job.plan.cells) * job.plan.rounds,
-             "skipped": len(job.plan.skipped), "estimate_seconds": job.seconds(known)}
-            for name in all_studies.published(paths.STUDIES, request.scale)
-            for job in [jobs.planned(request._replace(study=name), say_once)]]
 
 
 @app.command("rerun")
@@ -263,36 +232,12 @@ def rerun_(name: options.ResultName, cell: Annotated[str, typer.Option(
     rerun.check_trusted(record, run_code)
     request = Request(name, None, launcher, data, Wishes(options.split_stacks(stacks), rounds), results=results,
                       going=going)
-    _, is_ok = _ran(rerun.again(record, definition.read_all(paths.STACKS), request, screen.say),
+    _, is_ok = ran(rerun.again(record, definition.read_all(paths.STACKS), request, screen.say),
                     functools.partial(show_result, output=output))
     sys.exit(0 if is_ok else 1)
 
 
-@app.command("aa")
-def aa_(stack_name: Annotated[str, typer.Argument(metavar="STACK", show_default=False, autocompletion=complete.stacks)],
-        task: Annotated[str, typer.Argument(metavar="TASK", show_default=False, autocompletion=complete.tasks)],
-        rounds: Annotated[int, typer.Option(min=5, max=100, help="Rounds of each comparison.")] = 5,
-        repetitions: Annotated[int, typer.Option(min=1, max=1000, help="Comparisons.")] = 20,
-        measure: Annotated[str, typer.Option(help="train or infer.")] = "train", *, settled: Settled, going: Going,
-        output: Output) -> None:
-    """Run a stack under two names, and say how often it is called faster or slower than itself."""
-    design = self_comparison.Plan(rounds, repetitions)
-    name = own_stacks.full_name(stack_name.partition("=")[0], definition.read_all(paths.STACKS))
-    made = self_comparison.study(name, task, measure, design)
-    wishes = Wishes((stack_name,) if is_own(stack_name) else ())
-    request = settled.request(self_comparison.ID, wishes)._replace(going=going)
-    again = jobs.planned_study(made, request, screen.say, {self_comparison.again(name): name})
-
-    def show(folder: Path) -> None:
-        verdict = self_comparison.judge(measured_in(folder), design)
-        _keep(folder, "aa.json", verdict.record())
-        output.rows([verdict.record()], self_comparison.lines(verdict, made.title), verdict.record())
-
-    _, is_ok = _ran(again._replace(facts={**again.facts, "aa": design._asdict()}), show)
-    sys.exit(0 if is_ok else 1)
-
-
-def _keep(folder: Path, name: str, record: Mapping[str, Any]) -> None:
+def keep(folder: Path, name: str, record: Mapping[str, Any]) -> None:
     """Let a record stand beside the events as JSON, and say where."""
     store.write_beside(folder, name, json.dumps(record, indent=2, allow_nan=False))
     screen.say(f"results: {folder}")
@@ -347,7 +292,7 @@ def why_(name: options.NewestResult = "",
     found = why.reasons(measured_in(of_switches), asked, tried, untried, parts, checks)
     records = [each.record() for each in found]
     kept = {"result": record.id, "reasons": records}
-    _keep(of_switches, reasons.FILE, kept)
+    keep(of_switches, reasons.FILE, kept)
     keep_reasons(folder, kept)
     output.rows(why.rows(found), list(reasons.told(records)), kept)
 
@@ -357,7 +302,7 @@ def _of_plan(job: jobs.Job, plan: Plan, names: Mapping[str, str] = MappingProxyT
     stacks = {**job.stacks, **{name: job.stacks[of] for name, of in names.items()}}
     job = job._replace(plan=plan, stacks=stacks)
     done = None if job.request.going.is_fresh else earlier_sessions.finished(job.request.results, job.command())
-    return done or _ran(job, is_proved=bool(names))[0]             # by its switches, where it has some
+    return done or ran(job, is_proved=bool(names))[0]             # by its switches, where it has some
 
 
 @app.command("gate")
@@ -383,16 +328,16 @@ def gate_(name: Annotated[str, typer.Argument(metavar="[STUDY]", help="The study
                                               for role, word in (("base", base), ("head", head))]
     names = tuple(word.partition("=")[0] for word in sides)
     if names[0] == names[1]:
-        raise InputError(f'gate: found "{base}" on both sides, expected two stacks; `evenbench aa` holds one against '
-                         "itself")
+        raise InputError(f'gate: found "{base}" on both sides, expected two stacks; `python -m tools aa` holds one '
+                         "against itself")
     wishes = Wishes(() if is_of_files else tuple(sides), rounds, baseline=names[0])
     request = own.of(settled.request(name, wishes, scale), more)._replace(with_products=False, going=going)
     if is_of_files:
         request = request._replace(lanes=names)
-    folder, _ = _ran(_named(request), sides=names)
+    folder, _ = ran(_named(request), sides=names)
     outcome = regression.judge(measured_in(folder), names[0], names[1], allowed)
     record, rows = outcome.record(), regression.columns(outcome)
-    _keep(folder, "gate.json", record)
+    keep(folder, "gate.json", record)
     output.give(lambda: screen.show(screen.parts_view([rows, regression.conclusion(outcome)])), {
         "csv": lambda: spreadsheet.of_rows(record["compared"]),
         "markdown": lambda: regression_forms.markdown(outcome, folder.name),

@@ -29,17 +29,13 @@ class Result(NamedTuple):
     def frame(self) -> Any:
         """The raw samples, a row a sample, as docs/export.md has the columns.
 
-        A pandas.DataFrame, without pandas a pyarrow.Table, without both a list of dicts.
+        A pandas.DataFrame, without pandas a list of dicts.
         """
         rows = list(export.rows(measured_in(self.folder)))
         try:
             import pandas
         except ImportError:
-            try:
-                import pyarrow
-            except ImportError:
-                return rows
-            return pyarrow.Table.from_pylist(rows)
+            return rows
         return pandas.DataFrame(rows)
 
 

@@ -16,8 +16,7 @@ from runner.measuring.bench import Going
 
 StudyName = Annotated[str, typer.Argument(metavar="STUDY", show_default=False, autocompletion=complete.studies,
                                           help="A study's id or the path of its file, some of its experiments "
-                                          "(krisilias/kri-f3,kri-mem), or all: every published study. MODEL.py: a "
-                                          "model of your own.")]
+                                          "(krisilias/kri-f3,kri-mem). MODEL.py: a model of your own.")]
 ResultName = Annotated[str, typer.Argument(metavar="RESULT", show_default=False, autocompletion=complete.results,
                                            help="A result's id, its beginning, or its folder; latest: the newest.")]
 Settings = Annotated[list[str] | None, typer.Option("--set", autocompletion=complete.settings, help="KEY=VALUE of a "

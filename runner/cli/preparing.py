@@ -1,7 +1,6 @@
-"""Commands that prepare, and that tell what there is: init, images, data, doctor, sbom, lock."""
+"""Commands that prepare, and that tell what there is: init, images, data, doctor, lock."""
 
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -9,7 +8,7 @@ import requests
 import typer
 
 from runner import paths, screen
-from runner.cli.options import Commands, LauncherName, SomeStacks, split_stacks
+from runner.cli.options import Commands, SomeStacks
 from runner.cli.output import Output
 from runner.datasets import library
 from runner.datasets.download import Net
@@ -17,11 +16,8 @@ from runner.datasets.writing import Options
 from runner.doctor import host
 from runner.errors import InputError, unknown
 from runner.launchers import choose, table
-from runner.launchers.protocol import Launcher
-from runner.machine import gpus
-from runner.measuring import job, own_stacks
 from runner.screen.progress import transfer
-from runner.stacks import definition, engine, images, locking, sbom, sif
+from runner.stacks import definition, engine, images, locking, sif
 from runner.stacks.definition import chosen_names
 
 app = Commands()
@@ -121,39 +117,6 @@ def doctor_(launcher: Annotated[str, typer.Option(help="swarm: look at every nod
         [{name: value for name, value in row.items() if name != "mend"} for row in rows],
         *(f"{each.what}: {each.mend}" for each in findings if each.mend)])
     sys.exit(1 if any(finding.grade == "fails" for finding in findings) else 0)
-
-
-@app.command("sbom")
-def sbom_(names: SomeStacks = None,
-          out: Annotated[Path | None, typer.Option(help="A folder for a file a stack, NAME.cdx.json.")] = None,
-          licences: Annotated[bool, typer.Option("--licences", help="A table of packages and licences.")] = False,
-          launcher: LauncherName = "auto", *, output: Output) -> None:
-    """Say what the images or virtual environments of stacks hold: CycloneDX JSON with versions, hashes and licences."""
-    if any(output) and not licences:
-        raise InputError("sbom: found a file without --licences, whose table it is; --out FOLDER keeps CycloneDX")
-    here = own_stacks.chosen(split_stacks(names), definition.read_all(paths.STACKS), paths.ROOT, gpus.NONE)
-    chosen = [here.stacks[name] for name in chosen_names(here.names, here.stacks)]
-    if len(chosen) > 1 and not out and not licences:
-        raise InputError(f"sbom: found {len(chosen)} stacks, expected one, or --out FOLDER for a file each")
-    how = choose.for_stacks(launcher, screen.say, gpus.NONE, here.named)
-    packages = []
-    for each in chosen if names else job.buildable(chosen, how, screen.say):
-        environment = held(each, how, screen.say)
-        packages += [{"stack": each.name, **package.row()} for package in environment.packages]
-        if out:
-            screen.say(f"written: {sbom.write(sbom.cyclonedx(environment), out, each.name)}")
-        elif not licences:
-            print(sbom.cyclonedx(environment))
-    if licences:
-        output.rows(packages)
-
-
-def held(stack: definition.Stack, launcher: Launcher, say: Callable[[str], None]) -> sbom.Environment:
-    """What a stack's image or virtual environment holds, built first if it is not there. Raises BenchError."""
-    choose.check_able(launcher, "sbom", lambda each: each.runs_programs)
-    launcher.prepare([stack], say)
-    runs_it = launcher.of(stack)
-    return sbom.read(runs_it.output(stack, "workloads.process.inventory"), stack, runs_it.name, runs_it.uses_images)
 
 
 @app.command("init")

@@ -1,4 +1,4 @@
-"""Commands that prove evenness, and that studies are true to their papers: check, check-study."""
+"""The command that proves evenness: check."""
 
 import sys
 from collections.abc import Sequence
@@ -7,9 +7,8 @@ from typing import Annotated
 import typer
 
 from runner import paths, screen
-from runner.analysis.claims import paper_check
 from runner.cli import complete
-from runner.cli.options import RESULTS, Commands, LauncherName, Results, Scale, Settings, StackNames, split_stacks
+from runner.cli.options import RESULTS, Commands, LauncherName, Results, Settings, StackNames, split_stacks
 from runner.cli.output import Output
 from runner.cli.request import Own
 from runner.errors import InputError, unknown
@@ -23,7 +22,6 @@ from runner.report.writers import equality as written
 from runner.results import store
 from runner.stacks import definition
 from runner.stacks.definition import chosen_names
-from runner.study import file
 from workloads.spec.tasks import NAMES
 
 app = Commands()
@@ -93,19 +91,3 @@ def _of_files(request: Request, output: Output) -> int:
         _, verdicts = own_models.checked(made.plan, made.stacks, check, request.results)
     return _judged(verdicts, output, list(map(own_models.told, verdicts)) or ["it runs; one column has no other to be "
                                                                               "compared with"])
-
-
-@app.command("check-study")
-def check_study_(name: Annotated[str, typer.Argument(metavar="STUDY", help="A study's id or file, or all.",
-                                                    autocompletion=complete.studies)],
-                 scale: Scale = None, *, output: Output) -> None:
-    """Judge each claim of a study on the numbers that its own paper prints; 1 where one does not hold unmarked."""
-    names = [each for each in file.available(paths.STUDIES) if file.repeats_publication(each, paths.STUDIES)]
-    rows = [{"study": study.id, **each._asdict()}
-            for study in (file.read(one, paths.STUDIES, scale) for one in (names if name == "all" else [name]))
-            for each in paper_check.check(study)]
-    listed = [{"claim": row["id"], "on its paper": row["word"],
-               "numbers": first + (f", and {len(others)} more" if others else "")}
-              for row in rows for first, *others in [row["numbers"] or ["-"]]]
-    output.rows(rows, [listed or f"study {name} has no claims; of papers are {', '.join(names)}"])
-    sys.exit(1 if any(row["word"] == paper_check.DOES_NOT_HOLD for row in rows) else 0)

@@ -54,14 +54,10 @@ class Form(NamedTuple):
     scale: options.Scale = None
     baseline: Annotated[str, typer.Option(autocompletion=complete.stacks,
                                           help="The stack that ratios are taken to.")] = ""
-    budget: Annotated[str | None, typer.Option(
-        "--budget", help="What the session may take, such as 12h: fewer steps or epochs of the same sizes, then fewer "
-        "comparisons.")] = None
 
     def request(self, study: str, settled: Settled) -> Request:
         """The request for the study in this form. Raises InputError."""
-        budget = options.duration("--budget", self.budget) if self.budget else None
-        wishes = Wishes(options.split_stacks(self.stacks), self.rounds, baseline=self.baseline, budget_seconds=budget)
+        wishes = Wishes(options.split_stacks(self.stacks), self.rounds, baseline=self.baseline)
         return settled.request(study, wishes, self.scale)
 
 

@@ -1,4 +1,4 @@
-"""Commands that read what is stored: report, compare, history, export, curves, verify."""
+"""Commands that read what is stored: report, compare, history, export, curves."""
 
 import json
 import sys
@@ -124,11 +124,10 @@ def keep_reasons(folder: Path, told: dict[str, Any]) -> None:
 
 
 def _with_files(made: Report, folder: Path) -> Report:
-    """The report; where files changed since the session, as `verify` finds, its answer says so."""
+    """The report; where files changed since the session, its answer says so."""
     if made.answer is None or not (folder / manifest.NAME).is_file():
         return made
-    found = manifest.verify(folder)
-    if not (names := (*found.missing, *found.changed)):
+    if not (names := manifest.differing(folder)):
         return made
     found_text = f"not as the session left them: {', '.join(names)}"
     return made._replace(answer=made.answer._replace(trust=(*made.answer.trust, Trust("Files", found_text, False))))
@@ -228,18 +227,12 @@ def _readable(folders: Iterable[Path]) -> Iterator[Measurements]:
 
 @app.command("export")
 def export_(name: ResultName,
-            parquet: Annotated[str | None, typer.Option(metavar="FILE", callback=checked,
-                                                        help="Write a Parquet file.")] = None,
-            to_csv: Annotated[str | None, typer.Option("--csv", metavar="FILE", callback=checked,
-                                                       help="Write a CSV file; -: to standard output.")] = None,
+            to_csv: Annotated[str, typer.Option("--csv", metavar="FILE", callback=checked,
+                                                help="The file to write; -: standard output.")] = STANDARD_OUTPUT,
             results: Results = RESULTS) -> None:
     """Write a session's raw samples as one table, a row a sample, for notebooks."""
-    if STANDARD_OUTPUT == parquet or not (parquet or to_csv):
-        raise InputError("export: found no file to write, expected --parquet FILE or --csv FILE")
-    measured = measured_in(store.located(name, results))
-    for path, write in ((parquet, export.to_parquet), (to_csv, export.to_csv)):
-        if path:
-            screen.say(f"{path}: {formatting.count(write(measured, Path(path)), 'row')}")
+    count = export.to_csv(measured_in(store.located(name, results)), Path(to_csv))
+    screen.say(f"{to_csv}: {formatting.count(count, 'row')}")
 
 
 @app.command("curves")
@@ -252,15 +245,3 @@ def curves_(name: NewestResult = "", results: Results = RESULTS, *, output: Outp
     output.rows([apart._asdict() for apart in distances],
                 [curves.listed(distances)] if distances else ["nothing to compare"])
     sys.exit(0 if all(apart.does_agree for apart in distances if apart.should_agree) else 1)
-
-
-@app.command("verify")
-def verify_(name: NewestResult = "", results: Results = RESULTS, *, output: Output) -> None:
-    """Say which files of a result are not as its session and reports left them; 1 where any is not."""
-    named = (folder for folder in (results / name, Path(name)) if name and (folder / manifest.NAME).is_file())
-    folder = next(named, None) or store.located(name, results)        # events that are missing are to be told too
-    found = manifest.verify(folder)
-    rows = found.rows()
-    output.rows(rows, [rows] if rows else [
-        f"{folder}: {formatting.count(found.files, 'file')}, all as {manifest.NAME} says"], found._asdict())
-    sys.exit(0 if found.is_whole else 1)

@@ -89,7 +89,7 @@ def _parsed(asked: str) -> tuple[type[Launcher], list[str]]:
 class ByStack(Launcher):
     """Several launchers, each of which runs the stacks that it takes; the first is the session's."""
 
-    divides_gpus = runs_programs = tells = True
+    divides_gpus = tells = True
 
     def __init__(self, launchers: Sequence[Launcher]) -> None:
         self.name = launchers[0].name

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from runner import leftovers
-from runner.errors import BenchError, EngineUnreachable
+from runner.errors import EngineUnreachable
 from runner.launchers import kernel_cache
 from runner.launchers.line_queue import lines_of_chunks
 from runner.launchers.protocol import Exit, HostLauncher, Order, Running, Worker
@@ -18,7 +18,7 @@ from runner.processes import Say
 from runner.results.error_output import ErrorOutput, Written
 from runner.stacks import engine, images
 from runner.stacks import own as own_stacks
-from runner.stacks.containers import CONFINED, OWNER, left, mounted, question
+from runner.stacks.containers import CONFINED, OWNER, left, mounted
 from runner.stacks.definition import PinnedStack, Stack, fingerprint, pinned
 from runner.stacks.engine import (
     NEEDS_TOOLKIT,
@@ -122,15 +122,6 @@ class DockerLauncher(HostLauncher):
     def _image(self, stack: Stack) -> images.Image:
         """The stack's image on this engine. Raises ImageMissing."""
         return _own_image(stack) if isinstance(stack, OwnStack) else images.found(self._client, pinned(stack))
-
-    def output(self, stack: Stack, module: str) -> bytes:
-        """As protocol.Launcher, in a container."""
-        how = with_workloads({"entrypoint": ["python", "-m", module], **question(),
-                              "environment": own_stacks.variables(stack)}, stack)
-        try:
-            return bytes(self._client.containers.run(self._prepared[stack.name].id, **how))
-        except (DockerException, OSError) as error:
-            raise BenchError(f"{stack.name}: {module}: {explained(error)}") from error
 
 
 def _own_image(stack: OwnStack) -> images.Image:

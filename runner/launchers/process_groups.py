@@ -25,7 +25,6 @@ from runner.launchers.protocol import Exit, Order, Running, Worker
 from runner.machine.gpus import Gpu
 from runner.processes import for_workers
 from runner.results.error_output import ErrorOutput, Written
-from runner.stacks.definition import Stack
 from workloads.process import control_groups
 
 _CHUNK_BYTES = 2**14
@@ -179,20 +178,10 @@ def kept_environment(scratch: str) -> dict[str, str]:
             "PYTHONUNBUFFERED": "1"}
 
 
-def printed(stack: Stack, module: str, words: Sequence[str], folder: Path, variables: Mapping[str, str] = _NONE
-            ) -> bytes:
-    """What a program prints that runs a module in a stack on this host. Raises BenchError where it fails."""
-    ended = asked(words, folder, variables)
-    if ended.returncode:
-        raise BenchError(f"{stack.name}: {module}: exit code {ended.returncode}: {last_line(ended.stderr)}")
-    return ended.stdout
-
-
-def asked(words: Sequence[str], folder: Path, variables: Mapping[str, str] = _NONE
-          ) -> "subprocess.CompletedProcess[bytes]":
+def asked(words: Sequence[str], folder: Path) -> "subprocess.CompletedProcess[bytes]":
     """A program that has ended, started as workers are."""
     return subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, check=False, cwd=folder,
-                          env={**kept_environment(tempfile.gettempdir()), **variables})
+                          env=kept_environment(tempfile.gettempdir()))
 
 
 def last_line(errors: bytes) -> str:

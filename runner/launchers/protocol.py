@@ -209,7 +209,6 @@ class Launcher:
     has_gpus_here: bool = True           # whether its runs use this host's GPUs, which are then watched
     measures_here: bool = True           # whether runs of two sessions at once would disturb each other on this host
     divides_gpus: bool = False           # whether with_gpus is there, so that runs can share this host's GPUs out
-    runs_programs: bool = False          # whether output is there
     outlives: bool = False               # whether its runs go on where their runner is gone, and rejoined finds them
     tells: bool = False                  # whether workers can be started to listen, so that they take turns
     has_options: bool = False            # whether --launcher may say more of it than its name
@@ -260,10 +259,6 @@ class Launcher:
         """The same launcher, whose cells get these GPUs alone."""
         raise InputError(f"launcher {self.name} gives runs no GPUs of their own")
 
-    def output(self, stack: Stack, module: str) -> bytes:
-        """What `python -m MODULE` prints in the stack, which has been prepared. Raises BenchError."""
-        raise InputError(f"launcher {self.name} runs no programs but workers")
-
     def missing(self, stack: Stack) -> str | None:
         """Why this launcher cannot run the stack here, or None; builds nothing."""
         return stack.unbuildable
@@ -298,7 +293,7 @@ class HostLauncher(Launcher):
     """A launcher whose runs are on this host, beside each other on GPUs of their own where that is asked for."""
 
     checks_at_once = 2               # a check is an import above all, which is on one CPU
-    divides_gpus = runs_programs = tells = True
+    divides_gpus = tells = True
 
     def __init__(self, cache: Path | None = None, gpus: Gpus = gpus.NONE) -> None:
         """gpus: those that cells get; cache: the folder that keeps environments, image files, compiled kernels."""

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from runner.errors import InterpreterMissing
-from runner.launchers.process_groups import Limits, ProcessGroup, ProcessRunning, on_gpus, printed
+from runner.launchers.process_groups import Limits, ProcessGroup, ProcessRunning, on_gpus
 from runner.launchers.protocol import HostLauncher, Order
 from runner.processes import Say
 from runner.stacks import environments
@@ -80,11 +80,6 @@ class VenvLauncher(HostLauncher):
         """
         python = self._ready(stack)
         return [str(python)], _made_of(python)
-
-    def output(self, stack: Stack, module: str) -> bytes:
-        """As protocol.Launcher, in the stack's virtual environment."""
-        return printed(stack, module, [str(self._prepared[stack.name]), "-m", module], stack.root,
-                       own_stacks.variables(stack))
 
 
 def _made_of(python: Path) -> dict[str, Any]:

@@ -27,8 +27,7 @@ from runner.machine.gpus import NONE, Gpus
 from runner.measuring import at_once, own_models, own_stacks
 from runner.measuring.bench import Bench, Request
 from runner.paths import ROOT, STACKS, STUDIES, cache_folder, usable
-from runner.planning import budget
-from runner.planning.plan import Plan, Planned, estimate_seconds, of_fullest_form, plan, run_seconds, too_large
+from runner.planning.plan import Plan, Planned, estimate_seconds, of_fullest_form, plan, too_large
 from runner.processes import Say, left_behind, passed_on
 from runner.results import earlier_sessions, store
 from runner.results.matrix_products import Product, Unit
@@ -140,7 +139,7 @@ def planned(request: Request, say: Say) -> Job:
 
     say = cache(say)                    # what each scale's plan would tell of the launcher and the data
     job = _at_scale(request, say)
-    return job if request.scale or request.wishes.budget_seconds is not None else _fitting(job, request, say)
+    return job if request.scale else _fitting(job, request, say)
 
 
 def _at_scale(request: Request, say: Say, launcher: Launcher | None = None) -> Job:
@@ -208,16 +207,7 @@ def planned_study(read: file.Study, request: Request, say: Say, names: Mapping[s
     launcher.check([planned.cell for planned in made.cells])
     facts = {**({"env": dict(passed)} if passed else {}),
              **({"with": list(request.packages)} if request.packages else {})}
-    return _within_budget(Job(request, made, stacks, launcher, here, data, here_gpus, facts, tuple(more), forms))
-
-
-def _within_budget(job: Job) -> Job:
-    """The job with a plan that takes as long as was asked for; earlier runs' times do not count, so that it resumes."""
-    seconds = job.request.wishes.budget_seconds
-    if seconds is None or not job.plan.cells:
-        return job
-    cpus = job.machine.cpus * job.launcher.hosts
-    return job._replace(plan=budget.fitted(job.plan, seconds, lambda cell: run_seconds(cell, job.gpus, cpus=cpus)))
+    return Job(request, made, stacks, launcher, here, data, here_gpus, facts, tuple(more), forms)
 
 
 def unbuilt(stacks: Mapping[str, definition.Stack], launcher: Launcher, say: Say) -> dict[str, str]:
@@ -257,7 +247,7 @@ def prepared(job: Job, say: Say) -> Job:
         tried.update(names)
         if new := unbuilt({name: job.stacks[name] for name in names}, job.launcher, say):
             failures.update(new)
-            job = _within_budget(job._replace(plan=_without(job, failures)))
+            job = job._replace(plan=_without(job, failures))
     if failures and not job.plan.cells:
         raise BuildFailed(next(iter(failures.values())))
     return job

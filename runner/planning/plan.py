@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from runner import formatting
 from runner.cells import comparison_key, key, lanes_key
 from runner.errors import InputError, unknown
-from runner.machine import data_sheets, gpus
+from runner.machine import gpus
 from runner.machine.host import Machine
 from runner.results.matrix_products import Product, Unit
 from runner.stacks.definition import Stack
@@ -24,7 +24,7 @@ from workloads.spec.data.datasets import train_images
 _CPU_RATE = 2e10
 _ADAPTERS = tuple(each.name for each in frameworks.FRAMEWORKS)      # a bare library's program has one LSTM
 _GPU_SHARE = 0.2                 # of its best product's rate, in training and inference of image models
-_UNKNOWN_GPU = 1e13              # FLOPs a second in float32: a data centre's card of 2016
+_UNMEASURED_GPU = 1e13              # FLOPs a second in float32: a data centre's card of 2016
 # beside a run's steps: on two cores in virtual environments PyTorch's and TensorFlow's workers took 4.0 s, JAX's 4.6,
 # MXNet's 1.9 (medians of 524 runs, 2026-11-23); with an H100 11 s, most of them imports and CUDA's start
 _START_SECONDS = {"cpu": 4.0, "gpu": 11.0}
@@ -143,7 +143,6 @@ class Wishes(NamedTuple):
     baseline: str = ""
     settings: Mapping[str, Any] = MappingProxyType({})     # cell fields, over the study's; a tuple: each of it
     data: tuple[str, ...] = ()                  # sets that cells may read which say so, and else that of the settings
-    budget_seconds: float | None = None         # that the session may take; None: as long as it does
 
     def combinations(self) -> Iterator[dict[str, Any]]:
         """The settings, one value of each; a tuple among them is several."""
@@ -379,14 +378,13 @@ def _rate(cell: Cell, gpus: gpus.Gpus, products: Mapping[Unit, Product]) -> floa
     """The FLOPs a second that are assumed of a cell; of all its batch's GPUs one's, since each has such a batch.
 
     A CPU: 20 GFLOP/s each, half of what small models reach on old cores. A GPU: a share of what its matrix products
-    reached here, or else of what its data sheet says.
+    reached here, or else of what is usual.
     """
     if cell.device == "cpu":
         return _CPU_RATE * cell.cpus
     if product := products.get(Unit.of(cell)):
         return _GPU_SHARE * product.flops_per_second
-    name = gpus.gpus[0].name if gpus.gpus else ""
-    return _GPU_SHARE * (data_sheets.flops_per_second(name, cell.precision) or _UNKNOWN_GPU)
+    return _GPU_SHARE * _UNMEASURED_GPU
 
 
 def _steps(cell: Cell) -> int:

@@ -5,7 +5,6 @@ from typing import Any
 
 from runner import formatting
 from runner.cells import comparisons
-from runner.planning import budget
 from workloads.spec.cell import parse
 
 
@@ -23,7 +22,7 @@ def parts(record: Mapping[str, Any], seconds: float) -> list[str | list[dict[str
     table = [{"experiment": experiment, "cell": label, "stacks": ", ".join(names)}
              for (experiment, label), names in stacks.items()]
     reasons = formatting.by_reason([(cell.stack, compared[cell].label, item["reason"]) for item, cell in skipped])
-    parts: list[str | list[dict[str, str]]] = [many if cells else "Nothing of it can run here.", *budget.told(record)]
+    parts: list[str | list[dict[str, str]]] = [many if cells else "Nothing of it can run here."]
     if table:
         parts += ["", table]
     if skipped:

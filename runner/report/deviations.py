@@ -56,9 +56,7 @@ def _stand_ins(summary: Summary) -> Iterator[Named]:
 
 
 def _scaled(summary: Summary, changed: str) -> Iterator[Named]:
-    if summary.scale == "paper" and changed:
-        yield "budget", f"A budget of time cut steps or epochs of {changed}; each says how."
-    elif summary.scale != "paper" and (summary.scale or changed):
+    if summary.scale != "paper" and (summary.scale or changed):
         where = f" It changes {changed}; each says how." if changed else ""
         yield "scale", f'Run at scale "{summary.scale}", which is smaller than the paper\'s.{where}'
 

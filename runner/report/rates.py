@@ -72,10 +72,9 @@ def machine_limits(summary: Summary) -> list[str]:
     lines = []
     for limit in summary.limits:
         threads = formatting.count(limit.cpus, "thread") if limit.device == "cpu" else limit.device_name or "the GPU"
-        sheet = f"; its data sheet says {formatting.flops(limit.data_sheet)}" if limit.data_sheet else ""
         lines.append(f"Of machine: the FLOPs that steps need a second, over this session's best matrix product in "
                      f"{limit.precision} on {threads}: {formatting.flops(limit.flops_per_second)} "
-                     f"by {limit.stack}{sheet}")
+                     f"by {limit.stack}")
     return lines
 
 

@@ -9,7 +9,6 @@ can write it too, and only a copy kept elsewhere tells of that.
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
 
 from runner.errors import InputError
 from runner.paths import digest
@@ -17,24 +16,6 @@ from runner.paths import digest
 NAME = "SHA256SUMS"
 _LINE = re.compile(r"([0-9a-f]{64})  ([^/\0\n\\]+)")
 _MOST_BYTES = 2**20              # of a manifest: ten thousand files
-
-
-class Verification(NamedTuple):
-    """The files of a folder that differ from its manifest, by name."""
-
-    missing: tuple[str, ...]
-    changed: tuple[str, ...]
-    extra: tuple[str, ...]
-    files: int                   # that the manifest lists
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether every file is there, the same, and no other."""
-        return not (self.missing or self.changed or self.extra)
-
-    def rows(self) -> list[dict[str, str]]:
-        """A line a file that is not as it was."""
-        return [{"file": name, "is": word} for word in ("missing", "changed", "extra") for name in getattr(self, word)]
 
 
 def text(folder: Path) -> str:
@@ -68,14 +49,10 @@ def read(folder: Path) -> dict[str, str]:
     return sums
 
 
-def verify(folder: Path) -> Verification:
-    """The differences of a folder from its manifest. Raises InputError without one."""
-    sums = read(folder)
-    there = {path.name: path for path in folder.iterdir() if path.name != NAME}
-    changed = [name for name, path in there.items() if name in sums
-               and not (_is_plain(path) and digest(path) == sums[name])]
-    return Verification(tuple(sorted(sums.keys() - there.keys())), tuple(sorted(changed)),
-                        tuple(sorted(there.keys() - sums.keys())), len(sums))
+def differing(folder: Path) -> list[str]:
+    """The names of the files that are gone or not as the manifest says. Raises InputError without one."""
+    return sorted(name for name, sum in read(folder).items()
+                  if not (_is_plain(folder / name) and digest(folder / name) == sum))
 
 
 def _is_plain(path: Path) -> bool:

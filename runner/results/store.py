@@ -37,8 +37,8 @@ class Store:
         self.path = folder / EVENTS
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            if (folder / manifest.NAME).exists() and EVENTS in manifest.verify(folder).changed:
-                raise InputError(f"{self.path}: changed since its session wrote it (`evenbench verify {folder.name}`): "
+            if (folder / manifest.NAME).exists() and EVENTS in manifest.differing(folder):
+                raise InputError(f"{self.path}: changed since its session wrote it (`sha256sum -c {manifest.NAME}`): "
                                  "put it back, or begin a new session with --fresh")
             _drop_torn_line(self.path)
             self._file = self.path.open("ab", buffering=0)

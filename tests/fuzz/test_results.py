@@ -3,7 +3,6 @@
 import csv
 import io
 import json
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ from runner import paths, screen
 from runner.analysis import curves, summary
 from runner.analysis.between import comparing
 from runner.launchers import choose
-from runner.measuring import all_studies, equality, rerun
+from runner.measuring import equality, rerun
 from runner.planning import coverage, plan_listing
 from runner.report import contents, file_formats
 from runner.report.writers import export
@@ -87,7 +86,6 @@ def use(folder: Path) -> None:
         assert _is_plain(screen.parts_view(comparing.lines(comparing.compare(measured, measured))))
         read_or_refused(lambda: curves.compared(measured))
         read_or_refused(lambda: export.to_csv(measured, folder / "samples.csv"))
-        read_or_refused(lambda: export.to_parquet(measured, folder / "samples.parquet"))
     assert _is_plain(screen.parts_view([earlier_sessions.listing(results)]))
     read_or_refused(lambda: earlier_sessions.unfinished(results, "c"))
     earlier_sessions.known_seconds(results)
@@ -163,13 +161,6 @@ def test_verdicts_of_checks_that_prove_nothing_are_passed_over(content: bytes, f
     folder.parent.mkdir(exist_ok=True)
     (folder.parent / equality.VERDICTS).write_bytes(content)
     assert {name for _, name in equality.proved(folder.parent, {"a": "f", "b": "g"})} <= {"a", "b"}
-
-
-@given(bytes_of(b'{"command": "c", "studies": [["s", true, ""]]}'))
-def test_what_is_left_of_a_run_of_all_studies(content: bytes) -> None:
-    with tempfile.TemporaryDirectory() as name:
-        (Path(name) / all_studies.KEPT).write_bytes(content)
-        all_studies.unfinished(Path(name), "c")
 
 
 def test_csv_reads_back(folder: Path) -> None:

@@ -46,8 +46,7 @@ NAMING = {"study/quantities.py": {"venv", "apptainer"}, "analysis/flags.py": {"v
           "report/answer.py": {"venv", "docker"}, "paths.py": {"docker"}, "cli/compose.py": {"compose"}}
 # each is imported in one place only, a file or a folder
 ALONE = {"docker": "runner/stacks/engine.py", "rich": "runner/screen/", "typer": "runner/cli/",
-         "pynvml": "runner/machine/nvml.py", "jinja2": "runner/report/writers/page.py",
-         "cyclonedx": "runner/stacks/sbom.py"}
+         "pynvml": "runner/machine/nvml.py", "jinja2": "runner/report/writers/page.py"}
 
 
 def sources(folder: str) -> list[Path]:

@@ -5,14 +5,14 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from runner import paths
-from runner.analysis.claims import paper_check
-from runner.analysis.claims.paper_check import Judged
 from runner.planning import plan
 from runner.report.claims import wording
 from runner.study import file
 from runner.study.claims import Claim, paper_claim
 from runner.study.file import Study
 from runner.study.published import Published
+from tools import paper_check
+from tools.paper_check import Judged
 from workloads.spec.cell import Cell
 
 _TOLD = "told, not tested"

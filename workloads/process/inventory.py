@@ -1,8 +1,7 @@
 """python -m workloads.process.inventory: what the environment holds, as JSON. Python 3.6 and later, no numpy.
 
-{"python": "3.6.15", "build": sys.version, "executable": path, "packages": [the header of each package's METADATA],
-"installed": {name: "version sha256:..."}, "frameworks": {package: version}, "numpy": whether it is there,
-"system": [[name, version] of Debian's]}.
+{"python": "3.6.15", "build": sys.version, "executable": path, "installed": {name: "version sha256:..."},
+"frameworks": {package: version}, "numpy": whether it is there}.
 Not by importlib.metadata, which Python 3.6 lacks, nor by `pip inspect`, which its newest pip lacks.
 """
 import hashlib
@@ -14,13 +13,6 @@ import re
 import sys
 
 from workloads.spec import frameworks
-
-_STATUS = "/var/lib/dpkg/status"
-
-
-def headers(folders):
-    """The METADATA of every package in folders, up to its description; the first of a name counts, as for an import."""
-    return [_header(inside) for _, inside in _packages(folders)]
 
 
 def installed(folders):
@@ -112,24 +104,12 @@ def _has_file(folder: str, path: str) -> bool:
         return False
 
 
-def system(path: str = _STATUS):
-    """[name, version] of each installed package of Debian's; none where that is not the system."""
-    if not os.path.isfile(path):
-        return []
-    with open(path, encoding="utf-8", errors="replace") as file:
-        entries = [dict(line.split(": ", 1) for line in entry.splitlines() if ": " in line and line[0] != " ")
-                   for entry in file.read().split("\n\n")]
-    return sorted([entry["Package"], entry["Version"]] for entry in entries
-                  if entry.get("Status", "").endswith(" installed"))
-
-
 def content():
     """All of it, for this interpreter."""
     folders = sys.path[1:]
-    is_image = "EVENBENCH_STACK" in os.environ          # else the system is the host's
     return {"python": platform.python_version(), "build": sys.version, "executable": sys.executable,
-            "packages": headers(folders), "installed": installed(folders), "frameworks": versions(folders),
-            "numpy": importlib.util.find_spec("numpy") is not None, "system": system() if is_image else []}
+            "installed": installed(folders), "frameworks": versions(folders),
+            "numpy": importlib.util.find_spec("numpy") is not None}
 
 
 if __name__ == "__main__":

@@ -1,18 +1,17 @@
-"""A session's raw samples as one flat table, for notebooks: a row a sample, as Parquet or CSV (docs/export.md).
+"""A session's raw samples as one flat table, for notebooks: a row a sample, as CSV (docs/export.md).
 
 A run without samples (out of memory, skipped by its worker, dead) keeps one row with empty seconds, so that what failed
-is not lost on the way. Parquet needs pyarrow, which the extra "notebook" installs.
+is not lost on the way.
 """
 
 import csv
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from runner.errors import InputError, lacking
+from runner.errors import InputError
 from runner.formatting import clean
 from runner.report.writers.spreadsheet import harmless
 from runner.results.rows import Measurements, Row
@@ -27,7 +26,6 @@ SAMPLE = {"is_warmup": bool, "index": int, "turn": int, "is_disturbed": bool, "s
           **{f"{phase}_seconds": float for phase in PHASES}}
 COLUMNS: Mapping[str, type] = {**RUN, **SAMPLE}
 _NO_SAMPLE: dict[str, Any] = dict.fromkeys(SAMPLE)
-_BATCH = 50_000            # rows that are held at once
 
 
 def rows(measured: Measurements) -> Iterator[dict[str, Any]]:
@@ -77,25 +75,4 @@ def to_csv(measured: Measurements, path: Path) -> int:
                 count += 1
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}; choose another file") from error
-    return count
-
-
-def to_parquet(measured: Measurements, path: Path) -> int:
-    """Write the table; how many rows it has. Raises InputError without pyarrow, or where the file cannot be written."""
-    try:
-        import pyarrow
-        from pyarrow import parquet
-    except ImportError as error:
-        raise lacking("--parquet", "pyarrow", ", or use --csv") from error
-    kinds = {str: pyarrow.string(), int: pyarrow.int64(), float: pyarrow.float64(), bool: pyarrow.bool_()}
-    schema = pyarrow.schema([(name, kinds[kind]) for name, kind in COLUMNS.items()])
-    count = 0
-    try:
-        with parquet.ParquetWriter(path, schema) as writer:
-            samples = rows(measured)
-            while batch := list(islice(samples, _BATCH)):
-                writer.write_table(pyarrow.Table.from_pylist(batch, schema))
-                count += len(batch)
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror or error}; choose another file") from error
     return count

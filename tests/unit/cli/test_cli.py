@@ -137,9 +137,9 @@ def test_without_options_the_study_is_asked_for_as_it_is() -> None:
 
 
 def test_every_option_is_handed_down_in_one_request() -> None:
-    wishes = Wishes(("torch-1.7", "tf-2.5"), 3, 7, "tf-2.5", {"batch": 8, "device": "gpu"}, budget_seconds=43200.0)
+    wishes = Wishes(("torch-1.7", "tf-2.5"), 3, 7, "tf-2.5", {"batch": 8, "device": "gpu"})
     assert [Request("s", "paper", "swarm:encrypted", "cifar10=d", wishes, results=Path("r"),
                     going=Going(is_fresh=True, stall=9.0))] == made(
         "s", "--scale", "paper", "--launcher", "swarm:encrypted", "--data", "cifar10=d", "--stack", "torch-1.7,tf-2.5",
-        "--rounds", "3", "--seed", "7", "--baseline", "tf-2.5", "--set", "batch=8", "--device", "gpu", "--budget",
-        "12h", "--results", "r", "--fresh", "--stall", "9")
+        "--rounds", "3", "--seed", "7", "--baseline", "tf-2.5", "--set", "batch=8", "--device", "gpu",
+        "--results", "r", "--fresh", "--stall", "9")

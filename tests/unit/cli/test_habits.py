@@ -98,9 +98,7 @@ def test_a_result_is_named_by_latest_or_by_the_beginning_of_its_id(tmp_path: Pat
     (("check", "net.py", "--precision", "float32"), "check: found --precision, which is of tasks"),
     (("check", "--precision", "rounded float64"),
      '--precision: found "rounded float64", expected float64 or float32'),
-    (("list", "stacks", "--scale", "quick"), "list stacks: found --scale, which only studies have"),
-    (("sbom", "torch", "--csv", "-"), "sbom: found a file without --licences, whose table it is; --out FOLDER keeps "
-                                      "CycloneDX")])
+    (("list", "stacks", "--scale", "quick"), "list stacks: found --scale, which only studies have")])
 def test_options_that_contradict_each_other_are_refused(words: tuple[str, ...], message: str) -> None:
     assert message == str(answered(*words).exception)
 
@@ -133,9 +131,8 @@ def test_a_study_without_a_scale_is_planned_at_the_largest_that_takes_no_hour_he
         assert re.search(r"^scale quick: paper takes about [\d,]+ days here; --scale paper chooses it$", answer.stderr,
                          re.MULTILINE)
     assert ["venv"] * 2 == made                # one launcher for all scales that are tried: compose's listens on a port
-    for words in (("--scale", "paper"), ("--budget", "90m")):
-        answer = answered("plan", "sized", "--studies", tmp_path, "--launcher", "venv", *words)
-        assert 0 == answer.exit_code and "scale quick" not in answer.stderr
+    answer = answered("plan", "sized", "--studies", tmp_path, "--launcher", "venv", "--scale", "paper")
+    assert 0 == answer.exit_code and "scale quick" not in answer.stderr
     assert "scale" not in answered("plan", "quick", "--launcher", "venv").stderr        # the default stays as it is
 
 
@@ -158,10 +155,9 @@ def test_more_than_an_hour_wants_a_yes() -> None:
     request = Request("long")
     with pytest.raises(InputError) as refused:
         measuring._agree(request, 7200.0)
-    assert "long takes about 2.0 h: --yes measures it, --budget 1h fewer steps of it" == str(refused.value)
+    assert str(refused.value).startswith("long takes about 2.0 h: --yes measures it")
     measuring._agree(request, 3600.0)
     measuring._agree(request._replace(going=Going(is_agreed=True)), 7200.0)
-    measuring._agree(request._replace(wishes=Wishes(budget_seconds=9e3)), 7200.0)
 
 
 def test_a_fresh_session_asks_though_one_of_the_same_command_is_unfinished(tmp_path: Path) -> None:
@@ -197,10 +193,10 @@ def test_a_report_says_which_files_changed_since_the_session(tmp_path: Path) -> 
     assert "not as the session left them: events.jsonl" in " ".join(answered("report", folder).stdout.split())
 
 
-HERE = "DataFrame" if importlib.util.find_spec("pandas") else "Table"
+HERE = "DataFrame" if importlib.util.find_spec("pandas") else "list"
 
 
-@pytest.mark.parametrize(("absent", "kind"), [((), HERE), (("pandas", "pyarrow"), "list")])
+@pytest.mark.parametrize(("absent", "kind"), [((), HERE), (("pandas",), "list")])
 def test_a_notebook_reads_ratios_and_samples_by_the_library_that_it_has(
         tmp_path: Path, monkeypatch: pytest.MonkeyPatch, absent: tuple[str, ...], kind: str) -> None:
     for name in absent:
@@ -268,18 +264,17 @@ def test_a_link_and_a_device_are_written_to_and_not_taken_away(tmp_path: Path) -
 
 @pytest.mark.parametrize(("words", "title"), [
     ("list results --results .", "result"), ("list", "stack"), ("report a", "stack"), ("report a --run all", "run"),
-    ("compare a b", "stack"), ("history .", "stack"), ("check-study patel", "study"), ("verify a", None),
+    ("compare a b", "stack"), ("history .", "stack"),
     ("plan quick --launcher venv", "stack"), ("data list", "data")])
-def test_every_command_with_a_table_gives_it_in_three_forms(words: str, title: str | None, tmp_path: Path,
+def test_every_command_with_a_table_gives_it_in_three_forms(words: str, title: str, tmp_path: Path,
                                                             monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for name in ("a", "b"):
         made_report.stored(tmp_path / name)
     made = answered(*words.split(), "--csv", "x.csv", "--markdown", "x.md", "--json", "-")
     assert json.loads(made.stdout) is not None
-    if title:                                           # of a whole folder that is verified there is no row
-        assert title in next(csv.reader(io.StringIO(Path("x.csv").read_text())))
-        assert "\n| --- |" in Path("x.md").read_text()
+    assert title in next(csv.reader(io.StringIO(Path("x.csv").read_text())))
+    assert "\n| --- |" in Path("x.md").read_text()
     assert not (tmp_path / "a" / "report.html").exists()            # standard output is all that was asked for
 
 

@@ -18,11 +18,9 @@ from runner.errors import InputError
 from runner.stacks import engine, environments
 
 COMMANDS = ("run quick --launcher venv", "plan quick", "rerun x", "why x", "init torch x.py",
-            "aa torch-2.13-cpu lenet5 --launcher venv",
             "gate --base torch-2.0 --head torch-2.13-cpu --launcher venv", "report x", "compare x y", "history",
-            "export x --csv y.csv", "curves x", "verify x", "list stacks", "list results", "list data",
-            "check --launcher venv", "check-study tian", "images", "data list",
-            "sbom torch-2.13-cpu --launcher venv")
+            "export x --csv y.csv", "curves x", "list stacks", "list results", "list data",
+            "check --launcher venv", "images", "data list")
 UNUSABLE = "/proc/no/such"           # no folder can be made there, by root neither
 
 
@@ -102,7 +100,7 @@ def test_what_cannot_be_used_is_told_with_the_remedy_and_a_bug_is_not(error: OSE
     assert (line.format(cache=cache) if line else None) == (str(told) if told else None)
 
 
-@pytest.mark.parametrize("command", ["run quick", "check lenet5", "aa torch-2.13-cpu lenet5"])
+@pytest.mark.parametrize("command", ["run quick", "check lenet5"])
 def test_results_that_cannot_be_written_are_told_before_anything_is_built(
         command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
@@ -121,7 +119,7 @@ def test_a_folder_that_can_only_be_read_is_told_by_its_own_name() -> None:
 
 def test_packages_that_a_message_tells_to_install_are_those_of_the_extras() -> None:
     extras = tomllib.loads((paths.ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
-    assert set(errors.EXTRAS) == {each for name in ("data", "notebook", "sbom") for each in extras[name]}
+    assert set(errors.EXTRAS) == set(extras["data"])
 
 
 def test_a_full_disk_under_a_log_is_told_with_the_log(tmp_path: Path) -> None:

@@ -1,14 +1,13 @@
 """Raw samples as a flat table."""
 
 import csv
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from runner.errors import InputError
-from runner.report.writers.export import COLUMNS, rows, to_csv, to_parquet
+from runner.report.writers.export import COLUMNS, rows, to_csv
 from runner.results.rows import Measurements, measurements
 from tests import made_rows as made
 
@@ -60,30 +59,10 @@ def test_a_csv_file_has_a_line_a_sample(tmp_path: Path) -> None:
     assert "" == read[0]["load_seconds"]
 
 
-def test_a_parquet_file_has_typed_columns(tmp_path: Path) -> None:
-    parquet = pytest.importorskip("pyarrow.parquet")
-    count = to_parquet(measured(), tmp_path / "x.parquet")
-    table = parquet.read_table(tmp_path / "x.parquet")
-
-    assert (6, list(COLUMNS)) == (count, table.column_names)
-    assert ["string", "int64", "double", "bool"] == [str(table.schema.field(name).type)
-                                                    for name in ("stack", "batch", "seconds", "is_warmup")]
-    assert [1.5, 0.1, 0.5, 0.25, 1.5, 0.1] == table["seconds"].to_pylist()
-
-
-def test_without_pyarrow_the_next_command_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(InputError, match=r"--parquet needs the package pyarrow: run `\S+python\S* -m pip "
-                                              r"install 'pyarrow>=17,<26'`, or use --csv"):
-        to_parquet(measured(), tmp_path / "x.parquet")
-
-
 def test_a_file_that_cannot_be_written_is_told_in_one_line(tmp_path: Path) -> None:
-    pytest.importorskip("pyarrow")
-    for write in (to_csv, to_parquet):
-        with pytest.raises(InputError, match="choose another file") as caught:
-            write(measured(), tmp_path / "no" / "x")
-        assert "\n" not in str(caught.value)
+    with pytest.raises(InputError, match="choose another file") as caught:
+        to_csv(measured(), tmp_path / "no" / "x")
+    assert "\n" not in str(caught.value)
 
 
 def test_every_column_is_documented() -> None:

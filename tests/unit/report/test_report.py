@@ -44,17 +44,15 @@ def test_a_complete_session_as_the_study_wants_it_deviates_in_nothing() -> None:
     assert () == contents(made_report.DONE).deviations
 
 
-def test_a_published_study_at_a_smaller_scale_or_cut_by_a_budget_says_so_and_where() -> None:
+def test_a_published_study_at_a_smaller_scale_says_so_and_where() -> None:
     steps = "steps 6 for 3960"
-    found, cut = (contents(plan=planned(experiment("e", TORCH, TF, scaled=[words]), published=[NUMBER]),
-                           session={"scale": scale})
-                  for words, scale in ((steps, "quick"), (f"within the budget of 12 h, {steps}", "paper")))
+    found = contents(plan=planned(experiment("e", TORCH, TF, scaled=[steps]), published=[NUMBER]),
+                     session={"scale": "quick"})
 
     assert said(found)["scale"].endswith("is smaller than the paper's. It changes e; each says how.")
     assert f'Scale "quick" changes: {steps}.' in found.sections[0].notes
     assert "no reproduction" in found.reading
-    assert "A budget of time cut steps or epochs of e; each says how." == said(cut)["budget"]
-    assert "scale" not in {*said(cut), *said(contents())}           # our own study has no paper to be smaller than
+    assert "scale" not in said(contents())           # our own study has no paper to be smaller than
 
 
 TUNED = (TORCH._replace(loop="tuned"), TF._replace(loop="tuned"))

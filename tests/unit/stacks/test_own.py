@@ -24,7 +24,7 @@ from runner.measuring import job, own_stacks
 from runner.measuring.bench import Request
 from runner.planning.plan import Wishes, plan
 from runner.results import earlier_sessions, store
-from runner.stacks import own, sbom
+from runner.stacks import own
 from runner.stacks.containers import own_stack
 from runner.stacks.definition import CAPABILITIES, GpuCode, Stack
 from runner.stacks.engine import DockerException, ImageNotFound
@@ -321,15 +321,6 @@ def test_a_worker_of_a_users_stack_alone_tells_its_packages(monkeypatch: pytest.
     monkeypatch.setenv("EVENBENCH_FRAMEWORK", "pytorch")
 
     assert re.match(r"\d+\.\d+\S* record-sha256:[0-9a-f]{64}$", environment.facts()["packages"]["numpy"])
-
-
-def test_a_bill_of_materials_has_the_hashes_of_the_archives_that_pip_kept() -> None:
-    headers = ["Name: torch\nVersion: 2.11.0", "Name: numpy\nVersion: 2.4.6"]
-    answer = {**HELD, "installed": {"torch": "2.11.0 sha256:aa", "numpy": "2.4.6 record-sha256:bb"},
-              "packages": headers, "system": []}
-    environment = sbom.read(json.dumps(answer).encode(), own_of(), "venv")
-
-    assert [("torch", ("aa",)), ("numpy", ())] == [(each.name, each.sha256) for each in environment.packages]
 
 
 def test_several_stacks_stand_beside_pinned_ones_in_the_order_of_the_words(tmp_path: Path, mine: Path) -> None:

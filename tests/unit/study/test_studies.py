@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from runner.analysis.claims import paper_check
 from runner.study import file
 from runner.study.claims import paper_claim
 from runner.study.file import Study
+from tools import paper_check
 from workloads.spec import cell as cells
 from workloads.spec import tasks
 from workloads.spec.cell import Cell

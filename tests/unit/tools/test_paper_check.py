@@ -1,16 +1,13 @@
 """Claims judged on the numbers that their paper prints: values and ratios worked out by hand."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
-from runner.analysis.claims import paper_check
-from runner.analysis.claims.paper_check import CONTRADICTION, DOES_NOT_HOLD, HOLDS, NO_DATA, Judged
-from runner.cli import app
 from runner.errors import InputError
 from runner.study import file
+from tools import paper_check
+from tools.paper_check import CONTRADICTION, DOES_NOT_HOLD, HOLDS, NO_DATA, Judged
 
 TF, TORCH = {"stack": "tf"}, {"stack": "torch"}
 MODELS = ["lenet5", "vgg16"]
@@ -95,38 +92,3 @@ def test_a_printed_ratio_must_follow_from_the_printed_numbers(printed: float, wo
     (found,) = checked([*TABLE, ratio(printed, "lenet5")])
 
     assert word == found.word
-
-
-FILE = """
-[study]
-id = "s"
-title = "A study"
-[[experiment]]
-id = "e"
-measure = "train"
-task = "lenet5"
-stacks = ["tf", "torch"]
-[[published]]
-id = "p"
-source = "Table 1"
-quantity = "step"
-of = { stack = "tf" }
-to = { stack = "torch" }
-value = 2.0
-unit = "x"
-[[claim]]
-id = "c1"
-text = "TensorFlow is faster"
-kind = "faster"
-quantity = "step"
-of = { stack = "tf" }
-to = { stack = "torch" }
-"""
-
-
-@pytest.mark.parametrize(("more", "code"), [("", 1), ('contradiction = "2 > 1"', 0)])
-def test_the_command_fails_where_a_claim_does_not_hold_unmarked(tmp_path: Path, more: str, code: int) -> None:
-    path = tmp_path / "s.toml"
-    path.write_text(FILE + more)
-
-    assert code == CliRunner().invoke(app, ["check-study", str(path)]).exit_code

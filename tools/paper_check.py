@@ -1,4 +1,4 @@
-"""Whether a study's claims hold on the numbers that its own paper prints. Pure; `evenbench check-study` shows it.
+"""Whether a study's claims hold on the numbers that its own paper prints. Pure.
 
 A printed number is data of a claim where quantity, subjects and cells are the claim's. A number of one case stands for
 that case; one over several cases (a mean) stands for each of them only where the claim is of a mean or a total itself.

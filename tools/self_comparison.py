@@ -91,8 +91,8 @@ def binomial(hits: int, trials: int) -> Interval | None:
     if not trials:
         return None
     tail = (1 - CONFIDENCE) / 2
-    low = student_t.beta_quantile(tail, hits, trials - hits + 1) if hits else 0.0
-    high = student_t.beta_quantile(1 - tail, hits + 1, trials - hits) if hits < trials else 1.0
+    low = beta_quantile(tail, hits, trials - hits + 1) if hits else 0.0
+    high = beta_quantile(1 - tail, hits + 1, trials - hits) if hits < trials else 1.0
     return Interval(low, high)
 
 
@@ -110,3 +110,12 @@ def lines(outcome: FalseAlarms, title: str) -> list[str]:
                f"independent: within {_NORMAL / math.sqrt(outcome.rounds):.2f} of 0 in 95 %), its rate by "
                f"{outcome.lag_rates:+.2f}."] if outcome.lag_ratios is not None and outcome.lag_rates is not None
               else [])]
+
+
+def beta_quantile(probability: float, a: float, b: float) -> float:
+    """The quantile of the beta distribution, by halving."""
+    low, high = 0.0, 1.0
+    while high - low > 1e-12:
+        middle = (low + high) / 2
+        low, high = (middle, high) if student_t.incomplete_beta(middle, a, b) < probability else (low, middle)
+    return (low + high) / 2
