@@ -1,4 +1,4 @@
-"""The command list: rows of equal keys of stacks, tasks, studies, data sets or results."""
+"""The command list: rows of equal keys of stacks, tasks, studies or results."""
 
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -25,21 +25,15 @@ app = Commands()
 
 @app.command("list")
 def list_(what: Annotated[str, typer.Argument(metavar="WHAT", autocompletion=lambda: complete.LISTS,
-                                              help="stacks, tasks, studies, data or results.")] = "stacks",
+                                              help="stacks, tasks, studies or results.")] = "stacks",
           results: Results = RESULTS, scale: Scale = None, *, output: Output) -> None:
-    """List stacks, tasks, studies (what is done, stale and missing of each experiment), data sets or results."""
+    """List stacks, tasks, studies (what is done, stale and missing of each experiment) or results."""
     if what not in complete.LISTS:
         raise InputError(f'list: found "{what}", expected one of {", ".join(complete.LISTS)}')
     if scale and what != "studies":
         raise InputError(f"list {what}: found --scale, which only studies have")
-    if what == "data":
-        from runner.datasets import library  # here: requests takes a tenth of a second, which other lists do without
-
-        data_sets = library.listing(paths.cache_folder())
-        output.rows(data_sets, [library.for_people(data_sets)])
-    else:
-        output.rows({"stacks": _stacks, "tasks": _tasks, "results": lambda: earlier_sessions.listing(results),
-                     "studies": lambda: studies(results, scale, screen.say)}[what]())
+    output.rows({"stacks": _stacks, "tasks": _tasks, "results": lambda: earlier_sessions.listing(results),
+                 "studies": lambda: studies(results, scale, screen.say)}[what]())
     if what == "results":
         from runner.doctor import host as doctor  # here: it asks an engine, as no other list does
 

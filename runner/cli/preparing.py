@@ -4,28 +4,19 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-import requests
 import typer
 
 from runner import paths, screen
 from runner.cli.options import Commands, SomeStacks
 from runner.cli.output import Output
-from runner.datasets import library
-from runner.datasets.download import Net
-from runner.datasets.writing import Options
+from runner.datasets import choice, published
 from runner.doctor import host
 from runner.errors import InputError, unknown
 from runner.launchers import choose, table
-from runner.screen.progress import transfer
 from runner.stacks import definition, engine, images, locking, sif
 from runner.stacks.definition import chosen_names
 
 app = Commands()
-data_app = Commands(no_args_is_help=True)
-app.add_typer(data_app, name="data")
-
-DataName = Annotated[str, typer.Argument(metavar="NAME", show_default=False,
-                                         help="A data set, as `evenbench data list` names it.")]
 
 
 @app.command("images")
@@ -63,45 +54,11 @@ def _image_files(names: list[str] | None, is_sif: bool, prune: bool, source: str
         screen.say(str(sif.ready(known[name], paths.cache_folder(), screen.say, source).path))
 
 
-@data_app.callback()
-def data() -> None:
-    """Data sets: list, get, verify, prepare."""
-
-
-@data_app.command("list")
-def data_list(output: Output) -> None:
-    """What is here, what is missing, its size, licence and who published its checksum."""
-    rows = library.listing(paths.cache_folder())
-    output.rows(rows, [library.for_people(rows)])
-
-
-@data_app.command("get")
-def data_get(name: DataName) -> None:
-    """Download, verify and unpack a data set; the same command goes on after an interruption."""
-    with transfer() as told, requests.Session() as net:
-        library.get(name, paths.cache_folder(), Net(net, say=screen.say, told=told))
-
-
-@data_app.command("verify")
-def data_verify(name: DataName, folder: Annotated[Path | None, typer.Option(
-        help="Where it lies; the cache if left out.")] = None) -> None:
-    """Look whether every file is there and whole, and say which one is not."""
-    screen.say(library.verify(name, folder, paths.cache_folder()))
-
-
-@data_app.command("prepare")
-def data_prepare(name: DataName,
-                 source: Annotated[Path | None, typer.Option(
-                     "--from", help="The published data's folder; the cache's if left out.")] = None,
-                 image: Annotated[int, typer.Option(min=8, help="ImageNet: pixels of a side.")] = 80,
-                 limit: Annotated[int, typer.Option(min=0, help="At most so many samples; 0: all.")] = 0,
-                 labels: Annotated[Path | None, typer.Option(
-                     help="ImageNet, images in one folder: the publisher's file of their class numbers.")] = None,
-                 vocabulary: Annotated[Path | None, typer.Option(
-                     help="Text: a file with one token a line (vocab.bpe.32000, BERT's vocab.txt).")] = None) -> None:
-    """Write a data set once in the form that every stack reads: equal bytes for all of them."""
-    options = Options(image, limit, labels, vocabulary)
-    library.prepare(name, source, paths.cache_folder(), options, screen.say)
+@app.command("data")
+def data_(output: Output) -> None:
+    """List data sets: what is here, what is missing, its size and licence, and the command that prepares one."""
+    rows = published.listing(paths.cache_folder())
+    output.rows(rows, [published.for_people(rows), "", f"to download and prepare one: {choice.command('NAME')}"])
 
 
 @app.command("doctor")

@@ -2,6 +2,7 @@
 
 import os
 import re
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -44,8 +45,8 @@ def chosen(argument: str | None, cache: Path) -> Data:
                          f'with NAME one of {", ".join(names)}')
     path = paths.named(folder).absolute() if separator else cached(cache, name)
     if not separator and not path.is_dir():
-        raise InputError(f"--data {name}: not in the cache ({path}): run `evenbench data get {name}`, "
-                         f"or name its folder: --data {name}=FOLDER")
+        raise InputError(f"--data {name}: not in the cache ({path}): run `{command(name)}`, or name its "
+                         f"folder: --data {name}=FOLDER")
     verify(name, path)
     return Data(name, path)
 
@@ -66,6 +67,11 @@ def names(argument: str | None) -> tuple[str, ...]:
 def cached(cache: Path, name: str) -> Path:
     """Where the cache keeps what runs read of a data set, whether it is there or not."""
     return digits32_folder(cache) if name == STAND_IN else cache / "data" / name
+
+
+def command(name: str) -> str:
+    """What downloads a data set and writes it as workers read it."""
+    return f"{sys.executable} {paths.ROOT / 'data' / name / 'prepare.py'}"
 
 
 def verify(name: str, folder: Path) -> None:

@@ -4,30 +4,18 @@ import hashlib
 import json
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, NamedTuple
+from typing import IO, Any
 
 import numpy as np
 from numpy.lib import format as npy
 
 from runner import paths
+from runner.errors import InputError
 from workloads.spec.data.prepared import FACTS, FORMAT
-
-
-class Options(NamedTuple):
-    """The options of `evenbench data prepare`; a data set ignores those that it has no use for."""
-
-    image: int = 80                        # pixels of a side
-    limit: int = 0                         # samples at most; 0: all
-    labels: Path | None = None             # class numbers of images that lie in one folder
-    vocabulary: Path | None = None         # one token a line
-
-    def first(self, samples: list[Any]) -> list[Any]:
-        """At most `limit` of the samples."""
-        return samples[:self.limit] if self.limit else samples
 
 
 class RaggedWriter:
@@ -67,11 +55,13 @@ class RaggedWriter:
             "descr": npy.dtype_to_descr(self._dtype), "fortran_order": False, "shape": shape})
 
 
-def finished(folder: Path, name: str, facts: Mapping[str, Any]) -> None:
-    """Write facts.json: these facts, and the size of every file beside it."""
-    files = {path.name: path.stat().st_size for path in sorted(folder.iterdir()) if path.name != FACTS}
-    text = json.dumps({"format": FORMAT, "name": name, **facts, "files": files}, indent=2)
+def finished(folder: Path, name: str, facts: Mapping[str, Any]) -> str:
+    """Write facts.json: these facts, the size of every file beside it, and the digest of all, which is returned."""
+    written = [path for path in sorted(folder.iterdir()) if path.name != FACTS]
+    files, digest = {path.name: path.stat().st_size for path in written}, str(sources(written)["sha256"])
+    text = json.dumps({"format": FORMAT, "name": name, **facts, "files": files, "sha256": digest}, indent=2)
     (folder / FACTS).write_text(text + "\n", encoding="utf-8")
+    return digest
 
 
 @contextmanager
@@ -91,19 +81,22 @@ def whole(folder: Path) -> Iterator[Path]:
         raise
 
 
-class Sources:
-    """The digest of all files that a set was made from: SHA-256 over their names and digests, in order."""
+def sources(files: Iterable[Path]) -> dict[str, Any]:
+    """What facts.json says of files: how many, their bytes, and the SHA-256 over their names and digests, in order."""
+    digest, sizes = hashlib.sha256(), []
+    for path in files:
+        digest.update(f"{path.name} {paths.digest(path)}\n".encode())
+        sizes.append(path.stat().st_size)
+    return {"files": len(sizes), "bytes": sum(sizes), "sha256": digest.hexdigest()}
 
-    def __init__(self) -> None:
-        self._digest, self._count, self._bytes = hashlib.sha256(), 0, 0
 
-    def add(self, name: str, content: bytes | Path) -> None:
-        """Add a file by its content, or by its path where it is too large for the memory."""
-        digest, size = ((paths.digest(content), content.stat().st_size) if isinstance(content, Path) else
-                        (hashlib.sha256(content).hexdigest(), len(content)))
-        self._digest.update(f"{name} {digest}\n".encode())
-        self._count, self._bytes = self._count + 1, self._bytes + size
-
-    def record(self) -> dict[str, Any]:
-        """What facts.json says of them."""
-        return {"files": self._count, "bytes": self._bytes, "sha256": self._digest.hexdigest()}
+def text_lines(path: Path) -> Iterator[str]:
+    """The lines of a UTF-8 file without their ends. Raises InputError."""
+    try:
+        with path.open(encoding="utf-8", newline="\n") as file:
+            for line in file:
+                yield line.rstrip("\r\n")
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: not UTF-8 text: {error.reason} at byte {error.start}") from error

@@ -1,14 +1,11 @@
 """What people see while runs are made and while files come."""
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
-from typing import Any
+from collections.abc import Callable
+from contextlib import closing
 
 from rich.console import Console
 from rich.live import Live
-from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeRemainingColumn
-from rich.progress import Progress as RichProgress
 from rich.text import Text
 
 from runner import formatting
@@ -135,32 +132,3 @@ def progress(plan: Plan, console: Console | None = None, clock: Callable[[], flo
              ) -> closing[RunProgress]:
     """Who shows a session's runs."""
     return closing(RunProgress(plan, console or people(), clock))
-
-
-@contextmanager
-def transfer(console: Console | None = None) -> Iterator[Callable[[str, int, int], None]]:
-    """A function of (file, bytes here, bytes in all) that shows downloads: a bar on a terminal, else a line a tenth."""
-    console = console or people()
-    if not console.is_terminal or console.is_dumb_terminal:
-        yield _tenths(console)
-        return
-    with RichProgress(TextColumn("{task.description}", markup=False), BarColumn(), DownloadColumn(),
-                      TimeRemainingColumn(), console=console) as bar:
-        tasks: dict[str, Any] = {}
-
-        def told(file: str, done: int, total: int) -> None:
-            if file not in tasks:
-                tasks[file] = bar.add_task(formatting.clean(file), total=total)
-            bar.update(tasks[file], completed=done)
-        yield told
-
-
-def _tenths(console: Console) -> Callable[[str, int, int], None]:
-    said: dict[str, int] = {}
-
-    def told(file: str, done: int, total: int) -> None:
-        tenth = done * 10 // total
-        if tenth != said.get(file):
-            said[file] = tenth
-            console.print(f"{formatting.clean(file)}: {tenth * 10} % of {formatting.size(total)}", soft_wrap=True)
-    return told

@@ -54,8 +54,8 @@ def test_it_puts_no_name_but_its_own_into_site_packages(wheel: Path) -> None:
 
 
 def test_it_has_every_file_of_its_folders(wheel: Path) -> None:
-    listed = subprocess.run(["git", "ls-files", "runner", "workloads", "clusters", "docker", "studies"], cwd=paths.ROOT,
-                            check=True, capture_output=True, text=True).stdout.split()
+    listed = subprocess.run(["git", "ls-files", "runner", "workloads", "clusters", "docker", "studies", "data"],
+                            cwd=paths.ROOT, check=True, capture_output=True, text=True).stdout.split()
     with zipfile.ZipFile(wheel) as archive:
         assert set() == {name for name in listed if (paths.ROOT / name).is_file()} - {
             name.removeprefix("evenbench/") for name in archive.namelist()}

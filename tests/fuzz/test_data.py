@@ -1,13 +1,13 @@
-"""Data of strangers: images, pickles, prepared folders, archives, transcripts. Read, or refused in one line."""
+"""Data of strangers: images, pickles, prepared folders, sounds, transcripts. Read, or refused in one line."""
 
 import io
 import json
 import pickle
+import runpy
 import struct
-import tarfile
 import tempfile
 import wave
-import zipfile
+from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,16 +16,15 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.datasets import choice, images, layouts, library, writing
-from runner.datasets import text as prepare_text
-from runner.datasets.archives import unpack
-from runner.datasets.writing import Options
+from runner import paths
+from runner.datasets import choice, writing
 from tests.fuzz.mutations import bytes_of, document_of, read_or_refused
 from workloads.inputs import images as inputs
 from workloads.inputs import ragged
 from workloads.spec.cell import Cell
 
 CELL = Cell("s", "lenet5", "train", batch=2, steps=1, warmup=0, data="cifar10")
+SCRIPTS = {path.parent.name: runpy.run_path(str(path)) for path in paths.ROOT.glob("data/*/prepare.py")}
 BATCHES = ("data_batch_1", "data_batch_2", "data_batch_3", "data_batch_4", "data_batch_5", "test_batch")
 
 
@@ -106,68 +105,6 @@ def test_a_prepared_folder(drawn: st.DataObject) -> None:
             assert sum(len(found[index]) for index in range(len(found))) == sum(found.lengths)
 
 
-def tar() -> bytes:
-    file = io.BytesIO()
-    with tarfile.open(fileobj=file, mode="w") as opened:
-        for name, kind, link in (("a/b.txt", tarfile.REGTYPE, ""), ("a/link", tarfile.SYMTYPE, "b.txt"),
-                                 ("a/hard", tarfile.LNKTYPE, "a/b.txt"), ("d", tarfile.DIRTYPE, "")):
-            member = tarfile.TarInfo(name)
-            member.type, member.linkname, member.size = kind, link, 4 * (kind == tarfile.REGTYPE)
-            opened.addfile(member, io.BytesIO(b"text"))
-    return file.getvalue()
-
-
-def zipped() -> bytes:
-    file = io.BytesIO()
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as opened:
-        opened.writestr("a/b.txt", b"text" * 50)
-        opened.writestr("c.txt", b"text")
-    return file.getvalue()
-
-
-NAMES = st.text(st.sampled_from("ab./\\\0~:\n\u202e"), max_size=12) | st.sampled_from(("../x", "/x", "a/../../x", "."))
-
-
-@st.composite
-def tar_of_a_stranger(draw: st.DrawFn) -> bytes:
-    """Members of every kind under any name, linked to any name."""
-    file = io.BytesIO()
-    with tarfile.open(fileobj=file, mode=draw(st.sampled_from(("w", "w:gz")))) as opened:
-        for _ in range(draw(st.integers(1, 4))):
-            member = tarfile.TarInfo(draw(NAMES))
-            member.type = draw(st.sampled_from((tarfile.REGTYPE, tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.DIRTYPE,
-                                                tarfile.FIFOTYPE, tarfile.CHRTYPE, tarfile.BLKTYPE)))
-            member.linkname, member.mode = draw(NAMES), draw(st.sampled_from((0o644, 0o6777, 0)))
-            member.size = 4 if member.type == tarfile.REGTYPE else 0
-            opened.addfile(member, io.BytesIO(b"text"))
-    return file.getvalue()
-
-
-@st.composite
-def zip_of_a_stranger(draw: st.DrawFn) -> bytes:
-    """Members of every kind under any name; Unix modes make links."""
-    file = io.BytesIO()
-    with zipfile.ZipFile(file, "w") as opened:
-        for name in draw(st.lists(NAMES.filter(bool), min_size=1, max_size=4, unique=True)):
-            member = zipfile.ZipInfo("x")
-            member.filename, member.external_attr = name, draw(st.sampled_from((0, 0o120777 << 16, 0o106777 << 16)))
-            opened.writestr(member, draw(st.sampled_from((b"../x", b"/etc/passwd", b"text"))))
-    return file.getvalue()
-
-
-@given(st.one_of(bytes_of(tar()), bytes_of(zipped()), tar_of_a_stranger(), zip_of_a_stranger()))
-def test_an_archive(content: bytes) -> None:
-    with folder() as here:
-        archive, to = here / "archive", here / "to"
-        archive.write_bytes(content)
-        to.mkdir()
-        read_or_refused(lambda: unpack(archive, to, 10_000))
-        assert {archive, to} == set(here.iterdir())
-        for path in to.rglob("*"):
-            assert path.is_dir() or (path.is_file() and not path.is_symlink())
-            assert path.resolve().is_relative_to(to.resolve()) and not path.stat().st_mode & 0o7000
-
-
 def sound() -> bytes:
     file = io.BytesIO()
     with wave.open(file, "wb") as opened:
@@ -178,18 +115,20 @@ def sound() -> bytes:
     return file.getvalue()
 
 
-@given(bytes_of(sound()))
-def test_a_sound(content: bytes) -> None:
-    with folder() as here:
-        (here / "a.wav").write_bytes(content)
-        read_or_refused(lambda: layouts.whole_wave(here / "a.wav"))
+def written(name: str, source: Path, to: Path, **options: object) -> None:
+    """Prepare a data set, or refuse it in one line."""
+    asked = Namespace(**{"limit": 0, "image": 8, "labels": None, "vocabulary": None, **options})
+    to.mkdir()
+    read_or_refused(lambda: SCRIPTS[name]["write"](source, to, asked))
 
 
-@given(bytes_of(b"LJ001-0001|Printing|Printing\nLJ001-0002|in being|in being\n"))
-def test_a_transcript(content: bytes) -> None:
+@given(bytes_of(sound()), bytes_of(b"LJ001-0001|Printing|Printing\n"))
+def test_a_sound_and_a_transcript(content: bytes, transcript: bytes) -> None:
     with folder() as here:
-        (here / "metadata.csv").write_bytes(content)
-        read_or_refused(lambda: library.contents("ljspeech", here))
+        (here / "wavs").mkdir()
+        (here / "wavs" / "LJ001-0001.wav").write_bytes(content)
+        (here / "metadata.csv").write_bytes(transcript)
+        written("ljspeech", here, here / "to")
 
 
 @given(bytes_of(b"a b c\nd e\n" * 3), bytes_of(b"x y\nz z z\n" * 3), bytes_of(b"a\nb\nx\n"))
@@ -198,10 +137,7 @@ def test_texts_and_a_vocabulary(english: bytes, german: bytes, vocabulary: bytes
         (here / "train.tok.clean.bpe.32000.en").write_bytes(english)
         (here / "train.tok.clean.bpe.32000.de").write_bytes(german)
         (here / "v").write_bytes(vocabulary)
-        read_or_refused(lambda: library.contents("wmt16", here))
-        (here / "to").mkdir()
-        options = Options(80, 0, None, here / "v")
-        read_or_refused(lambda: prepare_text.wmt16(here, here / "to", options, lambda text: None))
+        written("wmt16", here, here / "to", vocabulary=here / "v")
 
 
 @given(bytes_of(b"1\n2\n3\n"))
@@ -210,4 +146,4 @@ def test_class_numbers(content: bytes) -> None:
         for name in ("a.JPEG", "b.JPEG", "c.JPEG"):
             (here / name).write_bytes(b"")
         (here / "labels").write_bytes(content)
-        read_or_refused(lambda: images.labelled(here, here / "labels"))
+        written("imagenet", here, here / "to", labels=here / "labels")

@@ -19,7 +19,7 @@ MAKEFILE = (ROOT / "Makefile").read_text()
 TARGETS = dict(re.findall(r"^([a-z][\w-]*):.*?## (.+)", MAKEFILE, flags=re.MULTILINE))
 COMMANDS = typer.main.get_command(app)
 MADE = {f"docs/{name}" for name in pages.PAGES}        # by `python -m tools pages`
-OF_THIS_REPOSITORY = r"`((?:docs|runner|workloads|tests|studies|docker)/[a-z0-9_./-]+)`"     # capitals are placeholders
+OF_THIS_REPOSITORY = r"`((?:docs|runner|workloads|tests|studies|docker|data)/[a-z0-9_./-]+)`"  # capitals: any
 
 
 def code_lines(text: str) -> Iterator[str]:
@@ -73,7 +73,7 @@ def test_every_file_command_option_study_and_target_that_is_named_is_there(path:
 
 
 def test_a_wrong_command_option_and_study_are_seen() -> None:
-    text = "`evenbench rum quick`, `evenbench data fetch x`\n```\nevenbench plan quack --jason  # --no\n```\n"
+    text = "`evenbench rum quick`, `evenbench fetch x`\n```\nevenbench plan quack --jason  # --no\n```\n"
     lines = named(text, "evenbench")
 
     assert [unknown(line) for line in lines] == [["--jason"], ["rum"], ["fetch"]]

@@ -52,7 +52,7 @@ def found(folder: str, cell: Cell):
     for path in paths:
         if not path.endswith(".bin"):
             raise DataError("%s: found a Python pickle, expected %s.bin: input = loader reads the binary layout, which "
-                            "`evenbench data get %s` fetches" % (path, os.path.basename(path), cell.data))
+                            "data/%s/prepare.py fetches" % (path, os.path.basename(path), cell.data))
     known, size = DATA_SETS[cell.data], record_bytes(cell.data, side)
     counts = tuple(os.path.getsize(path) // size for path in paths)
     facts = {"name": cell.data, "images": sum(counts), "stand_in": known.is_stand_in, "order": _ORDERS[cell.order]}

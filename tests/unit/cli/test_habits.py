@@ -166,7 +166,7 @@ def test_a_fresh_session_asks_though_one_of_the_same_command_is_unfinished(tmp_p
     with store.Store(tmp_path / "1-s") as opened:
         opened.append(job.session_record(long, opened.folder, is_resumed=False))
     with pytest.raises(InputError, match="--yes measures it"):
-        measuring._ran(long)
+        measuring.ran(long)
 
 
 def test_compare_says_the_ratios_first_and_what_differed_with_details(tmp_path: Path) -> None:
@@ -265,7 +265,7 @@ def test_a_link_and_a_device_are_written_to_and_not_taken_away(tmp_path: Path) -
 @pytest.mark.parametrize(("words", "title"), [
     ("list results --results .", "result"), ("list", "stack"), ("report a", "stack"), ("report a --run all", "run"),
     ("compare a b", "stack"), ("history .", "stack"),
-    ("plan quick --launcher venv", "stack"), ("data list", "data")])
+    ("plan quick --launcher venv", "stack"), ("data", "data")])
 def test_every_command_with_a_table_gives_it_in_three_forms(words: str, title: str, tmp_path: Path,
                                                             monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)

@@ -19,8 +19,8 @@ from runner.stacks import engine, environments
 
 COMMANDS = ("run quick --launcher venv", "plan quick", "rerun x", "why x", "init torch x.py",
             "gate --base torch-2.0 --head torch-2.13-cpu --launcher venv", "report x", "compare x y", "history",
-            "export x --csv y.csv", "curves x", "list stacks", "list results", "list data",
-            "check --launcher venv", "images", "data list")
+            "export x --csv y.csv", "curves x", "list stacks", "list results",
+            "check --launcher venv", "images", "data")
 UNUSABLE = "/proc/no/such"           # no folder can be made there, by root neither
 
 

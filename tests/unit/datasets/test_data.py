@@ -171,7 +171,7 @@ def test_a_file_cut_short_is_named_before_anything_starts(tmp_path: Path, record
 
 
 @pytest.mark.parametrize(("argument", "message"), [
-    ("cifar10", r"--data cifar10: not in the cache .*data get cifar10"), ("cifar10=", "expected NAME=FOLDER"),
+    ("cifar10", r"--data cifar10: not in the cache .*data/cifar10/prepare\.py"), ("cifar10=", "expected NAME=FOLDER"),
     ("own", "expected NAME=FOLDER"), ("own=/no/such", "/no/such: no such folder"),
     ("mnist=/tmp", "with NAME one of digits32, cifar10"),
     ("cifar10=/no/such", "/no/such: no such folder"), ("cifar10=/tmp", r"found no data_batch_1\.bin")])

@@ -1,17 +1,20 @@
 """Preparing data sets in their published layouts, made small here, and what is told of a folder that is not whole."""
 
 import json
+import runpy
 import wave
+from argparse import Namespace
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from runner.datasets import choice, layouts, library
-from runner.datasets.speech import mel_bands, spectrogram
-from runner.datasets.wordpiece import Wordpiece
-from runner.datasets.writing import Options
+from runner import paths
+from runner.datasets import choice, published
+from runner.datasets.speech import spectrogram
 from runner.errors import InputError
 from tests.fakes import quiet
 from workloads.inputs import images, ragged
@@ -19,8 +22,15 @@ from workloads.spec.cell import Cell
 from workloads.spec.data.framing import LIBRISPEECH, LJSPEECH, frame_count
 
 
-def prepared(name: str, source: Path, options: Options | None = None) -> Path:
-    return library.prepare(name, source, source.parent / "cache", options or Options(), quiet)
+@cache
+def script(name: str) -> dict[str, Any]:
+    """What the prepare.py of a data set defines."""
+    return runpy.run_path(str(paths.ROOT / "data" / name / "prepare.py"))
+
+
+def prepared(name: str, source: Path, **options: Any) -> Path:
+    asked = Namespace(**{"source": source, "limit": 0, "image": 80, "labels": None, "vocabulary": None, **options})
+    return published.prepared(script(name)["SET"], script(name)["write"], asked, source.parent / "cache", quiet)
 
 
 def tone(path: Path, samples: int, rate: int = 22050) -> None:
@@ -50,7 +60,10 @@ def test_ljspeech_becomes_frames_and_character_ids(speech: Path) -> None:
     letters = " !\"'(),-.:;?abcdefghijklmnopqrstuvwxyz"
     assert [1 + letters.index(letter) for letter in "number two"] == characters[0].tolist()
     assert [1 + letters.index(letter) for letter in "ab, "] == characters[1].tolist()      # the u with dots is left out
-    assert {"clips": 2, "frames": 20, "characters": 14} == ragged.facts(folder, "ljspeech")["counts"]
+    facts = ragged.facts(folder, "ljspeech")
+    assert {"clips": 2, "frames": 20, "characters": 14} == facts["counts"]
+    assert facts["sha256"] == ragged.facts(str(prepared("ljspeech", speech)), "ljspeech")["sha256"]
+    assert facts["sha256"] != ragged.facts(str(prepared("ljspeech", speech, limit=1)), "ljspeech")["sha256"]
 
 
 def test_a_prepared_folder_is_what_a_run_takes_from_the_cache_unless_it_was_cut_short(speech: Path) -> None:
@@ -64,17 +77,15 @@ def test_a_prepared_folder_is_what_a_run_takes_from_the_cache_unless_it_was_cut_
 
 @pytest.mark.parametrize(("broken", "message"), [
     (lambda path: path.write_bytes(path.read_bytes()[:-500]),
-     r"LJ001-0002\.wav: found 3544 bytes, expected 4044 by its header: cut short"),
+     r"LJ001-0002\.wav: found 1750 samples, expected 2000 by its header: cut short"),
     (lambda path: tone(path, 2000, rate=16000), "found 16000 Hz, 1 channels, 16 bits, expected 22050 Hz"),
-    (lambda path: path.unlink(), r"LJ001-0002\.wav: No such file")], ids=["cut", "rate", "missing"])
+    (lambda path: path.unlink(), r"LJ001-0002\.wav: no such file")], ids=["cut", "rate", "missing"])
 def test_a_recording_that_is_not_as_published_is_named_and_nothing_is_left(
         broken: Callable[[Path], None], message: str, speech: Path) -> None:
     broken(speech / "wavs" / "LJ001-0002.wav")
     with pytest.raises(InputError, match=message):
         prepared("ljspeech", speech)
     assert [] == list((speech.parent / "cache" / "data").iterdir())
-    with pytest.raises(InputError, match=r"metadata\.csv: found 2 lines, expected 13100: cut short"):
-        library.contents("ljspeech", speech)
 
 
 def test_a_tone_of_1000_hz_is_loudest_there_and_each_mel_band_has_an_area_of_one_hertz() -> None:
@@ -83,7 +94,7 @@ def test_a_tone_of_1000_hz_is_loudest_there_and_each_mel_band_has_an_area_of_one
     assert {20} == set(frames.argmax(1).tolist())               # 1000 Hz / (16000 Hz / 320)
     assert np.log(320 / 4) == pytest.approx(frames[0, 20], rel=1e-5)     # half of a Hann window's sum, which is 160
     assert np.log(1e-5) == pytest.approx(spectrogram(np.zeros(10), LJSPEECH)[0, 0])          # silence
-    bands = mel_bands(LJSPEECH)
+    bands = script("ljspeech")["mel_bands"]()
     assert (80, 513) == bands.shape
     assert 1.0 == pytest.approx(bands[40:].sum(1) * 22050 / 1024, rel=0.05)      # few lines fall on narrow ones
 
@@ -102,17 +113,6 @@ def test_librispeech_reads_flac_and_names_a_file_cut_short(tmp_path: Path) -> No
     path.write_bytes(path.read_bytes()[:-3000])
     with pytest.raises(InputError, match=r"1-2-0000\.flac: "):
         prepared("librispeech", tmp_path / "LibriSpeech")
-
-
-def test_verify_names_a_sound_file_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = tmp_path / "dev-clean" / "1" / "2"
-    folder.mkdir(parents=True)
-    (folder / "1-2.trans.txt").write_text("1-2-0000 A\n")
-    with pytest.raises(InputError, match=r"dev-clean: found 1 utterances .*, expected 2703"):
-        library.contents("librispeech", tmp_path)
-    monkeypatch.setitem(layouts.LIBRISPEECH_PARTS, "dev-clean", 1)
-    with pytest.raises(InputError, match=r"1-2-0000\.flac: No such file"):
-        library.contents("librispeech", tmp_path)
 
 
 def pairs(folder: Path, english: str, german: str, stem: str = "train.tok.clean.bpe.32000") -> Path:
@@ -145,8 +145,6 @@ def test_wmt16_with_one_side_cut_short_is_named(tmp_path: Path) -> None:
     folder = pairs(tmp_path / "wmt", "a\nb\n", "a\n")
     with pytest.raises(InputError, match=r"\.de: not as many lines as .*\.en"):
         prepared("wmt16", folder)
-    with pytest.raises(InputError, match=r"\.de: found 1 lines, expected the 2 of .*\.en"):
-        library.contents("wmt16", folder)
 
 
 def wikitext(folder: Path, vocabulary: str = "") -> str:
@@ -154,7 +152,7 @@ def wikitext(folder: Path, vocabulary: str = "") -> str:
     (folder / "w").mkdir(exist_ok=True)
     (folder / "w" / "wiki.train.raw").write_text(" \n = One = \n \n a b \n = = Part = = \n c \n = Two = \n \n d \n")
     (folder / "v.txt").write_text(vocabulary)
-    return str(prepared("wikitext103", folder / "w", Options(vocabulary=folder / "v.txt" if vocabulary else None)))
+    return str(prepared("wikitext103", folder / "w", vocabulary=folder / "v.txt" if vocabulary else None))
 
 
 def test_wikitext_is_the_bytes_of_each_article_or_the_word_pieces_of_bert_s_vocabulary(tmp_path: Path) -> None:
@@ -168,10 +166,10 @@ def test_wikitext_is_the_bytes_of_each_article_or_the_word_pieces_of_bert_s_voca
         wikitext(tmp_path, "a\n")
 
 
-def test_word_pieces_are_the_longest_that_fit_and_accents_go() -> None:
-    pieces = Wordpiece(["[UNK]", "un", "##aff", "##able", "una", ",", "cafe"])
-    assert [4, 0, 5, 6] == [*pieces.ids("una"), *pieces.ids("xyz"), *pieces.ids(","), *pieces.ids("Caf\u00e9")]
-    assert [1, 2, 3, 5] == Wordpiece(["[UNK]", "un", "##aff", "##able", "x", ","]).ids("unaffable,")
+def test_word_pieces_are_the_longest_that_fit_and_accents_go(tmp_path: Path) -> None:
+    (tmp_path / "v").write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nun\nx\n##able\nuna\n,\ncafe\n")
+    pieces = script("wikitext103")["WordPieces"](tmp_path / "v")
+    assert [8, 1, 9, 10, 6, 7] == pieces.ids("una xyz, Caf\u00e9 xable")
 
 
 def pictures(folder: Path, names: list[str]) -> Path:
@@ -187,7 +185,7 @@ def pictures(folder: Path, names: list[str]) -> Path:
 def test_imagenet_s_folders_become_records_that_workers_read(tmp_path: Path) -> None:
     source = pictures(tmp_path / "i", ["train/n00000002/a.png", "train/n00000001/b.png", "val/n00000002/c.png",
                                        "val/n00000001/d.png"])
-    folder = prepared("imagenet", source, Options(image=8))
+    folder = prepared("imagenet", source, image=8)
     cell = Cell(stack="s", task="vgg16", measure="epochs", batch=2, image=8, classes=2, data="imagenet")
     choice.verify("imagenet", folder)
     read = images.read(str(folder), cell)
@@ -199,7 +197,7 @@ def test_imagenet_s_folders_become_records_that_workers_read(tmp_path: Path) -> 
 def test_classes_beyond_a_byte_are_read(tmp_path: Path) -> None:
     source = pictures(tmp_path / "i", [f"ILSVRC2010_val_0000000{n}.JPEG" for n in range(5)])
     (tmp_path / "labels.txt").write_text("1\n1000\n300\n2\n3\n")
-    folder = prepared("imagenet", source, Options(image=8, labels=tmp_path / "labels.txt"))
+    folder = prepared("imagenet", source, image=8, labels=tmp_path / "labels.txt")
     cell = Cell(stack="s", task="vgg16", measure="epochs", batch=1, image=8, classes=1000, data="imagenet")
     assert {999, 299, 1, 2} == set(images.read(str(folder), cell).labels.tolist())
     assert [0] == images.read(str(folder), cell, "test").labels.tolist()
@@ -219,29 +217,46 @@ def test_class_numbers_that_do_not_fit_are_refused(labels: str, message: str, tm
     source = pictures(tmp_path / "i", [f"{n}.JPEG" for n in range(5)])
     (tmp_path / "labels.txt").write_text(labels)
     with pytest.raises(InputError, match=message):
-        prepared("imagenet", source, Options(labels=tmp_path / "labels.txt"))
+        prepared("imagenet", source, labels=tmp_path / "labels.txt")
 
 
 def test_a_limit_is_taken_evenly_from_all_classes(tmp_path: Path) -> None:
     source = pictures(tmp_path / "i", [f"n0000000{c}/{n}.png" for c in range(5) for n in range(4)])
-    facts = json.loads((prepared("imagenet", source, Options(image=8, limit=10)) / "facts.json").read_text())
+    facts = json.loads((prepared("imagenet", source, image=8, limit=10) / "facts.json").read_text())
     assert {"train": 8, "test": 2} == facts["counts"]
 
 
-def test_the_list_says_what_is_here_and_what_is_not(speech: Path) -> None:
+def test_cifar_s_files_are_taken_as_they_are_and_a_cut_one_leaves_nothing(tmp_path: Path) -> None:
+    (tmp_path / "cifar").mkdir()
+    for name, count in (("train", 50_000), ("test", 10_000)):
+        (tmp_path / "cifar" / f"{name}.bin").write_bytes(bytes(count * 3074))
+    folder = prepared("cifar100", tmp_path / "cifar")
+    assert choice.Data("cifar100", folder) == choice.chosen("cifar100", tmp_path / "cache")
+    (tmp_path / "cifar" / "train.bin").write_bytes(bytes(3074))
+    with pytest.raises(InputError, match=r"train\.bin: found 3074 bytes, expected 153700000: cut short"):
+        prepared("cifar100", tmp_path / "cifar")
+    assert {"cifar100"} == {path.name for path in (tmp_path / "cache" / "data").iterdir()}
+
+
+def test_the_list_says_what_is_here_and_the_command_of_every_set(speech: Path) -> None:
     prepared("ljspeech", speech)
-    rows = {row["data"]: row for row in library.listing(speech.parent / "cache")}
+    rows = {row["data"]: row for row in published.listing(speech.parent / "cache")}
+    assert {*choice.NAMES} - {"own"} == set(rows)
     assert "ready" == rows["ljspeech"]["here"] and "missing" == rows["cifar10"]["here"]
-    assert rows["imagenet"]["size_bytes"] is None and 170_052_171 == rows["cifar10"]["size_bytes"]    # the binary one
-    assert "none published" == rows["wikitext103"]["checksum"]
-    shown = {row["data"]: row["size"] for row in library.for_people(rows.values())}
+    shown = {row["data"]: row["size"] for row in published.for_people(rows.values())}
     assert ("by hand", "170 MB") == (shown["imagenet"], shown["cifar10"])
+    with pytest.raises(InputError) as told:
+        choice.chosen("wmt16", speech)
+    assert rows["wmt16"]["command"] in str(told.value)
 
 
-def test_an_unknown_name_and_an_absent_folder_are_told(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match='data set "mnist" is unknown; known: cifar10'):
-        library.verify("mnist", None, tmp_path)
-    with pytest.raises(InputError, match="run `evenbench data get wmt16`"):
-        library.verify("wmt16", None, tmp_path)
-    with pytest.raises(InputError, match="no such folder"):
-        prepared("wmt16", tmp_path / "none")
+def test_a_script_tells_bad_input_in_a_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+                                            capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    for words, said in ((["--from", "none"], "none: no such folder"), ([], "registered users alone"),
+                        (["--from", str(tmp_path)], "expected 1 to 1000")):
+        monkeypatch.setattr("sys.argv", ["prepare.py", *words])
+        with pytest.raises(SystemExit) as ended:
+            runpy.run_path(str(paths.ROOT / "data/imagenet/prepare.py"), run_name="__main__")
+        (line,) = capsys.readouterr().err.splitlines()
+        assert 2 == ended.value.code and line.startswith("imagenet: ") and said in line

@@ -40,7 +40,7 @@ def facts(folder: str, name: str):
             content = json.load(file)
     except FileNotFoundError as error:
         raise FactsError("%s: no such file, expected the prepared %s; "
-                         "run `evenbench data prepare %s --from FOLDER`" % (path, name, name)) from error
+                         "`evenbench data` says the command" % (path, name)) from error
     except (OSError, ValueError, RecursionError) as error:
         raise FactsError("%s: not readable as JSON: %s" % (path, error)) from error
     _checked(path, content, name)

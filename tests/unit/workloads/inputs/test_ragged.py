@@ -85,7 +85,7 @@ def test_a_stranger_s_long_value_does_not_fill_the_screen(change: dict[str, obje
 
 
 def test_an_unprepared_folder_is_told_the_command(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="run `evenbench data prepare wmt16"):
+    with pytest.raises(DataError, match="the prepared wmt16; `evenbench data`"):
         ragged.facts(str(tmp_path), "wmt16")
 
 
