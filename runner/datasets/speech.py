@@ -33,8 +33,10 @@ def write(clips: Sequence[tuple[Path, str]], folder: Path, framing: Framing, let
     with RaggedWriter(folder, "frames", np.dtype(np.float16), framing.bins) as sounds, \
             RaggedWriter(folder, "characters", np.dtype(np.uint8)) as characters:
         for path, text in clips:
-            if not path.is_file():
-                raise InputError(f"{path}: no such file, though its text is there")
+            try:
+                path.stat()
+            except (OSError, ValueError) as error:       # ValueError: a name that no file can have
+                raise InputError(f"{path}: no such file, though its text is there") from error
             frames = spectrogram(samples(path), framing, bands)
             numbers = ids(text.lower() if letters.islower() else text.upper(), letters)
             sounds.append(frames)
