@@ -6,19 +6,23 @@ names of this process alone, and site-packages has one.
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from runner.cli.notebook import Result
 
 if (folder := Path(__file__).parent).joinpath("runner").is_dir() and str(folder) not in sys.path:
     sys.path.insert(0, str(folder))
 
 
-def load(name="latest", results="results"):
+def load(name: "str | Path" = "latest", results: "str | Path" = "results") -> "Result":
     """The result of a folder or id: its ratios() and frame() (docs/export.md). Raises InputError."""
     from runner.cli.notebook import load as read
 
     return read(name, results)
 
 
-def main():
+def main() -> None:
     """Run the command line."""
     from runner.cli import main as run
 

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from runner import paths, screen
+from runner.analysis import agreement
 from runner.cli import complete
 from runner.cli.options import RESULTS, Commands, LauncherName, Results, Settings, StackNames, split_stacks
 from runner.cli.output import Output
@@ -44,7 +45,7 @@ def check_(names: Annotated[list[str] | None, typer.Argument(
     """Prove that stacks compute the same: weights, batch, every activation, gradient and update, compared."""
     files = names if names and own_models.is_file(names[0]) else []
     others = {"--stack": stacks, "--all": every, "--parallel": parallel, "--precision": precision != "float64",
-              "--loop": loop != equality.NATIVE} if files else {
+              "--loop": loop != agreement.NATIVE} if files else {
                   "--same": own.same, "--lane": own.lanes, "--with": own.packages, "--set": pairs, "--data": data}
     if wrong := next((option for option, value in others.items() if value), ""):
         raise InputError(f"check: found {wrong}, which is of {'tasks' if files else 'models of your own, MODEL.py'}")
@@ -62,7 +63,7 @@ def check_(names: Annotated[list[str] | None, typer.Argument(
             raise unknown("check: task", name, NAMES)
     if precision not in own_models.PRECISIONS:
         raise InputError(f'--precision: found "{precision}", expected float64 or float32')
-    if loop not in (equality.NATIVE, "tuned") or (loop != equality.NATIVE and parallel):
+    if loop not in (agreement.NATIVE, "tuned") or (loop != agreement.NATIVE and parallel):
         raise InputError(f'--loop: found "{loop}", expected native or tuned, and native with --parallel')
     store.check_usable(results)
     how = choose.for_stacks(launcher, screen.say, here_gpus, here.named)
@@ -75,7 +76,7 @@ def check_(names: Annotated[list[str] | None, typer.Argument(
                                         list(map(written.listed, verdicts))]))
 
 
-def _judged(verdicts: Sequence[equality.Verdict], output: Output, parts: Sequence[Part]) -> int:
+def _judged(verdicts: Sequence[agreement.Verdict], output: Output, parts: Sequence[Part]) -> int:
     """Give the verdicts, to people as those parts; the exit code."""
     rows = [{**verdict._asdict(), "passed": verdict.passed} for verdict in verdicts]
     output.rows(rows, parts, documented=[list(map(written.row, verdicts))])

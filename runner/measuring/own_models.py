@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from runner import paths
+from runner.analysis.agreement import Sent, Verdict, compare
 from runner.errors import BenchError, InputError, unknown
 from runner.launchers.watchdog import Ending
 from runner.measuring import equality
-from runner.measuring.equality import Check, Sent, Verdict
+from runner.measuring.equality import Check
 from runner.planning.plan import Plan
 from runner.processes import Say
 from runner.stacks import extended
@@ -294,9 +295,8 @@ def checked(plan: Plan, stacks: Mapping[str, Stack], check: Check, results: Path
     first, verdicts = there[0], []
     for name in there[1:]:
         precision = max(widest[first], widest[name], key=PRECISIONS.index)
-        verdict = equality.compare(cells[name]._replace(precision=precision), sent(name, precision),
-                                   sent(first, precision), shown(stacks[name], named[name]),
-                                   shown(stacks[first], named[first]))
+        verdict = compare(cells[name]._replace(precision=precision), sent(name, precision), sent(first, precision),
+                          shown(stacks[name], named[name]), shown(stacks[first], named[first]))
         if verdict.problem and named[name].file != named[first].file and not own_model.loads(cells[name].source).same:
             verdict = verdict._replace(problem=f"{verdict.problem}; --same FILE pairs what only has another name")
         verdicts.append(verdict._replace(loop="", proves=True, is_own=True))

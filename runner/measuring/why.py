@@ -10,12 +10,11 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from runner import formatting
-from runner.analysis import kinds, stats
+from runner.analysis import agreement, kinds, stats
 from runner.analysis.kinds import Parts
 from runner.analysis.stats import LEAST_ROUNDS, Ratio, Verdict
 from runner.cells import key
 from runner.errors import InputError, unknown
-from runner.measuring import equality
 from runner.planning.plan import Plan, Planned, run_seconds
 from runner.results.rows import Measurements, Row, by_comparison
 from runner.results.runs import step_seconds
@@ -65,7 +64,7 @@ class Moved(NamedTuple):
     ratio: Ratio                   # to the row as it is
     to_best: Ratio
     losses: float | None           # the largest relative difference of losses of the same steps; None of none
-    check: equality.Verdict | None = None          # of the model with it against the one without
+    check: agreement.Verdict | None = None          # of the model with it against the one without
     problem: str = ""              # why it did not run
 
     @property
@@ -266,7 +265,7 @@ def _plan(identifier: str, rounds: int, seed: int, cells: Iterable[Cell]) -> Pla
 
 
 def reasons(measured: Measurements, asked: Sequence[Question], tried: Sequence[Trial], untried: Sequence[Trial],
-            parts: Mapping[str, Parts], checks: Mapping[str, equality.Verdict] = MappingProxyType({})) -> list[Reason]:
+            parts: Mapping[str, Parts], checks: Mapping[str, agreement.Verdict] = MappingProxyType({})) -> list[Reason]:
     """What the session of switches says of each question; checks by a trial's stack.
 
     Raises InputError where it is another session.

@@ -6,7 +6,6 @@ is wrong; 3: what ran is ok, and something was not run.
 
 import argparse
 import os
-import platform
 import shlex
 import subprocess
 import sys
@@ -14,116 +13,86 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 
-from tests.gpu import checks, environment, verdicts
-from tests.gpu.environment import Environment
-from tests.gpu.verdicts import Failed, Line, NotHere, NotRun
+from tests.gpu.checks import CHECKS
+from tests.gpu.lines import NOT_OK, NOT_RUN, Ended, Line, excused
+from tests.gpu.worker import ROOT, Environment, opened
 
 LEAST_SECONDS = 20            # that a check can be of use in
+CPU_PATIENCE = 4              # times a GPU's seconds: two cores, perhaps shared, where nothing is judged by time
 
 
 def main(arguments: list[str]) -> int:
     """The exit code."""
-    options = _parser().parse_args(arguments)
-    numbers = list(checks.CHECKS) if not options.only else options.only.split(",")
-    unknown = [number for number in numbers if number not in checks.CHECKS]
-    if unknown:
-        print(f"--only: found {unknown[0]}, expected numbers from 1 to {len(checks.CHECKS)}", file=sys.stderr)
-        return 2
-    try:
-        stacks = options.stack or [sys.executable]
-        environments = [env for text in stacks for env in environment.opened(*environment.named(text), options.device)]
-    except Failed as error:
-        print(error, file=sys.stderr)
-        return 2
-    documents, done = [], []
-    for env in environments:
-        facts = _facts(env)
-        print("\n".join(f"{name}: {value}" for name, value in facts.items()), flush=True)
-        ends = time.monotonic() + 60 * options.minutes if env.is_gpu else float("inf")
-        own = [_run(number, env, ends) for number in numbers]
-        done += [(env, number, lines) for number, _, _, lines in own]
-        documents.append(verdicts.markdown(facts, own))
-        if options.write:                            # after each environment: a later one may be cut short
-            Path(options.write).write_text("\n".join(documents))
-    code, word = _summary(done)
-    print(word, flush=True)
-    return code
-
-
-def _summary(done: list[tuple[Environment, str, list[Line]]]) -> tuple[int, str]:
-    """(exit code, last line) of what all environments' checks said; a check of which a part was not run is named."""
-    found = {line.verdict for _, _, lines in done for line in lines}
-    left = [f"{number} of {env.name} ({env.package})" for env, number, lines in done
-            if any(line.verdict == verdicts.NOT_RUN for line in lines)]
-    rest = f"; not run, whole or in part: check {', '.join(left)}" if left else ""
-    if verdicts.NOT_OK in found:
-        return 1, f"NOT OK: see above{rest}"
-    return (3, f"every check that ran is ok{rest}") if left else (0, "every check is ok")
-
-
-def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tests.gpu", description=__doc__.split("\n")[0])
     parser.add_argument("--device", choices=("gpu", "cpu"), default="gpu", help="cpu: small sizes, few limits")
     parser.add_argument("--stack", action="append", metavar="NAME=PATH[#PACKAGE]",
                         help="a Python or a virtual environment; repeat; the Python that runs this if none")
     parser.add_argument("--only", default="", metavar="1,3", help="these checks")
-    parser.add_argument("--minutes", type=float, default=8.0,
-                        help="on a GPU, for all checks of an environment; 8 if left out")
-    parser.add_argument("--write", default="", metavar="FILE", help="write the lines as Markdown, too")
-    return parser
+    parser.add_argument("--minutes", type=float, default=8.0, help="on a GPU, for all checks of an environment; 8")
+    parser.add_argument("--write", default="", metavar="FILE", help="write the lines, too")
+    options = parser.parse_args(arguments)
+    numbers = options.only.split(",") if options.only else [*CHECKS]
+    if unknown := [number for number in numbers if number not in CHECKS]:
+        print(f"--only: found {unknown[0]}, expected numbers from 1 to {len(CHECKS)}", file=sys.stderr)
+        return 2
+    try:
+        environments = [env for text in options.stack or [sys.executable] for env in opened(text, options.device)]
+    except Ended as error:
+        print(error.args[1], file=sys.stderr)
+        return 2
+    said: list[tuple[Environment, str, list[Line]]] = []
+    told: list[str] = []
+    for env in environments:
+        told += (about := facts(env))
+        print("\n".join(about), flush=True)
+        ends = time.monotonic() + 60 * options.minutes if env.is_gpu else float("inf")
+        for number in numbers:
+            title, lines = run(number, env, ends)
+            said.append((env, number, lines))
+            shown = [title, *(f"   {each.verdict:8}{each.what}: {each.figure}" + f"  [{each.limit}]" * bool(each.limit)
+                              for each in lines)]
+            print("\n".join(shown), flush=True)
+            told += shown
+            if options.write:                    # after each check: a later one may be cut short
+                Path(options.write).write_text("\n".join(["# What the GPU proof said", "", "```", *told, "```", ""]))
+    code, word = summary(said)
+    print(word, flush=True)
+    return code
 
 
-def _run(number: str, env: Environment, ends: float) -> tuple[str, str, float, list[Line]]:
-    """(number, title, seconds, lines) of a check, which are printed; a crash is a line that is not ok.
-
-    By the moment ends all checks of the environment must be over.
-    """
-    check = checks.CHECKS[number]
-    began = time.monotonic()
-    deadline = min(ends, began + check.seconds * (1 if env.is_gpu else environment.CPU_PATIENCE))
+def run(number: str, env: Environment, ends: float) -> tuple[str, list[Line]]:
+    """(title with seconds, lines) of a check; by the moment ends all checks must be over."""
+    (title, check, seconds), began = CHECKS[number], time.monotonic()
+    deadline = min(ends, began + seconds * (1 if env.is_gpu else CPU_PATIENCE))
     lines: list[Line] = []
     try:
         if deadline - began < LEAST_SECONDS:
-            raise NotRun(f"the time of all checks is over: run it by itself, --only {number}")
-        for line in check.run(env._replace(deadline=deadline, is_shared_end=deadline == ends)):
+            raise Ended(NOT_RUN, f"the time of all checks is over: run it by itself, --only {number}")
+        for line in check(env._replace(deadline=deadline, is_shared_end=deadline == ends)):
             lines.append(line)
     except Exception as error:                      # of one check; the others go on
-        what, last = "the rest" if lines else "the check", f"{type(error).__name__}: {error}".splitlines()[0]
-        lines.append(verdicts.excused(what, error) if isinstance(error, NotHere | NotRun)
-                     else verdicts.judged(what, last, "runs to its end", False))
-    seconds = time.monotonic() - began
-    print(verdicts.printed(number, f"{check.title} ({seconds:.0f} s)", lines), flush=True)
-    return number, check.title, seconds, lines
+        lines.append(excused("the rest" if lines else "the check", error))
+    return f"{number}. {title} ({time.monotonic() - began:.0f} s)", lines
 
 
-def _facts(env: Environment) -> dict[str, str]:
-    versions = ", ".join(f"{name} {version}" for name, version in env.facts["versions"].items())
-    here = f"{env.name}: {env.package} {env.facts['version']}, Python {env.facts['python']}, {versions}"
-    found = {"date": datetime.now(UTC).isoformat(timespec="seconds"),
-             "command": "python -m tests.gpu " + shlex.join(sys.argv[1:]),
-             "revision": _revision(),
-             "environment": here,
-             "machine": f"{platform.system()} {platform.release()}"}
-    if env.is_gpu:
-        found["GPU"] = f"{env.facts['gpu']}, capability {'.'.join(map(str, env.facts['capability']))}"
-        try:
-            found["driver"] = env.management().driver()
-        except OSError as error:
-            found["driver"] = str(error)
-        found["CUDA, cuDNN"] = f"{env.facts.get('cuda', 'not told')}, {env.facts.get('cudnn', 'not told')}"
-    return found
+def summary(said: list[tuple[Environment, str, list[Line]]]) -> tuple[int, str]:
+    """(exit code, last line) of what all checks said; a check of which a part was not run is named."""
+    left = [f"{number} of {env.name} ({env.package})" for env, number, lines in said
+            if any(line.verdict == NOT_RUN for line in lines)]
+    rest = f"; not run, whole or in part: check {', '.join(left)}" if left else ""
+    if any(line.verdict == NOT_OK for _, _, lines in said for line in lines):
+        return 1, f"NOT OK: see above{rest}"
+    return (3, f"every check that ran is ok{rest}") if left else (0, "every check is ok")
 
 
-def _revision() -> str:
-    """Of the repository: what the variable REVISION says, for a copy of the files alone, or git."""
-    if "REVISION" in os.environ:
-        return os.environ["REVISION"]
-    try:
-        done = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=environment.ROOT, capture_output=True,
-                              text=True, check=False)
-    except OSError:
-        return "not told"
-    return done.stdout.strip() or "not told"
+def facts(env: Environment) -> list[str]:
+    """What the lines are of; REVISION names that of a copy without git's history."""
+    revision = os.environ.get("REVISION") or subprocess.getoutput(f"git -C {shlex.quote(str(ROOT))} describe --always")
+    return [f"date: {datetime.now(UTC).isoformat(timespec='seconds')}",
+            f"command: python -m tests.gpu {shlex.join(sys.argv[1:])}", f"revision: {revision}",
+            f"environment: {env.name}: {env.package} {env.facts['version']}, Python {env.facts['python']}",
+            *(f"{name}: {env.facts[name]}" for name in ("device", "compute_capability", "cuda", "cudnn")
+              if name in env.facts)]
 
 
 if __name__ == "__main__":

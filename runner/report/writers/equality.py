@@ -1,6 +1,7 @@
 """Verdicts of a check as lines of a table. Pure."""
 
-from runner.measuring.equality import ALIKE, KINDS, Verdict
+from runner.analysis.agreement import KINDS, Verdict
+from runner.measuring.equality import ALIKE
 
 
 def row(verdict: Verdict) -> dict[str, str]:

@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from runner.analysis import agreement
 from runner.launchers.watchdog import Ending
 from runner.measuring import equality
 from runner.report.writers import equality as written
@@ -19,29 +20,29 @@ RUNTIME = stack("runtime-x", framework="onnxruntime")
 
 
 def cell(precision: str = "float64") -> Cell:
-    return equality.check_cell("lenet5", "tf-x", precision, 2, 0)
+    return agreement.check_cell("lenet5", "tf-x", precision, 2, 0)
 
 
-def arrays(scale: float = 1.0, name: str = "3", kind: str = "activation") -> equality.Sent:
+def arrays(scale: float = 1.0, name: str = "3", kind: str = "activation") -> agreement.Sent:
     """Made arrays of LeNet-5's layers, one of them times scale."""
     random = np.random.default_rng(3)
-    made = {each: {path: random.normal(size=8) for path in ("0", "3", "7.weight")} for each in equality.KINDS}
+    made = {each: {path: random.normal(size=8) for path in ("0", "3", "7.weight")} for each in agreement.KINDS}
     made[kind][name] = made[kind][name] * scale
     return made
 
 
-def without(sent: equality.Sent, *kinds: str) -> equality.Sent:
+def without(sent: agreement.Sent, *kinds: str) -> agreement.Sent:
     return {kind: {} if kind in kinds else named for kind, named in sent.items()}
 
 
-def gradients(scale: float) -> equality.Sent:
+def gradients(scale: float) -> agreement.Sent:
     return arrays(scale, kind="gradient")
 
 
 INFERRED = without(arrays(), "loss", "gradient", "weight", "statistic")
 BY_BATCH, BOTH = arrays(1.1), arrays(1.1)                       # a layer normalised by a batch's own statistics
 BOTH["inferred"]["3"] = 1.1 * BOTH["inferred"]["3"]
-TUNED = equality.check_cell("lenet5", "tf-x", "float64", 2, 0, "tuned")
+TUNED = agreement.check_cell("lenet5", "tf-x", "float64", 2, 0, "tuned")
 
 
 @pytest.mark.parametrize(("stack", "ours", "theirs", "of", "said"), [
@@ -71,8 +72,8 @@ TUNED = equality.check_cell("lenet5", "tf-x", "float64", 2, 0, "tuned")
     (TF, without(arrays(), "activation"), arrays(), TUNED, ""),
     (TF, without(arrays(), "activation"), arrays(), cell(), "activation 0 is in torch-x alone")])
 def test_what_agrees_passes_and_what_differs_is_named(
-        stack: Stack, ours: equality.Sent | Ending, theirs: equality.Sent, of: Cell, said: str) -> None:
-    verdict = equality.compare(of, ours, theirs, stack, TORCH)
+        stack: Stack, ours: agreement.Sent | Ending, theirs: agreement.Sent, of: Cell, said: str) -> None:
+    verdict = agreement.compare(of, ours, theirs, stack, TORCH)
 
     assert (not said, said) == (verdict.passed, verdict.first or verdict.problem)
 
@@ -82,8 +83,8 @@ def test_in_float32_one_gradient_may_be_far_off_if_the_whole_is_not() -> None:
     ours["gradient"]["0"] = ours["gradient"]["0"] * 100         # the one that counts
     theirs["gradient"]["0"] = theirs["gradient"]["0"] * 100
     ours["gradient"]["3"] = ours["gradient"]["3"] * 1.2
-    assert equality.compare(cell("float32"), ours, theirs, TF, TORCH).passed
-    assert not equality.compare(cell("float64"), ours, theirs, TF, TORCH).passed
+    assert agreement.compare(cell("float32"), ours, theirs, TF, TORCH).passed
+    assert not agreement.compare(cell("float64"), ours, theirs, TF, TORCH).passed
 
 
 def test_a_sketch_keeps_the_length_of_a_difference_to_a_few_percent() -> None:
@@ -97,25 +98,26 @@ def test_a_sketch_keeps_the_length_of_a_difference_to_a_few_percent() -> None:
     assert [1.0, 2.0, 3.0] == list(sketch("b", np.array([[1.0, 2.0, 3.0]])))         # a small one is sent whole
 
 
-def of_tf(scale: float = 1.0, of: Cell | None = None) -> equality.Verdict:
+def of_tf(scale: float = 1.0, of: Cell | None = None) -> agreement.Verdict:
     """The verdict on TensorFlow's arrays against PyTorch's, of which one array is so many times as large."""
-    return equality.compare(of or cell(), arrays(scale), arrays(), TF, TORCH)
+    return agreement.compare(of or cell(), arrays(scale), arrays(), TF, TORCH)
 
 
 MADE_OF = {"tf-x": "1", "torch-x": "2", "runtime-x": "3"}
-OF_ITSELF = equality.compare(TUNED._replace(stack="torch-x"), arrays(), arrays(), TORCH, TORCH)
+OF_ITSELF = agreement.compare(TUNED._replace(stack="torch-x"), arrays(), arrays(), TORCH, TORCH)
 
 
 @pytest.mark.parametrize(("verdicts", "proved"), [
     ([of_tf()], {"tf-x", "torch-x"}),
     ([of_tf(), of_tf(2.0)], set()),                             # a later failure takes an earlier proof back
     # a stack that only infers is proved in float32, which proves nothing of others
-    ([equality.compare(cell("float32"), arrays(), arrays(), RUNTIME, TORCH), of_tf(of=cell("float32"))], {"runtime-x"}),
+    ([agreement.compare(cell("float32"), arrays(), arrays(), RUNTIME, TORCH), of_tf(of=cell("float32"))],
+     {"runtime-x"}),
     # a tuned build is proved for itself, and against its own native loop once that is compared with another stack
     ([of_tf(of=TUNED)], {"tf-x, tuned"}), ([OF_ITSELF], set()),
     ([OF_ITSELF, of_tf()], {"tf-x", "torch-x", "torch-x, tuned"})])
 def test_verdicts_prove_only_what_the_stacks_are_made_of_now(
-        tmp_path: Path, verdicts: list[equality.Verdict], proved: set[str]) -> None:
+        tmp_path: Path, verdicts: list[agreement.Verdict], proved: set[str]) -> None:
     equality.keep(verdicts, MADE_OF, tmp_path)
     with (tmp_path / equality.VERDICTS).open("a") as file:
         file.write('nonsense\n{"task": 1}\n[]\n')             # proves nothing
@@ -145,5 +147,5 @@ def test_where_no_stack_runs_natively_no_tuned_one_passes() -> None:
 
 
 def test_a_verdict_without_activations_is_listed() -> None:
-    line = written.listed(equality.compare(TUNED, without(arrays(), "activation"), arrays(), TF, TORCH))
+    line = written.listed(agreement.compare(TUNED, without(arrays(), "activation"), arrays(), TF, TORCH))
     assert ("-", "0e+00", "equal") == (line["layers"], line["loss"], line["verdict"])

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from runner.analysis import agreement
 from runner.analysis.kinds import Parts
 from runner.cells import comparison_key, key
 from runner.errors import InputError
@@ -169,7 +170,7 @@ def test_a_budget_goes_first_to_the_rows_that_are_the_furthest_behind_of_all_com
     assert [2] == [trial.cell.batch for trial in tried]
 
 
-VERDICT = equality.Verdict("lenet5", "tf-x+switch", "tf-x", "float32", {"loss": 1e-7, "inferred": 3e-6}, "", "")
+VERDICT = agreement.Verdict("lenet5", "tf-x+switch", "tf-x", "float32", {"loss": 1e-7, "inferred": 3e-6}, "", "")
 
 
 @pytest.mark.parametrize(("verdict", "moves", "helped", "told"), [
@@ -182,7 +183,7 @@ VERDICT = equality.Verdict("lenet5", "tf-x+switch", "tf-x", "float32", {"loss": 
     (VERDICT._replace(worst={}, problem="tf-x: unsupported: no"), "memory", True,
      "may take more memory, not checked: tf-x: unsupported: no")])
 def test_a_switch_is_told_with_what_its_check_said_and_is_no_reason_where_it_makes_another_model(
-        verdict: equality.Verdict, moves: str, helped: bool, told: str) -> None:
+        verdict: agreement.Verdict, moves: str, helped: bool, told: str) -> None:
     asked = asked_of(TF)
     trial = why.trials(asked, {}, {}, 10_000.0)[0][0]
     trial = trial._replace(switch=trial.switch._replace(moves=moves))
@@ -196,7 +197,7 @@ def test_a_switch_is_told_with_what_its_check_said_and_is_no_reason_where_it_mak
 def sent(loss: float) -> list[bytes]:
     """A worker's lines of a check."""
     sketches = {kind: base64.b64encode(np.full(8, loss if kind == "loss" else 1.0).tobytes()).decode()
-                for kind in equality.KINDS}
+                for kind in agreement.KINDS}
     tensors = [{"event": "tensor", "kind": kind, "name": kind, "shape": [8], "norm": 1.0, "sketch": each}
                for kind, each in sketches.items()]
     return [json.dumps(each).encode() + b"\n" for each in (

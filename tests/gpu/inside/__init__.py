@@ -1,1 +1,0 @@
-"""What runs in the environment under proof: small programs that say JSON lines on standard output."""
