@@ -43,12 +43,12 @@ test:          check setup ## checks, unit tests, fuzzing, and today's stacks in
 	.venv/bin/pytest -n auto tests/unit tests/fuzz
 	$(ENVIRONMENTS) -n 2 -m "not slow and not measures" && $(ENVIRONMENTS) -m "measures and not slow"
 
-test-all:      test        ## that, and all that is slow or needs an engine, Chromium; THIRD=0, 1 or 2: a third of what is slow
+test-slow:     setup       ## what is slow or needs an engine or Chromium; THIRD=0, 1 or 2: a third of what is slow
 	$(ENVIRONMENTS) -m slow $(THIRD:%=--third %)
 	.venv/bin/pytest tests --ignore=tests/unit --ignore=tests/fuzz --ignore=tests/environments $(THIRD:%=--third %)
 
 clean:                     ## remove .venv and caches, never results/
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache *.egg-info
 
-.PHONY: help setup bench bench-cluster bench-gpu prove-gpu images check test-unit test test-all clean
+.PHONY: help setup bench bench-cluster bench-gpu prove-gpu images check test-unit test test-slow clean
 .DEFAULT_GOAL := help

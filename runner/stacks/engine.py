@@ -2,6 +2,7 @@
 
 import os
 import platform
+import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
@@ -15,7 +16,9 @@ from docker.errors import APIError, DockerException, ImageNotFound, NotFound
 from docker.models.containers import Container
 from docker.models.images import Image
 from docker.models.networks import Network
+from docker.transport import UnixHTTPAdapter
 from docker.types import CancellableStream, DeviceRequest, EndpointConfig, Ulimit
+from docker.utils import parse_host
 from docker.utils.config import find_config_file, load_general_config
 
 from runner import formatting
@@ -75,6 +78,8 @@ class Waiting:
         began, api = self._clock(), cast(Any, self._client.api)
         api.close()
         try:
+            adapter = getattr(api, "_custom_adapter", None)
+            _check_listens(adapter.socket_path if isinstance(adapter, UnixHTTPAdapter) else "")
             api._get(api._url("/_ping"), timeout=_ASK_SECONDS if self._is_given_up else _ANSWER_SECONDS)
             is_there = True
         except OSError:                          # requests' errors are OSErrors
@@ -170,6 +175,7 @@ def _client(environment: Mapping[str, str]) -> DockerClient:
                                 "name another folder in DOCKER_CONFIG")
     if host := environment.get("DOCKER_HOST"):
         _check_here(host, "run `unset DOCKER_HOST`")
+        _check_listens(_socket_path(host))
         return docker.from_env(environment=dict(environment), timeout=_CONNECT_SECONDS)
     name = environment.get("DOCKER_CONTEXT") or settings.get("currentContext") or "default"
     try:
@@ -181,7 +187,22 @@ def _client(environment: Mapping[str, str]) -> DockerClient:
     if context is None:
         raise EngineUnreachable(f'docker\'s context "{name}" is not there: run `docker context use default`')
     _check_here(context.Host or "", "run `docker context use default`")
+    _check_listens(_socket_path(context.Host))
     return DockerClient(base_url=context.Host, tls=context.TLSConfig, timeout=_CONNECT_SECONDS)
+
+
+def _socket_path(host: str | None) -> str:
+    """The path of the Unix socket that docker's library connects to for this host; "" for another kind of host."""
+    scheme, _, path = cast(str, parse_host(host)).partition("://")
+    return path if scheme == "http+unix" else ""
+
+
+def _check_listens(socket_path: str) -> None:
+    """Raise OSError where nobody listens on the socket: docker's library then leaves its own socket open."""
+    if socket_path:
+        with socket.socket(socket.AF_UNIX) as probe:
+            probe.settimeout(_ANSWER_SECONDS)
+            probe.connect(socket_path)
 
 
 def _check_here(host: str, remedy: str) -> None:

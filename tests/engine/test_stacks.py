@@ -25,7 +25,7 @@ STACKS = definition.read_all(paths.STACKS)
 
 
 def in_third(third: int, *values: Any) -> Any:
-    """A case of make test-all, of which CI runs those of one third."""
+    """A case of make test-slow, of which CI runs those of one third."""
     return pytest.param(*values, marks=pytest.mark.slow(third))
 
 

@@ -1,8 +1,10 @@
 """Which engine is asked, and what is said of one that cannot be: by the variables and the settings of docker."""
 
+import gc
 import hashlib
 import json
 import platform
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import NoReturn, cast
@@ -38,6 +40,22 @@ def test_an_engine_that_cannot_measure_here_is_told_in_a_line(variables: dict[st
     with pytest.raises(EngineUnreachable) as told:
         engine.connect(variables)
     assert line == str(told.value)
+
+
+@pytest.fixture
+def is_collected() -> Iterator[None]:
+    """Sockets that nobody closed are found before the test ends, as errors."""
+    yield
+    gc.collect()
+
+
+@pytest.mark.usefixtures("is_collected")
+@pytest.mark.parametrize(("host", "line"), [
+    ("unix://{}/none", "no Docker engine answers at DOCKER_HOST="), ("unix://{}/file", "no Docker engine answers")])
+def test_an_engine_that_nobody_serves_leaves_no_socket_open(host: str, line: str, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(EngineUnreachable, match=line):
+        engine.connect({"DOCKER_HOST": host.format(tmp_path)})
 
 
 class Engine:

@@ -83,7 +83,6 @@ class Served(StreamRequestHandler):
                 self.wfile.write(b'HTTP/1.1 200 OK\r\nContent-Length: 21\r\n\r\n{"ApiVersion":"1.44"}')
 
 
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")    # docker's client leaves a socket open
 @pytest.mark.usefixtures("kept_connections")
 def test_an_engine_that_serves_old_connections_alone_is_away(tmp_path: Path) -> None:
     client = connect({"DOCKER_HOST": f"unix://{tmp_path}/s"})
