@@ -16,7 +16,8 @@ setup:         .venv/dev   ## make .venv with evenbench and what its tests need
 	.venv/bin/python -m pip install -qq --editable . && touch $@
 
 .venv/dev: .venv/done
-	.venv/bin/python -m pip install -qq --editable '.[dev]' && touch $@
+	.venv/bin/python -m pip install -qq 'pip==25.1.*'     # reads dependency groups; pip-tools knows it
+	.venv/bin/python -m pip install -qq --group dev && touch $@
 
 bench:         .venv/done  ## set up all that is needed, then measure today's four frameworks on this machine
 	$(EVENBENCH) run quick --prove

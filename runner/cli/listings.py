@@ -41,6 +41,20 @@ def list_(what: Annotated[str, typer.Argument(metavar="WHAT", autocompletion=lam
             screen.say(f"{each.what}: {each.found}: {each.mend}")
 
 
+@app.command("help")
+def help_(context: typer.Context,
+          topic: Annotated[str, typer.Argument(metavar="[TOPIC]", help="agents, or a command.")] = "") -> None:
+    """Print a command's help, or how agents and scripts use evenbench (help agents)."""
+    root = context.find_root()
+    command = root.command.get_command(root, topic) if topic else root.command    # type: ignore[attr-defined]
+    if topic == "agents":
+        typer.echo((paths.ROOT / "AGENTS.md").read_text(encoding="utf-8"), nl=False)
+    elif command is None:
+        raise InputError(f'help: found "{topic}", expected agents or a command: run `evenbench --help`')
+    else:
+        typer.echo(command.get_help(typer.Context(command, parent=root, info_name=topic) if topic else root))
+
+
 def _stacks() -> list[dict[str, Any]]:
     return [{"stack": s.name, "framework": f"{s.framework} {s.version}", "python": s.python,
              "devices": ", ".join(s.devices), "studies": ", ".join(s.studies)}

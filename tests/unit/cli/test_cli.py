@@ -49,6 +49,13 @@ def test_a_command_that_nobody_knows_is_answered_with_the_one_that_may_be_meant(
     assert 2 == shown.exit_code and "No such command 'reprot'. Did you mean 'report'" in shown.output
 
 
+def test_help_prints_what_agents_need_and_a_command_s_own_help() -> None:
+    agents, plan, unknown = (CliRunner().invoke(app, ["help", topic]) for topic in ("agents", "plan", "plam"))
+    assert (paths.ROOT / "AGENTS.md").read_text() == agents.output
+    assert "evenbench plan" in plan.output or "plan [OPTIONS]" in plan.output
+    assert isinstance(unknown.exception, InputError)
+
+
 @pytest.mark.parametrize(("name", "hint"), [("torch-2.13", 'did you mean "torch-2.13-cpu" or "torch-2.13-gpu"?'),
                                             ("tf-2.22", 'did you mean "tf-2.21"?'),
                                             ("caffe", "known: .*torch-2.13-gpu$")])

@@ -17,7 +17,7 @@ from runner.datasets import choice
 from runner.errors import InputError
 from runner.stacks import engine, environments
 
-COMMANDS = ("run quick --launcher venv", "plan quick", "rerun x", "why x", "init torch x.py",
+COMMANDS = ("help agents", "run quick --launcher venv", "plan quick", "rerun x", "why x", "init torch x.py",
             "gate --base torch-2.0 --head torch-2.13-cpu --launcher venv", "report x", "compare x y", "history",
             "export x --csv y.csv", "curves x", "list stacks", "list results",
             "check --launcher venv", "images", "data")
