@@ -10,7 +10,6 @@ from runner.measuring import job, session
 from runner.measuring.bench import Bench, Event, Request
 from runner.planning.plan import Wishes, plan
 from runner.results import store
-from runner.results.earlier_sessions import Kept
 from runner.study.file import parse
 from tests.clock import FakeClock
 from tests.fakes import MACHINE, READING, FakeLauncher, good_lines, stack, study
@@ -48,10 +47,11 @@ def bench(folder: Path, script: Any = lambda cell, run: good_lines(), seed: int 
     return Bench(planned, STACKS, FakeLauncher(clock, script), folder, folder, clock=clock, readings=lambda: READING)
 
 
-def run(made: Bench, kept: Kept | None = None, heard: Callable[[Event], object] = lambda event: None) -> bool:
+def run(made: Bench, heard: Callable[[Event], object] = lambda event: None) -> bool:
     """Run the bench's session, its events stored and heard; whether all went well."""
     opened = next(each for each in reversed(OPENED) if each.folder == made.folder)
-    return stored(session.run(made, kept), opened, heard)
+    opened.append(made.plan.record())
+    return stored(session.run(made), opened, heard)
 
 
 def stored(events: Iterator[Event], opened: store.Store, heard: Callable[[Event], object] = lambda event: None) -> bool:
@@ -61,7 +61,7 @@ def stored(events: Iterator[Event], opened: store.Store, heard: Callable[[Event]
         opened.append(event)
         endings.heard(event)
         heard(event)
-    return endings.are_well
+    return endings.exit_code == 0
 
 
 def endings(folder: Path) -> list[str]:

@@ -1,6 +1,6 @@
 """A launcher, a worker and a progress that tests script; the clock is tests.clock's."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -100,7 +100,6 @@ class FakeLauncher(Launcher):
         self.paddings: list[int] = []
         self.variables: list[dict[str, str]] = []
         self.running: list[FakeRunning] = []
-        self.left: dict[str, list[Any]] = {}           # lines of runs that went on without their runner, by run
 
     def missing(self, stack: Stack) -> str | None:
         return None
@@ -110,12 +109,6 @@ class FakeLauncher(Launcher):
 
     def fingerprint(self, stack: Stack) -> str:
         return "f"
-
-    def rejoined(self, place: Mapping[str, Any]) -> FakeRunning | None:
-        if str(place.get("run")) not in self.left:
-            return None
-        self.running.append(FakeRunning(self.left[str(place["run"])], Exit(0), self._clock))
-        return self.running[-1]
 
     def start(self, cell: Cell, stack: Stack, data: Path, run: str, module: str = "workloads",
               padding: int = 0, listens: bool = False) -> FakeRunning:

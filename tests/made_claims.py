@@ -35,7 +35,7 @@ def claim(kind: str, of: Subject | None = TF, to: Subject | None = TORCH, quanti
 
 def judge(asked: Claim, measured: Measurements) -> JudgedClaim:
     """What the summary says of a claim."""
-    return judging.judge(asked, measured, doubts.of_rows(measured.rows))
+    return judging.judge(asked, measured, doubts.of(measured))
 
 
 def took(seconds: Mapping[Cell, float | Sequence[float]], *more: Any, **plan: Any) -> Measurements:

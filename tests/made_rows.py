@@ -76,6 +76,7 @@ def run(measured: Cell, round: int, *lines: Record, attempt: int = 1, ending: st
     if ending is not None:
         yield {"event": "ending", "run": name, "ending": ending, "message": message, "seconds": 4.0,
                "host": dict(after)}
+        yield {"event": "closed", "reason": "incomplete"}       # so that words are said of what there is
 
 
 def runs(measured: Cell, rates: list[float], first_round: int = 0, **values: Any) -> Iterator[Record]:

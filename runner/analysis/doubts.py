@@ -1,25 +1,28 @@
-"""Why a stack gets no word, whatever its interval says: its timed steps were not all of what they stand for. Pure.
+"""Why a stack gets no word, whatever its interval says. Pure.
 
+A session that was interrupted, or too few of whose rounds could be measured, says none: the same command goes on.
 A program that the framework compiles within the timed steps is in their rate. And a stack whose turns get faster or
 slower through most of its rounds has no one rate: its warm-up was too short, or it slows down by itself. What the
 machine does to some rounds is no doubt: it makes them differ, and the interval wider.
 """
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from runner import formatting
 from runner.analysis.stats import LEAST_ROUNDS, Verdict
-from runner.results.rows import Row
+from runner.results.rows import Measurements, Row
 from runner.results.runs import Run
-from runner.results.turns import TREND
+from runner.results.turns import TREND, are_enough
 from workloads.spec.measures import OPEN
 
-METHOD = ("any word, where programs were compiled within timed steps, or where the turns (without turns: twelfths of "
+METHOD = ("any word, where the session is unfinished or fewer than five rounds could be measured, where programs were "
+          "compiled within timed steps, or where the turns (without turns: twelfths of "
           "the timed steps) of more than half of the runs get faster by more than 5 % from first to last, or slower, "
           "and by more than their noise (t test of the slope, 5 %); of the baseline, too")
-REMEDIES = {Verdict.COMPILED: "more --set warmup=", Verdict.NOT_STEADY: "more --set seconds=",
+REMEDIES = {Verdict.UNFINISHED: "the same command goes on", Verdict.TOO_BUSY: "the same command goes on",
+            Verdict.COMPILED: "more --set warmup=", Verdict.NOT_STEADY: "more --set seconds=",
             Verdict.TOO_FEW: f"--rounds {LEAST_ROUNDS}"}
 
 
@@ -33,13 +36,27 @@ class Doubt(NamedTuple):
 Doubts = Mapping[str, Doubt]   # by the key of the row
 
 
-def of_rows(rows: Iterable[Row]) -> Doubts:
-    """The doubts about rows that time the same step over and over: epochs are measured whole, profiles are no rates."""
-    found = ((row.key, _doubt(row.ok_runs)) for row in rows if row.cell.measure in OPEN)
+def of(measured: Measurements) -> Doubts:
+    """The doubts about the rows of a session."""
+    found = ((row.key, _missing(row, measured) or _doubt(row.ok_runs, row.cell.measure)) for row in measured.rows)
     return {key: doubt for key, doubt in found if doubt}
 
 
-def _doubt(runs: tuple[Run, ...]) -> Doubt | None:
+def _missing(row: Row, measured: Measurements) -> Doubt | None:
+    """What is left to measure."""
+    if measured.is_interrupted and any(run.ending == "ok" for run in row.runs):
+        verdict = Verdict.UNFINISHED
+    elif row.counted_rounds < min(LEAST_ROUNDS, measured.rounds) and not all(are_enough(run.turns) for run in row.runs):
+        verdict = Verdict.TOO_BUSY
+    else:
+        return None
+    return Doubt(verdict, f"{verdict.value} ({row.counted_rounds} of {measured.rounds} rounds could be measured)")
+
+
+def _doubt(runs: tuple[Run, ...], measure: str) -> Doubt | None:
+    """What the runs show, where they time the same step over and over: epochs are whole, profiles are no rates."""
+    if measure not in OPEN:
+        return None
     compiled = sum(any(worker.timed_compiled for worker in run.workers) for run in runs)
     if compiled:
         return _counted(Verdict.COMPILED, "", compiled, len(runs))

@@ -145,9 +145,6 @@ class Flag(StrEnum):
         "The framework compiled programs within the timed steps of at least one run, for shapes that the warm-up had "
         "not met: the rate is the compiler's, too, and gets no word.",
         lambda seen: any(worker.timed_compiled for worker in seen.run.workers))
-    GPUS_IN_PARALLEL = ("gpus_in_parallel",
-        "Ran beside other cells on other GPUs, with which it shared the CPUs and the memory.",
-        lambda seen: seen.run.place.get("gpus_in_parallel") is True)
     THROTTLED = ("throttled", "The CPU limit throttled at least one run.",
         lambda seen: any(used.get("throttled_periods") for used in (seen.run.after, *seen.run.usage.values())))
     GPU_THROTTLED = ("gpu_throttled",
@@ -157,11 +154,12 @@ class Flag(StrEnum):
         "Other programs, or other guests of the machine's host, took more than 10 % of the CPUs it could use (where "
         "that is not known: the load was high).", _is_loaded)
     BUSY = ("busy",
-        "{busy} of {runs} runs: the machine was busy throughout; all their turns count.", lambda seen: seen.run.is_busy)
+        "{lost} of {runs} runs are of rounds that do not count: a stack had fewer than three undisturbed turns, or its "
+        "run was lost.")
     TURNS_REPEATED = ("turns_repeated",
         "{disturbed} of {turns} turns were disturbed: they lost more than 1 % of their time to others, or stood still. "
         "Those do not count, and were repeated.",
-        lambda seen: not seen.run.is_busy and any(turn.is_disturbed for turn in seen.run.turns))
+        lambda seen: any(turn.is_disturbed for turn in seen.run.turns))
     APART = ("apart",
         "The workers of this comparison did not fit into memory together: runs were made one after the other.")
     SWAPPING = ("swapping", "Swap in use grew during at least one run.", _is_swapping)
@@ -184,6 +182,8 @@ def flags(row: Row, cpus: int | None, proved: Proved) -> tuple[Flag, ...]:
         raised.add(Flag.FEW_RUNS)
     if row.ok_runs and (model_name(row.cell), built(row.cell.stack, row.cell.loop)) not in proved:
         raised.add(Flag.UNPROVED)
+    if any(not run.counts for run in row.runs):
+        raised.add(Flag.BUSY)
     if row.is_apart:
         raised.add(Flag.APART)
     return tuple(flag for flag in Flag if flag in raised)

@@ -48,7 +48,7 @@ def _result(tuned: Result, common_rate: float | None, row: Row | None, other: Ro
     """row: of the tuned lane, other: of the common one."""
     ratio, doubt = Ratio(), None
     if row and other and row.rates and other.rates:
-        ratio = stats.ratio(row.rates, other.rates, error)
+        ratio = stats.ratio(row.rates, other.rates, error * row.look.share)
         raised = [(lane, found) for lane, each in (("common", other), ("tuned", row))
                   if (found := doubts.get(each.key))]
         if raised:

@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runner import student_t
+from runner.results.looks import LEAST_ROUNDS as LEAST_ROUNDS
 
 Array = NDArray[np.float64]
 One = TypeVar("One")
@@ -32,9 +33,9 @@ ByRound = Mapping[int, float]   # rates of one stack
 CONFIDENCE = 0.95
 ERROR = 1 - CONFIDENCE
 LEAST_RUNS = 3                  # that have an interval
-LEAST_ROUNDS = 5                # that have a word
 # hyperfine's; the usual 3.5 names a run in 20 % of sessions with five runs of plain normal noise, 10 in 3 %
 OUTLIER_SCORE = 10.0
+LEAST_DIFFERENCE = 0.005        # of a ratio, that is worth a word: printed digits show it
 _NOTHING = 1e-12                # of a log-ratio: what rounding leaves of equal rates
 
 
@@ -100,10 +101,13 @@ class Verdict(StrEnum):
 
     FASTER = "faster"
     SLOWER = "slower"
+    AS_FAST = "as fast"
     NO_DIFFERENCE = "no difference shown"
     COMPILED = "compiled while timed"
     NOT_STEADY = "not steady"
     TOO_FEW = "needs five rounds"
+    TOO_BUSY = "too busy"
+    UNFINISHED = "unfinished"
     NO_DATA = "no data"
     BASELINE = "baseline"
 
@@ -114,12 +118,15 @@ def error_of(words: int) -> float:
 
 
 def verdict(ratio: Ratio) -> Verdict:
-    """Faster or slower only where the interval excludes 1."""
+    """Faster or slower only where the interval excludes 1; as fast where all of it is too near to matter."""
     if ratio.value is None:
         return Verdict.NO_DATA
     if not ratio.is_judged:
         return Verdict.TOO_FEW
-    if not ratio.excludes(1.0):
+    away = [math.log(each) for each in (ratio.interval or ())]
+    if max(map(abs, away)) < math.log1p(LEAST_DIFFERENCE):
+        return Verdict.AS_FAST
+    if not ratio.excludes(1.0) or abs(math.log(ratio.value)) < math.log1p(LEAST_DIFFERENCE):
         return Verdict.NO_DIFFERENCE
     return Verdict.FASTER if ratio.value > 1 else Verdict.SLOWER
 

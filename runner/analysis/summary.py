@@ -92,7 +92,7 @@ def _summary(measured: Measurements, proved: Proved) -> Summary:
     session, planned = measured.session, [row for row in measured.rows if row.cell.measure in (*TIMED, "operators")]
     names = sorted(dict.fromkeys(row.cell.stack for row in planned), key=lambda name: name != measured.baseline)
     machine = Machine(**_known(session.get("machine"), Machine.model_fields))
-    doubted = doubts.of_rows(measured.rows)
+    doubted = doubts.of(measured)
     numbers = _of_plan("published numbers", measured.published, published.from_record)
     judged = tuple(judging.judge(claim, measured, doubted)
                    for claim in _of_plan("claims", measured.claims, claims.from_record))
@@ -170,6 +170,7 @@ def _groups(measured: Measurements, names: Sequence[str]) -> list[_Group]:
 
 
 def _statistics(group: _Group, baseline: str, doubted: Doubts, error: float) -> _Statistics:
+    error *= next(iter(group.rows.values())).look.share
     rates = {name: row.rates for name, row in group.rows.items()}
     own = {name: doubted[row.key] for name, row in group.rows.items() if row.key in doubted}
     ratios = {name: stats.ratio(each, rates.get(baseline, {}), error) for name, each in rates.items()
@@ -209,7 +210,8 @@ def _word(name: str, statistics: _Statistics) -> tuple[Verdict, str]:
     if name not in statistics.ratios:
         return Verdict.BASELINE, doubt.text if doubt and name in statistics.doubts else ""
     ratio = statistics.ratios[name]
-    return (doubt.verdict, doubt.text) if doubt and ratio.value is not None else (stats.verdict(ratio), "")
+    is_withheld = doubt and (ratio.value is not None or name in statistics.doubts)
+    return (doubt.verdict, doubt.text) if doubt and is_withheld else (stats.verdict(ratio), "")
 
 
 def _unstamped_key(cell: Cell) -> Cell:
@@ -333,10 +335,10 @@ def _data(measured: Measurements) -> tuple[Data, ...]:
 
 def _footnotes(comparisons: Iterable[Comparison], measured: Measurements) -> tuple[Footnote, ...]:
     used = {flag for comparison in comparisons for result in comparison.results for flag in result.flags}
-    taking = [run for row in measured.rows for run in row.ok_runs if run.turns]
-    turns = [turn for run in taking for turn in run.turns]
+    runs = [run for row in measured.rows for run in row.runs]
+    turns = [turn for run in runs for turn in run.turns]
     off = dict.fromkeys(f"{row.cell.stack}: {each}" for row in measured.rows for run in row.ok_runs
                         for each in left_off(run))
-    counts = {"left_off": "; ".join(off), "runs": len(taking), "busy": sum(run.is_busy for run in taking),
+    counts = {"left_off": "; ".join(off), "runs": len(runs), "lost": sum(not run.counts for run in runs),
               "turns": len(turns), "disturbed": sum(turn.is_disturbed for turn in turns)}
     return tuple(Footnote(flag=flag, text=flag.text.format(**counts)) for flag in Flag if flag in used)

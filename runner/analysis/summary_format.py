@@ -404,14 +404,15 @@ METHODS = {
         "are wider",
     "ratio":
         "rate over the baseline's rate in the same round; the geometric mean over the rounds in which both ended ok; "
-        "its interval is Student's t on the log-ratios of these rounds, at 1 - 0.05 / words (Bonferroni)",
+        "its interval is Student's t on the log-ratios of these rounds, at 1 - 0.05 / words (Bonferroni), which "
+        "looks share: the first may use half of it, the next half of what is left, the last all",
     "verdict":
         "faster or slower where the ratio's interval excludes 1, and never otherwise: some false word stands in at "
         f"most 5 % of sessions; none with fewer than {stats.LEAST_ROUNDS} rounds",
     "withheld": doubts.METHOD,
     "turns":
         "slices of timed steps while the other stacks wait; disturbed where others took more than 5 % of the CPUs or "
-        f"a GPU was throttled; a run with fewer than {LEAST_TURNS} undisturbed ones counts all",
+        f"a GPU was throttled; a round counts where each stack has at least {LEAST_TURNS} others",
     "winner": "the stack with the highest rate, where its ratio to every other that ran is shown so to be above 1",
     "outlier_rounds": f"modified z-score of the run's rate above {stats.OUTLIER_SCORE:g}; flagged, never removed",
     "step_seconds":

@@ -4,7 +4,7 @@ import functools
 import json
 import signal
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
 from types import FrameType, MappingProxyType
@@ -20,10 +20,10 @@ from runner.cli.output import Output, checked
 from runner.cli.request import Form, MoreFiles, Own, Settled
 from runner.cli.results import keep_reasons, measured_in, show_result
 from runner.errors import InputError, Stopped
-from runner.measuring import adaptive, equality, own_models, own_stacks, rerun, why
+from runner.measuring import equality, matrix_products, own_models, own_stacks, rerun, session, stopping_rule, why
 from runner.measuring import job as jobs
-from runner.measuring.bench import Going, Request
-from runner.measuring.session import Endings
+from runner.measuring.bench import Bench, Enough, Event, Going, Request
+from runner.measuring.session import INCOMPLETE, Endings
 from runner.measuring.stopping_rule import CAP
 from runner.measuring.stopping_rule import parse as parse_until
 from runner.planning import plan_listing
@@ -48,14 +48,12 @@ def run(name: options.StudyName, more: MoreFiles = None, *, own: Own, form: Form
         width: Annotated[str | None, typer.Option(
             "--until", help="Add rounds until every ratio's interval is narrower, such as 2%.")] = None,
         cap: Annotated[int | None, typer.Option(min=1, max=1000, help=f"Rounds at most, with --until; {CAP} if left "
-                                                "out.")] = None,
-        gpus_in_parallel: Annotated[bool, typer.Option("--gpus-in-parallel", help="Run cells on different GPUs at "
-                                                       "once; they share the host, and are marked.")] = False) -> None:
+                                                "out.")] = None) -> None:
     """Measure a study; the same command resumes an interrupted session."""
     request = own.of(form.request(name, settled), more)._replace(
-        going=going, is_proving=prove, until=parse_until(width, cap), is_side_by_side=gpus_in_parallel)
-    _, is_ok = ran(_named(request), functools.partial(show_result, output=output))
-    sys.exit(0 if is_ok else 1)
+        going=going, is_proving=prove, until=parse_until(width, cap))
+    enough = stopping_rule.narrow(request.until) if request.until else stopping_rule.decided
+    sys.exit(ran(_named(request), functools.partial(show_result, output=output), enough=enough)[1])
 
 
 def _named(request: Request) -> jobs.Job:
@@ -63,13 +61,11 @@ def _named(request: Request) -> jobs.Job:
     job = jobs.planned(request, screen.say)
     if hint := _on_a_cpu(request, job):
         raise InputError(f"nothing can run here: {_reasons(job)}; {hint}")
-    if request.is_side_by_side:
-        jobs.check_side_by_side(job)             # refuses before anything is built
-        job = job._replace(facts={**job.facts, "gpus_in_parallel": True})
     if not request.until:
         return job
-    adaptive.check(job.plan)
-    return job._replace(facts={**job.facts, "until": request.until._asdict()})
+    stopping_rule.check(job.plan)
+    return job._replace(plan=job.plan._replace(rounds=request.until.cap),
+                        facts={**job.facts, "until": request.until._asdict()})
 
 
 def _on_a_cpu(request: Request, job: jobs.Job) -> str:
@@ -91,11 +87,11 @@ def _agree(request: Request, seconds: float) -> None:
 
 
 def ran(job: jobs.Job, show: Callable[[Path], None] = lambda folder: None, is_proved: bool = False,
-        sides: tuple[str, ...] = ()) -> tuple[Path, bool]:
-    """Prepare and run a job, new or resumed, and show its folder, which comes back, and whether every run went well.
+        sides: tuple[str, ...] = (), enough: Enough = stopping_rule.decided) -> tuple[Path, int]:
+    """Prepare and run a job, new or resumed, and show its folder, which comes back with the exit code.
 
     is_proved: models of a user's own are known to be the same. sides: stacks of which none may be left out, and
-    without which nothing is compared.
+    without which nothing is compared. enough: which comparisons need no more rounds.
     """
     if not job.plan.cells:
         raise InputError(f"nothing can run here: {_reasons(job)}")
@@ -113,14 +109,12 @@ def ran(job: jobs.Job, show: Callable[[Path], None] = lambda folder: None, is_pr
             job = _two_sided(job._replace(plan=own_models.prove(job.plan, job.stacks, check, results)), sides)
         elif job.request.is_proving:
             _prove(job, check)
-        if is_fresh:
-            adaptive.begin_anew(job)
         kept = None if is_fresh else jobs.resumable(job, screen.say)
         folder = kept.folder if kept else jobs.new_folder(job)
         if kept:
-            screen.say(f"resuming {folder}: {formatting.count(len(kept.finished), 'run')} finished")
+            screen.say(f"resuming {folder}: {formatting.count(kept.ended, 'run')} finished")
             job = jobs.resumed(job, kept)
-        return _measured(job, folder, kept, show)
+        return _measured(job, folder, kept, show, enough)
 
 
 def _two_sided(job: jobs.Job, sides: tuple[str, ...]) -> jobs.Job:
@@ -134,12 +128,14 @@ def _two_sided(job: jobs.Job, sides: tuple[str, ...]) -> jobs.Job:
     return job._replace(plan=job.plan._replace(cells=held))
 
 
-def _measured(job: jobs.Job, folder: Path, kept: Kept | None, show: Callable[[Path], None]) -> tuple[Path, bool]:
+def _measured(job: jobs.Job, folder: Path, kept: Kept | None, show: Callable[[Path], None], enough: Enough
+              ) -> tuple[Path, int]:
     """Run the session, then show what there is, also after an interruption."""
     endings = Endings()
-    with store.Store(folder) as opened, progress(job.plan) as shown, _signals(job.launcher.outlives) as is_stopping:
+    with store.Store(folder) as opened, progress(job.plan) as shown, _signals() as is_stopping:
         try:
-            with closing(adaptive.run(job, jobs.bench(job, folder, is_stopping), kept)) as events:
+            with closing(_events(job, jobs.bench(job, folder, is_stopping)._replace(enough=enough),
+                                 kept is not None)) as events:
                 for event in events:
                     for listener in (opened.append, shown.heard, endings.heard):
                         listener(event)
@@ -148,7 +144,19 @@ def _measured(job: jobs.Job, folder: Path, kept: Kept | None, show: Callable[[Pa
             screen.say("interrupted; the same command goes on from here")
             sys.exit(130)
     show(folder)
-    return folder, endings.are_well
+    return folder, endings.exit_code
+
+
+def _events(job: jobs.Job, bench: Bench, is_resumed: bool) -> Generator[Event, None, None]:
+    """All of a session. Raises Stopped."""
+    yield jobs.session_record(job, bench.folder, is_resumed)
+    if not is_resumed:
+        yield job.plan.record()
+    if job.request.with_products:
+        yield from matrix_products.measure(bench, session.made)
+    known = earlier_sessions.known_seconds(bench.folder.parent)
+    yield from session.run(bench._replace(
+        seconds_estimate=job.seconds(known, matrix_products.reached(bench.folder))))
 
 
 def _reasons(job: jobs.Job) -> str:
@@ -160,8 +168,8 @@ def _reasons(job: jobs.Job) -> str:
 
 
 @contextmanager
-def _signals(outlives: bool) -> Iterator[Callable[[], bool]]:
-    """Whether Ctrl-C or SIGTERM came, or the terminal was closed, which leaves runs alone that outlive their runner.
+def _signals() -> Iterator[Callable[[], bool]]:
+    """Whether Ctrl-C or SIGTERM came, or the terminal was closed.
 
     The session looks between two lines, so no container is left half started.
 
@@ -174,8 +182,7 @@ def _signals(outlives: bool) -> Iterator[Callable[[], bool]]:
         if len(seen) > 1:
             raise Stopped
 
-    stopping = (signal.SIGTERM, signal.SIGINT, *(() if outlives else (signal.SIGHUP,)))
-    earlier = {number: signal.signal(number, stop) for number in stopping}
+    earlier = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)}
     try:
         yield lambda: bool(seen)
     finally:
@@ -232,9 +239,8 @@ def rerun_(name: options.ResultName, cell: Annotated[str, typer.Option(
     rerun.check_trusted(record, run_code)
     request = Request(name, None, launcher, data, Wishes(options.split_stacks(stacks), rounds), results=results,
                       going=going)
-    _, is_ok = ran(rerun.again(record, definition.read_all(paths.STACKS), request, screen.say),
-                    functools.partial(show_result, output=output))
-    sys.exit(0 if is_ok else 1)
+    sys.exit(ran(rerun.again(record, definition.read_all(paths.STACKS), request, screen.say),
+                 functools.partial(show_result, output=output))[1])
 
 
 def keep(folder: Path, name: str, record: Mapping[str, Any]) -> None:
@@ -334,8 +340,9 @@ def gate_(name: Annotated[str, typer.Argument(metavar="[STUDY]", help="The study
     request = own.of(settled.request(name, wishes, scale), more)._replace(with_products=False, going=going)
     if is_of_files:
         request = request._replace(lanes=names)
-    folder, _ = ran(_named(request), sides=names)
-    outcome = regression.judge(measured_in(folder), names[0], names[1], allowed)
+    judge = functools.partial(regression.judge, base=names[0], head=names[1], allow=allowed)
+    folder, ended = ran(_named(request), sides=names, enough=lambda measured: judge(measured).decided)
+    outcome = judge(measured_in(folder))
     record, rows = outcome.record(), regression.columns(outcome)
     keep(folder, "gate.json", record)
     output.give(lambda: screen.show(screen.parts_view([rows, regression.conclusion(outcome)])), {
@@ -343,4 +350,5 @@ def gate_(name: Annotated[str, typer.Argument(metavar="[STUDY]", help="The study
         "markdown": lambda: regression_forms.markdown(outcome, folder.name),
         "json": lambda: json.dumps(record, indent=2, allow_nan=False),
         "junit": lambda: regression_forms.junit(outcome)}, junit=junit)
-    sys.exit(regression.EXIT_CODES[outcome.answer])
+    sys.exit(ended if ended == INCOMPLETE and outcome.answer is regression.Answer.UNCLEAR
+             else regression.EXIT_CODES[outcome.answer])

@@ -42,6 +42,8 @@ GOING: dict[str, Any] = {           # by the fields of Going
     "is_fresh": Annotated[bool, typer.Option("--fresh", help="Resume no unfinished session.")],
     "stall": Annotated[float | None, typer.Option(
         min=1, help="Seconds without a step that end a run; 300 if left out, on many nodes 50.")],
+    "minutes": Annotated[float | None, typer.Option(
+        min=0.1, help="When to stop; if left out, after twice the time that a quiet machine would take.")],
     "is_agreed": Annotated[bool, typer.Option("-y", "--yes", help="Measure without asking, also for more than an hour."
                                               )]}
 

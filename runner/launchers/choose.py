@@ -89,7 +89,7 @@ def _parsed(asked: str) -> tuple[type[Launcher], list[str]]:
 class ByStack(Launcher):
     """Several launchers, each of which runs the stacks that it takes; the first is the session's."""
 
-    divides_gpus = tells = True
+    tells = True
 
     def __init__(self, launchers: Sequence[Launcher]) -> None:
         self.name = launchers[0].name
@@ -98,9 +98,6 @@ class ByStack(Launcher):
 
     def of(self, stack: Stack) -> Launcher:
         return next(each for each in self._launchers if own.kind(stack) in each.takes)
-
-    def with_gpus(self, gpus: Gpus) -> "ByStack":
-        return ByStack([each.with_gpus(gpus) for each in self._launchers])
 
     def missing(self, stack: Stack) -> str | None:
         return self.of(stack).missing(stack)

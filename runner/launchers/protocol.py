@@ -4,7 +4,6 @@ CONTRIBUTING.md, "Add a launcher", shows a new one. Launchers and their runs are
 them answer stands here once.
 """
 
-import copy
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,7 +12,6 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from runner import leftovers
-from runner.errors import InputError
 from runner.findings import Finding
 from runner.launchers import kernel_cache
 from runner.launchers.line_queue import Pipe
@@ -208,8 +206,6 @@ class Launcher:
     checks_at_once: int = 1              # how many checks of equality, which measure no time, may run at the same time
     has_gpus_here: bool = True           # whether its runs use this host's GPUs, which are then watched
     measures_here: bool = True           # whether runs of two sessions at once would disturb each other on this host
-    divides_gpus: bool = False           # whether with_gpus is there, so that runs can share this host's GPUs out
-    outlives: bool = False               # whether its runs go on where their runner is gone, and rejoined finds them
     tells: bool = False                  # whether workers can be started to listen, so that they take turns
     has_options: bool = False            # whether --launcher may say more of it than its name
     is_examined: bool = False            # whether examine is there
@@ -248,16 +244,6 @@ class Launcher:
         """Raise InputError where the machines are too few or too small for a cell of a plan."""
         return
 
-    def rejoined(self, place: Mapping[str, Any]) -> Running | None:
-        """The run of that record, which a runner that is gone has left and which went on; None where none did.
-
-        All its lines come again. What can be of no use any more is ended and removed.
-        """
-        return None
-
-    def with_gpus(self, gpus: Gpus) -> "Launcher":
-        """The same launcher, whose cells get these GPUs alone."""
-        raise InputError(f"launcher {self.name} gives runs no GPUs of their own")
 
     def missing(self, stack: Stack) -> str | None:
         """Why this launcher cannot run the stack here, or None; builds nothing."""
@@ -290,10 +276,10 @@ class Launcher:
 
 
 class HostLauncher(Launcher):
-    """A launcher whose runs are on this host, beside each other on GPUs of their own where that is asked for."""
+    """A launcher whose runs are on this host."""
 
     checks_at_once = 2               # a check is an import above all, which is on one CPU
-    divides_gpus = tells = True
+    tells = True
 
     def __init__(self, cache: Path | None = None, gpus: Gpus = gpus.NONE) -> None:
         """gpus: those that cells get; cache: the folder that keeps environments, image files, compiled kernels."""
@@ -303,11 +289,6 @@ class HostLauncher(Launcher):
     @classmethod
     def made(cls, here: Gpus, options: Sequence[str]) -> Self:
         return cls(gpus=here)
-
-    def with_gpus(self, gpus: Gpus) -> Self:
-        other = copy.copy(self)
-        other._gpus = gpus
-        return other
 
     def prepare(self, stacks: list[Stack], say: Say) -> None:
         """Build what is not there yet, and remove what runners that are gone have left."""

@@ -1,7 +1,7 @@
 """What a command line asks for, what a session's runs are made with, and what is ahead of it."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
@@ -10,16 +10,15 @@ from runner.launchers.protocol import Launcher
 from runner.machine import host as machine
 from runner.machine import telemetry
 from runner.machine.cpu_energy import Meter
-from runner.machine.gpus import Gpus
 from runner.machine.programs import Clocks
-from runner.measuring.stopping_rule import Until
 from runner.planning.plan import Plan, Planned, Wishes
-from runner.results.earlier_sessions import Past
+from runner.results.rows import Measurements
 from runner.results.store import Record
 from runner.stacks.definition import Stack
 from workloads.spec.cell import Cell
 
 Event = Record                   # of a session; a record of its store, or "now", which nobody keeps
+Enough = Callable[[Measurements], Set[str]]      # the blocks (rows.blocks) that need no more rounds
 
 
 class Going(NamedTuple):
@@ -28,6 +27,14 @@ class Going(NamedTuple):
     is_fresh: bool = False           # no unfinished session is resumed
     stall: float | None = None       # seconds without a step that end a run
     is_agreed: bool = False          # nobody is asked, also for more than an hour
+    minutes: float | None = None     # that a session may take in all; a round that began by then is made to its end
+
+
+class Until(NamedTuple):
+    """How narrow intervals are to become."""
+
+    width: float             # of an interval over its ratio: 0.02 is 2 %
+    cap: int                 # rounds at most
 
 
 class Request(NamedTuple):
@@ -40,7 +47,6 @@ class Request(NamedTuple):
     wishes: Wishes = Wishes()
     env: tuple[str, ...] = ()        # names of variables that workers get
     until: Until | None = None
-    is_side_by_side: bool = False    # cells on different GPUs at once
     results: Path = Path("results")
     going: Going = Going()
     is_proving: bool = False
@@ -65,12 +71,11 @@ class Bench(NamedTuple):
     clock: Callable[[], float] = time.monotonic
     readings: Callable[[], machine.Reading] = machine.reading
     programs: Callable[[], Clocks | None] = lambda: None      # what each program of the host has used so far
-    watches: Callable[[Planned, Gpus | None], telemetry.Watch | None] = lambda planned, found: None
-    side_by_side: Gpus | None = None              # on which cells run at once
-    gpus: Gpus | None = None                      # of which alone a run has some; None: the machine's
+    watches: Callable[[Planned], telemetry.Watch | None] = lambda planned: None
     folders: Mapping[str, Path] = MappingProxyType({})      # of data sets by name, for cells that read another
     meters: Callable[[], Meter | None] = lambda: None       # of the CPU packages' energy
     wait: Callable[[float], None] = time.sleep
+    enough: Enough = lambda measured: frozenset()
 
 
 class PendingRun(NamedTuple):
@@ -78,9 +83,6 @@ class PendingRun(NamedTuple):
 
     planned: Planned
     round: int
-    attempt: int                                  # 1, or more where an earlier session was interrupted
-    left: Past | None = None                      # the same run, which an earlier runner began and did not end
-    is_again: bool = False                        # a first try was lost from outside
 
     @property
     def cell(self) -> Cell:
@@ -90,4 +92,4 @@ class PendingRun(NamedTuple):
     @property
     def name(self) -> str:
         """The run's name in the record."""
-        return f"{self.planned.key}.{self.round}.{self.attempt}"
+        return f"{self.planned.key}.{self.round}"

@@ -285,26 +285,17 @@ def bench(job: Job, folder: Path, is_stopping: Callable[[], bool]) -> Bench:
     """What the job's runs are made with; folder: of the session."""
     zones = cpu_energy.zones() if job.launcher.has_gpus_here else {}
     return Bench(job.plan, job.stacks, job.launcher, job.data.folder, folder, job.request.going,
-                 is_stopping=is_stopping, watches=lambda planned, found: gpu_watch(job, planned, found),
+                 is_stopping=is_stopping, watches=lambda planned: gpu_watch(job, planned),
                  programs=programs.clocks if job.launcher.measures_here else lambda: None,
-                 meters=lambda: cpu_energy.Meter(zones) if zones else None, folders=job.folders,
-                 side_by_side=job.gpus if job.request.is_side_by_side else None)
+                 meters=lambda: cpu_energy.Meter(zones) if zones else None, folders=job.folders)
 
 
-def gpu_watch(job: Job, planned: Planned, found: Gpus | None = None) -> telemetry.Watch | None:
-    """Who watches the GPUs of a cell while it runs, of those that were found; None for a cell on CPUs."""
+def gpu_watch(job: Job, planned: Planned) -> telemetry.Watch | None:
+    """Who watches the GPUs of a cell while it runs; None for a cell on CPUs."""
     if planned.cell.device != "gpu" or not job.launcher.has_gpus_here:
         return None
-    own = gpus.assigned(planned.cell, job.stacks[planned.cell.stack], found or job.gpus)
+    own = gpus.assigned(planned.cell, job.stacks[planned.cell.stack], job.gpus)
     return telemetry.Watch(nvml.Reader(list(dict.fromkeys(gpu.board for gpu in own))))
-
-
-def check_side_by_side(job: Job) -> None:
-    """Raise InputError where cells cannot run on different GPUs at once: there are no two, or nobody gives them."""
-    choose.check_able(job.launcher, "--gpus-in-parallel", lambda each: each.divides_gpus)
-    if len(job.gpus.gpus) < 2:
-        raise InputError(f"--gpus-in-parallel: found {formatting.count(len(job.gpus.gpus), 'GPU')}, expected two or "
-                         "more; see `evenbench doctor`")
 
 
 def session_record(job: Job, folder: Path, is_resumed: bool) -> store.Record:

@@ -43,10 +43,10 @@ def measure(bench: Bench, made: Callable[[Bench, list[PendingRun]], Iterator[Eve
         yield {"event": "now", "said": "measuring the machine's best matrix product first: "
                f"{len(missing_cells)} of about 3 s each"}
     by_key = {f"product{number}": cell for number, cell in enumerate(missing_cells)}
-    runs = [PendingRun(Planned(key, "", cell), 0, 1) for key, cell in by_key.items()]
+    runs = [PendingRun(Planned(key, "", cell), 0) for key, cell in by_key.items()]
     device_name, blocks = "", []
     with suppress(Stopped):                     # the session, which is next, says so
-        for event in made(bench._replace(side_by_side=None), runs):
+        for event in made(bench, runs):
             match event:
                 case {"event": "line", "line": {"event": "start", "facts": facts}}:
                     device_name = str(facts.get("device", ""))

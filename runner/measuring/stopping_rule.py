@@ -1,46 +1,24 @@
-"""--until 2%: rounds are added until every ratio's interval is narrow enough, or a cap is reached. Pure.
+"""When a comparison has enough rounds: where all its words are said, or with --until 2% its intervals narrow. Pure.
 
-A session that stops when it likes what it sees is wrong more often than its intervals say. So the rule looks at the
-widths alone, never at the side of 1 on which an interval lies; it looks seldom (after 5 rounds, or as many as the study
-has, then half as many again each time); and it stops only where two looks in succession were narrow, since a width that
-is small by chance seldom is so twice. `python -m tests.coverage` simulates it: of 4,000 sessions with deviations of a
-round's log-ratio from 0.2 to 1 % and --until 2%, 3.1 to 3.9 % have a false word, where words promise at most 5.
+Words and widths change only at the looks that the plan fixes (runner.results.looks), so whatever a comparison's rounds
+are ended by, a session's words are false in at most 5 %. `python -m tests.coverage` simulates it.
 """
 
-import math
 import re
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Set
 
-from runner.analysis.summary_format import Summary
+from runner.analysis.stats import Verdict
+from runner.analysis.summary import summary_of
+from runner.analysis.summary_format import LaneResult, Result
+from runner.cells import comparison_key
 from runner.errors import InputError
+from runner.measuring.bench import Until
+from runner.planning.plan import Plan
+from runner.results.rows import Measurements, blocks
+from workloads.spec.measures import TIMED
 
-FIRST_LOOK = 5               # rounds
-CAP = 50                     # rounds, where none is given
-_GROWTH = 1.5
-
-
-class Until(NamedTuple):
-    """What the user asked for."""
-
-    width: float             # of an interval over its ratio: 0.02 is 2 %
-    cap: int                 # rounds at most
-
-
-class Width(NamedTuple):
-    """How wide a ratio's interval is."""
-
-    stack: str
-    label: str
-    width: float             # (high - low) / ratio; infinite where there is no interval yet
-
-
-class Outcome(NamedTuple):
-    """Why no more rounds were added."""
-
-    is_narrow: bool
-    rounds: int
-    wide: tuple[Width, ...]  # that were still too wide, the widest first
+CAP = 50                     # rounds with --until, where none is given
+_SAID = frozenset({Verdict.FASTER, Verdict.SLOWER, Verdict.AS_FAST})
 
 
 def parse(text: str | None, cap: int | None = None) -> Until | None:
@@ -57,40 +35,41 @@ def parse(text: str | None, cap: int | None = None) -> Until | None:
     return Until(width, cap or CAP)
 
 
-def looks(first: int, cap: int) -> list[int]:
-    """After how many rounds the widths are looked at; the last one is the cap."""
-    rounds = [min(max(first, FIRST_LOOK), cap)]
-    while rounds[-1] < cap:
-        rounds.append(min(cap, math.ceil(rounds[-1] * _GROWTH)))
-    return rounds
+def check(plan: Plan) -> None:
+    """Raise InputError where no two stacks of the plan are compared: then no ratio can become narrow."""
+    stacks: dict[str, set[str]] = {}
+    for planned in plan.cells:
+        if planned.cell.measure in TIMED:
+            stacks.setdefault(comparison_key(planned.cell), set()).add(planned.cell.stack)
+    if not any(len(names) > 1 for names in stacks.values()):
+        raise InputError(f"--until: found no cell that two stacks run, expected ratios between stacks; `evenbench plan "
+                         f"{plan.study.id}` shows the cells")
 
 
-def widths(summary: Summary) -> list[Width]:
-    """Of every ratio to the baseline that both sides were measured for."""
-    return [Width(result.stack, comparison.label,
-                  (result.ratio_interval.high - result.ratio_interval.low) / result.ratio
-                  if result.ratio_interval else math.inf)
-            for comparison in summary.comparisons for result in comparison.results if result.ratio is not None]
+def decided(measured: Measurements) -> Set[str]:
+    """The blocks (rows.blocks) of which every word is said: of each stack against the baseline, and of the fastest."""
+    return _blocks(measured, lambda one: one.verdict in _SAID, needs_winner=True)
 
 
-def outcome(seen: Sequence[Sequence[Width]], rounds: int, until: Until) -> Outcome | None:
-    """What to stop with after the looks that were seen, the last of them after so many rounds; None: go on."""
-    wide = sorted((each for each in seen[-1] if each.width > until.width), key=lambda each: -each.width)
-    is_narrow = len(seen) > 1 and not any(each.width > until.width for look in seen[-2:] for each in look)
-    return Outcome(is_narrow, rounds, tuple(wide)) if is_narrow or rounds >= until.cap else None
+def narrow(until: Until) -> Callable[[Measurements], Set[str]]:
+    """Which blocks have intervals that are narrow enough."""
+    return lambda measured: _blocks(measured, lambda one: _width(one) <= until.width)
 
 
-def lines(outcome: Outcome, until: Until) -> str:
-    """The outcome in a line."""
-    asked = f"--until {until.width * 100:g}%"
-    if outcome.is_narrow:
-        said = f"{asked}: every interval is narrower after {outcome.rounds} rounds, at two looks in succession."
-    elif not outcome.wide:
-        said = f"{asked}: the cap of {outcome.rounds} rounds is reached; all intervals are narrower, at one look only."
-    else:
-        worst = outcome.wide[0]
-        width = "without an interval" if math.isinf(worst.width) else f"{worst.width * 100:.1f} % wide"
-        still = "1 interval is" if len(outcome.wide) == 1 else f"{len(outcome.wide)} intervals are"
-        said = (f"{asked}: the cap of {outcome.rounds} rounds is reached; {still} still too wide, the widest "
-                f"{worst.stack}, {worst.label}: {width}.")
-    return said
+def _width(one: Result | LaneResult) -> float:
+    return (one.ratio_interval.high - one.ratio_interval.low) / one.ratio if one.ratio and one.ratio_interval else 2.0
+
+
+def _blocks(measured: Measurements, is_enough: Callable[[Result | LaneResult], bool], needs_winner: bool = False
+            ) -> Set[str]:
+    """The blocks that have ratios, all of which are enough."""
+    summary, ratios = summary_of(measured), dict[str, list[Result | LaneResult]]()
+    for each in summary.comparisons:
+        ratios[each.key] = [one for one in each.results if one.ratio is not None]
+        if needs_winner and not each.winner:
+            ratios[each.key].append(Result(stack="", key="", endings={}, verdict=Verdict.NO_DATA))
+    for lanes in summary.lanes:
+        ratios[lanes.tuned] += [one for one in lanes.results if one.ratio is not None]
+    found = {block: [one for row in rows for one in ratios.get(row.comparison.key, ())]
+             for block, rows in blocks(measured.rows).items()}
+    return {block for block, ones in found.items() if ones and all(map(is_enough, ones))}

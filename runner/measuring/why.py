@@ -277,7 +277,7 @@ def reasons(measured: Measurements, asked: Sequence[Question], tried: Sequence[T
     error = stats.error_of(len(asked) + len(tried))
 
     def ratio(one: Cell, other: Cell) -> Ratio:
-        return stats.ratio(rows[key(one)].rates, rows[key(other)].rates, error)
+        return stats.ratio(rows[key(one)].rates, rows[key(other)].rates, error * rows[key(one)].look.share)
 
     def moved(trial: Trial) -> Moved:
         own, row = rows[key(trial.cell)], rows[key(trial.question.row.cell)]

@@ -13,6 +13,7 @@ from runner.cells import comparison_key, key, lanes_key
 from runner.errors import InputError, unknown
 from runner.machine import gpus
 from runner.machine.host import Machine
+from runner.results.looks import looks
 from runner.results.matrix_products import Product, Unit
 from runner.stacks.definition import Stack
 from runner.study.file import EVERY, Experiment, Node, Study
@@ -109,7 +110,8 @@ class Plan(NamedTuple):
     def record(self) -> dict[str, Any]:
         """The plan as the store keeps it."""
         return {
-            "event": "plan", "rounds": self.rounds, "baseline": self.baseline, "scale": self.study.scale,
+            "event": "plan", "rounds": self.rounds, "looks": looks(self.rounds), "baseline": self.baseline,
+            "scale": self.study.scale,
             "cells": [planned.record() for planned in self.cells],
             "skipped": [{"experiment": s.experiment, "cell": s.cell._asdict(), "reason": s.reason}
                         for s in self.skipped],

@@ -90,7 +90,7 @@ def _standing(comparison: Comparison, result: Result) -> Standing:
 
 def _word(comparison: Comparison, result: Result) -> str:
     """Without the details of a doubt, which the tables have."""
-    if result.rate_per_worker is None:
+    if result.rate_per_worker is None and not result.withheld:
         return endings(result.endings)
     doubt = next((each.value for each in doubts.REMEDIES if result.withheld.startswith(each.value)), "")
     return doubt or wording.word(comparison, result, wording.WINNER)
@@ -152,7 +152,7 @@ def _trust(summary: Summary) -> Iterator[Trust]:
     is_busy = Flag.BUSY in stacks_of
     if turns:
         yield Trust("Disturbed", f"{disturbed:,} of {formatting.count(turns, 'turn')}" + (
-            "" if not disturbed else ", some of which count" if is_busy else ", repeated"),
+            "" if not disturbed else ", with rounds that do not count" if is_busy else ", repeated"),
             not is_busy)
     else:
         yield Trust("Disturbed", "not told, no turns were taken", False)

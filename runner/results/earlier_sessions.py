@@ -1,6 +1,5 @@
 """What records tell of earlier sessions: which one to resume, what a folder of results holds, how long runs took."""
 
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -11,7 +10,6 @@ from typing import Any, NamedTuple
 
 from runner.errors import InputError
 from runner.results import store
-from runner.results.contract import FINAL
 
 
 @dataclass(eq=False)
@@ -20,16 +18,12 @@ class Past:
 
     run: str
     key: str
-    round: int
-    attempt: int
     place: dict[str, Any]                    # {} where no worker was started
     cell: Mapping[str, Any]                  # by the plan before it; {} where that has none of the key
     ending: str = ""                         # "" where its runner was killed under it
     message: str = ""
     seconds: float | None = None             # without the wait for its first event in a launcher's queue
-    is_rejoined: bool = False                # seconds are those since it was taken over
-    heard: dict[str, int] = field(default_factory=dict)        # lines by place; "" of the only one
-    queued: float = 0.0                      # seconds until the first event in such a queue
+    queued: float | None = None              # seconds until the first event in such a queue; None where there was none
 
     @property
     def fingerprint(self) -> str:
@@ -41,10 +35,8 @@ class Kept(NamedTuple):
     """What an earlier, unfinished session with the same command left."""
 
     folder: Path
-    finished: frozenset[tuple[str, int]]     # (cell key, round) that need no other run
-    attempts: Mapping[tuple[str, int], int]  # runs begun so far
+    ended: int = 0                           # runs
     seed: int | None = None                  # of the session's orders
-    left: Mapping[tuple[str, int], Past] = MappingProxyType({})    # begun and not ended: their runner was killed
     launcher: str = ""
     images: Mapping[str, str] = MappingProxyType({})           # that runs were started from, by stack
 
@@ -54,11 +46,10 @@ class Told:
     """What the records of a session's folder tell of its plan and runs, without what was measured."""
 
     first: store.Record = field(default_factory=dict)          # the session's own records
-    session: store.Record = field(default_factory=dict)        # of the last stage, or resumption
+    session: store.Record = field(default_factory=dict)        # of the last resumption
     plan: store.Record | None = None                           # the last one
     runs: list[Past] = field(default_factory=list)
     products: list[store.Record] = field(default_factory=list)
-    apart: set[str] = field(default_factory=set)               # comparisons that did not fit into memory together
     state: str = "unfinished"                                  # or why it was closed
     begun: dict[str, Past] = field(default_factory=dict)        # of the runs those without an ending, by name
     _cells: dict[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -78,22 +69,17 @@ class Told:
                 self._cells.update({item["key"]: item["cell"] for item in record["cells"]})
             case "product":
                 self.products.append(record)
-            case "apart":
-                self.apart.add(record["comparison"])
             case "begin":
-                self.runs.append(Past(record["run"], record["key"], record["round"], record.get("attempt", 1),
-                                      record.get("place") or {}, self._cells.get(record["key"], {})))
+                self.runs.append(Past(record["run"], record["key"], record.get("place") or {},
+                                      self._cells.get(record["key"], {})))
                 self.begun[record["run"]] = self.runs[-1]
             case "line" if past := self.begun.get(record["run"]):
-                if not past.heard and past.place.get("queues") is True:
+                if past.queued is None and past.place.get("queues") is True:
                     past.queued = record.get("at") or 0.0
-                place = str(record["line"].get("place", ""))
-                past.heard[place] = past.heard.get(place, 0) + 1
             case "ending" if past := self.begun.pop(record["run"], None):
                 past.ending, past.message = record["ending"], record.get("message", "")
-                past.is_rejoined = bool(record.get("rejoined"))
                 if record.get("seconds") is not None:
-                    past.seconds = max(0.0, record["seconds"] - past.queued)
+                    past.seconds = max(0.0, record["seconds"] - (past.queued or 0.0))
             case "closed":
                 self.state = record["reason"]
 
@@ -143,10 +129,7 @@ def _of_command(results: Path, command: str | list[str], key: str) -> Iterator[t
 
 def _kept(folder: Path, told: Told) -> Kept:
     seed = told.session.get("seed")
-    return Kept(folder, frozenset((past.key, past.round) for past in told.ended if past.ending in FINAL),
-                Counter((past.key, past.round) for past in told.runs), seed if isinstance(seed, int) else None,
-                {(past.key, past.round): past for past in told.begun.values() if past.place},
-                str(told.session.get("launcher", "")),
+    return Kept(folder, len(told.ended), seed if isinstance(seed, int) else None, str(told.session.get("launcher", "")),
                 {past.cell["stack"]: str(past.place["image"]) for past in told.runs
                  if past.cell and past.place.get("image")})
 
@@ -167,13 +150,10 @@ def listing(results: Path) -> list[dict[str, Any]]:
 
 
 def seconds_of(folder: Path) -> dict[str, float]:
-    """The mean seconds of each cell's runs of a session that ended ok, start-up included, by the cell's key.
-
-    A run that was taken over says only how long it took since then, and is left out. Raises InputError.
-    """
+    """The mean seconds of each cell's ok runs of a session, start-up included, by its key. Raises InputError."""
     of_key: dict[str, list[float]] = {}
     for past in Told().read(folder).ended:
-        if past.ending == "ok" and past.seconds is not None and not past.is_rejoined:
+        if past.ending == "ok" and past.seconds is not None:
             of_key.setdefault(past.key, []).append(past.seconds)
     return {key: fmean(each) for key, each in of_key.items()}
 

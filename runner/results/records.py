@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from runner.results.lines import Count, Line, Number, Object, Readings, Seconds, Text
+from runner.results.lines import Count, Line, Number, Object, Positive, Readings, Seconds, Text
 from runner.results.matrix_products import Product
 
 
@@ -46,6 +46,7 @@ class Plan(Line):
     """What the session is to do; of several the last one holds."""
 
     rounds: Count = 0
+    looks: list[Positive] = Field(default=[])             # rounds after which words are judged; []: at the end alone
     baseline: Text = ""
     cells: list[Planned]
     skipped: list[LeftOut]
@@ -63,7 +64,6 @@ class Begin(Line):
     run: Text
     key: Text
     round: Count
-    attempt: Count = 1
     seed: Count | None = None              # of this round; None: not recorded, the cell's own
     place: Object | None = None            # None where no worker was started
     host: Readings | None = None
@@ -86,7 +86,6 @@ class Ending(Line):
     seconds: Number | None = None
     host: Readings | None = None
     places: dict[Text, Readings | None] | None = None
-    rejoined: bool = False
 
 
 class Rewarmed(Line):

@@ -1,15 +1,16 @@
 """Store records to rows: every cell of the last plan with its runs. Pure; samples stay raw, nothing is averaged."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 from runner.cells import Comparison, comparisons, lanes_key
 from runner.errors import InputError
-from runner.results import records
+from runner.results import records, turns
 from runner.results.contract import FINAL
 from runner.results.lines import Facts, Line
+from runner.results.looks import ONCE, Look, look
 from runner.results.matrix_products import Product
 from runner.results.records import Experiment
 from runner.results.runs import Run, rate_per_worker
@@ -20,19 +21,21 @@ from workloads.spec.cell import Cell, CellError, parse
 
 @dataclass(frozen=True, eq=False)
 class Row:
-    """A planned cell and its runs, a run a round, in order."""
+    """A planned cell and its runs, in order of their rounds."""
 
     key: str
     experiment: str
     cell: Cell
     comparison: Comparison                 # that it is in
     runs: tuple[Run, ...]
+    look: Look = ONCE
     is_apart: bool = False                 # the workers of its comparison did not fit into memory together
 
     @cached_property
     def ok_runs(self) -> tuple[Run, ...]:
         """The runs whose samples count."""
-        return tuple(run for run in self.runs if run.ending == "ok")
+        counted = [run for run in self.runs if run.counts]
+        return tuple(run for run in counted[:self.look.rounds] if run.ending == "ok")
 
     @cached_property
     def rates(self) -> Mapping[int, float]:
@@ -42,8 +45,13 @@ class Row:
 
     @property
     def turns(self) -> tuple[Turn, ...]:
-        """All turns of the ok runs, disturbed ones too."""
-        return tuple(turn for run in self.ok_runs for turn in run.turns)
+        """All turns, disturbed ones and those of rounds that do not count too."""
+        return tuple(turn for run in self.runs for turn in run.turns)
+
+    @cached_property
+    def counted_rounds(self) -> int:
+        """How many of its rounds count."""
+        return len({run.round for run in self.runs if run.counts})
 
 
 class RecordError(InputError):
@@ -86,6 +94,7 @@ class Measurements:
     published: tuple[Facts, ...]           # records of the study's own numbers
     claims: tuple[Facts, ...]              # records of what it claims
     is_done: bool                          # closed after its last run, not interrupted
+    is_interrupted: bool = False           # nor incomplete: it ended at a moment that somebody chose
     title: str = ""                        # of the study
     experiments: tuple[Experiment, ...] = ()
     settings: Facts = field(default_factory=dict)      # that the user put over the study's
@@ -111,40 +120,53 @@ class Measurements:
                 for row in self.rows for run in row.runs if run.place}
 
 
+def blocks(rows: Iterable[Row]) -> dict[str, list[Row]]:
+    """The rows of each block by its key (cells.lanes_key): what is measured together, both lanes of a comparison."""
+    found: dict[str, list[Row]] = {}
+    for row in rows:
+        found.setdefault(lanes_key(row.cell), []).append(row)
+    return found
+
+
 def measurements(stored: Iterable[Mapping[str, Any]]) -> Measurements:
     """The session in its records; record kinds that are unknown here are passed over.
 
     Raises RecordError with the record's number where one has not the shape it must have.
     """
-    gathered = _Gathered()
-    for number, record in enumerate(stored, 1):
-        event = str(record.get("event"))
-        if event == "session":
-            gathered.session, gathered.is_done = gathered.session or dict(record), False
-        elif event in records.RECORDS:
-            try:
-                gathered.hear(records.RECORDS[event].read(record))
-            except (ValueError, OverflowError, CellError) as error:
-                raise RecordError(f"record {number} ({event}): {error}") from error
-    return gathered.measurements()
+    fold = Fold()
+    for record in stored:
+        fold.heard(record)
+    return fold.measurements()
 
 
 @dataclass
-class _Gathered:
-    """What the records said so far."""
+class Fold:
+    """A session's records, read one after the other."""
 
     session: Facts = field(default_factory=dict)
     plan: records.Plan | None = None
     rows: tuple[Row, ...] = ()                         # without runs
     skipped: tuple[Skipped, ...] = ()
     begun: dict[str, Begun] = field(default_factory=dict)
-    runs: dict[str, dict[int, Run]] = field(default_factory=dict)      # by cell key and round
-    is_done: bool = False
+    closed: str = ""                                   # why, if it was
     products: list[Product] = field(default_factory=list)
     apart: set[str] = field(default_factory=set)      # cells.lanes_key of comparisons that did not fit into memory
+    _read: int = 0                                     # records
+    _runner: int = 0                                   # how many have written the session, each after the other's end
+    _runs: dict[str, dict[int, tuple[int, Run]]] = field(default_factory=dict)     # with the runner; by key and round
 
-    def hear(self, record: Line) -> None:
-        """Take what a record says. Raises ValueError, OverflowError, CellError."""
+    def heard(self, record: Mapping[str, Any]) -> None:
+        """Take what a record says. Raises RecordError."""
+        event, self._read = str(record.get("event")), self._read + 1
+        if event == "session":
+            self.session, self.closed, self._runner = self.session or dict(record), "", self._runner + 1
+        elif event in records.RECORDS:
+            try:
+                self._hear(records.RECORDS[event].read(record))
+            except (ValueError, OverflowError, CellError) as error:
+                raise RecordError(f"record {self._read} ({event}): {error}") from error
+
+    def _hear(self, record: Line) -> None:
         match record:
             case records.Plan():
                 self._planned(record)
@@ -157,7 +179,7 @@ class _Gathered:
             case records.Ending() if run := self.begun.pop(record.run, None):
                 self._ended(ended(run, record), run.record.key)
             case records.Closed():
-                self.is_done = record.reason == "done"
+                self.closed = record.reason
             case Product():
                 self.products.append(record)
             case records.Apart():
@@ -173,17 +195,38 @@ class _Gathered:
                              for each, cell in zip(plan.skipped, left_out, strict=True))
 
     def _ended(self, run: Run, key: str) -> None:
-        """Keep the run, unless an earlier attempt was a result and this one is not."""
-        of_cell = self.runs.setdefault(key, {})
-        if run.ending in FINAL or run.round not in of_cell or of_cell[run.round].ending not in FINAL:
-            of_cell[run.round] = run
+        """Keep the run, unless the same one, begun earlier, was a result and this one is not."""
+        of_cell = self._runs.setdefault(key, {})
+        if run.ending in FINAL or run.round not in of_cell or of_cell[run.round][1].ending not in FINAL:
+            of_cell[run.round] = self._runner, run
 
     def measurements(self) -> Measurements:
-        """What was measured. Raises RecordError where no record is a plan."""
+        """What was measured so far. Raises RecordError where no record is a plan."""
         if (plan := self.plan) is None:
             raise RecordError("there is no plan, so nothing was measured: give the command that made it again")
-        rows = tuple(replace(row, runs=tuple(run for _, run in sorted(self.runs.get(row.key, {}).items())),
-                             is_apart=bool(self.apart) and lanes_key(row.cell) in self.apart) for row in self.rows)
-        return Measurements(self.session, plan.rounds, plan.baseline, rows, self.skipped, tuple(plan.published),
-                            tuple(plan.claims), self.is_done, plan.title, tuple(plan.experiments), plan.settings,
-                            tuple(plan.stacks), tuple(self.products))
+        filled = {row.key: row for block, rows in blocks(self.rows).items() for row in self._filled(block, rows, plan)}
+        is_short = any(row.counted_rounds < plan.rounds for row in filled.values())
+        return Measurements(self.session, plan.rounds, plan.baseline, tuple(filled[row.key] for row in self.rows),
+                            self.skipped, tuple(plan.published), tuple(plan.claims), self.closed == "done",
+                            is_short and self.closed not in ("done", "incomplete"), plan.title, tuple(plan.experiments),
+                            plan.settings, tuple(plan.stacks), tuple(self.products))
+
+    def _filled(self, block: str, rows: Sequence[Row], plan: records.Plan) -> Iterator[Row]:
+        """The rows of a block with their runs."""
+        counted = self._counted(rows)
+        for row in rows:
+            runs = sorted(self._runs.get(row.key, {}).items())
+            yield replace(row, runs=tuple(run if index in counted else replace(run, counts=False)
+                                          for index, (_, run) in runs),
+                          look=look(plan.looks, len(counted)) if plan.looks else ONCE, is_apart=block in self.apart)
+
+    def _counted(self, block: Sequence[Row]) -> frozenset[int]:
+        """The rounds of a block that count: one runner made all of its runs, each ended, with enough turns."""
+        runs = [self._runs.get(row.key, {}) for row in block]
+        return frozenset(index for index in set.intersection(*map(set, runs))
+                         if len({of_cell[index][0] for of_cell in runs}) == 1
+                         and all(_is_whole(of_cell[index][1]) for of_cell in runs))
+
+
+def _is_whole(run: Run) -> bool:
+    return run.ending in FINAL and (run.ending != "ok" or turns.are_enough(run.turns))

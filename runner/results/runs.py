@@ -40,15 +40,10 @@ class Worker:
 
     @cached_property
     def counts(self) -> NDArray[np.bool_]:
-        """Whether each sample counts: all but those of disturbed turns (turns.counting)."""
+        """Whether each sample counts: all but those of disturbed turns."""
         if not self.turns:
             return np.ones(len(self.sample_seconds), bool)
         return np.repeat(turns.counting(self.turns), self.turn_samples)
-
-    @cached_property
-    def is_busy(self) -> bool:
-        """Whether the machine was busy throughout, so that disturbed turns count."""
-        return any(turn.is_disturbed for turn in turns.counted(self.turns))
 
     @cached_property
     def rates(self) -> tuple[float, ...]:
@@ -161,7 +156,6 @@ class Run:
 
     name: str
     round: int
-    attempt: int
     ending: str
     message: str
     workers: tuple[Worker, ...]            # at least one, in order of their names
@@ -181,16 +175,12 @@ class Run:
     max_batch: MaxBatch | None = None
     seed: int | None = None                # of this round; None: not recorded, the cell's own
     compiled: Compiled | None = None       # where the framework tells of it
+    counts: bool = True                    # whether its round does: made in one go, with enough undisturbed turns
 
     @property
     def turns(self) -> tuple[Turn, ...]:
         """Of its workers; () where there are none."""
         return tuple(turn for worker in self.workers for turn in worker.turns)
-
-    @property
-    def is_busy(self) -> bool:
-        """As a worker's, of any."""
-        return any(worker.is_busy for worker in self.workers)
 
     @property
     def framework(self) -> str:

@@ -75,9 +75,13 @@ class Turn:
 
 
 def counting(turns: Sequence[Turn]) -> tuple[bool, ...]:
-    """Whether each turn counts: the undisturbed ones do, or all where these are fewer than LEAST_TURNS."""
-    calm = tuple(not turn.is_disturbed for turn in turns)
-    return calm if sum(calm) >= LEAST_TURNS else (True,) * len(turns)
+    """Whether each turn counts: the undisturbed ones do."""
+    return tuple(not turn.is_disturbed for turn in turns)
+
+
+def are_enough(turns: Sequence[Turn]) -> bool:
+    """Whether a run with these turns was measured; one that takes no turns was."""
+    return not turns or sum(counting(turns)) >= LEAST_TURNS
 
 
 def counted(turns: Sequence[Turn]) -> tuple[Turn, ...]:

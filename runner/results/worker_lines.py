@@ -47,7 +47,7 @@ def ended(begun: Begun, record: Ending) -> Run:
     profiles = (dict(zip(line.operators, (spent / line.steps for _, spent in line.operators.values()), strict=True))
                 for line in _of(said, lines.Operators) if line.steps)
     return Run(
-        name=head.run, round=head.round, attempt=head.attempt, ending=record.ending, message=record.message,
+        name=head.run, round=head.round, ending=record.ending, message=record.message,
         workers=tuple(_worker(name, told, pass_tokens.get(name, ())) for name, told in sorted(by_worker.items()))
         or (_worker("", (), ()),),
         accuracy=epochs[-1].accuracy if epochs else None, parameters=starts[-1].parameters if starts else None,

@@ -95,7 +95,7 @@ def compare(a: Measurements, b: Measurements) -> Comparison:
     pairs = _pairs(a.rows, b.rows)
     both = [pair for pair in pairs if all(row.rates for row in pair)]
     bases = _baselines(both, a.baseline)
-    error, doubted = stats.error_of(sum(map(bool, bases))), [doubts.of_rows(measured.rows) for measured in (a, b)]
+    error, doubted = stats.error_of(sum(map(bool, bases))), [doubts.of(measured) for measured in (a, b)]
     alone = [Alone(pair[0].cell.stack, pair[0].comparison.label, ", ".join(
         f"{_reason(row)} in {name}" for row, name in zip(pair, names, strict=True) if not row.rates))
         for pair in pairs if pair not in both]
@@ -147,8 +147,8 @@ def _compared(pair: _Pair, base: _Pair | None, doubted: Sequence[Doubts], error:
                         a.key != b.key)
     if base is None:
         return compared
-    in_a, in_b = (stats.ratio(row.rates, of.rates, error) for row, of in zip(pair, base, strict=True))
-    change = stats.between(in_b, in_a, error)
+    in_a, in_b = (stats.ratio(row.rates, of.rates, error * row.look.share) for row, of in zip(pair, base, strict=True))
+    change = stats.between(in_b, in_a, error * min(a.look.share, b.look.share))
     withheld = [doubt.verdict for rows in (pair, base) for row, of in zip(rows, doubted, strict=True)
                 if (doubt := of.get(row.key))]
     said = next(iter(withheld), stats.verdict(change))

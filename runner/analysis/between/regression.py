@@ -7,7 +7,7 @@ Whatever lies between could not be told, and the rounds that would tell are esti
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from enum import StrEnum
 from typing import Any, NamedTuple
 
@@ -15,6 +15,7 @@ from runner import formatting, student_t
 from runner.analysis import doubts, stats
 from runner.analysis.doubts import Doubts
 from runner.analysis.stats import LEAST_ROUNDS, Ratio
+from runner.cells import lanes_key
 from runner.errors import InputError
 from runner.results.rows import Measurements, Row, by_comparison
 
@@ -32,12 +33,13 @@ class Answer(StrEnum):
     UNCLEAR = "could not tell"
 
 
-EXIT_CODES = {Answer.WITHIN: 0, Answer.SLOWER: 1, Answer.UNCLEAR: 3}
+EXIT_CODES = {Answer.WITHIN: 0, Answer.SLOWER: 1, Answer.UNCLEAR: 3}      # of a session that is complete
 
 
 class Compared(NamedTuple):
     """One comparison of head and base."""
 
+    block: str                       # (rows.blocks) that it is measured in
     label: str
     measure: str
     base: float | None               # samples a second of one worker
@@ -68,6 +70,12 @@ class Outcome(NamedTuple):
         answers = {each.answer for each in self.compared}
         return next(each for each in (Answer.SLOWER, Answer.UNCLEAR, Answer.WITHIN) if each in answers)
 
+    @property
+    def decided(self) -> Set[str]:
+        """The blocks that need no more rounds: all, once one comparison is slower."""
+        unclear = {each.block for each in self.compared if each.answer is Answer.UNCLEAR}
+        return {each.block for each in self.compared} - (set() if self.answer is Answer.SLOWER else unclear)
+
     def record(self) -> dict[str, Any]:
         """The same as JSON values."""
         return {"base": self.base, "head": self.head, "allow": self.allow, "answer": self.answer.value,
@@ -81,11 +89,12 @@ def judge(measured: Measurements, base: str, head: str, allow: float) -> Outcome
     if not pairs:
         raise InputError(f"gate: found no cell that both {base} and {head} have; `evenbench plan` says why cells are "
                          "skipped")
-    error, doubted = stats.error_of(len(pairs)), doubts.of_rows(measured.rows)
+    error, doubted = stats.error_of(len(pairs)), doubts.of(measured)
     return Outcome(base, head, allow, tuple(_compared(pair, doubted, 1 - allow, error) for pair in pairs))
 
 
 def _compared(pair: tuple[Row, Row], doubted: Doubts, limit: float, error: float) -> Compared:
+    error *= pair[0].look.share
     ratio = stats.ratio(pair[1].rates, pair[0].rates, error)
     answer = Answer.UNCLEAR
     reason = "; ".join(f"{row.cell.stack}: {doubted[row.key].text}" for row in pair if row.key in doubted)
@@ -96,7 +105,8 @@ def _compared(pair: tuple[Row, Row], doubted: Doubts, limit: float, error: float
     elif not reason:
         reason = _rounds_that_would_tell(ratio, limit, error)
     base, head = (stats.geometric_mean(row.rates.values()) for row in pair)
-    return Compared(pair[0].comparison.label, pair[0].cell.measure, base, head, ratio, answer, reason)
+    cell = pair[0].cell
+    return Compared(lanes_key(cell), pair[0].comparison.label, cell.measure, base, head, ratio, answer, reason)
 
 
 def _rounds_that_would_tell(ratio: Ratio, limit: float, error: float) -> str:

@@ -61,7 +61,7 @@ Doubts = Mapping[Case, Sequence[str]]
 
 
 def judge(asked: Claim, measured: Measurements, doubted: doubting.Doubts) -> JudgedClaim:
-    """Whether a claim holds in what was measured; doubted: the doubts about its rows (doubts.of_rows)."""
+    """Whether a claim holds in what was measured; doubted: the doubts about its rows (doubts.of)."""
     is_about, measured = asked.selection(), measured.of(asked.experiment)
     ran = [row for row in measured.rows if row.ok_runs and is_about(row.cell)
            and any(one.owns(row.cell) for one in asked.subjects)]
@@ -69,7 +69,8 @@ def judge(asked: Claim, measured: Measurements, doubted: doubting.Doubts) -> Jud
     claim = _named_as_ran(_with_seeds_as_rounds(asked), ran_instead)
     quantity = quantities.QUANTITIES[claim.quantity]
     can_be_doubted = quantity.unit == "s" and quantity.measure in OPEN        # seconds of steps
-    by_case, doubts, missing = _complete_cases(claim, measured, doubted if can_be_doubted else {})
+    by_case, doubts, missing = _complete_cases(claim, measured, {
+        key: each for key, each in doubted.items() if can_be_doubted or each.verdict is stats.Verdict.UNFINISHED})
     if mixed := of_several_forms(ran_instead):
         by_case, missing = {}, [mixed]
     claim, by_case, doubts = _averaged(claim, by_case, doubts)
@@ -80,10 +81,10 @@ def judge(asked: Claim, measured: Measurements, doubted: doubting.Doubts) -> Jud
         missing.append(f"the study has only one {f'value of {claim.along}' if claim.along else 'case'} at this scale"
                        + (f"; scale {claim.fuller} has" if claim.fuller else ""))
     pairs = _over_cases(claim, pairs)
-    numbers = []
+    numbers, error = [], stats.error_of(len(pairs)) * min((row.look.share for row in ran), default=1.0)
     for pair in pairs:
         if pair.one.keys() & pair.other.keys():
-            numbers.append(_number(claim, pair, len(pairs)))
+            numbers.append(_number(claim, pair, error))
         else:
             missing.append(", ".join([pair.what, *shown(pair.case)]) + ": no round in which all ended ok")
     lacks = [each for each in missing if not (claim.skips_oom and each.endswith(_OOM))]
@@ -141,14 +142,14 @@ def _of_pair(pair: _Pair, value: float, interval: Interval | None, rounds: int, 
                        high=high if math.isfinite(high) else None, verdict=verdict)
 
 
-def _number(claim: Claim, pair: _Pair, cases: int) -> ClaimNumber:
-    """The pair's ratio or share with its verdict; cases: how many there are, for all of which intervals allow."""
+def _number(claim: Claim, pair: _Pair, error: float) -> ClaimNumber:
+    """The pair's ratio or share with its verdict; error: of its interval."""
     ratios = _ratios(pair)
     too_few = f"needs {stats.LEAST_ROUNDS} rounds{' or seeds' if _is_of_seeds(claim) else ''}"
     reason = ", ".join(pair.doubts) or (too_few if len(ratios) < stats.LEAST_ROUNDS else "")
     interval = None
     if len(ratios) >= stats.LEAST_RUNS and _ONE_SEED not in pair.doubts:
-        interval = _interval(claim, ratios, stats.error_of(cases))
+        interval = _interval(claim, ratios, error)
     return _of_pair(pair, _value(claim, pair), interval, len(ratios), reason)
 
 

@@ -1,124 +1,149 @@
-"""A session as a stream of events: for every round, for every comparison in the round's order, what its runs say.
+"""A session as a stream of events: round after round of every comparison, until each has enough of them.
+
+A round is made in one go and counts whole or not at all (runner.results.rows.Fold). One that does not count, since the
+machine was busy or a run was lost, is followed by another behind the other comparisons' rounds, as long as the session
+has patience. What an interrupted session left half made does not count either: it goes on with whole rounds.
 
 Who asks for an event stores it before the next, and shows it; "now" tells of the moment and is not kept: runs that are
 "ahead" and the "seconds" they may take, which one "starts", seconds "left", what it is "doing", why it "waits", what is
-"said" to people.
+"said" to people, and after each round "so_far", the Measurements with it.
 """
 
-import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Set
 from concurrent.futures import Executor
-from itertools import groupby
+from dataclasses import replace
+from itertools import count, groupby
 from types import MappingProxyType
-from typing import TypeVar
 
 from runner.cells import lanes_key
 from runner.errors import Stopped
-from runner.launchers.protocol import Launcher
 from runner.measuring.bench import Bench, Event, PendingRun
-from runner.measuring.session import gpu_slots, turn_taking
+from runner.measuring.session import turn_taking
 from runner.measuring.session.imported import Imported
 from runner.measuring.session.live_run import LiveRun, head
 from runner.measuring.session.turn_taking import Patience
-from runner.planning.plan import Plan
 from runner.results import store
 from runner.results.contract import FINAL, WELL
-from runner.results.earlier_sessions import Kept, Past
+from runner.results.rows import Fold, Measurements, blocks
 from workloads.spec import turns
 from workloads.spec.cell import Cell, switched_variables
 
-T = TypeVar("T")
+INCOMPLETE = 4           # exit code: too busy, runs were lost, or no time was left
 _AT_ONCE = 4             # workers that import side by side and then run one after the other
 
 
-def run(bench: Bench, kept: Kept | None = None) -> Iterator[Event]:
-    """Make the runs that are not finished yet. Raises Stopped.
-
-    What an earlier runner left of rounds beyond the plan's is left alone: a later stage takes it.
-    """
-    pending_runs = _pending(bench.plan, kept)
-    taken = {pending.left.run for pending in pending_runs if pending.left}
-    abandon(bench.launcher, [left for (_, index), left in kept.left.items() if index < bench.plan.rounds
-                    and left.run not in taken] if kept else [])
-    memory, endings = Memory.of(bench), Endings()
-    share = len(pending_runs) / max(1, bench.plan.rounds * len(bench.plan.cells))
-    yield {"event": "now", "ahead": len(pending_runs), "seconds": (bench.seconds_estimate or 0.0) * share}
+def run(bench: Bench) -> Iterator[Event]:
+    """Make round after round, besides those that the folder's records have. Raises Stopped."""
+    rounds, memory = Rounds(bench), Memory({planned.key: planned.cell for planned in bench.plan.cells})
+    patience = Patience(bench.clock, bench.going.minutes and 60 * bench.going.minutes)
+    for record in store.read(bench.folder):
+        rounds.heard(record)
+        memory.heard(record)
+    first = missing = rounds.missing()
+    share = sum(first.values()) / max(1, bench.plan.rounds * len(rounds.keys))
+    yield {"event": "now", "ahead": sum(first.get(block, 0) * len(keys) for block, keys in rounds.keys.items()),
+           "seconds": (bench.seconds_estimate or 0.0) * share}
+    made_here: Counter[str] = Counter()                # rounds, by block
     try:
-        for index, alike in groupby(pending_runs, lambda pending: pending.round):
-            of_round, began = list(alike), bench.clock()
-            for event in made(bench, of_round, memory):
+        for index in count():
+            # where some were lost, more than were missing, but no more than twice as many
+            wanting = {block for block in missing if made_here[block] < first[block] * (1 + patience.is_left)}
+            if not wanting or patience.is_over:
+                break
+            if not (pending_runs := rounds.pending(index, wanting)):
+                continue                               # an earlier runner began this one
+            for event in made(bench, pending_runs, memory, patience):
+                rounds.heard(event)
                 memory.heard(event)
-                endings.heard(event)
                 yield event
             if bench.is_stopping():
                 raise Stopped
-            if ahead := [pending.planned.key for pending in pending_runs if pending.round > index]:
-                # a round's seconds over the sum of its runs': less than 1 of runs side by side on GPUs
-                together = memory.seconds_of(pending.planned.key for pending in of_round)
-                share = (bench.clock() - began) / together if together else 1.0
-                yield {"event": "now", "left": share * memory.seconds_of(ahead)}
-        yield {"event": "closed", "reason": "done" if endings.are_final else "incomplete"}
+            made_here.update({lanes_key(pending.planned.cell) for pending in pending_runs})
+            patience.spend(memory.seconds_of(rounds.lost(index)))
+            missing = rounds.missing()
+            yield {"event": "now", "so_far": rounds.measured,
+                   "left": sum(number * memory.seconds_of(rounds.keys[block]) for block, number in missing.items())}
+        yield {"event": "closed", "reason": "incomplete" if missing else "done"}
     except (Stopped, KeyboardInterrupt) as stop:
         yield {"event": "closed", "reason": "interrupted"}
         raise Stopped from stop
 
 
-class Endings:
-    """A listener: how the runs of a session ended, but for those that are made again."""
+class Rounds:
+    """A listener: which rounds of each block (runner.results.rows.blocks) were begun, and which of them count."""
 
-    def __init__(self) -> None:
-        self._words: set[str] = set()
+    def __init__(self, bench: Bench) -> None:
+        self._bench, self._fold = bench, Fold()
+        self._begun: set[tuple[str, int]] = set()      # key of a cell, and round
+        self.keys: dict[str, list[str]] = {}           # of the cells, by block
+        for planned in bench.plan.cells:
+            self.keys.setdefault(lanes_key(planned.cell), []).append(planned.key)
 
     def heard(self, event: Event) -> None:
         """An event of the session."""
-        if event["event"] == "ending" and "again" not in event:
+        self._fold.heard(event)
+        if event["event"] == "begin":
+            self._begun.add((event["key"], event["round"]))
+
+    @property
+    def measured(self) -> Measurements:
+        """What was measured so far, as if nothing more were to come."""
+        return replace(self._fold.measurements(), is_interrupted=False)
+
+    def missing(self) -> dict[str, int]:
+        """How many more rounds each block needs, at most; of those that have enough nothing."""
+        measured = self.measured
+        enough = self._bench.enough(measured)
+        return {block: left for block, rows in blocks(measured.rows).items() if block not in enough
+                and (left := self._bench.plan.rounds - rows[0].counted_rounds) > 0}
+
+    def pending(self, index: int, wanting: Set[str]) -> list[PendingRun]:
+        """The runs of a round of these blocks, in its order, but for blocks of which it was begun."""
+        begun = {block for block, keys in self.keys.items() if any((key, index) in self._begun for key in keys)}
+        return [PendingRun(planned, index) for planned in self._bench.plan.order(index)
+                if lanes_key(planned.cell) in wanting - begun]
+
+    def lost(self, index: int) -> list[str]:
+        """The keys of the cells of which that round was made and does not count."""
+        return [row.key for row in self.measured.rows for run in row.runs if run.round == index and not run.counts]
+
+
+class Endings:
+    """A listener: how the runs of a session ended."""
+
+    def __init__(self) -> None:
+        self._words: set[str] = set()
+        self.is_complete = True
+
+    def heard(self, event: Event) -> None:
+        """An event of the session."""
+        if event["event"] == "ending":
             self._words.add(event["ending"])
+        elif event["event"] == "closed":
+            self.is_complete = event["reason"] == "done"
 
     @property
-    def are_final(self) -> bool:
-        """Whether no run need be made again."""
-        return self._words <= FINAL
-
-    @property
-    def are_well(self) -> bool:
-        """Whether every run went well, one at least where there were any."""
-        return self._words <= WELL and (not self._words or "ok" in self._words)
+    def exit_code(self) -> int:
+        """0 done, 1 a run went wrong or none went well, INCOMPLETE: the same command goes on."""
+        if not self.is_complete:
+            return INCOMPLETE
+        words = self._words & FINAL
+        return 0 if words <= WELL and (not words or "ok" in words) else 1
 
 
-def _pending(plan: Plan, kept: Kept | None) -> list[PendingRun]:
-    """What is not finished yet, in order."""
-    finished, attempts, left = (kept.finished, kept.attempts, kept.left) if kept else ((), {}, {})
-    return [PendingRun(planned, index, attempts.get(run, 0) + 1, left.get(run)) for index in range(plan.rounds)
-            for planned in plan.order(index) if (run := (planned.key, index)) not in finished]
-
-
-def abandon(launcher: Launcher, left: Iterable[Past]) -> None:
-    """End what an earlier runner left of runs that are not made, or made otherwise, such as one that is repeated."""
-    for each in left:
-        if running := launcher.rejoined(each.place):
-            running.stop()
-
-
-def made(bench: Bench, pending_runs: list[PendingRun], memory: "Memory | None" = None) -> Iterator[Event]:
-    """Runs, such as a round's: by turns, one after the other, or side by side on GPUs. Raises Stopped."""
-    memory = memory or Memory()
+def made(bench: Bench, pending_runs: list[PendingRun], memory: "Memory | None" = None,
+         patience: Patience | None = None) -> Iterator[Event]:
+    """Runs, such as a round's, by turns or one after the other. Raises Stopped."""
+    memory, patience = memory or Memory(), patience or Patience(bench.clock)
     with Imported(len(pending_runs)) as imported:
-        if bench.side_by_side is not None:
-            yield from gpu_slots.each(
-                pending_runs, bench.side_by_side, lambda pending: (pending.planned, bench.stacks[pending.cell.stack]),
-                lambda pending, own: _group(bench._replace(launcher=bench.launcher.with_gpus(own), gpus=own), [pending],
-                                            memory, imported), bench.is_stopping)
-        else:
-            for group in _groups(bench, pending_runs):
-                yield from _group(bench, group, memory, imported)
-
-
-def _groups(bench: Bench, pending_runs: list[PendingRun]) -> Iterator[list[PendingRun]]:
-    """The runs that are alive at once: those of a comparison by turns, else a few that import side by side."""
-    for comparison, alike in groupby(pending_runs, lambda pending: _by_turns(bench, pending)):
-        runs = list(alike)
-        many = len(runs) if comparison else _AT_ONCE
-        yield from (runs[first:first + many] for first in range(0, len(runs), many))
+        for comparison, alike in groupby(pending_runs, lambda pending: _by_turns(bench, pending)):
+            runs = list(alike)
+            together = 1 if comparison in memory.apart else len(runs) if comparison else _AT_ONCE
+            for first in range(0, len(runs), together):
+                group = runs[first:first + together]
+                yield from (_taking_turns(bench, group, memory, patience, imported) if comparison
+                            else _one_after_the_other(bench, group, memory, imported))
 
 
 def _by_turns(bench: Bench, pending: PendingRun) -> str:
@@ -129,55 +154,61 @@ def _by_turns(bench: Bench, pending: PendingRun) -> str:
 def _listens(bench: Bench, pending: PendingRun) -> bool:
     """Whether the run's worker waits for what it is told, and computes nothing meanwhile."""
     stack = bench.stacks[pending.cell.stack]
-    return (bench.launcher.of(stack).tells and turns.may_wait(pending.cell) and pending.left is None
-            and not bench.side_by_side and not turns.spins(dict(stack.env + switched_variables(pending.cell))))
+    return (bench.launcher.of(stack).tells and turns.may_wait(pending.cell)
+            and not turns.spins(dict(stack.env + switched_variables(pending.cell))))
 
 
-def _group(bench: Bench, pending_runs: list[PendingRun], memory: "Memory", imported: Imported) -> Iterator[Event]:
-    """Runs that may be alive at once; those that were lost from outside are made anew, once."""
-    made = yield from _made(bench, pending_runs, memory, imported)
-    if lost := [run.again for run in made if run.again]:
-        yield from _made(bench, lost, memory, imported)
-
-
-def _made(bench: Bench, pending_runs: list[PendingRun], memory: "Memory", imported: Imported
-          ) -> Generator[Event, None, list[LiveRun]]:
-    """Make runs that may be alive at once, or infer how they would end; those that were made."""
+def _taking_turns(bench: Bench, pending_runs: list[PendingRun], memory: "Memory", patience: Patience,
+                  imported: Imported) -> Iterator[Event]:
+    """Runs of a comparison by turns; one that is by itself has them one after the other."""
     comparison = _by_turns(bench, pending_runs[0])
-    if not comparison or comparison in memory.apart:
-        imported.stop()              # they would take memory beside runs that are alone
-    if not comparison:
-        runs = [LiveRun(bench, pending) for pending in pending_runs]
-        yield from _ended(runs, _one_after_the_other(bench, runs, memory, imported.threads), imported.threads)
-        return runs
     for pending in pending_runs:
         yield from _inferred(bench, pending, memory)
     waiting = [pending for pending in pending_runs if not memory.known(pending.planned.cell)]
-    made: list[LiveRun] = []
-    while waiting:
-        if bench.is_stopping():
-            raise Stopped
-        is_apart = comparison in memory.apart
-        some = waiting[:1] if is_apart else waiting
-        runs = [LiveRun(bench, pending, None if is_apart else imported, 1 / len(some)) for pending in some]
-        events = turn_taking.take(bench, runs, comparison, memory.sizes, memory.patience, imported.threads)
-        left = yield from _ended(runs, events, imported.threads)
-        if left or any(run.is_crowded for run in runs):
-            imported.stop()
-            yield {"event": "apart", "comparison": comparison, "why": f"{len(runs)} workers did not fit into memory "
-                   "together: one after the other"}
-        made += [run for run in runs if run not in left]
-        waiting = [run.pending for run in left] + waiting[len(runs):]
-    return made
+    if not waiting:
+        return
+    if bench.is_stopping():
+        raise Stopped
+    if is_apart := comparison in memory.apart:
+        imported.stop()              # they would take memory beside runs that are alone
+    runs = [LiveRun(bench, pending, None if is_apart else imported, 1 / len(waiting)) for pending in waiting]
+    yield from _ended(runs, turn_taking.take(bench, runs, comparison, memory.sizes, patience, imported.threads),
+                      imported.threads)
+    if any(run.is_crowded for run in runs):
+        imported.stop()
+        yield {"event": "apart", "comparison": comparison, "why": f"{len(runs)} workers did not fit into memory "
+               "together: one after the other"}
 
 
-def _ended(runs: list[LiveRun], events: Generator[Event, None, T], threads: Executor) -> Generator[Event, None, T]:
+def _one_after_the_other(bench: Bench, pending_runs: list[PendingRun], memory: "Memory", imported: Imported
+                         ) -> Iterator[Event]:
+    """Runs that import side by side where they listen, and then have the machine for themselves."""
+    imported.stop()
+    runs = [LiveRun(bench, pending) for pending in pending_runs]
+
+    def events() -> Iterator[Event]:
+        list(turn_taking.imported([run for run in runs if _listens(bench, run.pending)
+                                   and not memory.known(run.pending.planned.cell)], imported.threads))
+        for run in runs:
+            if bench.is_stopping():
+                raise Stopped
+            if memory.known(run.pending.planned.cell):
+                yield from _inferred(bench, run.pending, memory)
+                continue
+            yield from run.begin()
+            run.tell("go")
+            yield from run.listen()
+            yield from run.finish()
+
+    yield from _ended(runs, events(), imported.threads)
+
+
+def _ended(runs: list[LiveRun], events: Iterator[Event], threads: Executor) -> Iterator[Event]:
     """The events of runs, which have ended after them, however that went."""
     try:
-        what = yield from events
+        yield from events
         for said in threads.map(lambda run: list(run.finish()), runs):
             yield from said
-        return what
     except (Stopped, KeyboardInterrupt):
         for run in runs:
             yield from run.finish("the session was interrupted")
@@ -187,47 +218,20 @@ def _ended(runs: list[LiveRun], events: Generator[Event, None, T], threads: Exec
             run.stop()
 
 
-def _one_after_the_other(bench: Bench, runs: list[LiveRun], memory: "Memory", threads: Executor
-                         ) -> Generator[Event, None, None]:
-    """Runs that import side by side where they listen, and then have the machine for themselves."""
-    listening = [run for run in runs if _listens(bench, run.pending) and not memory.known(run.pending.planned.cell)]
-    list(turn_taking.imported(listening, threads))
-    for run in runs:
-        if bench.is_stopping():
-            raise Stopped
-        if memory.known(run.pending.planned.cell):
-            yield from _inferred(bench, run.pending, memory)
-            continue
-        yield from run.begin()
-        run.tell("go")
-        yield from run.listen()
-        yield from run.finish()
-
-
 class Memory:
     """A listener: how long cells took, which ran out of memory, what a stack cannot do, who does not fit together.
 
     One that is equal to a cell without enough memory but for a larger batch would have too little, too.
     """
 
-    def __init__(self, cells: Mapping[str, Cell] = MappingProxyType({}), clock: Callable[[], float] = time.monotonic
-                 ) -> None:
+    def __init__(self, cells: Mapping[str, Cell] = MappingProxyType({})) -> None:
         """cells: by their keys."""
-        self.patience = Patience(clock)
         self.sizes: dict[str, int] = {}           # bytes of a worker of each comparison
         self.apart: set[str] = set()              # comparisons whose workers do not fit into memory together
         self._cells = cells
         self._batches: dict[Cell, int] = {}       # the smallest that ran out of memory, by the cell with batch 1
         self._unsupported: dict[Cell, str] = {}   # with the reason
         self._seconds: dict[str, float] = {}      # of each cell's last run, by key
-
-    @classmethod
-    def of(cls, bench: Bench) -> "Memory":
-        """What the session's stored runs say, of an earlier stage and before an interruption."""
-        memory = cls({planned.key: planned.cell for planned in bench.plan.cells}, bench.clock)
-        for record in store.read(bench.folder):
-            memory.heard(record)
-        return memory
 
     def heard(self, event: Event) -> None:
         """An event of the session."""

@@ -35,9 +35,16 @@ class Imported:
         self._waiting[turns.process(cell)].append(waiting)
 
     def take(self, cell: Cell) -> Waiting | None:
-        """One that can run the cell, if any waits."""
+        """One that can run the cell, if any waits and is still there."""
         waiting = self._waiting[turns.process(cell)]
-        return waiting.pop() if waiting else None
+        while waiting:
+            running, padding = waiting.pop()
+            running.begin_another()
+            exits = [running.exit(place, 0.0) for place in running.reporters]
+            if all(each.code is None and not each.is_gone for each in exits):
+                return Waiting(running, padding)
+            running.stop()
+        return None
 
     def stop(self) -> None:
         """End those that wait."""

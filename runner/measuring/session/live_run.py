@@ -20,7 +20,7 @@ from runner.results import error_output
 from runner.results.contract import NotAnEvent, parsed
 from runner.results.error_output import ErrorText, Written
 from runner.results.lines import Steps, usage
-from runner.results.turns import Turn, counted, gets_faster
+from runner.results.turns import Turn, counting, gets_faster
 from workloads.spec import placement, turns
 from workloads.spec.cell import switched_variables
 
@@ -51,7 +51,6 @@ class LiveRun:
         self.ending: Ending | None = None
         self.turns: list[Turn] = []              # since its warm-up
         self.is_warm = False
-        self.again: PendingRun | None = None     # where it was lost for a reason outside of it
         self.is_crowded = False                  # there was too little memory for the workers that were alive at once
         self._running: Running | None = None
         self._is_begun = self._is_finished = self._is_rewarmed = self._forks = False
@@ -69,7 +68,6 @@ class LiveRun:
         if waiting := self._imported and self._imported.take(self.cell):
             self._listens = self._forks = True
             self._running, self._padding = waiting
-            self._running.begin_another()
             self._heard = self._followed(self._running)
             return
         self._start(listens=True)
@@ -80,22 +78,17 @@ class LiveRun:
         self._import_seconds = self._bench.clock() - asked_at
 
     def _start(self, listens: bool) -> None:
-        """Start the worker, or take over the one that went on without its runner. Why it cannot be is its ending."""
+        """Start the worker; why it cannot be is its ending."""
         pending, bench, self._listens = self.pending, self._bench, listens
         # its unused variable's length is drawn for each process of each session, so that places average out
         self._padding = random.Random(f"{bench.folder.name}:{pending.name}").randint(0, placement.MOST)
         stack = bench.stacks[self.cell.stack]
         if own := switched_variables(self.cell):       # some are read by the loader, before the worker's Python begins
             stack = stack.model_copy(update={"env": tuple({**dict(stack.env), **dict(own)}.items())})
-        launcher = bench.launcher.of(stack)
         try:
-            if pending.left and (running := launcher.rejoined(pending.left.place)):
-                self.pending, self._running = pending._replace(attempt=pending.left.attempt), running
-            else:
-                self.pending = pending._replace(left=None)
-                self._running = launcher.start(
-                    self.cell, stack, bench.folders.get(self.cell.data, bench.data), self.pending.name,
-                    padding=self._padding, listens=listens)
+            self._running = bench.launcher.of(stack).start(
+                self.cell, stack, bench.folders.get(self.cell.data, bench.data), pending.name, padding=self._padding,
+                listens=listens)
         except BenchError as error:
             self.ending = Ending("not_started", str(error))
             return
@@ -106,36 +99,22 @@ class LiveRun:
         return follow(running, limits(self.cell, bench.going.stall), bench.clock, bench.is_stopping)
 
     def begin(self) -> Iterator[Event]:
-        """Say that the run begins, and watch what it does to the machine.
-
-        Starts a worker where none was started ahead, or where that was lost while it waited, as with its engine.
-        """
+        """Say that the run begins, and watch what it does to the machine. Starts a worker where none was ahead."""
         bench = self._bench
         yield {"event": "now", "starts": self.pending.name}
-        self._watch = bench.watches(self.pending.planned, bench.gpus)
+        self._watch = bench.watches(self.pending.planned)
         if self._watch:
             self._watch.wait_idle()
             self._watch.start()
-        self._meter = None if bench.side_by_side else bench.meters()      # else what others take would count as its own
+        self._meter = bench.meters()
         if self._meter:
             self._meter.start()
         before, self._begun_at = bench.readings(), bench.clock()
         self._is_begun = True
-        if self._running and self._listens and not self.ending:
-            exits = [self._running.exit(place, 0.0) for place in self._running.reporters]
-            if any(each.is_gone or each.code is not None for each in exits):
-                self._running.stop()
-                self._running = None
         if not self._running and not self.ending:
-            if self._listens:
-                self.start()
-            else:
-                self._start(listens=False)
-        self._known = dict(self.pending.left.heard) if self.pending.left else {}
-        beside = {"gpus_in_parallel": True} if bench.side_by_side else {}
-        if self.pending.left is None:
-            yield {**head(self.pending, before.record()), "padding": self._padding,
-                   "place": {**self._running.place, **beside} if self._running else None}
+            self._start(listens=False)
+        yield {**head(self.pending, before.record()), "padding": self._padding,
+               "place": self._running.place if self._running else None}
         if self._unasked:
             yield from self._kept(self._unasked)
 
@@ -177,12 +156,7 @@ class LiveRun:
             self._note_others(turn)
         if heard["event"] == "start":
             self._mark = _Mark(bench.readings(), bench.clock(), heard.get("cpu_seconds"), _affinity(heard))
-        place = heard.get("place", "")
-        if self._known.get(place, 0):            # of a run that was taken over the events come again from the first
-            self._known[place] -= 1
-        else:
-            yield {"event": "line", "run": self.pending.name, "at": round(bench.clock() - self._begun_at, 3),
-                   "line": heard}
+        yield {"event": "line", "run": self.pending.name, "at": round(bench.clock() - self._begun_at, 3), "line": heard}
 
     def _note_others(self, turn: dict[str, Any]) -> None:
         """Write down beside what the worker says of its turn what others took meanwhile."""
@@ -212,10 +186,10 @@ class LiveRun:
         """Whether it is to have more turns: undisturbed ones, as long as the session is patient."""
         if self.ending:
             return False
-        calm = [turn for turn in self.turns if not turn.is_disturbed]
-        if sum(turn.seconds for turn in self.turns) >= turns.MOST_SECONDS and len(self.turns) >= turns.LEAST_TURNS:
+        calm = sum(counting(self.turns))
+        if sum(turn.seconds for turn in self.turns) >= turns.MOST_SECONDS and calm >= turns.LEAST_TURNS:
             return False
-        return len(calm) < turns.TURNS and len(self.turns) < (2 * turns.TURNS if is_patient else turns.TURNS)
+        return calm < turns.TURNS and len(self.turns) < (2 * turns.TURNS if is_patient else turns.TURNS)
 
     def is_cold(self, beside: "Sequence[LiveRun]") -> bool:
         """Whether its turns show that its warm-up was too short, and it has not gone on warming up yet."""
@@ -257,13 +231,10 @@ class LiveRun:
             self._imported.keep(self.cell, Waiting(running, self._padding))
         self.stop()
         shares_memory = not bench.launcher.of(bench.stacks[self.cell.stack]).uses_images
-        self.is_crowded = exit_status.is_out_of_memory and self._share < 1 and shares_memory
-        is_lost = self.is_crowded or (running and ending.word in _FROM_OUTSIDE and running.is_lost())
-        if is_lost:
-            why = "out of memory beside other workers" if self.is_crowded else "what ran it went away and is back"
+        self.is_crowded |= exit_status.is_out_of_memory and self._share < 1 and shares_memory
+        if self.is_crowded or (running and ending.word in _FROM_OUTSIDE and running.is_lost()):
+            why = "no room in memory beside other workers" if self.is_crowded else "what ran it went away and is back"
             self.ending = ending = Ending("killed", f"{why}; {ending.message}", ending.said)
-        if is_lost and not self.pending.is_again:
-            self.again = self.pending._replace(attempt=self.pending.attempt + 1, left=None, is_again=True)
         if ending.word == "ok" and exit_status.code not in (0, None):     # it still counts: the samples were whole
             ending = ending._replace(message=f"exit code {exit_status.code} after its end")
         said = ending.said
@@ -274,21 +245,20 @@ class LiveRun:
                         **(seen.readings if seen else {}), **energy},
                **({"places": places} if places else {}),
                **({"gpu_libraries": said["gpu_libraries"]} if said.get("gpu_libraries") else {}),
-               **({"gpu": seen.record()} if seen else {}), **learnt,
-               **({"rejoined": True} if self.pending.left else {}), **({"again": True} if self.again else {})}
+               **({"gpu": seen.record()} if seen else {}), **learnt}
         yield from _errors(self.pending.name, errors or {"": Written(exit_status.last_words.encode())})
 
     def _foreign_share(self, ending: Ending) -> float | None:
-        """The share of the CPUs that others took: in the turns that count, else since the worker's start.
+        """The share of the CPUs that others took: in the turns, else since the worker's start.
 
         None where nobody says what the run itself used (on many nodes servers use CPUs too), or others of ours run.
         """
         if self.turns:
-            shares = [turn.foreign_share + turn.stolen_share for turn in counted(self.turns)]
+            shares = [turn.foreign_share + turn.stolen_share for turn in self.turns]
             return sum(shares) / len(shares)
         bench, mark, own = self._bench, self._mark, ending.said.get("cpu_seconds")
         is_here = self._running is not None and not self._running.place.get("remote")    # else its CPUs are not ours
-        if not is_here or bench.side_by_side or mark is None or mark.own_seconds is None or own is None:
+        if not is_here or mark is None or mark.own_seconds is None or own is None:
             return None
         return machine.foreign_share(mark.reading, bench.readings(), own - mark.own_seconds,
                                      bench.clock() - mark.seconds, mark.affinity)
@@ -302,7 +272,7 @@ def is_warm(event: Event) -> bool:
 def head(pending: PendingRun, host: dict[str, Any]) -> Event:
     """The record of a run's beginning, but for its place."""
     return {"event": "begin", "run": pending.name, "key": pending.planned.key, "round": pending.round,
-            "attempt": pending.attempt, "seed": pending.cell.seed,
+            "seed": pending.cell.seed,
             "began": datetime.now(UTC).isoformat(timespec="seconds"), "host": host}
 
 

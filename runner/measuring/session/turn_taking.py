@@ -6,7 +6,7 @@ the CPUs alone, and the worker gets another turn, as long as the session has pat
 """
 
 import random
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, as_completed
 
 from runner.machine import host
@@ -16,16 +16,15 @@ from runner.results.turns import FOREIGN_SHARE, Turn
 from workloads.spec import turns
 
 _LOOK_SECONDS = 0.15             # of the machine while nothing of ours runs: 15 ticks of each CPU
-_PATIENCE_SECONDS = 30.0         # that a session waits for others and repeats turns, and beyond that
-_PATIENCE_SHARE = 0.1            # of the time since it began
 _ROOM = 1.5                      # times the memory that the first worker of a comparison took is kept for each other
 
 
 class Patience:
-    """How much time a session still gives to a machine that others use."""
+    """How much longer a session goes on where others use the machine: as long again as without them, at most."""
 
-    def __init__(self, clock: Callable[[], float]) -> None:
-        self._clock, self._began, self._spent = clock, clock(), 0.0
+    def __init__(self, clock: Callable[[], float], seconds: float | None = None) -> None:
+        """seconds: that it may take in all, where the user says so."""
+        self._clock, self._began, self._spent, self._seconds = clock, clock(), 0.0, seconds
 
     def spend(self, seconds: float) -> None:
         """Count time that would not have gone by on a quiet machine."""
@@ -33,31 +32,37 @@ class Patience:
 
     @property
     def is_left(self) -> bool:
-        """Whether there is any."""
-        return self._spent < _PATIENCE_SECONDS + _PATIENCE_SHARE * (self._clock() - self._began)
+        """Whether there is any for turns and rounds that are made again."""
+        return not self.is_over and (self._seconds is not None or 2 * self._spent < self._clock() - self._began)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the session has taken as long as the user gave it."""
+        return self._seconds is not None and self._clock() - self._began >= self._seconds
 
 
 def take(bench: Bench, runs: Sequence[LiveRun], comparison: str, sizes: dict[str, int], patience: Patience,
-         threads: Executor) -> Generator[Event, None, list[LiveRun]]:
-    """Make the runs, which have not started; those that found no room in memory come back.
+         threads: Executor) -> Iterator[Event]:
+    """Make the runs, which have not started; those that found no room in memory are crowded, and were not begun.
 
     sizes: the bytes that a worker of each comparison takes, by the comparison's key; new ones are learnt here. threads:
     as of imported.
     """
-    taken = yield from _built(bench, runs, comparison, sizes, threads)
-    for run in taken:
+    yield from _built(bench, runs, comparison, sizes, threads)
+    if any(run.is_crowded for run in runs):
+        return
+    for run in runs:
         yield from _warm_up(run)
-    drawn = random.Random(f"{bench.plan.seed}:{taken[0].pending.round}:{comparison}")
-    yield from _by_turns(bench, taken, drawn, patience)
-    if cold := [run for run in taken if run.is_cold([other for other in taken if other is not run])]:
+    drawn = random.Random(f"{bench.plan.seed}:{runs[0].pending.round}:{comparison}")
+    yield from _by_turns(bench, runs, drawn, patience)
+    if cold := [run for run in runs if run.is_cold([other for other in runs if other is not run])]:
         for run in cold:
             yield from run.warm_up_again()
         yield from _by_turns(bench, cold, drawn, patience)
-    for run in taken:
+    for run in runs:
         run.tell("end")
-    for run in taken:
+    for run in runs:
         yield from run.listen()
-    return [run for run in runs if run not in taken]
 
 
 def imported(runs: Sequence[LiveRun], threads: Executor) -> Iterator[LiveRun]:
@@ -72,21 +77,22 @@ def imported(runs: Sequence[LiveRun], threads: Executor) -> Iterator[LiveRun]:
 
 
 def _built(bench: Bench, runs: Sequence[LiveRun], comparison: str, sizes: dict[str, int], threads: Executor
-           ) -> Generator[Event, None, list[LiveRun]]:
-    """Those that are built, or have ended; the first alone where it is to show how much memory a worker takes."""
+           ) -> Iterator[Event]:
+    """Build all; the first alone where it is to show how much memory a worker takes, and whether others find room."""
     yield {"event": "now", "doing": "building"}
     ready = imported(runs, threads)
     if comparison in sizes or len(runs) == 1:
         yield from _build(ready)
-        return list(runs)
+        return
     list(ready)                   # what they import takes memory, too
     free_bytes = bench.readings().free_bytes
     yield from _build(runs[:1])
     sizes[comparison] = max(0, free_bytes - bench.readings().free_bytes)
     if len(runs[1:]) * _ROOM * sizes[comparison] > bench.readings().free_bytes:
-        return [runs[0]]
+        for run in runs:
+            run.is_crowded = True
+        return
     yield from _build(runs[1:])
-    return list(runs)
 
 
 def _build(runs: Iterable[LiveRun]) -> Iterator[Event]:

@@ -20,7 +20,7 @@ from runner.study.quantities import PHASES
 from workloads.spec.cell import FIELDS
 
 _OF_CELL = {name: kind for name, kind in FIELDS.items() if name != "source"}     # told apart by key
-RUN = {"result": str, "study": str, "experiment": str, "key": str, **_OF_CELL, "round": int, "attempt": int,
+RUN = {"result": str, "study": str, "experiment": str, "key": str, **_OF_CELL, "round": int,
        "ending": str, "worker": str, "ran_precision": str}
 SAMPLE = {"is_warmup": bool, "index": int, "turn": int, "is_disturbed": bool, "steps": int, "seconds": float,
           **{f"{phase}_seconds": float for phase in PHASES}}
@@ -42,7 +42,7 @@ def _about(row: Row, run: Run, worker: Worker) -> dict[str, Any]:
     seed = row.cell.seed if run.seed is None else run.seed
     of_cell = {name: getattr(row.cell, name) for name in _OF_CELL}
     told = {"experiment": row.experiment, "key": row.key, **of_cell, "seed": seed, "round": run.round,
-            "attempt": run.attempt, "ending": run.ending, "worker": worker.name,
+            "ending": run.ending, "worker": worker.name,
             "ran_precision": str(run.facts["precision"]) if "precision" in run.facts else None}
     return {name: clean(value) if isinstance(value, str) else value for name, value in told.items()}
 

@@ -89,12 +89,15 @@ def test_losses_beside_each_other_are_of_the_same_steps() -> None:
     assert [(None, None)] * 2 == [(each.loss_first, each.loss_steps) for each in apart]
 
 
+CALM = [made.turn([0.1], before=100)] * 2           # so that the round counts
+
+
 def test_losses_are_of_the_first_round_in_which_all_stacks_told_the_same_steps() -> None:
     cells = [made.cell(name, precision="float64") for name in ("torch", "tf")]
     told = {("torch", 0): 3, ("tf", 0): 9, ("torch", 1): 5, ("tf", 1): 6}        # steps before the only turn, of three
     runs = [record for cell in cells for index in (0, 1) for record in made.run(
         cell, index, made.turn([0.1] * 3, before=told[cell.stack, index],
-                               loss=[100.0 - told[cell.stack, index] - step for step in range(3)]))]
+                               loss=[100.0 - told[cell.stack, index] - step for step in range(3)]), *CALM)]
     found = summary_of(rows.measurements([made.session(), made.plan(*cells, rounds=2), *runs])).comparisons[0].results
 
     assert [(94.0, 93.0, (7, 8))] * 2 == [(each.loss_first, each.loss_last, each.loss_steps) for each in found]
@@ -105,7 +108,8 @@ def test_losses_of_turns_are_compared_where_both_took_the_same_step() -> None:
     own, other = made.turn([0.1] * 3, before=5, loss=[9.0, 2.0, 4.0]), made.turn([0.1] * 3, before=6,
                                                                              loss=[2.0, 4.002, 7.0])
     found, = curves.compared(rows.measurements([
-        made.session(), made.plan(*cells, rounds=1), *made.run(cells[0], 0, own), *made.run(cells[1], 0, other)]))
+        made.session(), made.plan(*cells, rounds=1),
+        *made.run(cells[0], 0, own, *CALM), *made.run(cells[1], 0, other, *CALM)]))
 
     assert (2, pytest.approx(0.0005)) == (found.steps, found.most_apart)
 

@@ -72,9 +72,9 @@ def test_the_parts_of_one_sync_at_the_end_are_asked_too() -> None:
     blocks = {"seconds": FASTER, "counts": [100] * 12}
     runs = [record for index in range(5)
             for record in made.run(cell, index, made.steps([sum(FASTER)], count=1200, blocks=blocks))]
-    (row,) = measurements([made.session(), made.plan(cell), *runs]).rows
+    (doubt,) = doubts.of(measurements([made.session(), made.plan(cell), *runs])).values()
 
-    assert Verdict.NOT_STEADY is doubts.of_rows([row])[row.key].verdict
+    assert Verdict.NOT_STEADY is doubt.verdict
 
 
 def test_programs_compiled_within_timed_steps_take_the_word_away() -> None:
@@ -88,7 +88,7 @@ def test_programs_compiled_within_timed_steps_take_the_word_away() -> None:
 def test_an_epoch_is_measured_whole_and_is_not_doubted() -> None:
     found = records({"torch": [FASTER] * 5, "tf": [FASTER] * 5}, measure="epochs")
 
-    assert {} == doubts.of_rows(measurements(found).rows)
+    assert {} == doubts.of(measurements(found))
 
 
 def test_all_who_judge_say_the_same() -> None:
@@ -105,7 +105,7 @@ def test_all_who_judge_say_the_same() -> None:
 
 def test_a_stack_whose_runs_all_failed_is_left_out_aloud() -> None:
     found = records({"torch": [EVEN] * 5, "tf": [EVEN] * 5, "mxnet": []})
-    found += made.run(made.cell("mxnet"), 0, ending="died")
+    found += [record for index in range(5) for record in made.run(made.cell("mxnet"), index, ending="died")]
     (comparison,) = summarise(found).comparisons
 
     assert ("tf", ("mxnet",)) == (comparison.winner, comparison.left_out)

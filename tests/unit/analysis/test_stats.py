@@ -72,11 +72,18 @@ def test_a_word_is_said_where_the_interval_of_five_rounds_excludes_one(
     assert expected == verdict(Ratio(value, Interval(*ends) if ends else None, rounds))
 
 
-def test_equal_rates_are_no_difference_however_little_they_scatter() -> None:
+@pytest.mark.parametrize(("value", "ends", "expected"), [
+    (1.00001, (1.00001, 1.00001), "as fast"), (1.002, (0.998, 1.006), "no difference shown"),
+    (1.004, (1.001, 1.007), "no difference shown"), (1.006, (1.001, 1.011), "faster")])
+def test_what_printed_digits_do_not_show_is_as_fast(value: float, ends: tuple[float, float], expected: str) -> None:
+    assert expected == verdict(Ratio(value, Interval(*ends), 5))
+
+
+def test_equal_rates_are_as_fast_however_little_they_scatter() -> None:
     third = dict.fromkeys(range(5), 1 / 3)
     found = ratio(third, {index: rate * (1 + 2e-16) for index, rate in third.items()})
 
-    assert Verdict.NO_DIFFERENCE is verdict(found)
+    assert Verdict.AS_FAST is verdict(found)
 
 
 def test_a_value_that_follows_its_neighbour_is_correlated_with_it() -> None:

@@ -33,7 +33,7 @@ def test_warm_up_and_timed_samples_are_rows_in_order() -> None:
 
 def test_one_sample_for_all_steps_says_how_many_it_covers_and_a_run_without_any_keeps_a_row_with_its_ending() -> None:
     cell = made.cell(sync="end")
-    begin, *_, end = made.run(cell, 1, ending="oom")
+    begin, *_, end, _ = made.run(cell, 1, ending="oom")
     *_, timed, failed = rows(measurements([made.session(), made.plan(cell), *made.run(
         cell, 0, made.steps([4.0], count=100)), begin, end]))
 

@@ -17,7 +17,7 @@ def summary(common: dict[str, list[float]], tuned: dict[str, list[float]]) -> Su
     cells = {made.cell(stack, loop=loop): rates for loop, lane in (("native", common), ("tuned", tuned))
              for stack, rates in lane.items()}
     failed = [record for cell, rates in cells.items() if not rates
-              for record in made.run(cell, 0, ending="unsupported", message="no")]
+              for index in range(5) for record in made.run(cell, index, ending="unsupported", message="no")]
     return made_report.contents(made_report.records(*failed, cells=cells, facts=SWITCHED))[0]
 
 

@@ -44,7 +44,7 @@ def test_time_begins_where_the_first_step_ends_and_the_timed_part_where_the_warm
 
 
 def test_disturbed_turns_are_marked_from_their_first_step_to_their_last() -> None:
-    turns = [made.turn([0.1, 0.1], foreign=share, before=2 * index) for index, share in enumerate((0.0, 0.5, 0.0))]
+    turns = [made.turn([0.1, 0.1], foreign=share, before=2 * index) for index, share in enumerate((0.0, 0.5, 0.0, 0.0))]
     (row,) = measurements([made.session(), made.plan(TORCH), *made.run(TORCH, 0, *turns)]).rows
     ((_, chart),) = steps.charts([row], {}, {})
     assert isinstance(chart, Strips)

@@ -174,7 +174,7 @@ def test_operators_of_another_shape_are_refused(operators: Any) -> None:
 def test_digests_and_what_places_used_are_kept_by_place() -> None:
     records = list(made.run(CELL, 0, *of_places("node0", {"event": "weights", "sha256": "a"}),
                             *of_places("node1", {"event": "weights", "sha256": "b"})))
-    records[-1]["places"] = {"node0": {"peak_bytes": 5, "group_peak_bytes": 7}}
+    records[-2]["places"] = {"node0": {"peak_bytes": 5, "group_peak_bytes": 7}}
     run = only_row(*records).runs[0]
     assert {"node0": "a", "node1": "b"} == run.digests and 7 == run.usage["node0"]["group_peak_bytes"]
 
@@ -276,11 +276,15 @@ def test_a_run_s_rate_is_the_geometric_mean_of_its_undisturbed_turns() -> None:
         [turn.foreign_share for turn in row.turns]))
 
 
-def test_all_turns_of_a_run_on_a_busy_machine_count() -> None:
-    turns = [made.turn([seconds], 0.3) for seconds in (0.25, 0.5, 1.0)]
-    row = only_row(*made.run(CELL, 0, *turns))
+@pytest.mark.parametrize(("calm", "rounds"), [(2, [1]), (3, [0, 1])])
+def test_a_round_counts_where_each_stack_has_three_undisturbed_turns(calm: int, rounds: list[int]) -> None:
+    torch, tf = made.cell("torch"), made.cell("tf")
+    turns = [made.turn([0.25]) for _ in range(3)]
+    records = [*made.run(tf, 0, *turns[:calm], made.turn([9.0], 0.3)),
+               *(each for cell, index in ((torch, 0), (torch, 1), (tf, 1)) for each in made.run(cell, index, *turns))]
+    rows = measurements([made.session(), made.plan(torch, tf), *records]).rows
 
-    assert {0: pytest.approx(20.0)} == row.rates and row.runs[0].is_busy
+    assert [rounds, rounds] == [[*row.rates] for row in rows]
 
 
 def test_phases_are_of_the_turns_that_count() -> None:

@@ -53,16 +53,6 @@ def test_a_folder_that_cannot_be_written_is_refused_in_one_line(tmp_path: Path) 
         store.Store(tmp_path / "file" / "r")
 
 
-def test_a_run_killed_from_outside_is_not_finished_and_one_out_of_memory_is(tmp_path: Path) -> None:
-    made(tmp_path / "r", {"event": "begin", "run": "k.0.1", "key": "k", "round": 0},
-         {"event": "ending", "run": "k.0.1", "ending": "killed"},
-         {"event": "begin", "run": "m.0.1", "key": "m", "round": 0},
-         {"event": "ending", "run": "m.0.1", "ending": "oom"})
-    kept = earlier_sessions.unfinished(tmp_path, "c")
-    assert kept and frozenset({("m", 0)}) == kept.finished
-    assert {("k", 0): 1, ("m", 0): 1} == kept.attempts
-
-
 def test_somebody_s_broken_result_does_not_hinder_a_new_session(tmp_path: Path) -> None:
     (tmp_path / "zzz").mkdir()
     (tmp_path / "zzz" / "events.jsonl").write_text("garbage\n")
@@ -76,38 +66,22 @@ def test_half_a_surrogate_pair_that_a_broken_file_name_left_is_read(tmp_path: Pa
     assert "\udc80" == list(store.read(tmp_path))[1]["reason"]
 
 
-def finished(run: str, place: dict[str, bool], at: float, seconds: float,
-             **ending: object) -> tuple[dict[str, object], ...]:
+def finished(run: str, place: dict[str, bool], at: float, seconds: float) -> tuple[dict[str, object], ...]:
     """The records of a run whose first line came at these seconds, and its second one two later."""
     begin: store.Record = {"event": "begin", "run": run, "key": run[0], "round": 0, "place": place}
     lines = [{"event": "line", "run": run, "at": moment, "line": {"event": "warm", "seconds": []}}
              for moment in (at, at + 2)]
-    return begin, *lines, {"event": "ending", "run": run, "ending": "ok", "seconds": seconds, **ending}
+    return begin, *lines, {"event": "ending", "run": run, "ending": "ok", "seconds": seconds}
 
 
 def test_a_cell_takes_as_long_as_its_runs_of_the_last_session_did_without_the_queue(tmp_path: Path) -> None:
     made(tmp_path / "1", *finished("a.0.1", {}, 4.0, 90.0), *finished("b.0.1", {"queues": True}, 600.0, 630.0))
-    made(tmp_path / "2", *finished("a.0.1", {}, 4.0, 20.0), *finished("a.1.1", {}, 4.0, 34.0),
-         *finished("a.2.1", {}, 0.1, 5.0, rejoined=True))              # one that was taken over says nothing
+    made(tmp_path / "2", *finished("a.0.1", {}, 4.0, 20.0), *finished("a.1.1", {}, 4.0, 34.0))
 
     assert {"a": 27.0, "b": 30.0} == earlier_sessions.known_seconds(tmp_path)
 
 
-def begun(run: str, **facts: object) -> dict[str, object]:
-    return {"event": "begin", "run": run, "key": "k", "round": 0, "place": {"launcher": "slurm"}, **facts}
-
-
-def test_a_run_that_was_left_has_the_attempt_of_its_record_and_one_that_ended_is_not_left(tmp_path: Path) -> None:
-    made(tmp_path / "r", begun("k.0.1", attempt=1), begun("k.0.2", attempt=2))
-    kept = earlier_sessions.unfinished(tmp_path, "c")
-    assert kept and (2, {("k", 0): 2}) == (kept.left["k", 0].attempt, kept.attempts)
-    made(tmp_path / "s", begun("k.0.1", attempt=1), begun("k.0.1", attempt=1),
-         {"event": "ending", "run": "k.0.1", "ending": "ok", "message": "", "seconds": 1.0})
-    kept = earlier_sessions.unfinished(tmp_path, "c")
-    assert kept and not kept.left and frozenset({("k", 0)}) == kept.finished
-
-
-def test_a_session_whose_later_stage_was_killed_is_unfinished(tmp_path: Path) -> None:
+def test_a_session_that_goes_on_is_unfinished(tmp_path: Path) -> None:
     made(tmp_path / "r", {"event": "closed", "reason": "done"}, SESSION)
     assert earlier_sessions.unfinished(tmp_path, "c") is not None
     assert ["unfinished"] == [row["state"] for row in earlier_sessions.listing(tmp_path)]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from runner.results.lines import Steps
-from runner.results.turns import Turn, counted, counting, gets_faster, trend
+from runner.results.turns import Turn, are_enough, counted, counting, gets_faster, trend
 from tests import made_rows as made
 
 
@@ -64,9 +64,9 @@ def test_shares_are_of_the_cpus_that_the_worker_may_use() -> None:
     assert (0.25, 0.1) == pytest.approx((read.foreign_share, read.stolen_share))          # of 0.4 CPU seconds
 
 
-def test_undisturbed_turns_count_or_all_where_they_are_few() -> None:
-    assert (True, False, True, True) == counting([CALM, DISTURBED, CALM, CALM])
-    assert (True,) * 4 == counting([CALM, DISTURBED, CALM, DISTURBED])
+def test_undisturbed_turns_count_and_three_of_them_are_enough() -> None:
+    assert (True, False, True, False) == counting([CALM, DISTURBED, CALM, DISTURBED])
+    assert [True, True, False] == [are_enough(some) for some in ((), (CALM, DISTURBED, CALM, CALM), (CALM, CALM))]
     assert (CALM,) * 3 == counted([DISTURBED, CALM, CALM, CALM])
 
 

@@ -90,7 +90,7 @@ def rows(*records: object) -> tuple[object, ...]:
 
 def test_a_ratio_of_times_is_that_of_equal_cells_and_a_time_seconds_a_step() -> None:
     one, other = made.runs(made.cell("tf"), [5.0] * 3), made.runs(made.cell("torch"), [20.0] * 3)
-    alone = rows(*made.runs(made.cell("tf"), [5.0] * 3))
+    alone = measurements([made.session(), made.plan(made.cell("tf")), *made.runs(made.cell("tf"), [5.0] * 3)]).rows
     assert (pytest.approx(4.0), 1) == here(number(), rows(*one, *other))
     assert (pytest.approx(2.0), 1) == here(number(to=None), alone)
     for without in (number(), number(to=None, task=("vgg16",))):                # the other's cells
