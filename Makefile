@@ -34,8 +34,8 @@ prove-gpu:                 ## prove the GPU path with PYTHON, or with each of ST
 images:        .venv/done  ## build the images of all stacks and the runner's, or of STACKS="torch-1.7 runner"
 	$(EVENBENCH) images $(STACKS)
 
-check:         setup       ## ruff, and mypy: strict on the host side, by the adapters' contract on workloads/
-	.venv/bin/ruff check . && .venv/bin/mypy
+check:         setup       ## ruff, the order of imports, and mypy: strict on the host side, by the adapters' contract on workloads/
+	.venv/bin/ruff check . && .venv/bin/lint-imports && .venv/bin/mypy
 
 test-unit:     setup       ## the tests that need no engine, under a minute
 	.venv/bin/pytest -n auto tests/unit
