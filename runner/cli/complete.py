@@ -10,7 +10,7 @@ from workloads.spec.cell import CHOICES, FIELDS
 from workloads.spec.tasks import NAMES
 
 RESULTS = Path("results")
-LISTS = ("stacks", "tasks", "studies", "results")
+LISTS = ("stacks", "outdated", "tasks", "studies", "results")
 
 
 def studies() -> list[str]:

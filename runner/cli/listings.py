@@ -16,7 +16,7 @@ from runner.machine import host, nvml
 from runner.planning import coverage
 from runner.planning.plan import Plan, Wishes, of_fullest_form, plan
 from runner.results import earlier_sessions
-from runner.stacks import definition
+from runner.stacks import definition, outdated
 from runner.study import file
 from workloads.spec import tasks
 
@@ -25,14 +25,18 @@ app = Commands()
 
 @app.command("list")
 def list_(what: Annotated[str, typer.Argument(metavar="WHAT", autocompletion=lambda: complete.LISTS,
-                                              help="stacks, tasks, studies or results.")] = "stacks",
+                                              help="stacks, outdated, tasks, studies or results.")] = "stacks",
           results: Results = RESULTS, scale: Scale = None, *, output: Output) -> None:
-    """List stacks, tasks, studies (what is done, stale and missing of each experiment) or results."""
+    """List stacks, their pins that the package index has left behind (outdated), tasks, studies or results.
+
+    Of each experiment of a study what is done, stale and missing.
+    """
     if what not in complete.LISTS:
         raise InputError(f'list: found "{what}", expected one of {", ".join(complete.LISTS)}')
     if scale and what != "studies":
         raise InputError(f"list {what}: found --scale, which only studies have")
-    output.rows({"stacks": _stacks, "tasks": _tasks, "results": lambda: earlier_sessions.listing(results),
+    output.rows({"stacks": _stacks, "outdated": _outdated, "tasks": _tasks,
+                 "results": lambda: earlier_sessions.listing(results),
                  "studies": lambda: studies(results, scale, screen.say)}[what]())
     if what == "results":
         from runner.doctor import host as doctor  # here: it asks an engine, as no other list does
@@ -59,6 +63,15 @@ def _stacks() -> list[dict[str, Any]]:
     return [{"stack": s.name, "framework": f"{s.framework} {s.version}", "python": s.python,
              "devices": ", ".join(s.devices), "studies": ", ".join(s.studies)}
             for s in definition.read_all(paths.STACKS).values()]
+
+
+def _outdated() -> list[dict[str, Any]]:
+    """Of the stacks that are meant to be today's."""
+    stacks = (each for each in definition.read_all(paths.STACKS).values() if outdated.OF_TODAY.issuperset(each.studies))
+    found = outdated.outdated(stacks, cache(outdated.released))
+    if not found:
+        screen.say(f"no pin is more than {outdated.ALLOWED} releases behind the index")
+    return [pin._asdict() for pin in found]
 
 
 def _tasks() -> list[dict[str, Any]]:

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-_SMALL = 128           # units, up to which both products in the step are faster on a CPU (docs/measurements.md)
+_SMALL = 64            # units, up to which both products in the step are faster on a CPU (docs/measurements.md)
 INPUT, RECURRENT = ".input.weight", ".recurrent.weight"        # how their names end; here they lie as (in, gates)
 
 

@@ -1,0 +1,59 @@
+"""Which pins of stacks are behind the package index, in releases. pip asks the index, once a package."""
+
+import re
+import subprocess
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+from runner.stacks import package_sources
+from runner.stacks.definition import PinnedStack
+
+OF_TODAY = {"quick", "gpu", "models"}     # studies whose stacks follow the newest versions; others' stay as published
+ALLOWED = 2                          # releases that a pin may be behind
+_NEWEST_PYTHON = "3.13"              # for which wheels are looked for, whatever a stack's own Python is
+_PIN = re.compile(r"([A-Za-z0-9._-]+)(?:\[[^]]*])?==([^\s#;]+)")
+
+
+class Pin(NamedTuple):
+    """A package that a stack names itself, and how far it is behind."""
+
+    stack: str
+    package: str
+    pinned: str
+    newest: str
+    behind: int                      # releases
+
+
+def outdated(stacks: Iterable[PinnedStack], released: Callable[[str], Sequence[str]]) -> list[Pin]:
+    """The pins that are behind by more than ALLOWED; those of which no index tells are left out.
+
+    released(package): its releases, the newest first.
+    """
+    found = []
+    for stack in stacks:
+        for package, pinned in _pins(stack).items():
+            releases = list(released(package))
+            version = pinned.partition("+")[0]                     # 2.13.0+cpu is a build of 2.13.0
+            if version in releases and releases.index(version) > ALLOWED:
+                found.append(Pin(stack.name, package, pinned, releases[0], releases.index(version)))
+    return found
+
+
+def _pins(stack: PinnedStack) -> dict[str, str]:
+    """The versions in its requirements.in by package."""
+    lines = (stack.folder / "requirements.in").read_text().splitlines()
+    return dict(match.groups() for line in lines if (match := _PIN.match(line)))
+
+
+def released(package: str) -> tuple[str, ...]:
+    """The package's releases that pip finds wheels of, the newest first; () where no index has it."""
+    answer = subprocess.run([*package_sources.pip(), "index", "versions", package, "--only-binary=:all:",
+                             f"--python-version={_NEWEST_PYTHON}"], capture_output=True, text=True, errors="replace",
+                            check=False)
+    return versions(answer.stdout)
+
+
+def versions(said: str) -> tuple[str, ...]:
+    """The versions in what `pip index versions` printed."""
+    listed = re.search(r"^Available versions: (.+)$", said, re.MULTILINE)
+    return tuple(dict.fromkeys(each.partition("+")[0] for each in listed[1].split(", "))) if listed else ()
