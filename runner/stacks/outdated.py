@@ -42,7 +42,7 @@ def outdated(stacks: Iterable[PinnedStack], released: Callable[[str], Sequence[s
 def _pins(stack: PinnedStack) -> dict[str, str]:
     """The versions in its requirements.in by package."""
     lines = (stack.folder / "requirements.in").read_text().splitlines()
-    return dict(match.groups() for line in lines if (match := _PIN.match(line)))
+    return {match[1]: match[2] for line in lines if (match := _PIN.match(line))}
 
 
 def released(package: str) -> tuple[str, ...]:
