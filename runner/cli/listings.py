@@ -16,7 +16,7 @@ from runner.machine import host, nvml
 from runner.planning import coverage
 from runner.planning.plan import Plan, Wishes, of_fullest_form, plan
 from runner.results import earlier_sessions
-from runner.stacks import definition, outdated
+from runner.stacks import definition
 from runner.study import file
 from workloads.spec import tasks
 
@@ -67,6 +67,8 @@ def _stacks() -> list[dict[str, Any]]:
 
 def _outdated() -> list[dict[str, Any]]:
     """Of the stacks that are meant to be today's."""
+    from runner.stacks import outdated  # here: requests takes a tenth of a second, which other lists do without
+
     stacks = (each for each in definition.read_all(paths.STACKS).values() if outdated.OF_TODAY.issuperset(each.studies))
     found = outdated.outdated(stacks, cache(outdated.released))
     if not found:
