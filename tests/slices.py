@@ -17,6 +17,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from itertools import zip_longest
 from pathlib import Path
+from typing import Any
 
 from runner import paths
 from runner.analysis import stats
@@ -24,7 +25,8 @@ from runner.cells import lanes_key
 from runner.datasets import choice
 from runner.launchers import choose
 from runner.launchers.watchdog import Ending, Limits, follow
-from runner.machine import gpus
+from runner.machine import gpus, programs
+from runner.measuring.session.live_run import STILL_LEADING
 from runner.results import store
 from runner.results.lines import Steps
 from runner.results.turns import Turn
@@ -72,7 +74,13 @@ class Worker:
 
     def turn(self, seconds: float) -> Turn:
         """A turn of so many seconds."""
-        return Turn.of(Steps.read(self.told(f"turn {turns.LEAD_SECONDS} {seconds} 1", "steps")))
+        self._running.tell(f"turn {turns.LEAD_SECONDS} {seconds} 1")
+        time.sleep(STILL_LEADING)
+        before = programs.clocks() or {}
+        said: dict[str, Any] = dict(self.wait("steps"))
+        own = programs.Worker(self.cell.stack, said["turn"]["process"])
+        said["turn"]["taken_seconds"] = programs.taken(before, programs.clocks() or {}, own).seconds
+        return Turn.of(Steps.read(said))
 
 
 def warm_up(workers: Sequence[Worker]) -> None:

@@ -161,7 +161,8 @@ class Flag(StrEnum):
         "Those do not count, and were repeated.",
         lambda seen: any(turn.is_disturbed for turn in seen.run.turns))
     APART = ("apart",
-        "The workers of this comparison did not fit into memory together: runs were made one after the other.")
+        "The workers of this comparison could not be alive at once, since memory was too small or one computed while "
+        "it waited: runs were made one after the other.")
     SWAPPING = ("swapping", "Swap in use grew during at least one run.", _is_swapping)
     LOSS_NOT_FALLING = ("loss_not_falling",
         "The loss did not fall over the timed steps of at least one run.",

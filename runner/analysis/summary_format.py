@@ -411,7 +411,7 @@ METHODS = {
         f"most 5 % of sessions; none with fewer than {stats.LEAST_ROUNDS} rounds",
     "withheld": doubts.METHOD,
     "turns":
-        "slices of timed steps while the other stacks wait; disturbed where others took more than 5 % of the CPUs or "
+        "slices of timed steps while the other stacks wait; disturbed where it lost over 1 % of its time to others, or "
         f"a GPU was throttled; a round counts where each stack has at least {LEAST_TURNS} others",
     "winner": "the stack with the highest rate, where its ratio to every other that ran is shown so to be above 1",
     "outlier_rounds": f"modified z-score of the run's rate above {stats.OUTLIER_SCORE:g}; flagged, never removed",

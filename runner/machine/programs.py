@@ -35,7 +35,8 @@ class Taken(NamedTuple):
 
     seconds: float
     by: str = ""                         # the program that took the most, and its user
-    is_worker: bool = False              # whether that was a worker that waits for its turn
+    worker: str = ""                     # the stack whose worker that was, where it was one
+    spinning: str = ""                   # of such a worker: that it does not wait, with what may have it do so
 
 
 def clocks(proc: Path = Path("/proc"), clock: Callable[[int], float] = time.clock_gettime) -> Clocks | None:
@@ -60,13 +61,13 @@ def taken(before: Clocks, after: Clocks, own: Worker) -> Taken:
     if not found:
         return Taken(0.0)
     _, number, worker = found[0]
-    name = _spinning(number, worker.stack) if worker else _name(number)
-    return Taken(sum(seconds for seconds, *_ in found), name, worker is not None)
+    all_taken = Taken(sum(seconds for seconds, *_ in found), _name(number))
+    return all_taken._replace(worker=worker.stack, spinning=_spinning(number, worker.stack)) if worker else all_taken
 
 
 def _worker(number: int) -> Worker | None:
     """The worker that the process is, or descends from."""
-    with suppress(psutil.Error, OSError, IndexError):
+    with suppress(psutil.Error, OSError, LookupError, TypeError, ValueError):      # what looks like one may be none
         process = psutil.Process(number)
         for each in (process, *process.parents()):
             words = each.cmdline()
@@ -84,9 +85,9 @@ def _name(number: int) -> str:
 
 
 def _spinning(number: int, stack: str) -> str:
-    """What a worker is called that computes while it waits, with the variables that may have it do so."""
+    """That a worker computes while it waits, with the variables that may have it do so."""
+    found = ""
     with suppress(psutil.Error):
         said = psutil.Process(number).environ()
-        if found := " ".join(f"{name}={said[name]}" for name in _OPENMP if name in said):
-            return f"{stack}, whose threads spin while they wait ({found}),"
-    return f"{stack}, whose threads spin while they wait,"
+        found = " ".join(f"{name}={said[name]}" for name in _OPENMP if name in said)
+    return f"{stack}'s threads spin while they wait{f' ({found})' if found else ''}"

@@ -57,15 +57,6 @@ def may_wait(cell: Cell):
     return cell.device == "cpu" and cell.nodes == 1 and cell.parallel == "none" and cell.measure != "max_batch"
 
 
-def spins(variables: dict):
-    """Whether OpenMP's threads of a worker with these variables compute while they wait, so that no other has the CPUs.
-
-    GNU's wait policy, and how long LLVM's and Intel's threads spin: 200 ms unless they are told otherwise.
-    """
-    return (variables.get("OMP_WAIT_POLICY", "").lower() == "active"
-            or variables.get("KMP_BLOCKTIME", "").lower() == "infinite")
-
-
 def least_steps(cell: Cell):
     """The steps that a turn has at least, so that TURNS of them have as many as the cell asks for."""
     return -(-cell.steps // TURNS)

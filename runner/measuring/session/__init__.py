@@ -27,7 +27,7 @@ from runner.results import store
 from runner.results.contract import FINAL, WELL
 from runner.results.rows import Fold, Measurements, blocks
 from workloads.spec import turns
-from workloads.spec.cell import Cell, switched_variables
+from workloads.spec.cell import Cell
 
 INCOMPLETE = 4           # exit code: too busy, runs were lost, or no time was left
 _AT_ONCE = 4             # workers that import side by side and then run one after the other
@@ -154,8 +154,7 @@ def _by_turns(bench: Bench, pending: PendingRun) -> str:
 def _listens(bench: Bench, pending: PendingRun) -> bool:
     """Whether the run's worker waits for what it is told, and computes nothing meanwhile."""
     stack = bench.stacks[pending.cell.stack]
-    return (bench.launcher.of(stack).tells and turns.may_wait(pending.cell)
-            and not turns.spins(dict(stack.env + switched_variables(pending.cell))))
+    return bench.launcher.of(stack).tells and turns.may_wait(pending.cell)
 
 
 def _taking_turns(bench: Bench, pending_runs: list[PendingRun], memory: "Memory", patience: Patience,
@@ -174,10 +173,9 @@ def _taking_turns(bench: Bench, pending_runs: list[PendingRun], memory: "Memory"
     runs = [LiveRun(bench, pending, None if is_apart else imported, 1 / len(waiting)) for pending in waiting]
     yield from _ended(runs, turn_taking.take(bench, runs, comparison, memory.sizes, patience, imported.threads),
                       imported.threads)
-    if any(run.is_crowded for run in runs):
+    if why := next(filter(None, (run.apart_for for run in runs)), ""):
         imported.stop()
-        yield {"event": "apart", "comparison": comparison, "why": f"{len(runs)} workers did not fit into memory "
-               "together: one after the other"}
+        yield {"event": "apart", "comparison": comparison, "why": f"{why}: one after the other"}
 
 
 def _one_after_the_other(bench: Bench, pending_runs: list[PendingRun], memory: "Memory", imported: Imported
@@ -227,7 +225,7 @@ class Memory:
     def __init__(self, cells: Mapping[str, Cell] = MappingProxyType({})) -> None:
         """cells: by their keys."""
         self.sizes: dict[str, int] = {}           # bytes of a worker of each comparison
-        self.apart: set[str] = set()              # comparisons whose workers do not fit into memory together
+        self.apart: set[str] = set()              # comparisons whose workers cannot be alive at once
         self._cells = cells
         self._batches: dict[Cell, int] = {}       # the smallest that ran out of memory, by the cell with batch 1
         self._unsupported: dict[Cell, str] = {}   # with the reason

@@ -24,7 +24,9 @@ from runner.results.turns import Turn, counting, gets_faster
 from workloads.spec import placement, turns
 from workloads.spec.cell import switched_variables
 
-_STILL_LEADING = 0.8 * turns.LEAD_SECONDS            # nothing is timed yet, and other workers spin no more
+NO_ROOM = "workers did not fit into memory together"
+_SPINNING = 0.1                  # of a CPU: a worker that waits uses next to nothing, and may tidy up once
+STILL_LEADING = 0.8 * turns.LEAD_SECONDS            # nothing is timed yet, and other workers spin no more
 _FROM_OUTSIDE = ("killed", "died", "timeout", "error")       # words whose reason may be what runs the worker
 
 
@@ -51,7 +53,7 @@ class LiveRun:
         self.ending: Ending | None = None
         self.turns: list[Turn] = []              # since its warm-up
         self.is_warm = False
-        self.is_crowded = False                  # there was too little memory for the workers that were alive at once
+        self.apart_for = ""                      # why it can be alive beside no other worker
         self._running: Running | None = None
         self._is_begun = self._is_finished = self._is_rewarmed = self._forks = False
         self._import_seconds = 0.0
@@ -170,7 +172,7 @@ class LiveRun:
         if self._meter:
             self._meter.heard("warm")            # as after a warm-up, the CPUs are the run's from here on
         self.tell(f"turn {turns.LEAD_SECONDS} {turns.slice_seconds(self.cell)} {turns.least_steps(self.cell)}")
-        self._bench.wait(_STILL_LEADING)
+        self._bench.wait(STILL_LEADING)
         self._clocks = self._bench.programs()
         line = yield from self.listen(lambda event: event["event"] == "steps")
         if line is None:
@@ -181,6 +183,11 @@ class LiveRun:
             self.ending = Ending("died", f"the worker told of no turn where one was asked for: {error}")
             return None
         return self.turns[-1]
+
+    def spinning(self, beside: "Sequence[LiveRun]") -> str:
+        """Which of the workers beside it computed in its last turn, and how; "" where none did for much of it."""
+        is_much = bool(self.turns) and self.turns[-1].taken_share > _SPINNING
+        return self._others.spinning if is_much and self._others.worker in {run.cell.stack for run in beside} else ""
 
     def wants_turn(self, is_patient: bool) -> bool:
         """Whether it is to have more turns: undisturbed ones, as long as the session is patient."""
@@ -231,9 +238,10 @@ class LiveRun:
             self._imported.keep(self.cell, Waiting(running, self._padding))
         self.stop()
         shares_memory = not bench.launcher.of(bench.stacks[self.cell.stack]).uses_images
-        self.is_crowded |= exit_status.is_out_of_memory and self._share < 1 and shares_memory
-        if self.is_crowded or (running and ending.word in _FROM_OUTSIDE and running.is_lost()):
-            why = "no room in memory beside other workers" if self.is_crowded else "what ran it went away and is back"
+        if exit_status.is_out_of_memory and self._share < 1 and shares_memory:
+            self.apart_for = NO_ROOM
+        if self.apart_for or (running and ending.word in _FROM_OUTSIDE and running.is_lost()):
+            why = self.apart_for or "what ran it went away and is back"
             self.ending = ending = Ending("killed", f"{why}; {ending.message}", ending.said)
         if ending.word == "ok" and exit_status.code not in (0, None):     # it still counts: the samples were whole
             ending = ending._replace(message=f"exit code {exit_status.code} after its end")

@@ -11,7 +11,7 @@ from concurrent.futures import Executor, as_completed
 
 from runner.machine import host
 from runner.measuring.bench import Bench, Event
-from runner.measuring.session.live_run import LiveRun, is_warm
+from runner.measuring.session.live_run import NO_ROOM, LiveRun, is_warm
 from runner.results.turns import FOREIGN_SHARE, Turn
 from workloads.spec import turns
 
@@ -43,13 +43,13 @@ class Patience:
 
 def take(bench: Bench, runs: Sequence[LiveRun], comparison: str, sizes: dict[str, int], patience: Patience,
          threads: Executor) -> Iterator[Event]:
-    """Make the runs, which have not started; those that found no room in memory are crowded, and were not begun.
+    """Make the runs, which have not started; those that cannot be alive beside each other say why, and do not count.
 
     sizes: the bytes that a worker of each comparison takes, by the comparison's key; new ones are learnt here. threads:
     as of imported.
     """
     yield from _built(bench, runs, comparison, sizes, threads)
-    if any(run.is_crowded for run in runs):
+    if any(run.apart_for for run in runs):
         return
     for run in runs:
         yield from _warm_up(run)
@@ -59,6 +59,8 @@ def take(bench: Bench, runs: Sequence[LiveRun], comparison: str, sizes: dict[str
         for run in cold:
             yield from run.warm_up_again()
         yield from _by_turns(bench, cold, drawn, patience)
+    if any(run.apart_for for run in runs):
+        return
     for run in runs:
         run.tell("end")
     for run in runs:
@@ -90,7 +92,7 @@ def _built(bench: Bench, runs: Sequence[LiveRun], comparison: str, sizes: dict[s
     sizes[comparison] = max(0, free_bytes - bench.readings().free_bytes)
     if len(runs[1:]) * _ROOM * sizes[comparison] > bench.readings().free_bytes:
         for run in runs:
-            run.is_crowded = True
+            run.apart_for = NO_ROOM
         return
     yield from _build(runs[1:])
 
@@ -124,6 +126,10 @@ def _by_turns(bench: Bench, runs: Sequence[LiveRun], drawn: random.Random, patie
         yield {"event": "now", "doing": f"turn {max(len(run.turns) for run in waiting) + 1} of {turns.TURNS}"}
         for run in waiting:
             turn = yield from run.take_turn()
+            if why := run.spinning(runs):
+                for each in runs:
+                    each.apart_for = why
+                return
             if turn and turn.is_disturbed:
                 yield from _wait(bench, turn, patience)
 

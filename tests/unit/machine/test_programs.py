@@ -41,7 +41,7 @@ def test_a_program_is_named_with_its_user_and_what_it_took() -> None:
     with computing("-c", BUSY) as number:
         found = between(number)
     assert found.seconds >= 0.01
-    assert (f"process {number}, python" in found.by, " of " in found.by, False) == (True, True, found.is_worker)
+    assert (f"process {number}, python" in found.by, " of " in found.by, "") == (True, True, found.spinning)
 
 
 def test_a_worker_that_computes_while_it_waits_is_named_with_what_lets_it_spin(tmp_path: Path) -> None:
@@ -49,7 +49,13 @@ def test_a_worker_that_computes_while_it_waits_is_named_with_what_lets_it_spin(t
     with computing("-m", "workloads", '{"stack": "b"}', cwd=tmp_path, env={"GOMP_SPINCOUNT": "infinite"}) as number:
         assert Taken(0.0) == between(number, Worker("b", number))
         found = between(number, Worker("b", number + 1))
-    assert found.is_worker and "b, whose threads spin while they wait (GOMP_SPINCOUNT=infinite)" in found.by
+    assert ("b", "b's threads spin while they wait (GOMP_SPINCOUNT=infinite)") == found[2:]
+
+
+def test_what_only_looks_like_a_worker_is_a_program(tmp_path: Path) -> None:
+    (tmp_path / "workloads.py").write_text(BUSY)
+    with computing("-m", "workloads", "5", cwd=tmp_path) as number:
+        assert between(number).seconds >= 0.01
 
 
 def test_neither_this_process_nor_what_took_next_to_nothing_is_another() -> None:

@@ -15,8 +15,11 @@ from runner.analysis.summary import summarise
 from runner.errors import Stopped
 from runner.launchers.process_groups import Limits, ProcessGroup, ProcessRunning
 from runner.launchers.protocol import Exit, Order
+from runner.machine import programs
+from runner.machine.programs import Taken
 from runner.measuring import matrix_products, session
 from runner.measuring.bench import Bench
+from runner.measuring.session.live_run import NO_ROOM
 from runner.measuring.session.turn_taking import Patience
 from runner.paths import ROOT
 from runner.results import store
@@ -132,6 +135,25 @@ def busy_bench(folder: Path, busy: Callable[[str, int], float], rounds: int = 5)
     return made._replace(readings=lambda: reading._replace(all_cpus=reading.all_cpus._replace(busy=2.0 * clock())))
 
 
+def test_workers_that_compute_while_they_wait_are_named_and_measured_one_after_the_other(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made, launcher = turn_bench(tmp_path / "r", rounds=2)
+    spinning = Taken(0.09, "python of bob", "b", "b's threads spin while they wait (GOMP_SPINCOUNT=infinite)")
+
+    def taken(before: Any, after: Any, own: Any) -> Taken:
+        alive = sum("go" in each.told and not each.is_stopped for each in launcher.running)
+        return spinning if alive > 1 and own.stack == "a" else Taken(0.0)
+
+    monkeypatch.setattr(programs, "taken", taken)
+    assert run(made._replace(programs=dict))
+    records = list(store.read(tmp_path / "r"))
+    whys = [record["why"] for record in records if record["event"] == "apart"]
+    assert [f"{spinning.spinning}: one after the other"] == whys
+    order = [stack for stack, word in launcher.told if word == "turn"][-4 * turns.TURNS:]
+    assert all(1 == len(set(order[first:first + turns.TURNS])) for first in range(0, len(order), turns.TURNS))
+    assert [[1, 2]] * 2 == [[each.round for each in row.ok_runs] for row in measurements(records).rows]
+
+
 def test_a_machine_that_stays_busy_is_waited_for_and_says_no_word(tmp_path: Path) -> None:
     made = busy_bench(tmp_path / "r", lambda stack, turn: 0.3)
     assert not run(made)
@@ -199,7 +221,7 @@ def test_workers_that_do_not_fit_into_memory_together_run_one_after_the_other(tm
 
     assert run(made._replace(readings=readings))
     records = list(store.read(tmp_path / "r"))
-    told = [] if fits else ["2 workers did not fit into memory together: one after the other"]
+    told = [] if fits else ["workers did not fit into memory together: one after the other"]
     assert told == [record["why"] for record in records if record["event"] == "apart"]
     order = [stack for stack, word in launcher.told if word == "turn"]
     assert fits != all(1 == len(set(order[first:first + turns.TURNS])) for first in range(0, len(order), turns.TURNS))
@@ -222,7 +244,7 @@ def test_a_worker_that_the_kernel_killed_for_memory_beside_another_is_made_again
     records = list(store.read(tmp_path / "r"))
     ended = [(record["ending"], record["message"]) for record in records if record["event"] == "ending"]
     assert ["killed", *["ok"] * 5] == sorted(word for word, _ in ended)
-    assert any(message.startswith("no room in memory beside other workers; ") for _, message in ended)
+    assert any(message.startswith(f"{NO_ROOM}; ") for _, message in ended)
     assert 1 == sum(record["event"] == "apart" for record in records)
 
 
@@ -253,13 +275,10 @@ class Deaf(FakeRunning):
         raise AssertionError(words)
 
 
-@pytest.mark.parametrize("fields", [{"nodes": 2, "parallel": "allreduce"}, {"switches": "OMP_WAIT_POLICY=ACTIVE"},
-                                    {"switches": "KMP_BLOCKTIME=infinite"}])
-def test_only_runs_that_listen_and_compute_nothing_meanwhile_are_told_anything(tmp_path: Path, fields: dict[str, Any]
-                                                                               ) -> None:
+def test_only_runs_that_listen_are_told_anything(tmp_path: Path) -> None:
     made = bench(tmp_path / "r")
     start = made.launcher.start
-    cells = tuple(each._replace(cell=each.cell._replace(**fields)) for each in made.plan.cells)
+    cells = tuple(each._replace(cell=each.cell._replace(nodes=2, parallel="allreduce")) for each in made.plan.cells)
 
     def deaf(*arguments: Any, **named: Any) -> Any:
         running = start(*arguments, **named)
