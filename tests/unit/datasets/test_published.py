@@ -109,7 +109,8 @@ def test_what_was_downloaded_is_unpacked_once_and_written(tmp_path: Path) -> Non
     assert folder == prepared(b"", tmp_path)                       # its archive is not asked for again
 
 
-@pytest.mark.parametrize("content", [archive("../outside"), archive("inside/text")[:60], b"nothing packed"])
+@pytest.mark.parametrize("content", [archive("../outside"), archive("inside/text")[:60], b"nothing packed"],
+                         ids=["outside", "cut off", "none"])
 def test_an_archive_that_leads_out_or_is_none_is_refused_and_leaves_nothing(content: bytes, tmp_path: Path) -> None:
     with pytest.raises(DownloadFailed, match="not an archive that can be unpacked"):
         prepared(content, tmp_path / "cache")
