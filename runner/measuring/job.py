@@ -335,7 +335,7 @@ def resumable(job: Job, say: Say) -> earlier_sessions.Kept | None:
                     else None)
     if kept is None:
         return None
-    changes = own_stacks.changes(earlier_sessions.Told().read(kept.folder).first, job.stacks)
+    changes = own_stacks.changes(earlier_sessions.of(kept.folder).first, job.stacks)
     if same:
         now = {name: job.launcher.image(job.stacks[name]) for name in kept.images if name in job.stacks}
         others = [name for name, image in now.items() if image and image != kept.images[name]]

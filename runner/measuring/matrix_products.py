@@ -31,13 +31,13 @@ def cells(plan: Plan) -> list[Cell]:
 
 def reached(folder: Path) -> Mapping[Unit, Product]:
     """The best that a session's store tells of."""
-    return best(map(Product.read, earlier_sessions.Told().read(folder).products))
+    return best(map(Product.read, earlier_sessions.of(folder).products))
 
 
 def measure(bench: Bench, made: Callable[[Bench, list[PendingRun]], Iterator[Event]]) -> Iterator[Event]:
     """Measure what is missing; the record of one that fails has the reason. made: makes runs."""
     told = {(each["stack"], each["device"], each["precision"], each["cpus"])
-            for each in earlier_sessions.Told().read(bench.folder).products}
+            for each in earlier_sessions.of(bench.folder).products}
     missing_cells = [cell for cell in cells(bench.plan) if (cell.stack, *Unit.of(cell)) not in told]
     if missing_cells:
         yield {"event": "now", "said": "measuring the machine's best matrix product first: "

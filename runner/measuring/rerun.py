@@ -42,7 +42,7 @@ class Recorded(NamedTuple):
 
 def recorded(folder: Path) -> Recorded:
     """The record of a session. Raises InputError where it has no plan."""
-    told = earlier_sessions.Told().read(folder)
+    told = earlier_sessions.of(folder)
     if told.plan is None:
         raise InputError(f"{folder}: the events hold no plan, so there is nothing to repeat")
     return Recorded(told.first, told.plan, told.made_of())

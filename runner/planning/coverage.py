@@ -31,7 +31,7 @@ def endings(results: Path) -> Endings:
     by_cell: dict[str, dict[str, set[str]]] = {}
     for path in sorted(results.glob(f"*/{store.EVENTS}")):
         try:
-            for past in earlier_sessions.Told().read(path.parent).ended:
+            for past in earlier_sessions.of(path.parent).ended:
                 if past.cell:
                     by_stack = by_cell.setdefault(key_of(parse(past.cell)), {})
                     by_stack.setdefault(past.fingerprint, set()).add(past.ending)

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from statistics import fmean
 from types import MappingProxyType
@@ -93,6 +94,20 @@ class Told:
         return {past.cell["stack"]: past.fingerprint for past in self.runs if past.cell and past.place}
 
 
+def of(folder: Path) -> Told:
+    """What the records of a session's folder tell, read once as long as they stay as they are. Raises InputError."""
+    try:
+        seen = (folder / store.EVENTS).stat()
+    except OSError:
+        return Told().read(folder)             # which says what is wrong
+    return _read(folder.absolute(), seen.st_size, seen.st_mtime_ns)
+
+
+@cache
+def _read(folder: Path, size: int, changed: int) -> Told:
+    return Told().read(folder)
+
+
 def unfinished(results: Path, command: str | list[str], key: str = "command") -> Kept | None:
     """The newest session folder of the same command (its fingerprint) that was not closed as done, or None.
 
@@ -109,22 +124,20 @@ def finished(results: Path, command: str) -> Path | None:
 
 def _of_command(results: Path, command: str | list[str], key: str) -> Iterator[tuple[Path, Told]]:
     """The session folders of a command, the newest first. Raises InputError for one that is damaged and has no end."""
-    for folder in sorted(results.glob("*/"), reverse=True):
-        first: store.Record = {}
-        with suppress(InputError):
-            first = next(store.read(folder), {})
-        if not (folder / store.EVENTS).is_file() or first.get(key) != command:
-            continue
-        told = Told()
+    for path in sorted(results.glob(f"*/{store.EVENTS}"), reverse=True):
         try:
-            told.read(folder)
+            if (told := of(path.parent)).first.get(key) == command:
+                yield path.parent, told
         except InputError as error:
-            last = (folder / store.EVENTS).read_bytes().rstrip().rpartition(b"\n")[2]
+            first: store.Record = {}
+            with suppress(InputError):
+                first = next(store.read(path.parent), {})
+            if first.get(key) != command:
+                continue                       # somebody's broken file is no reason not to measure
+            last = path.read_bytes().rstrip().rpartition(b"\n")[2]
             if not (b'"closed"' in last and b'"done"' in last):
                 raise InputError(f"{error}: the interrupted session of this command cannot go on: mend that line, "
                                  "remove the folder, or begin a new session with --fresh") from error
-            continue                           # somebody's broken file is no reason not to measure
-        yield folder, told
 
 
 def _kept(folder: Path, told: Told) -> Kept:
@@ -138,11 +151,10 @@ def listing(results: Path) -> list[dict[str, Any]]:
     """A line for every result: id, study, runs by ending, whether it is done."""
     listed = []
     for path in sorted(results.glob(f"*/{store.EVENTS}")):
-        told = Told()
         try:
-            told.read(path.parent)
+            told = of(path.parent)
         except InputError as error:
-            told.state = f"unreadable: {error}"
+            told = Told(state=f"unreadable: {error}")
         listed.append({"result": path.parent.name, "study": told.session.get("study", ""),
                        "launcher": told.session.get("launcher", ""), "runs": len(told.ended),
                        "ok": sum(past.ending == "ok" for past in told.runs), "state": told.state})
@@ -152,7 +164,7 @@ def listing(results: Path) -> list[dict[str, Any]]:
 def seconds_of(folder: Path) -> dict[str, float]:
     """The mean seconds of each cell's ok runs of a session, start-up included, by its key. Raises InputError."""
     of_key: dict[str, list[float]] = {}
-    for past in Told().read(folder).ended:
+    for past in of(folder).ended:
         if past.ending == "ok" and past.seconds is not None:
             of_key.setdefault(past.key, []).append(past.seconds)
     return {key: fmean(each) for key, each in of_key.items()}

@@ -81,6 +81,19 @@ def test_a_cell_takes_as_long_as_its_runs_of_the_last_session_did_without_the_qu
     assert {"a": 27.0, "b": 30.0} == earlier_sessions.known_seconds(tmp_path)
 
 
+def test_a_session_is_read_once_as_long_as_it_stays_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("1", "2", "3"):
+        made(tmp_path / name, *finished("a.0", {}, 4.0, 20.0), {"event": "closed", "reason": "done"})
+    opened, opening = list[Path](), Path.open
+    monkeypatch.setattr(Path, "open", lambda path, *mode, **more: opened.append(path) or opening(path, *mode, **more))
+    for _ in range(2):
+        assert {"a": 20.0} == earlier_sessions.known_seconds(tmp_path)
+        assert earlier_sessions.unfinished(tmp_path, "c") is None and 3 == len(earlier_sessions.listing(tmp_path))
+    assert 3 == len(opened)
+    made(tmp_path / "2", *finished("b.0", {}, 4.0, 30.0))
+    assert {"a": 20.0, "b": 30.0} == earlier_sessions.known_seconds(tmp_path)
+
+
 def test_a_session_that_goes_on_is_unfinished(tmp_path: Path) -> None:
     made(tmp_path / "r", {"event": "closed", "reason": "done"}, SESSION)
     assert earlier_sessions.unfinished(tmp_path, "c") is not None
