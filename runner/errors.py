@@ -10,6 +10,8 @@ _LONGEST = 1500          # characters: a name of somebody else's file may be a w
 class BenchError(Exception):
     """Anything that ends a command with a message of one line instead of a traceback."""
 
+    exit_code = 2
+
     def __init__(self, message: str) -> None:
         line = message.replace("\n", "\\n")
         super().__init__(line if len(line) <= _LONGEST else f"{line[:_LONGEST // 3 * 2]} … {line[-_LONGEST // 3:]}")
@@ -41,6 +43,12 @@ def lacking(what: str, package: str, more: str = "") -> InputError:
     requirement = next(each for each in EXTRAS if each.startswith(package))
     install = f"{sys.executable} -m pip install '{requirement}'"
     return InputError(f"{what} needs the package {package}: run `{install}`{more}")
+
+
+class Busy(BenchError):
+    """Another session measures on this machine (exit code 4)."""
+
+    exit_code = 4
 
 
 class EngineUnreachable(BenchError):

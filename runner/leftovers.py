@@ -54,7 +54,8 @@ def folders() -> list[Path]:
     found = []
     for path in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
         owner = re.match(rf"{_PREFIX}(\d+-\d+-[0-9a-f]+)-", path.name)
-        if owner and is_gone(owner[1]):
+        is_ours = not path.is_symlink() and path.is_dir() and path.stat().st_uid == os.getuid()
+        if owner and is_ours and is_gone(owner[1]):
             found.append(path)
     return found
 

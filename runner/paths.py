@@ -5,10 +5,11 @@ import errno
 import hashlib
 import os
 import shutil
+import stat
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from runner.errors import InputError
@@ -60,6 +61,21 @@ def digest(path: Path, kind: str = "sha256") -> str:
     """A file's digest in hexadecimal digits. Raises OSError."""
     with path.open("rb") as content:
         return hashlib.file_digest(content, kind).hexdigest()
+
+
+def not_through_links(path: str, flags: int) -> int:
+    """An opener for files of ours that may lie where others write: raises OSError, ELOOP, for a link."""
+    return os.open(path, flags | os.O_NOFOLLOW, 0o666)
+
+
+def let_all_read(folder: Path) -> None:
+    """Let every user read a folder of ours and what lies in it, as a container's must, whatever the umask was."""
+    for path in (folder, *folder.rglob("*")):
+        mode = path.lstat().st_mode
+        wanted = mode | (0o555 if stat.S_ISDIR(mode) else 0o444)
+        if wanted != mode and not stat.S_ISLNK(mode):
+            with suppress(PermissionError):          # another user's
+                path.chmod(stat.S_IMODE(wanted))
 
 
 def free_bytes(folder: Path) -> int:

@@ -20,6 +20,9 @@ _MOVES_RESULTS = re.compile(
     "(?:MALLOC|MIMALLOC|TCMALLOC|DNNL|ONEDNN|OMP|GOMP|KMP|MKL|OPENBLAS|BLIS|TBB|XLA|JAX|TORCH|PYTORCH|MXNET|ORT|CUBLAS)_.+|"
     "(?:CUDA|CUDNN|NCCL)_(?!HOME|PATH|VERSION|VISIBLE).+|"       # but where they lie, and what images say of themselves
     "TF_(?!CLI_|VAR_).+")                                        # but Terraform's
+# what is before an @ behind a slash, or behind a name and a colon; a digest's is none
+_PASSWORD = re.compile(r"(/+)[^\s'\"]*@(?!sha256:)(?=[\w\[])|[^\s'\"/=]*:[^\s'\"/]*@(?!sha256:)(?=[\w\[])")
+_ELSEWHERE = tuple(f"PIP_{name}" for name in ("TARGET", "PREFIX", "USER", "ROOT", "DRY_RUN", "PYTHON"))
 _ABSENT = "No matching distribution found"
 TO_SET = ": set PIP_FIND_LINKS to a folder that has it, or PIP_EXTRA_INDEX_URL to an index"
 _MISMATCH = re.compile(r"^(?:#\d+ [\d.]+ )?\s+(\S+==\S+ from .+?)(?: \(from .*)?:\n.*Expected sha256 (\w+)\n"
@@ -38,14 +41,14 @@ def run(command: list[str], log: Path, heard: Say = lambda line: None, environme
     lines: list[str] = []
     variables = clean_environment() if environment is None else environment
     with paths.writing(log), log.open("a", encoding="utf-8", errors="replace") as kept:
-        kept.write(f"$ {' '.join(command)}\n")
+        kept.write(without_passwords(f"$ {' '.join(command)}\n"))
         try:
             process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                                        errors="replace", env=variables)
         except OSError as error:
             raise BuildFailed(f"{command[0]} did not start: {error.strerror}") from error
         with process:
-            for line in process.stdout or ():
+            for line in map(without_passwords, process.stdout or ()):
                 kept.write(line)
                 lines.append(line.rstrip())
                 heard(lines[-1])
@@ -74,7 +77,7 @@ def reason(lines: list[str], status: int) -> str:
 def no_answer(words: str) -> str:
     """Why a server did not answer, from the many words of a client: "no answer: Connection refused"."""
     known = _BROKEN.search(words)
-    return f"no answer: {known[0] if known else words}"
+    return f"no answer: {known[0] if known else without_passwords(words)}"
 
 
 def fresh_log(path: Path) -> Path:
@@ -108,13 +111,18 @@ def left_behind(passed: Iterable[str]) -> str:
 
 
 def clean_environment() -> dict[str, str]:
-    """Our environment without what leads an interpreter to another one's packages. PIP_* settings stay.
+    """Our environment without what leads an interpreter to another one's packages, or pip to install elsewhere.
 
-    Pip does not start without a home: where there is none, the cache's folder is it.
+    Other PIP_* settings stay. Pip does not start without a home: where there is none, the cache's folder is it.
     """
     homeless = {} if paths.home() else {"HOME": str(paths.cache_folder())}
     return {**{key: value for key, value in os.environ.items()
-               if key not in ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV")}, **homeless}
+               if key not in ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", *_ELSEWHERE)}, **homeless}
+
+
+def without_passwords(text: str) -> str:
+    """A text whose addresses say nothing before an @, however they were mistyped."""
+    return _PASSWORD.sub(r"\1", text)
 
 
 @contextmanager

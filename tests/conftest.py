@@ -4,11 +4,13 @@ slow(1) puts a test into third 1; a parametrised group marked slow is dealt out 
 CI's third, so three commits in a row run all; THIRD=1 .ci/run, or pytest --third 1, repeats one.
 """
 
+import os
 from functools import cache
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from runner.measuring import job
 from runner.stacks import environments
 
 # a shared machine's load says nothing about the code: nothing fails for being slow. The same examples each time, so
@@ -25,6 +27,12 @@ FOUND = cache(environments.find_interpreter)
 def known_interpreters(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each interpreter is started once for all tests that plan with it, however often they look for it."""
     monkeypatch.setattr(environments, "find_interpreter", FOUND)
+
+
+@pytest.fixture(autouse=True)
+def alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A session of a test's own process keeps out none but its own."""
+    monkeypatch.setattr(job, "MACHINE", f"evenbench-test-{os.getpid()}")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

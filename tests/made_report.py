@@ -77,9 +77,9 @@ def evil() -> list[Any]:
                    plan={**planned, "title": EVIL, "experiments": [experiment], "settings": {EVIL: EVIL}})
 
 
-def stored(folder: Path) -> Path:
+def stored(folder: Path, identifier: str = "made") -> Path:
     """The session of two stacks, done, as a folder of results holds it."""
     with store.Store(folder) as opened:
         for record in records(DONE):
-            opened.append(record)
+            opened.append({**record, "id": identifier} if record["event"] == "session" else record)
     return folder

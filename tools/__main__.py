@@ -52,7 +52,7 @@ def bench_self(stacks: StackNames = None,
     if refused := next((each for each in chosen if device not in each.devices), None):
         raise InputError(f"--device {device}: stack {refused.name} is for {', '.join(refused.devices)}; name others by "
                          "--stack")
-    with job.measuring_alone(paths.cache_folder(), screen.say):
+    with job.measuring_alone(paths.cache_folder(), say=screen.say):
         setup = overhead.Setup(how, paths.cache_folder(), how.machine(host.observe()).cpus, turns, time.monotonic,
                                device)
         bench = (overhead.run_peers(chosen, setup, screen.say, tasks) if with_peers

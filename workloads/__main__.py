@@ -170,6 +170,7 @@ def _leave(code) -> None:
     """End this process at once: what frameworks do at the end takes up to a second of a run, and nobody needs it."""
     sys.stdout.flush()
     sys.stderr.flush()
+    lifetime.end_descendants()
     os._exit(code)
 
 

@@ -121,7 +121,7 @@ def _evenbench(version: Annotated[bool, typer.Option("--version", is_eager=True,
 
 
 def main() -> None:
-    """Run the command. What the user can mend becomes one line on standard error and exit code 2."""
+    """Run the command. What the user can mend becomes one line on standard error, with the error's exit code."""
     gc.set_threshold(100_000, 20, 20)        # records stay: to look through them often takes a fifth of a report
     try:
         app(standalone_mode=True)
@@ -131,6 +131,6 @@ def main() -> None:
             raise
         screen.hush(False)
         screen.say(f"evenbench: {line}")
-        sys.exit(2)
+        sys.exit(getattr(error, "exit_code", 2))
     except Stopped:
         sys.exit(130)

@@ -102,8 +102,9 @@ def ran(job: jobs.Job, show: Callable[[Path], None] = lambda folder: None, is_pr
     store.check_usable(results)
     if is_fresh or earlier_sessions.unfinished(results, job.command()) is None:
         _agree(job.request, job.seconds(earlier_sessions.known_seconds(results)))
-    job = _two_sided(jobs.prepared(job, screen.say), sides)
-    with jobs.measuring_alone(paths.cache_folder() if job.launcher.measures_here else results, screen.say):
+    is_here, waits = job.launcher.measures_here, job.request.going.waits
+    with jobs.measuring_alone(paths.cache_folder() if is_here else results, is_here, waits, screen.say):
+        job = _two_sided(jobs.prepared(job, screen.say), sides)
         check = equality.Check.by(job.launcher, job.data.folder, screen.say)
         if not is_proved and any(planned.cell.source for planned in job.plan.cells):
             job = _two_sided(job._replace(plan=own_models.prove(job.plan, job.stacks, check, results)), sides)
@@ -123,6 +124,9 @@ def _two_sided(job: jobs.Job, sides: tuple[str, ...]) -> jobs.Job:
     for planned in job.plan.cells:
         of_comparison.setdefault(comparison_key(planned.cell), set()).add(planned.cell.stack)
     held = tuple(each for each in job.plan.cells if of_comparison[comparison_key(each.cell)] >= set(sides))
+    if len(sides) == len(job.own()) == 2 and len({each.holds(is_here=False) for each in job.own().values()}) == 1:
+        raise InputError(f"gate: {' and '.join(sides)} hold the same packages, expected two that differ; `evenbench "
+                         "aa` holds one against itself")
     if sides and not held:
         raise InputError(f"nothing is common to {' and '.join(sides)}: {_reasons(job)}")
     return job._replace(plan=job.plan._replace(cells=held))

@@ -39,6 +39,7 @@ NewestResult = Annotated[str, typer.Argument(metavar="RESULT", help="A result's 
 SomeStacks = Annotated[list[str] | None, typer.Argument(metavar="STACK", autocompletion=complete.stacks)]
 RESULTS = complete.RESULTS
 GOING: dict[str, Any] = {           # by the fields of Going
+    "waits": Annotated[bool, typer.Option("--wait", help="Wait while another session measures on this machine.")],
     "is_fresh": Annotated[bool, typer.Option("--fresh", help="Resume no unfinished session.")],
     "stall": Annotated[float | None, typer.Option(
         min=1, help="Seconds without a step that end a run; 300 if left out, on many nodes 50.")],

@@ -1,5 +1,6 @@
 """Commands that prepare, and that tell what there is: init, images, data, doctor, lock."""
 
+import shlex
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -91,7 +92,7 @@ def init_(kind: Annotated[str, typer.Argument(metavar="KIND", help="torch, jax o
         raise InputError(f"{file}: it is there already; expected a new file's name") from error
     except OSError as error:
         raise InputError(f"{file}: {error.strerror}") from error
-    screen.say(f"{file}: written; next: evenbench run {file}")
+    screen.say(f"{file}: written; next: evenbench run {shlex.quote(str(file))}")
 
 
 @app.command("lock")

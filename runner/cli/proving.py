@@ -22,7 +22,7 @@ from runner.report.tables import Part
 from runner.report.writers import equality as written
 from runner.results import store
 from runner.stacks import definition
-from runner.stacks.definition import chosen_names
+from runner.stacks.definition import PinnedStack, chosen_names
 from workloads.spec.tasks import NAMES
 
 app = Commands()
@@ -56,7 +56,8 @@ def check_(names: Annotated[list[str] | None, typer.Argument(
         raise InputError(f"check: found --all and {names[0]}, expected one of them")
     here_gpus = nvml.observe()
     here = own_stacks.chosen(split_stacks(stacks), definition.read_all(paths.STACKS), paths.ROOT, here_gpus)
-    chosen = [here.stacks[name] for name in chosen_names(here.names, here.stacks)]
+    today = [name for name, each in here.stacks.items() if isinstance(each, PinnedStack) and "quick" in each.studies]
+    chosen = [here.stacks[name] for name in chosen_names(here.names or ([] if every else today), here.stacks)]
     tasks = [*NAMES] if every else names or ["lenet5"]
     for name in tasks:
         if name not in NAMES:
@@ -68,9 +69,8 @@ def check_(names: Annotated[list[str] | None, typer.Argument(
     store.check_usable(results)
     how = choose.for_stacks(launcher, screen.say, here_gpus, here.named)
     chosen = job.buildable(chosen, how, screen.say)
-    with job.measuring_alone(paths.cache_folder() if how.measures_here else results, screen.say):
-        verdicts = equality.Check.by(how, paths.cache_folder(), screen.say, precision=precision, loop=loop,
-                                     is_parallel=parallel).kept(tasks, chosen, results)
+    verdicts = equality.Check.by(how, paths.cache_folder(), screen.say, precision=precision, loop=loop,
+                                 is_parallel=parallel).kept(tasks, chosen, results)
     against = "one worker" if parallel else ", ".join(sorted({verdict.reference for verdict in verdicts}))
     sys.exit(_judged(verdicts, output, [f"worst relative differences, against {against}:",
                                         list(map(written.listed, verdicts))]))
@@ -87,8 +87,7 @@ def _of_files(request: Request, output: Output) -> int:
     """Check models of the user's own; the exit code."""
     store.check_usable(request.results)
     made = job.prepared(job.planned(request, screen.say), screen.say)
-    with job.measuring_alone(paths.cache_folder() if made.launcher.measures_here else request.results, screen.say):
-        check = equality.Check.by(made.launcher, made.data.folder, screen.say)
-        _, verdicts = own_models.checked(made.plan, made.stacks, check, request.results)
+    check = equality.Check.by(made.launcher, made.data.folder, screen.say)
+    _, verdicts = own_models.checked(made.plan, made.stacks, check, request.results)
     return _judged(verdicts, output, list(map(own_models.told, verdicts)) or ["it runs; one column has no other to be "
                                                                               "compared with"])

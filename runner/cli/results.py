@@ -1,6 +1,7 @@
 """Commands that read what is stored: report, compare, history, export, curves."""
 
 import json
+import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
@@ -81,7 +82,7 @@ def _show_runs(folder: Path, name: str, output: Output) -> None:
     runs = run_listing.runs(measured_in(folder), error_output.read(folder), name)
     if name and not runs:
         raise InputError(f'--run: found "{name}", expected the name or the key of a run of {folder.name}; '
-                         f"`evenbench report {folder} --run all` lists them")
+                         f"`evenbench report {shlex.quote(str(folder))} --run all` lists them")
     output.rows([each.row() for each in runs], [line for each in runs for line in each.lines()] if name else (),
                 [each.record(has_errors=bool(name)) for each in runs])
 
@@ -217,10 +218,15 @@ def history_(results: Annotated[Path, typer.Argument(metavar="FOLDER", help="The
 
 
 def _readable(folders: Iterable[Path]) -> Iterator[Measurements]:
-    """What was measured in each folder; one that cannot be read is told and hides no other."""
+    """What was measured in each folder; one that cannot be read is told and hides no other, and a copy counts once."""
+    seen: dict[str, Path] = {}
     for folder in folders:
         try:
-            yield measured_in(folder)
+            measured = measured_in(folder)
+            if (first := seen.setdefault(str(measured.session.get("id")), folder)) != folder:
+                screen.say(f"left out: {folder} is a copy of {first}")
+                continue
+            yield measured
         except InputError as error:
             screen.say(f"left out: {error}")
 

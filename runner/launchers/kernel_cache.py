@@ -18,11 +18,12 @@ _EVERYBODY = 0o1777                 # a container's user is another than the hos
 
 
 def folder(stack: Stack, cache: Path) -> Path:
-    """The folder, which is there and can be written to by any user."""
+    """The folder, which is there: a container's user writes to it, and no other of this machine reaches it."""
     # a user may call two environments alike, and fill one anew
     name = f"{stack.name}-{stack.holds()[:12]}" if isinstance(stack, OwnStack) else stack.name
     kept = cache / "kernels" / name
     kept.mkdir(parents=True, exist_ok=True)
+    kept.parent.chmod(0o700)             # a mounted folder is entered without its parent
     if kept.stat().st_mode & 0o7777 != _EVERYBODY:
         kept.chmod(_EVERYBODY)
     return kept

@@ -156,14 +156,24 @@ class ProcessGroup(Worker):
         return []
 
     def stop(self) -> None:
-        """Kill it, and remove its temporary folder."""
+        """Kill it and all that it started, also in sessions of their own, and remove its temporary folder."""
+        started = [child for process in self.processes() for child in _children(process)]
         with suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
+        for each in started:
+            with suppress(psutil.Error):
+                each.kill()
         self._process.wait()
         if self._process.stdin:
             with suppress(OSError):          # what it never read
                 self._process.stdin.close()
         self._scratch.cleanup()
+
+
+def _children(process: psutil.Process) -> list[psutil.Process]:
+    with suppress(psutil.Error):
+        return list(process.children(recursive=True))
+    return []
 
 
 def _is_stopped(process: psutil.Process) -> bool:

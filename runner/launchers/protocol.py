@@ -285,6 +285,7 @@ class HostLauncher(Launcher):
         """gpus: those that cells get; cache: the folder that keeps environments, image files, compiled kernels."""
         self._gpus, self._cache = gpus, cache or cache_folder()
         self._prepared: dict[str, Any] = {}          # by stack
+        self._contents: dict[Path, str] = {}         # of environments' folders
 
     @classmethod
     def made(cls, here: Gpus, options: Sequence[str]) -> Self:

@@ -58,13 +58,23 @@ class VenvLauncher(HostLauncher):
             return Path(stack.interpreter)
         return environments.ready(pinned(stack), self._cache, say)
 
+    def image(self, stack: Stack) -> str:
+        """What the files of one of our environments are, in place of an image; "" for a user's, which lists packages.
+        """
+        if isinstance(stack, OwnStack):
+            return ""
+        folder = environments.folder(pinned(stack), self._cache)
+        if folder not in self._contents:
+            self._contents[folder] = environments.content(folder)
+        return self._contents[folder]
+
     def begin(self, order: Order) -> ProcessRunning:
         """Start a worker a place, each on CPUs of its own where there are enough. Raises BenchError."""
         python, share, own = self._ready(order.stack), order.share(), self._own_gpus(order)
         variables = {**order.variables(), **on_gpus(own, self._kernels(order, own))}
         limit = 0 if order.is_on_gpu else order.cell.memory_bytes
         return ProcessRunning(
-            {**_made_of(python), **self._record(order, share, own)}, order,
+            {**_made_of(python), "environment": self.image(order.stack), **self._record(order, share, own)}, order,
             lambda rank, address: ProcessGroup(
                 lambda scratch: [str(python), "-m", *order.words, "--data", str(order.data)],
                 Limits(share.cpus(rank), limit), order.stack.root, {**address, **variables}, order.listens))

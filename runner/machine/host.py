@@ -63,7 +63,9 @@ def told_limits() -> str:
     told = [f"{may} of {cpus} CPUs by its affinity" if may < cpus else "",
             f"the time of {quota:g} of {cpus} CPUs by its control group's quota" if quota and quota < cpus else "",
             f"{limit / 1e9:.2g} of {memory_bytes / 1e9:.2g} GB by its control group" if limit and limit < memory_bytes
-            else "", f"{own / 1e9:.2g} of {memory_bytes / 1e9:.2g} GB a process by ulimit" if own else ""]
+            else "", f"{own / 1e9:.2g} of {memory_bytes / 1e9:.2g} GB a process by ulimit" if own else "",
+            f"{seconds} s of a CPU's time a process by ulimit -t, after which the kernel kills it" if (
+                seconds := resource.getrlimit(resource.RLIMIT_CPU)[0]) >= 0 else ""]
     return f"evenbench may use {', '.join(filter(None, told))}" if any(told) else ""
 
 

@@ -158,7 +158,10 @@ def keep(verdicts: list[Verdict], fingerprints: dict[str, str], results: Path) -
     """Append the verdicts to results/checks.jsonl, each with what both stacks were made of."""
     results.mkdir(parents=True, exist_ok=True)
     when = datetime.now(UTC).isoformat(timespec="seconds")
-    with paths.writing(results / VERDICTS), (results / VERDICTS).open("a") as file:
+    path = results / VERDICTS
+    if path.is_symlink():
+        raise InputError(f"{path}: it is a link, and nothing is written through links: remove it")
+    with paths.writing(path), open(path, "a", opener=paths.not_through_links) as file:
         for verdict in verdicts:
             record = {"schema": store.SCHEMA, "when": when, **verdict._asdict(), "passed": verdict.passed,
                       "fingerprint": fingerprints[verdict.stack],

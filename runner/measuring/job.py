@@ -6,19 +6,22 @@ import json
 import os
 import re
 import secrets
+import socket
+import struct
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from functools import cache, partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import IO, Any, NamedTuple
 
-from runner import __version__, formatting
+from runner import __version__, formatting, paths
 from runner.datasets import choice
-from runner.errors import BenchError, BuildFailed, DiskFull, EngineUnreachable, InputError, unknown
+from runner.errors import BenchError, BuildFailed, Busy, DiskFull, EngineUnreachable, InputError, unknown
 from runner.launchers import choose
 from runner.launchers.protocol import Launcher
 from runner.launchers.table import AUTO, LAUNCHERS, WITHOUT_ENGINE
@@ -39,6 +42,10 @@ from workloads.spec import tasks
 from workloads.spec.models import own_model
 
 HOUR = 3600.0                    # a plan that takes longer is asked about, and another scale is chosen where none is
+
+
+MACHINE = "evenbench-measuring"  # a name of the kernel's, of whoever measures on this machine
+_ASK_AGAIN_SECONDS = 2.0
 
 
 class Job(NamedTuple):
@@ -240,6 +247,9 @@ def prepared(job: Job, say: Say) -> Job:
     cache = usable(cache_folder())
     if choice.STAND_IN in job.folders:
         choice.digits32(cache, say)
+    for folder in job.folders.values():
+        if folder.is_relative_to(cache) and folder.is_dir():
+            paths.let_all_read(folder)
     failures: dict[str, str] = {}
     tried: set[str] = set()
     while names := [name for name in dict.fromkeys(planned.cell.stack for planned in job.plan.cells)
@@ -339,7 +349,7 @@ def resumable(job: Job, say: Say) -> earlier_sessions.Kept | None:
     if same:
         now = {name: job.launcher.image(job.stacks[name]) for name in kept.images if name in job.stacks}
         others = [name for name, image in now.items() if image and image != kept.images[name]]
-        changes = [f"{', '.join(others)}: another image than the session's, of the same files"] if others else []
+        changes = [f"{', '.join(others)}: another image or environment than the session's"] if others else []
     for line in changes:
         say(f"{line}; so {kept.folder.name} is not resumed and a new session begins")
     return None if changes else same
@@ -373,26 +383,63 @@ def resumed(job: Job, kept: earlier_sessions.Kept) -> Job:
 
 
 @contextmanager
-def measuring_alone(cache: Path, say: Say = lambda line: None) -> Iterator[None]:
-    """Keep a second session out, which would measure this one; said where the file system has no locks.
+def measuring_alone(folder: Path, on_this_machine: bool = True, waits: bool = False,
+                    say: Say = lambda line: None) -> Iterator[None]:
+    """Keep a second session out, which would measure this one, of whatever user and cache; folder: kept by a lock, too.
 
-    Raises InputError while another session runs.
+    on_this_machine: the launcher's runs are here. waits: until the other session has ended. Raises Busy.
     """
-    cache.mkdir(parents=True, exist_ok=True)
-    with _lock_file(cache / "measuring.lock") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            lock.seek(0)
-            raise InputError(f"another evenbench session ({lock.read().strip()}) is measuring on this machine: "
-                             "wait for it, or end it") from error
-        except OSError as error:
-            say(f"{lock.name}: its file system has no locks ({error.strerror}): nobody keeps a second session out")
-        if lock.writable():
-            lock.truncate(0)
-            with suppress(OSError):                # the disk is full: then the one who waits is not told for whom
-                os.write(lock.fileno(), f"process {os.getpid()}".encode())
+    folder.mkdir(parents=True, exist_ok=True)
+    told: list[str] = []
+    with ExitStack() as held:
+        while busy := (_holder_of_machine(held) if on_this_machine else "") or _holder_of(folder, held, say):
+            held.close()
+            if not waits:
+                raise Busy(f"another evenbench session ({busy}) is measuring on this machine: --wait begins when it "
+                           "has ended")
+            if busy not in told:
+                say(f"waiting for another evenbench session ({busy})")
+                told.append(busy)
+            time.sleep(_ASK_AGAIN_SECONDS)
         yield
+
+
+def _holder_of_machine(held: ExitStack) -> str:
+    """Who measures on this machine; "" where this process does from now on, until held is closed.
+
+    A name that the kernel keeps for one process, whichever user's, and that goes with it: no file, no folder (unix(7)).
+    """
+    mine = held.enter_context(socket.socket(socket.AF_UNIX))
+    try:
+        mine.bind(f"\0{MACHINE}")
+        mine.listen()
+        return ""
+    except OSError:
+        with socket.socket(socket.AF_UNIX) as other:
+            other.settimeout(1.0)
+            try:
+                other.connect(f"\0{MACHINE}")
+                pid, uid, _ = struct.unpack("3i", other.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+                return f"process {pid}" + ("" if uid == os.getuid() else f" of user {uid}")
+            except OSError:                        # it has just ended, or does not answer
+                return "of another process"
+
+
+def _holder_of(folder: Path, held: ExitStack, say: Say) -> str:
+    """Who has the folder's lock; "" where this process has it from now on; said where the file system has no locks."""
+    lock = held.enter_context(_lock_file(folder / "measuring.lock"))
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        lock.seek(0)
+        return lock.read().strip()
+    except OSError as error:
+        say(f"{lock.name}: its file system has no locks ({error.strerror}): nobody keeps a second session out")
+    if lock.writable():
+        lock.truncate(0)
+        with suppress(OSError):                # the disk is full: then the one who waits is not told for whom
+            os.write(lock.fileno(), f"process {os.getpid()}".encode())
+    return ""
 
 
 def _lock_file(path: Path) -> IO[str]:

@@ -143,8 +143,8 @@ def _of_command(results: Path, command: str | list[str], key: str) -> Iterator[t
 def _kept(folder: Path, told: Told) -> Kept:
     seed = told.session.get("seed")
     return Kept(folder, len(told.ended), seed if isinstance(seed, int) else None, str(told.session.get("launcher", "")),
-                {past.cell["stack"]: str(past.place["image"]) for past in told.runs
-                 if past.cell and past.place.get("image")})
+                {past.cell["stack"]: str(made) for past in told.runs
+                 if past.cell and (made := past.place.get("image") or past.place.get("environment"))})
 
 
 def listing(results: Path) -> list[dict[str, Any]]:

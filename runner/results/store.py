@@ -25,6 +25,7 @@ from runner.results.records import RECORDS
 
 SCHEMA = 3
 EVENTS = "events.jsonl"
+_APPENDING = os.O_WRONLY | os.O_APPEND | os.O_CREAT
 Record = dict[str, Any]
 
 
@@ -41,7 +42,7 @@ class Store:
                 raise InputError(f"{self.path}: changed since its session wrote it (`sha256sum -c {manifest.NAME}`): "
                                  "put it back, or begin a new session with --fresh")
             _drop_torn_line(self.path)
-            self._file = self.path.open("ab", buffering=0)
+            self._file = os.fdopen(paths.not_through_links(str(self.path), _APPENDING), "ab", buffering=0)
             _keep_others_out(self._file, self.path)
             (folder / manifest.NAME).unlink(missing_ok=True)        # what is appended from here on is not in it
         except OSError as error:
@@ -84,7 +85,7 @@ class Store:
         path = self.folder / name
         try:
             _drop_torn_line(path)
-            with path.open("ab") as file:
+            with open(path, "ab", opener=paths.not_through_links) as file:
                 file.write(json.dumps(record, allow_nan=False).encode() + b"\n")
         except OSError as error:
             raise _refusal(path, error) from error
@@ -108,6 +109,8 @@ class Store:
 
 def check_usable(results: Path) -> None:
     """Raise InputError or DiskFull where no session can be written into a folder of results, which is made."""
+    if not results.absolute().parent.is_dir():
+        raise InputError(f"--results {results}: there is no folder {results.parent}: make it, or name another one")
     try:
         paths.usable(results)
     except OSError as error:
@@ -126,18 +129,19 @@ def _keep_others_out(file: IO[bytes], path: Path) -> None:
 
 def _drop_torn_line(path: Path) -> None:
     """Cut off what a killed writer left behind its last whole line."""
-    if not path.exists():
-        return
-    content = path.read_bytes()
-    if content and not content.endswith(b"\n"):
-        os.truncate(path, content.rfind(b"\n") + 1)
+    if os.path.lexists(path):
+        with open(path, "r+b", opener=paths.not_through_links) as file:
+            content = file.read()
+            if content and not content.endswith(b"\n"):
+                file.truncate(content.rfind(b"\n") + 1)
 
 
 def _refusal(path: Path, error: OSError, remedy: str = "choose another folder with --results") -> InputError | DiskFull:
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return DiskFull(f"{path}: the disk is full; make room (`docker system df`, `evenbench images --prune`), "
                         "then give the same command again: finished runs are kept")
-    return InputError(f"{path}: {error.strerror}; {remedy}")
+    why = "it is a link, and nothing is written through links" if error.errno == errno.ELOOP else error.strerror
+    return InputError(f"{path}: {why}; {remedy}")
 
 
 def read(folder: Path, is_judged: bool = True) -> Iterator[Record]:
@@ -145,7 +149,7 @@ def read(folder: Path, is_judged: bool = True) -> Iterator[Record]:
 
     is_judged: whether they must have their keys, too; runner.results.rows judges what it reads by itself.
     """
-    path = folder / EVENTS
+    path, session = folder / EVENTS, None
     if path.exists() and not path.is_file():
         raise InputError(f"{path}: found no plain file, expected a session's events")
     try:
@@ -157,6 +161,11 @@ def read(folder: Path, is_judged: bool = True) -> Iterator[Record]:
                     record = _record(line, is_judged)
                 except ValueError as error:
                     raise InputError(f"{path}:{number}: {error}") from error
+                if record["event"] == "session":
+                    session = session or record.get("id")
+                    if record.get("id") not in (None, session):
+                        raise InputError(f"{path}:{number}: found a second session, {record.get('id')}, after "
+                                         f"{session}: expected a folder and a file for each")
                 yield record
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}; `evenbench list results` shows what there is") from error

@@ -169,5 +169,6 @@ def docker_build(words: list[str], log: Path, heard: Say = lambda line: None) ->
 
     Bind mounts and secrets are BuildKit's.
     """
-    proxies = [f"--build-arg={name}_proxy={address}" for name, address in getproxies().items() if name in _PROXIES]
-    run(["docker", "build", "--progress=plain", *proxies, *words], log, heard, {**os.environ, "DOCKER_BUILDKIT": "1"})
+    proxies = {f"{name}_proxy": address for name, address in getproxies().items() if name in _PROXIES}
+    run(["docker", "build", "--progress=plain", *(f"--build-arg={name}" for name in proxies), *words], log, heard,
+        {**os.environ, **proxies, "DOCKER_BUILDKIT": "1"})       # not as words, which all users of the machine read

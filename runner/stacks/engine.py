@@ -1,11 +1,14 @@
 """The Docker engine: the only module that imports docker. Everything else takes the client that connect returns."""
 
+import hashlib
+import json
 import os
 import platform
 import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
+from pathlib import Path
 from typing import Any, cast
 from urllib.parse import urlsplit
 
@@ -179,7 +182,7 @@ def _client(environment: Mapping[str, str]) -> DockerClient:
         return docker.from_env(environment=dict(environment), timeout=_CONNECT_SECONDS)
     name = environment.get("DOCKER_CONTEXT") or settings.get("currentContext") or "default"
     try:
-        context = docker.ContextAPI.get_context(name)
+        context = _context(name, environment)
     except Exception as error:
         if type(error) is not Exception:             # which docker's library raises for a file that it cannot read
             raise
@@ -203,6 +206,22 @@ def _check_listens(socket_path: str) -> None:
         with socket.socket(socket.AF_UNIX) as probe:
             probe.settimeout(_ANSWER_SECONDS)
             probe.connect(socket_path)
+
+
+def _context(name: str, environment: Mapping[str, str]) -> Any:
+    """The context of that name, None where there is none.
+
+    docker's library looks for it beside the config.json that it finds, and nowhere without one; docker itself below
+    DOCKER_CONFIG or ~/.docker, whatever lies there.
+    """
+    if found := docker.ContextAPI.get_context(name):
+        return found
+    folder = Path(environment.get("DOCKER_CONFIG") or Path.home() / ".docker")
+    meta = folder / "contexts" / "meta" / hashlib.sha256(name.encode()).hexdigest() / "meta.json"
+    with suppress(OSError, RuntimeError, ValueError, KeyError, TypeError):
+        endpoint = json.loads(meta.read_text(encoding="utf-8"))["Endpoints"]["docker"]
+        return docker.Context(name, host=str(endpoint["Host"]))
+    return None
 
 
 def _check_here(host: str, remedy: str) -> None:

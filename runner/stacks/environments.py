@@ -1,5 +1,6 @@
 """Virtual environments of stacks on the host: the same locks as the images, without an engine."""
 
+import hashlib
 import os
 import re
 import shutil
@@ -13,12 +14,16 @@ from runner.paths import free_bytes, home
 from runner.processes import Say, clean_environment, fresh_log, locked, run
 from runner.stacks import package_sources
 from runner.stacks.definition import PinnedStack, wheels_fingerprint
+from workloads.spec import frameworks
 
 UNPACKED_AND_DOWNLOADED = 1.6       # pip unpacks a wheel beside its downloaded copy, and keeps the download
 _INSTALL = ("install", "--require-hashes", "--no-deps", "--no-build-isolation", "--no-input", "--progress-bar=off")
 # an interpreter may print text of its own when it starts
 _WHO = ("import os, sys, venv, ensurepip; "
         "print('\\nevenbench %d.%d.%d' % sys.version_info[:3], os.path.realpath(sys.executable))")
+# pip's settings may lead packages elsewhere
+_HAS = ("import importlib.util, sys; sys.exit(None if importlib.util.find_spec('{package}') else "
+        "'ERROR: pip ended well, and {package} is not there: look at `pip config list` for a target, prefix or root')")
 _TOLD = re.compile(r"^evenbench (\d+)\.(\d+)\.(\d+) (.+)$", re.MULTILINE)
 _CHECK_SECONDS = 60
 
@@ -51,6 +56,21 @@ def ready(stack: PinnedStack, cache: Path, say: Say = lambda line: None) -> Path
         if not python.exists():
             _make(stack, home, say)
     return python
+
+
+def content(home: Path) -> str:
+    """What the files of a virtual environment are, as a SHA-256 of their names, sizes and times, but compiled ones."""
+    total, left = hashlib.sha256(), [str(home)]
+    while left:
+        with os.scandir(left.pop()) as found:
+            entries = sorted(found, key=lambda each: each.name)
+        for each in entries:
+            if each.is_dir(follow_symlinks=False):
+                left += [each.path] if each.name != "__pycache__" else []
+            else:
+                told = each.stat(follow_symlinks=False)
+                total.update(f"{each.path}\0{told.st_size}\0{told.st_mtime_ns}\0".encode(errors="surrogateescape"))
+    return total.hexdigest()
 
 
 def missing_tools(stack: PinnedStack) -> str | None:
@@ -94,6 +114,8 @@ def _make(stack: PinnedStack, home: Path, say: Say) -> None:
         package_sources.bring_own(stack, pip, stack.lock_text, log, heard=heard)
         run([*pip, "-r", str(stack.lock)], log, heard)
         run([str(inside), "-m", "pip", "check"], log)
+        if frameworks.is_known(stack.framework):
+            run([str(inside), "-c", _HAS.format(package=frameworks.package(stack.framework))], log)
         for script in stack.program[:1]:
             run(["sh", str(script), str(unfinished)], log)
     except BuildFailed as error:

@@ -83,9 +83,9 @@ class OwnStack(Stack):
         """Its interpreter, packages and image, and the workloads."""
         return _digest([*self._content(), workloads_digest(self.repository)])
 
-    def holds(self) -> str:
-        """The same without the workloads, and with where it is: what compilers' kept work is of."""
-        return _digest([*self._content(), self.interpreter])
+    def holds(self, is_here: bool = True) -> str:
+        """The same without the workloads; is_here: with where it is, what compilers' kept work is of."""
+        return _digest([*self._content(), *([self.interpreter] if is_here else [])])
 
     def _content(self) -> list[Any]:
         return [self.framework, self.build, self.installed, self.image]
@@ -223,7 +223,8 @@ def run_record(stack: Stack) -> dict[str, Any]:
 
 def _user_packages() -> dict[str, str]:
     base = os.environ.get("PYTHONUSERBASE") or ((own := paths.home()) and str(own / ".local"))
-    return {"PYTHONUSERBASE": base} if base else {}
+    without = {"PYTHONNOUSERSITE": words} if (words := os.environ.get("PYTHONNOUSERSITE")) else {}
+    return {**({"PYTHONUSERBASE": base} if base else {}), **without}
 
 
 def _answer(command: Sequence[str | Path], root: Path, asked: Asked) -> tuple[str | None, str]:

@@ -24,7 +24,7 @@ import requests
 
 from runner import formatting, leftovers
 from runner.errors import BuildFailed
-from runner.processes import TO_SET, Say, no_answer, run
+from runner.processes import TO_SET, Say, no_answer, run, without_passwords
 from runner.stacks.definition import Pinned, PinnedStack
 
 _PIP_SETTINGS = ("index-url", "extra-index-url", "find-links", "no-index", "trusted-host", "timeout", "retries")
@@ -207,6 +207,8 @@ def _read_at_once(addresses: Iterable[str], page: Callable[[str], str]) -> dict[
             texts[address] = future.result() if future.done() and not future.cancelled() else OSError("timed out")
         except OSError as error:
             texts[address] = error
+        except ValueError as error:                  # no address at all, as the client finds
+            texts[address] = OSError(str(error))
     return texts
 
 
@@ -230,9 +232,8 @@ def _offers(text: str, name: str, version: str) -> bool:
 
 
 def _shown(address: str) -> str:
-    """An address without a password."""
-    parts = urlsplit(address)
-    return (parts.hostname or "") + parts.path
+    """An address without its scheme and a password, however it was mistyped."""
+    return re.sub(r"^\w*:?/+", "", without_passwords(address)).rpartition("@")[2]
 
 
 def of_python(python: str) -> list[str]:

@@ -65,8 +65,10 @@ def test_a_killed_runner_s_folders_are_removed_and_a_living_one_s_are_not(scratc
     [dead] = scratch.iterdir()
     others = scratch / "evenbench-lock-torch-1.7.log"
     others.write_text("")
+    link = scratch / f"evenbench-{dead.name.split('-', 1)[1]}2"       # a folder of somebody's, called like ours
+    link.symlink_to(scratch.parent)
     said: list[str] = []
     with leftovers.temporary_folder() as living:
         leftovers.sweep_folders(said.append)
-        assert {living, str(others)} == {str(path) for path in scratch.iterdir()}
+        assert {living, str(others), str(link)} == {str(path) for path in scratch.iterdir()}
     assert [f"removing {dead}, left by a runner that is gone"] == said

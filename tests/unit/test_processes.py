@@ -1,4 +1,5 @@
 import os
+from pathlib import Path
 
 import pytest
 
@@ -81,3 +82,29 @@ def test_a_variable_that_cannot_be_passed_on_is_told(name: str, line: str, monke
     with pytest.raises(InputError) as told:
         processes.passed_on([name])
     assert line == str(told.value)
+
+
+@pytest.mark.parametrize(("text", "left"), [
+    ("Looking in https://me:s3cret@host.example/simple now", "Looking in https://host.example/simple now"),
+    ("htps//me:s3cret@host/simple", "htps//host/simple"), ("https:/s3cret@host/simple", "https:/host/simple"),
+    ("https://me:s3/c@ret@host:80a/simple", "https://host:80a/simple"), ("me:s3cret@host/simple", "host/simple"),
+    ("--index-url=https://me:s3=cret@host/", "--index-url=https://host/"),
+    ("--build-arg=BASE=docker.io/debian:12@sha256:00", "--build-arg=BASE=docker.io/debian:12@sha256:00"),
+    ("numpy @ file:///x", "numpy @ file:///x"), ("'https://s3cret@[::1]/x'", "'https://[::1]/x'"),
+])
+def test_what_stands_before_an_at_sign_is_not_told(text: str, left: str) -> None:
+    assert left == processes.without_passwords(text)
+
+
+def test_a_log_holds_no_password_of_the_command_or_its_output(tmp_path: Path) -> None:
+    said: list[str] = []
+    processes.run(["echo", "http://me:s3cret@proxy:3128"], tmp_path / "log", said.append)
+
+    assert ["http://proxy:3128"] == said and "s3cret" not in (tmp_path / "log").read_text()
+
+
+@pytest.mark.parametrize("name", ["TARGET", "PREFIX", "USER", "ROOT", "DRY_RUN", "PYTHON"])
+def test_pip_installs_where_it_is_told_to(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(f"PIP_{name}", "1")
+
+    assert f"PIP_{name}" not in processes.clean_environment()

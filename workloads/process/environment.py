@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import platform
+import re
 import resource
 import sys
 
@@ -12,7 +13,8 @@ from workloads.process import caches, control_groups, cpu_time, inventory, lifet
 from workloads.spec import frameworks, placement, switches
 from workloads.spec.cell import Cell, CellError
 
-_SEEN = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MALLOC_ARENA_MAX", "LD_PRELOAD", "KMP_AFFINITY",
+_SEEN = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MALLOC_ARENA_MAX", "LD_PRELOAD",
+         "LD_LIBRARY_PATH", "KMP_AFFINITY",
          "DNNL_MAX_CPU_ISA", "ONEDNN_MAX_CPU_ISA", "CUBLAS_WORKSPACE_CONFIG", "CUDA_LAUNCH_BLOCKING",
          "CUDA_MODULE_LOADING", "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "CUDA_DISABLE_PTX_JIT",
          "CUDA_FORCE_PTX_JIT")
@@ -99,11 +101,20 @@ def facts():
         "kernel_cache": _KERNELS_AT_IMPORT,
         "cpu_quota": control_groups.cpu_quota(),
         "openmp": ", ".join(sorted(map(os.path.basename, processor.openmp()))),
+        "foreign_libraries": sorted(_foreign(processor.mapped())),
         "allocators": sorted({os.path.basename(path) for path in glob.glob(_ALLOCATORS)}),
     }
     if frameworks.CHOSEN in os.environ:         # a user's own: no lock says what it holds
         seen["packages"] = inventory.installed(sys.path[1:])
     return seen
+
+
+def _foreign(paths):
+    """The loaded libraries of a folder that LD_LIBRARY_PATH or LD_PRELOAD names: they are others than usual."""
+    named = [each for name in ("LD_LIBRARY_PATH", "LD_PRELOAD")
+             for each in re.split("[: ]", os.environ.get(name, "")) if each.startswith("/")]
+    folders = [os.path.realpath(each) + os.sep for each in named if os.path.isdir(each)]
+    return [path for path in paths if path in map(os.path.realpath, named) or path.startswith(tuple(folders))]
 
 
 _ALLOCATORS = "/usr/lib*/*/lib[jt][ec]malloc.so.?"         # libjemalloc and libtcmalloc

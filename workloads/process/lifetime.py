@@ -20,6 +20,25 @@ def adopt_orphans() -> None:
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
+def end_descendants() -> None:
+    """Kill all that still runs of what this process started, also in sessions of their own: it has adopted them."""
+    parents = {}
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open("/proc/%s/stat" % name) as file:
+                parents[int(name)] = int(file.read().rpartition(")")[2].split()[1])
+        except OSError:                              # it has just ended
+            continue
+    family = [os.getpid()]
+    for parent in family:
+        family += [child for child, of in parents.items() if of == parent]
+    for each in family[1:]:
+        try:
+            os.kill(each, signal.SIGKILL)
+        except OSError:
+            continue
+
+
 def end_as_unless_well(status) -> None:
     """End this process as its child of that status ended (waitpid(2)): the same exit code or signal, without a core.
 

@@ -21,8 +21,13 @@ def features():
 
 def openmp():
     """The paths of the OpenMP libraries that this process has loaded."""
+    return {path for path in mapped() if os.path.basename(path).startswith(("libgomp", "libomp", "libiomp"))}
+
+
+def mapped():
+    """The paths of all libraries that this process has loaded."""
     with open("/proc/self/maps") as file:
-        return {line.split()[-1] for line in file if "/libgomp" in line or "/libomp" in line or "/libiomp" in line}
+        return {line.split(None, 5)[5].strip() for line in file if ".so" in line}
 
 
 def unused_seconds(cpus, stat="/proc/stat", folder: str = "/sys/devices/system/cpu"):

@@ -30,10 +30,12 @@ class Answer(StrEnum):
 
     SLOWER = "slower than allowed"
     WITHIN = "within the allowance"
+    BROKEN = "the head did not run"
     UNCLEAR = "could not tell"
 
 
-EXIT_CODES = {Answer.WITHIN: 0, Answer.SLOWER: 1, Answer.UNCLEAR: 3}      # of a session that is complete
+# of a session that is complete
+EXIT_CODES = {Answer.WITHIN: 0, Answer.SLOWER: 1, Answer.BROKEN: 1, Answer.UNCLEAR: 3}
 
 
 class Compared(NamedTuple):
@@ -66,9 +68,9 @@ class Outcome(NamedTuple):
 
     @property
     def answer(self) -> Answer:
-        """Slower where one is; within where all are."""
+        """Slower, or broken, where one is; within where all are."""
         answers = {each.answer for each in self.compared}
-        return next(each for each in (Answer.SLOWER, Answer.UNCLEAR, Answer.WITHIN) if each in answers)
+        return next(each for each in (Answer.SLOWER, Answer.BROKEN, Answer.UNCLEAR, Answer.WITHIN) if each in answers)
 
     @property
     def decided(self) -> Set[str]:
@@ -98,7 +100,10 @@ def _compared(pair: tuple[Row, Row], doubted: Doubts, limit: float, error: float
     ratio = stats.ratio(pair[1].rates, pair[0].rates, error)
     answer = Answer.UNCLEAR
     reason = "; ".join(f"{row.cell.stack}: {doubted[row.key].text}" for row in pair if row.key in doubted)
-    if not ratio.is_judged:
+    if pair[0].rates and not pair[1].rates and pair[1].runs:
+        last = pair[1].runs[-1]
+        answer, reason = Answer.BROKEN, f"{last.ending}: {last.message}" if last.message else last.ending
+    elif not ratio.is_judged:
         reason = f"{formatting.count(ratio.pairs, 'round')} in which both ended ok, {LEAST_ROUNDS} are needed"
     elif not reason and ratio.excludes(limit):
         answer = Answer.SLOWER if (ratio.value or 0.0) < limit else Answer.WITHIN
@@ -131,6 +136,9 @@ def conclusion(outcome: Outcome) -> str:
     what = f"slower than {outcome.base} by more than {share}"
     if outcome.answer is Answer.SLOWER:
         return f"{outcome.head} is {what} in {len(named)} of {len(outcome.compared)}: {'; '.join(named)}."
+    if outcome.answer is Answer.BROKEN:
+        return (f"{outcome.head} did not run where {outcome.base} did, in {len(named)} of {len(outcome.compared)}: "
+                f"{'; '.join(named)}.")
     return f"It could not be told whether {outcome.head} is {what} in {len(named)} of {len(outcome.compared)}."
 
 

@@ -1,5 +1,6 @@
 """The history of many sessions as a Report: a chart and a table a comparison, the steps first. Pure."""
 
+import shlex
 from collections.abc import Iterator, Sequence
 
 from runner import __version__, formatting
@@ -20,7 +21,8 @@ def report(history: History, folder: str) -> Report:
     began = f"{history.sessions[0][1]} to {history.sessions[-1][1]}" if history.sessions else "never"
     return Report(
         name=folder, title=f"History of {formatting.count(len(history.sessions), 'session')}", machine="",
-        began=began, command=f"evenbench history {folder}", reading=_READING, made_by=f"evenbench {__version__}",
+        began=began, command=f"evenbench history {shlex.quote(folder)}", reading=_READING,
+        made_by=f"evenbench {__version__}",
         in_short=tuple(_in_short(history)),
         sections=tuple(_section(label, courses, history) for label, courses in grouped(
             history.courses, lambda course: course.label).items()))

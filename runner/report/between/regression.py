@@ -7,7 +7,8 @@ from runner.analysis.between.regression import Answer, Outcome
 from runner.formatting import clean
 from runner.report.writers.markdown import of_parts
 
-_MARKS = {Answer.SLOWER: "❌", Answer.WITHIN: "✅", Answer.UNCLEAR: "❔"}
+_MARKS = {Answer.SLOWER: "❌", Answer.BROKEN: "❌", Answer.WITHIN: "✅", Answer.UNCLEAR: "❔"}
+_TAGS = {Answer.SLOWER: "failure", Answer.BROKEN: "error", Answer.UNCLEAR: "skipped"}
 
 
 def markdown(outcome: Outcome, folder: str) -> str:
@@ -19,17 +20,18 @@ def markdown(outcome: Outcome, folder: str) -> str:
 
 
 def junit(outcome: Outcome) -> str:
-    """A test case a comparison: failed where the head is slower than allowed, skipped where it could not be told."""
+    """A test case a comparison: failed where the head is slower than allowed, an error where it did not run, skipped
+    where it could not be told.
+    """
     answers = [each.answer for each in outcome.compared]
     suite = ElementTree.Element("testsuite", name=f"evenbench gate {clean(outcome.base)} {clean(outcome.head)}",
                                 tests=str(len(answers)), failures=str(answers.count(Answer.SLOWER)),
-                                skipped=str(answers.count(Answer.UNCLEAR)), errors="0")
+                                skipped=str(answers.count(Answer.UNCLEAR)), errors=str(answers.count(Answer.BROKEN)))
     for each, row in zip(outcome.compared, regression.columns(outcome), strict=True):
         case = ElementTree.SubElement(suite, "testcase", name=clean(each.label), classname=f"evenbench.{each.measure}")
         text = f"head / base: {row['head / base']}; {row['']}"
         if each.answer is not Answer.WITHIN:
-            tag = "failure" if each.answer is Answer.SLOWER else "skipped"
-            ElementTree.SubElement(case, tag, message=clean(text))
+            ElementTree.SubElement(case, _TAGS[each.answer], message=clean(text))
         else:
             ElementTree.SubElement(case, "system-out").text = clean(text)
     ElementTree.indent(suite)

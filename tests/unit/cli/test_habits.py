@@ -6,6 +6,7 @@ import io
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -238,13 +239,15 @@ def test_a_run_or_a_file_that_cannot_be_is_refused(words: str, refusal: str, tmp
 
 def test_history_tells_of_a_result_that_cannot_be_read_and_shows_the_others(tmp_path: Path) -> None:
     for name in ("a", "b"):
-        made_report.stored(tmp_path / name)
+        made_report.stored(tmp_path / name, name)
     (tmp_path / "c").mkdir()
     (tmp_path / "c/events.jsonl").write_text("{\n")
     answer = answered("history", tmp_path)
     assert 0 == answer.exit_code
     assert "left out: " in answer.output and "c/events.jsonl:1: not JSON" in answer.output.replace("\n", "")
     assert "History of 2 sessions" in answer.output
+    shutil.copytree(tmp_path / "a", tmp_path / "copy")
+    assert "copy is a copy of" in answered("history", tmp_path).output.replace("\n", "")
 
 
 def test_a_link_and_a_device_are_written_to_and_not_taken_away(tmp_path: Path) -> None:
@@ -270,7 +273,7 @@ def test_every_command_with_a_table_gives_it_in_three_forms(words: str, title: s
                                                             monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for name in ("a", "b"):
-        made_report.stored(tmp_path / name)
+        made_report.stored(tmp_path / name, name)
     made = answered(*words.split(), "--csv", "x.csv", "--markdown", "x.md", "--json", "-")
     assert json.loads(made.stdout) is not None
     assert title in next(csv.reader(io.StringIO(Path("x.csv").read_text())))

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from runner.errors import BenchError
@@ -64,3 +65,14 @@ def test_a_limit_that_somebody_set_before_counts_where_it_is_lower() -> None:
 def test_cpus_that_are_not_there_are_told() -> None:
     with pytest.raises(BenchError, match=r"python\S* did not start: Exception occurred in preexec_fn"):
         ended("", Limits([4095]))
+
+
+def test_what_a_worker_started_in_a_session_of_its_own_ends_with_it() -> None:
+    program = ("import subprocess, sys, time; print(subprocess.Popen(['sleep', '1000'], start_new_session=True).pid, "
+               "flush=True); time.sleep(1000)")
+    group = ProcessGroup(lambda scratch: [sys.executable, "-c", program], Limits([0]), Path("/"), {})
+    with group.output as lines:
+        started = int(lines.readline())
+        group.stop()
+
+    assert not psutil.pid_exists(started) or psutil.Process(started).status() == psutil.STATUS_ZOMBIE

@@ -5,6 +5,7 @@ import fcntl
 import os
 import subprocess
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 
 from runner import processes
 from runner.datasets.choice import Data
-from runner.errors import EngineUnreachable, InputError
+from runner.errors import Busy, EngineUnreachable, InputError
 from runner.launchers.venv import VenvLauncher
 from runner.machine.host import Machine
 from runner.measuring import job
@@ -139,7 +140,7 @@ def test_a_session_whose_image_is_another_one_now_is_not_resumed_and_says_so(tmp
     assert with_image("sha256:1") and with_image("") and not said
     assert with_image("sha256:2") is None
     name = made.plan.cells[0].cell.stack
-    assert [f"{name}: another image than the session's, of the same files; so 1-s is not resumed and a new session "
+    assert [f"{name}: another image or environment than the session's; so 1-s is not resumed and a new session "
             "begins"] == said
 
 
@@ -176,9 +177,22 @@ def test_a_second_session_is_refused_until_the_first_one_ends(tmp_path: Path) ->
         with job.measuring_alone(tmp_path):
             pass
 
-    with job.measuring_alone(tmp_path), pytest.raises(InputError, match=rf"session \(process {os.getpid()}\) is mea"):
+    with job.measuring_alone(tmp_path), pytest.raises(Busy, match=rf"session \(process {os.getpid()}\) is mea"):
         again()
     again()
+
+
+def test_sessions_with_different_caches_keep_each_other_out_and_one_that_waits_begins_when_the_other_has_ended(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    one, other, said = tmp_path / "one", tmp_path / "other", list[str]()
+    with ExitStack() as first:
+        first.enter_context(job.measuring_alone(one))
+        with pytest.raises(Busy) as refused, job.measuring_alone(other):
+            pass
+        assert 4 == refused.value.exit_code
+        monkeypatch.setattr(job.time, "sleep", lambda seconds: first.close())
+        with job.measuring_alone(other, waits=True, say=said.append):
+            assert [f"waiting for another evenbench session (process {os.getpid()})"] == said
 
 
 def test_where_there_are_no_locks_it_measures_and_says_that_nobody_is_kept_out(
@@ -188,7 +202,7 @@ def test_where_there_are_no_locks_it_measures_and_says_that_nobody_is_kept_out(
 
     monkeypatch.setattr(fcntl, "flock", none)
     said: list[str] = []
-    with job.measuring_alone(tmp_path, said.append):
+    with job.measuring_alone(tmp_path, say=said.append):
         pass
     assert [f"{tmp_path}/measuring.lock: its file system has no locks (Function not implemented): nobody keeps a "
             "second session out"] == said
@@ -207,15 +221,17 @@ def test_a_lock_of_another_user_that_can_only_be_read_keeps_out_and_is_taken(
         return opened(path, mode, *rest, **more)
 
     monkeypatch.setattr(Path, "open", denied)
-    with (job.measuring_alone(tmp_path), pytest.raises(InputError, match=r"another evenbench session \(process 1\)"),
-          job.measuring_alone(tmp_path)):
+    with (job.measuring_alone(tmp_path), pytest.raises(Busy, match=r"another evenbench session \(process 1\)"),
+          job.measuring_alone(tmp_path, on_this_machine=False)):
         pass
     assert "process 1" == (tmp_path / "measuring.lock").read_text()
 
 
 def test_a_session_that_was_killed_keeps_nobody_out(tmp_path: Path) -> None:
     program = ("import os, sys; from pathlib import Path; from runner.measuring import job; "
-               "job.measuring_alone(Path(sys.argv[1])).__enter__(); os.kill(os.getpid(), 9)")
-    assert -9 == subprocess.run([sys.executable, "-c", program, str(tmp_path)], check=False).returncode
+               "job.MACHINE = sys.argv[2]; job.measuring_alone(Path(sys.argv[1])).__enter__(); "
+               "os.kill(os.getpid(), 9)")
+    words = [sys.executable, "-c", program, str(tmp_path), job.MACHINE]
+    assert -9 == subprocess.run(words, check=False).returncode
     with job.measuring_alone(tmp_path):
         pass

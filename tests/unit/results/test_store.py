@@ -160,3 +160,32 @@ def test_a_damaged_line_of_an_interrupted_session_is_told_and_no_new_one_begins(
     with (tmp_path / "r" / "events.jsonl").open("ab") as file:
         file.write(b'{"event": "closed", "reason": "done"}\n')
     assert earlier_sessions.unfinished(tmp_path, "c") is None          # it was done, and damaged later
+
+
+def test_a_file_that_holds_two_sessions_is_refused_and_a_resumed_one_is_not(tmp_path: Path) -> None:
+    made(tmp_path, {**SESSION, "id": "a"}, {**SESSION, "id": "a"})
+    assert 3 == len(list(store.read(tmp_path)))
+    made(tmp_path, {**SESSION, "id": "b"})
+
+    with pytest.raises(InputError, match=r"events\.jsonl:5: found a second session, b, after a"):
+        list(store.read(tmp_path))
+
+
+@pytest.mark.parametrize("name", ["events.jsonl", error_output.NAME])
+def test_nothing_is_written_through_a_link(name: str, tmp_path: Path) -> None:
+    folder, theirs = tmp_path / "r", tmp_path / "theirs"
+    folder.mkdir()
+    theirs.write_text("a line\nno end")
+    (folder / name).symlink_to(theirs)
+
+    with pytest.raises(InputError, match=f"{name}: it is a link, and nothing is written through links"):
+        made(folder, {"event": error_output.EVENT, "run": "r", "place": "", "text": "said"})
+    assert "a line\nno end" == theirs.read_text()
+
+
+def test_results_whose_parent_is_not_there_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"--results .*there is no folder .*/gone"):
+        store.check_usable(tmp_path / "gone" / "results")
+    assert not (tmp_path / "gone").exists()
+    store.check_usable(tmp_path / "results")
+    assert (tmp_path / "results").is_dir()

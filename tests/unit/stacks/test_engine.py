@@ -118,6 +118,18 @@ def test_a_context_whose_file_is_cut_short_is_told(settings: Path) -> None:
         engine.connect({})
 
 
+def test_a_context_is_found_where_docker_looks_for_it_also_without_its_settings(
+        settings: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (settings / "config.json").unlink()
+    meta = settings / "contexts" / "meta" / hashlib.sha256(b"mine").hexdigest() / "meta.json"
+    meta.parent.mkdir(parents=True)
+    meta.write_text(json.dumps({"Name": "mine", "Metadata": {}, "Endpoints": {"docker": {"Host": "unix:///gone.sock"}}}))
+    monkeypatch.setattr(engine, "_check_listens", lambda path: {}[path])
+
+    with pytest.raises(KeyError, match=r"/gone\.sock"):
+        engine.connect({"DOCKER_CONTEXT": "mine", "DOCKER_CONFIG": str(settings)})
+
+
 def test_no_name_of_a_context_is_the_default_one(settings: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (settings / "config.json").write_text('{"currentContext": ""}')
     monkeypatch.setattr(engine, "DockerClient", lambda **settings: {}["the default engine is asked"])

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import stat
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -70,6 +71,7 @@ def test_environments_that_are_called_alike_keep_their_kernels_apart(tmp_path: P
     folders = [kernel_cache.folder(each, tmp_path) for each in stacks]
 
     assert len(stacks) == len(set(folders))
+    assert 0o700 == stat.S_IMODE(folders[0].parent.stat().st_mode)        # below which any container may write
     assert all(folder.name.startswith("mine-") for folder in folders)
     assert folders[0] == kernel_cache.folder(own_of(), tmp_path)
 
@@ -560,3 +562,16 @@ def test_a_worker_starts_in_the_users_environment_told_of_its_framework(tmp_path
     assert (line, end) == (("node0", f"pytorch {mine}\n".encode()), ("node0", b""))
     assert (False, None) == (running.place["pinned"], running.place["base_is_default"])
     assert f"not pinned: host, {mine}/bin/python" == running.place["base"]
+
+
+def test_the_user_s_own_packages_are_seen_as_in_the_user_s_shell(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PYTHONNOUSERSITE", raising=False)
+    assert "PYTHONNOUSERSITE" not in own.variables(own_of())
+    monkeypatch.setenv("PYTHONNOUSERSITE", "1")
+    assert "1" == own.variables(own_of())["PYTHONNOUSERSITE"]
+
+
+def test_two_environments_that_hold_the_same_are_known_wherever_they_lie() -> None:
+    other = own_of().model_copy(update={"interpreter": "/envs/other/bin/python"})
+
+    assert own_of().holds(is_here=False) == other.holds(is_here=False) and own_of().holds() != other.holds()

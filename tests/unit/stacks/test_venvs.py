@@ -1,7 +1,9 @@
+import stat
 from pathlib import Path
 
 import pytest
 
+from runner import paths
 from runner.errors import DiskFull, InterpreterMissing
 from runner.stacks import environments
 from runner.stacks.definition import Size
@@ -51,3 +53,26 @@ def test_a_disk_that_is_too_small_is_said_before_anything_is_made(tmp_path):
         environments.ready(too_big, tmp_path / "cache")
 
     assert not environments.folder(too_big, tmp_path / "cache").exists()
+
+
+def test_an_environment_whose_files_change_is_another_one_and_compiled_ones_count_for_nothing(tmp_path: Path) -> None:
+    (tmp_path / "lib" / "__pycache__").mkdir(parents=True)
+    (tmp_path / "lib" / "a.py").write_text("x = 1")
+    before = environments.content(tmp_path)
+
+    (tmp_path / "lib" / "__pycache__" / "a.pyc").write_text("")
+    assert before == environments.content(tmp_path)
+    (tmp_path / "lib" / "a.py").write_text("x = 12")
+    assert before != environments.content(tmp_path)
+
+
+def test_what_is_ours_can_be_read_by_a_container_s_user_whatever_the_umask_was(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir(mode=0o700)
+    (tmp_path / "data" / "images").write_text("")
+    (tmp_path / "data" / "images").chmod(0o600)
+    (tmp_path / "data" / "link").symlink_to("/etc/shadow")
+
+    paths.let_all_read(tmp_path / "data")
+
+    modes = [stat.S_IMODE(each.stat().st_mode) for each in (tmp_path / "data", tmp_path / "data" / "images")]
+    assert [0o755, 0o644] == modes

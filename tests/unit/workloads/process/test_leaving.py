@@ -4,6 +4,7 @@ import subprocess
 import sys
 from typing import Any
 
+import psutil
 import pytest
 
 from runner import paths
@@ -60,3 +61,13 @@ def test_of_a_long_error_the_middle_is_left_out_and_colours_are() -> None:
     said = worker._explained(ValueError("\x1b[1mbegin\x1b[0m\n" + "x" * 600 + " end"))
 
     assert said.startswith("begin xxx") and said.endswith("xxx end") and 500 == len(said)
+
+
+def test_a_worker_leaves_no_process_behind_also_none_in_a_session_of_its_own() -> None:
+    program = ("import subprocess; from workloads.process import lifetime; lifetime.adopt_orphans(); "
+               "words = ['setsid', 'sh', '-c', 'sleep 1000 > /dev/null 2>&1 & echo $!']; "
+               "print(subprocess.check_output(words).decode()); lifetime.end_descendants()")
+    done = subprocess.run([sys.executable, "-c", program], cwd=paths.ROOT, capture_output=True, text=True, check=True)
+
+    left = int(done.stdout)
+    assert not psutil.pid_exists(left) or psutil.Process(left).status() == psutil.STATUS_ZOMBIE       # of nobody's
