@@ -21,7 +21,7 @@ COMMANDS = ("help agents", "run quick --launcher venv", "plan quick", "rerun x",
             "gate --base torch-2.0 --head torch-2.13-cpu --launcher venv", "report x", "compare x y", "history",
             "export x --csv y.csv", "curves x", "list stacks", "list results",
             "check --launcher venv", "images", "data")
-UNUSABLE = "/proc/no/such"           # no folder can be made there, by root neither
+UNUSABLE = "/proc/none"           # no folder can be made there, by root neither
 
 
 def nameless(user: int) -> NoReturn:
