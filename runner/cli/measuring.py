@@ -125,8 +125,8 @@ def _two_sided(job: jobs.Job, sides: tuple[str, ...]) -> jobs.Job:
         of_comparison.setdefault(comparison_key(planned.cell), set()).add(planned.cell.stack)
     held = tuple(each for each in job.plan.cells if of_comparison[comparison_key(each.cell)] >= set(sides))
     if len(sides) == len(job.own()) == 2 and len({each.holds(is_here=False) for each in job.own().values()}) == 1:
-        raise InputError(f"gate: {' and '.join(sides)} hold the same packages, expected two that differ; `evenbench "
-                         "aa` holds one against itself")
+        raise InputError(f"gate: {' and '.join(sides)} hold the same packages, expected two that differ; `python -m "
+                         "tools aa` holds one against itself")
     if sides and not held:
         raise InputError(f"nothing is common to {' and '.join(sides)}: {_reasons(job)}")
     return job._replace(plan=job.plan._replace(cells=held))

@@ -12,7 +12,7 @@ from runner.cli import app
 from runner.datasets.choice import Data
 from runner.measuring import job, session
 from runner.measuring.bench import Request
-from runner.results import store
+from runner.results import manifest, store
 from runner.results.rows import measurements
 from tests.fake_session import STACKS, bench, close_stores, stored
 from tests.fakes import MACHINE
@@ -37,7 +37,8 @@ def measured(folder: Path, kernel: str, slower: float) -> None:
 
     made = bench(folder, script)
     close_stores()
-    (folder / store.EVENTS).unlink()
+    for name in (store.EVENTS, manifest.NAME):
+        (folder / name).unlink(missing_ok=True)
     made = made._replace(plan=made.plan._replace(rounds=len(NOISE)))
     head = job.Job(Request("s"), made.plan, STACKS, made.launcher, MACHINE._replace(kernel=kernel),
                    Data("digits32", folder))
