@@ -24,7 +24,7 @@ MODES = [("torch-1.7", "allreduce"), ("tf-2.5", "ps-async"), ("mxnet-1.7", "ps-s
          pytest.param("tf-1.15-horovod", "horovod", marks=pytest.mark.slow(0)),
          pytest.param("tf-2.5", "allreduce", marks=pytest.mark.slow(1)),
          pytest.param("mxnet-1.7", "ps-async", marks=pytest.mark.slow(1)),
-         pytest.param("jax-cpu", "allreduce", marks=pytest.mark.slow(2))]
+         pytest.param("jax-0.10-cpu", "allreduce", marks=pytest.mark.slow(2))]
 HURT = "hurt.0.1"              # the run to which something is done
 LIMITS = Limits(start=90, stall=15)
 SOON = LIMITS._replace(stall=4)

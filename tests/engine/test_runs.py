@@ -28,7 +28,8 @@ from workloads.spec.cell import Cell
 
 pytestmark = pytest.mark.engine
 IMAGES = ("tf-2.5", "torch-1.7", "mxnet-1.7", "mxnet-1.9", pytest.param("tf-2.21", marks=pytest.mark.slow(0)),
-          pytest.param("torch-2.13-cpu", marks=pytest.mark.slow(1)), pytest.param("jax-cpu", marks=pytest.mark.slow(2)))
+          pytest.param("torch-2.13-cpu", marks=pytest.mark.slow(1)),
+          pytest.param("jax-0.10-cpu", marks=pytest.mark.slow(2)))
 SMALL = "mxnet-1.9"          # the smallest of today's images
 STACKS = definition.read_all(paths.STACKS)
 

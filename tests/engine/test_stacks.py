@@ -78,22 +78,23 @@ def test_three_workers_update_as_one_on_the_whole_batch_and_tell_phases_and_oper
 def test_jax_computes_in_as_many_threads_as_its_container_s_cell_allows(client: Any, data: Path, cpus: int) -> None:
     """XLA takes the machine's number where nobody says another."""
     launcher = DockerLauncher(client)
-    launcher.prepare([STACKS["jax-cpu"]], quiet)
-    cell = Cell(stack="jax-cpu", task="lenet5", measure="train", input="synthetic", warmup=2, steps=6,
+    launcher.prepare([STACKS["jax-0.10-cpu"]], quiet)
+    cell = Cell(stack="jax-0.10-cpu", task="lenet5", measure="train", input="synthetic", warmup=2, steps=6,
                 cpus=cpus, memory_bytes=4 * host.GIB)
-    events, ending = followed(launcher.start(cell, STACKS["jax-cpu"], data, "threads.0.1"), Limits(), time.monotonic)
+    run = launcher.start(cell, STACKS["jax-0.10-cpu"], data, "threads.0.1")
+    events, ending = followed(run, Limits(), time.monotonic)
     assert "ok" == ending.word, ending
     assert cpus == next(event["facts"]["threads"] for event in events if event["event"] == "start")
 
 
 @pytest.mark.slow(2)
 def test_jax_s_threads_share_the_work_and_are_counted_in_a_container_too() -> None:
-    run_inside("jax-cpu", "unittest", "tests.stack.test_jax.Threads")
+    run_inside("jax-0.10-cpu", "unittest", "tests.stack.test_jax.Threads")
 
 
 @pytest.mark.parametrize(("tasks", "names"), [
     (("lenet5",), (*OLDER, "mxnet-1.9")), in_third(0, ("lenet5",), ("torch-1.7", "tf-2.21")),
-    in_third(1, ("lenet5",), ("torch-1.7", "torch-2.13-cpu")), in_third(2, ("lenet5",), ("torch-1.7", "jax-cpu")),
+    in_third(1, ("lenet5",), ("torch-1.7", "torch-2.13-cpu")), in_third(2, ("lenet5",), ("torch-1.7", "jax-0.10-cpu")),
     in_third(1, ("lstm", "bert", "gnmt", "deepspeech2", "tacotron2"), ("torch-1.7", "tf-2.5"))])
 def test_stacks_compute_the_same_activations_gradients_and_update(
         client: Any, data: Path, tasks: tuple[str, ...], names: tuple[str, ...]) -> None:

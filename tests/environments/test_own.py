@@ -25,7 +25,7 @@ def measured(results: Path, *words: str) -> Any:
 
 
 def test_of_an_environment_with_two_frameworks_each_word_measures_its_own(tmp_path: Path) -> None:
-    pythons = [environments.ready(STACKS[name], paths.cache_folder()) for name in ("jax-cpu", "torch-2.13-cpu")]
+    pythons = [environments.ready(STACKS[name], paths.cache_folder()) for name in ("jax-0.10-cpu", "torch-2.13-cpu")]
     subprocess.run([pythons[0], "-m", "venv", "--without-pip", tmp_path / "both"], check=True)
     (site,) = (tmp_path / "both").glob("lib/python3*/site-packages")
     (site / "both.pth").write_text("".join(f"{next(python.parents[1].glob('lib/python3*/site-packages'))}\n"

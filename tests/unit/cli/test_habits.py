@@ -71,7 +71,7 @@ def test_v_is_details(tmp_path: Path) -> None:
 
 def test_a_short_name_is_todays_stack() -> None:
     short, full = (answered("plan", "quick", "--launcher", "venv", "--stack", stacks, "--json", "-").stdout
-                   for stacks in ("torch,tf,jax,mxnet", "torch-2.13-cpu,tf-2.21,jax-cpu,mxnet-1.9"))
+                   for stacks in ("torch,tf,jax,mxnet", "torch-2.13-cpu,tf-2.21,jax-0.10-cpu,mxnet-1.9"))
     assert short == full and "mxnet-1.9" in full
 
 
@@ -139,7 +139,7 @@ def test_a_study_without_a_scale_is_planned_at_the_largest_that_takes_no_hour_he
 
 @pytest.mark.parametrize(("line", "offered"), [
     ("run krisi", {"krisilias"}), ("run quick --stack torch-2.13-c", {"torch-2.13-cpu"}),
-    ("run quick --stack jax-cpu,mxnet-1.9", {"jax-cpu,mxnet-1.9"}), ("plan quick --set ba", {"batch="}),
+    ("run quick --stack jax-0.10-cpu,mxnet-1.9", {"jax-0.10-cpu,mxnet-1.9"}), ("plan quick --set ba", {"batch="}),
     ("plan quick --set device=", {"device=cpu", "device=gpu"}), ("report 2026", {"20260202-b", "20260101-a"}),
     ("compare late", {"latest"}), ("list stu", {"studies"}), ("check lenet", {"lenet5"})])
 def test_the_shell_offers_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str, offered: set[str]) -> None:

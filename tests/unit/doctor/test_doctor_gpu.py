@@ -45,7 +45,7 @@ def test_an_engine_without_the_toolkit_fails_with_its_exact_words_and_what_mends
 
 def test_a_driver_that_is_too_old_or_cannot_compile_a_stack_s_code_names_the_stacks() -> None:
     finding = result(GOOD, driver="450.80.02")["gpu driver"]
-    stacks = "jax-gpu, lstm-cudnn, tf-1.15-nv, tf-2.21-gpu, tf-2.5-gpu, torch-2.13-gpu"
+    stacks = "jax-0.10-gpu, lstm-cudnn, tf-1.15-nv, tf-2.21-gpu, tf-2.5-gpu, torch-2.13-gpu"
     assert f"450.80.02, too old for {stacks}" == finding.found and "580.65.06" in finding.mend
     assert [True, False] == ["tf-2.21-gpu" in result(gpu, driver="550.54.15")["gpu driver"].found
                              for gpu in (H100, GOOD)]
@@ -53,7 +53,7 @@ def test_a_driver_that_is_too_old_or_cannot_compile_a_stack_s_code_names_the_sta
 
 def test_stacks_are_told_apart_by_native_code_code_that_is_compiled_first_and_none() -> None:
     found = result(H100)["gpu stacks"].found
-    assert ("native code: jax-gpu, lstm-cudnn, tf-1.15-nv, torch-2.13-gpu; "
+    assert ("native code: jax-0.10-gpu, lstm-cudnn, tf-1.15-nv, torch-2.13-gpu; "
             "compiled at the first run, and kept: tf-2.12-gpu, tf-2.21-gpu, tf-2.5-gpu; "
             "no code: mxnet-1.7-gpu, tf-1.15-gpu, tf-2.1-gpu, torch-1.4, torch-1.7, torch-2.0") == found
 

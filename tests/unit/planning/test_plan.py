@@ -217,7 +217,7 @@ def test_a_run_that_was_measured_is_not_guessed_and_one_of_a_gpu_starts_later_th
 
 @pytest.mark.parametrize(("study", "stacks", "cells", "rounds", "least", "most"), [
     ("upgrade", ("old", "new"), 24, 5, 0, 600),
-    ("quick", ("torch-2.13-cpu", "tf-2.21", "jax-cpu", "mxnet-1.9"), 12, 8, 240, 330)])
+    ("quick", ("torch-2.13-cpu", "tf-2.21", "jax-0.10-cpu", "mxnet-1.9"), 12, 8, 240, 330)])
 def test_an_upgrade_is_told_in_ten_minutes_and_today_s_stacks_are_compared_in_five_on_two_cores(
         study: str, stacks: tuple[str, ...], cells: int, rounds: int, least: float, most: float) -> None:
     own = {name: stack(name) for name in stacks}

@@ -71,7 +71,7 @@ FACTS = {
         ("numpy==2.2.6", "ba10f8411898fc418a521833e014a77d3ca01c15b0c6cdcce6a0d2897e6dbbdf"),
         "622e78a1d02c0f90ed900e3985d6c975d8e2dc9ee5e61643aed587dcf9129f42", "12.4", ("6.0", "7.0", "8.0", "9.0"), "9.0",
         "9.0"),
-    "jax-gpu": Fact(                      # what XLA's plugin brings; XLA compiles the rest
+    "jax-0.10-gpu": Fact(                      # what XLA's plugin brings; XLA compiles the rest
         ("jax-cuda13-pjrt==0.10.2", "a97e9cabe0e21d8dbcc70bd909ca1c34cd546d3ce2d94b4cd907a8d4f6179f6a"),
         DEBIAN, "13.5", ("7.5", "8.0", "9.0", "10.0", "12.0"), "12.0", "12.0"),
     "tf-1.15-nv": Fact(("", ""), "", "12.1", ("6.0", "7.0", "7.5", "8.0", "8.6", "9.0"), "", "9.0"),
@@ -113,7 +113,7 @@ def test_table_lock_base_and_driver_are_what_the_binaries_code_allows_and_what_i
 
 @pytest.mark.parametrize(("name", "cpu"), [("tf-1.15-gpu", "tf-1.15"), ("tf-2.1-gpu", "tf-2.1"),
                                            ("tf-2.5-gpu", "tf-2.5"), ("mxnet-1.7-gpu", "mxnet-1.7"),
-                                           ("tf-2.21-gpu", "tf-2.21"), ("jax-gpu", "jax-cpu")])
+                                           ("tf-2.21-gpu", "tf-2.21"), ("jax-0.10-gpu", "jax-0.10-cpu")])
 def test_a_gpu_stack_has_its_cpu_stack_s_packages_but_for_the_framework_and_cuda(name: str, cpu: str) -> None:
     different = set(STACKS[name].lock.read_text().splitlines()[1:]) ^ set(STACKS[cpu].lock.read_text().splitlines()[1:])
 

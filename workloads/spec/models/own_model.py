@@ -25,12 +25,12 @@ LANES = (
     Lane("pytorch-compile", "torch", "pytorch", "torch-2.13-cpu", "compile"),
     Lane("onnxruntime", "torch", "onnxruntime", "torch-2.13-own", "graph"),
     Lane("openvino", "torch", "openvino", "torch-2.13-own", "graph"),
-    Lane("jax", "jax", "jax", "jax-cpu", "xla"),
+    Lane("jax", "jax", "jax", "jax-0.10-cpu", "xla"),
     Lane("keras-on-tensorflow", "keras", "tensorflow", "tf-2.21", "fit"),
-    Lane("keras-on-jax", "keras", "jax", "jax-own", "fit"),
+    Lane("keras-on-jax", "keras", "jax", "jax-0.10-own", "fit"),
     Lane("keras-on-pytorch", "keras", "pytorch", "torch-2.13-own", "fit"),
     Lane("keras-on-tensorflow-step", "keras", "tensorflow", "tf-2.21", "step"),
-    Lane("keras-on-jax-step", "keras", "jax", "jax-own", "step"),
+    Lane("keras-on-jax-step", "keras", "jax", "jax-0.10-own", "step"),
     Lane("keras-on-pytorch-step", "keras", "pytorch", "torch-2.13-own", "step"),
 )
 # the parameters that a file's functions are given, by the file's kind
