@@ -8,10 +8,10 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from runner import formatting
-from workloads.spec import cluster, sequence_tasks
+from workloads.spec import cluster, measures, sequence_tasks
 from workloads.spec.cell import Cell, content
 from workloads.spec.models import own_model
-from workloads.spec.tasks import is_known, is_sequence, of, parameters
+from workloads.spec.tasks import is_known, is_sequence, of, parameters, title
 
 KEY_DIGITS = 16
 _SHOWN = ("task", "measure", "batch", "image")     # always part of a label; other fields only where they differ
@@ -88,18 +88,34 @@ def _digest(text: str, digits: int = 8) -> str:
 
 
 def label(cell: Cell) -> str:
-    """A comparison's label: "lenet5 (62 k parameters) train, batch 42, 32 px", then every switch but the defaults."""
-    model = f"{cell.task} ({size})" if (size := model_size(cell)) else cell.task
-    pixels = "" if cell.source or is_sequence(cell.task) else f", {cell.image} px"
-    sizes = f"{model} {cell.measure}, batch {cell.batch}{pixels}"
+    """A comparison's only name: "LeNet-5 (tanh, 62 k parameters), training, batch 42", then all but the defaults."""
+    name = title(cell.task) if is_known(cell) else cell.task
+    size = model_size(cell)
+    model = f"{name[:-1]}, {size})" if size and name.endswith(")") else f"{name} ({size})" if size else name
+    has_image = is_known(cell) and not is_sequence(cell.task) and cell.image != of(cell).image
+    sizes = f"{model}, {_done(cell)}, batch {cell.batch}{f', {cell.image} px' if has_image else ''}"
     quiet = {"stack", "steps", "warmup", "warm", "seconds",
-             "seed", "cpus", "memory_bytes", "learning_rate", "data", "source", *_SHOWN}
-    if cell.source:
-        quiet.add("input")                       # there is no other
+             "seed", "cpus", "memory_bytes", "learning_rate", "data", "source", "decode", *_SHOWN}
+    if cell.source or (is_sequence(cell.task) and cell.input == "synthetic"):
+        quiet.add("input")                       # the usual one
+    if is_sequence(cell.task) and cell.optimizer.startswith("adam"):
+        quiet.add("optimizer")
     if is_known(cell) and not is_sequence(cell.task) and cell.classes == of(cell).classes:
         quiet.add("classes")
     switches = [f"{name} {value}" for name, value in content(compared(cell)).items() if name not in quiet]
     return ", ".join([sizes, *switches])
+
+
+def _done(cell: Cell) -> str:
+    """The measure's title; of a model that generates with the numbers of tokens, and whether they are seen one by one.
+
+    "generating 128 tokens after 32, a call a token"
+    """
+    title = measures.TITLES[cell.measure]
+    if cell.measure != "decode" or not sequence_tasks.generates(cell.task):
+        return title
+    form = "a sequence in one program" if cell.decode == "program" else "a call a token"
+    return f"{title} {sequence_tasks.new_tokens(cell)} tokens after {sequence_tasks.prompt(cell)}, {form}"
 
 
 def model_size(cell: Cell) -> str:

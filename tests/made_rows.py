@@ -16,7 +16,7 @@ PLACE = {"launcher": "docker", "isolation": "docker", "image": "sha256:" + "1" *
 BEFORE = {"load_1m": 0.1, "frequency_hz": None, "free_bytes": 2**32, "swap_used_bytes": 0}
 AFTER = {"load_1m": 1.0, "throttled_periods": 0, "periods": 0, "peak_bytes": 3 * 10**8,
          "frequency_hz": None, "swap_used_bytes": 0, "foreign_cpu_share": 0.02}
-LENET5 = "lenet5 (62 k parameters)"    # as labels name it
+LENET5 = "LeNet-5 (tanh, 62 k parameters)"    # as labels name it
 STEPS = 12                         # of a made run: as many as tell whether it was steady
 KERNELS = {"event": "kernels", "steps": 4, "kernel_seconds": 6.0, "copy_seconds": 1.0, "gap_seconds": 3.0,
            "launch_seconds": 2.0, "kernels": 1000, "top": [["gemm", 40, 5.0]]}

@@ -37,7 +37,7 @@ def bench_self(stacks: StackNames = None,
     """Measure what evenbench itself costs: its training loop and its start against bare ones, by turns."""
     here_gpus = nvml.observe() if device == "gpu" else gpus.NONE
     here = own_stacks.chosen(split_stacks(stacks), definition.read_all(paths.STACKS), paths.ROOT, here_gpus)
-    tasks = split(only)
+    tasks = split("--task", only)
     for name in tasks:
         if name not in overhead.SIZES:
             raise InputError(f'--task: found "{name}", expected one of {", ".join(overhead.SIZES)}')

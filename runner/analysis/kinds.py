@@ -117,6 +117,11 @@ class Parts(NamedTuple):
     by_kind: Mapping[str, float]
     timed: float                       # of a step that nobody profiled
 
+    @property
+    def cost(self) -> float:
+        """How many times as long as a plain step the profiled one took; 1.0 where nobody timed a plain one."""
+        return self.seconds / self.timed if self.timed else 1.0
+
     def of(self, kind: str) -> float:
         """The seconds of a kind."""
         return self.by_kind.get(kind, 0.0)

@@ -36,7 +36,8 @@ def tables(groups: Groups, comparisons: Sequence[Comparison], doubts: Doubts, er
         common, tuned, beside = comparisons[common_place], comparisons[tuned_place], groups[common_place]
         rates = {result.stack: result.rate_per_worker for result in common.results}
         yield Lanes(
-            experiment=tuned.experiment, label=common.label, task=tuned.task, common=common.key, tuned=tuned.key,
+            experiment=tuned.experiment, label=common.label, unit=common.unit, task=tuned.task,
+            common=common.key, tuned=tuned.key,
             results=tuple(_result(each, rates.get(each.stack), groups[tuned_place].get(each.stack),
                                   beside.get(each.stack), doubts, error) for each in tuned.results),
             common_winner=common.winner, tuned_winner=tuned.winner, common_left_out=common.left_out,

@@ -51,12 +51,13 @@ def _with_share(result: Result, row: Row | None, products: Mapping[Unit, Product
     if (row is None or product is None or result.rate_per_worker is None or not tasks.is_known(row.cell)
             or Flag.OTHER_PRECISION in result.flags):
         return result
-    share = result.rate_per_worker * needed_flops(row.cell, row.ok_runs) / product.flops_per_second
+    steps = result.rate_per_worker / (middle(row.ok_runs, row.amount) or 1.0)
+    share = steps * needed_flops(row.cell, row.ok_runs) / product.flops_per_second
     flags = (*result.flags, Flag.ABOVE_MACHINE) if share > 1 else result.flags
     return result.model_copy(update={"machine_share": share, "flags": flags})
 
 
 def needed_flops(cell: Cell, runs: Sequence[Run]) -> float:
-    """The FLOPs that a step needs for one sample, without padding."""
+    """The FLOPs that a step needs, without padding."""
     tokens = middle(runs, lambda run: run.tokens("tokens")) if tasks.is_sequence(cell.task) else None
-    return float(tasks.step_flops(cell, tokens)) / cell.batch
+    return float(tasks.step_flops(cell, tokens))

@@ -66,7 +66,7 @@ def _quantity(name: str) -> Reader:
 NUMBERS: dict[str, Number] = {
     **{f"step_p{percent}": Number(
         f"seconds that {percent} % of a run's single timed steps stay below; null where they are not timed one by one, "
-        "or too few", _percentile(percent), f"p{percent}", formatting.milliseconds, BESIDE)
+        "or too few", _percentile(percent), f"step p{percent}", formatting.milliseconds, BESIDE)
        for percent in (50, 95, 99)},
     "first_step_seconds": Number(
         "the first warm-up step, compilation included", _first_step_seconds, "first step", formatting.seconds, BESIDE),

@@ -34,7 +34,7 @@ from runner.cells import key, settings
 from runner.errors import InputError
 from runner.formatting import rerun
 from runner.results.lines import Facts
-from runner.results.rows import Measurements, Row, by_comparison, measurements, recorded
+from runner.results.rows import TOKENS, Measurements, Row, by_comparison, measurements, recorded
 from runner.results.runs import Run, step_seconds
 from runner.study import claims, published, quantities
 from workloads.spec.cell import Cell
@@ -48,6 +48,13 @@ class _Group(NamedTuple):
     skipped: dict[str, Cell]
 
 
+class _Losses(NamedTuple):
+    """Where all stacks of a comparison told a loss."""
+
+    rounds: frozenset[int]
+    steps: tuple[int, int] | None          # the first and the last, from 0; None where they share none
+
+
 class _Statistics(NamedTuple):
     """The rates, ratios and doubts of one comparison, by stack."""
 
@@ -55,6 +62,7 @@ class _Statistics(NamedTuple):
     ratios: Mapping[str, Ratio]            # to the baseline, of all others
     winner: str | None                     # faster than every other one, where none is doubted
     baseline: str
+    base: stats.ByRound                    # the baseline's rates
 
     def withheld(self, name: str) -> Doubt | None:
         """What withholds the stack's word: its own doubt, or the baseline's."""
@@ -175,7 +183,7 @@ def _statistics(group: _Group, baseline: str, doubted: Doubts, error: float) -> 
     own = {name: doubted[row.key] for name, row in group.rows.items() if row.key in doubted}
     ratios = {name: stats.ratio(each, rates.get(baseline, {}), error) for name, each in rates.items()
               if name != baseline}
-    return _Statistics(own, ratios, None if own else _fastest(rates, error), baseline)
+    return _Statistics(own, ratios, None if own else _fastest(rates, error), baseline, rates.get(baseline, {}))
 
 
 def _fastest(rates: Mapping[str, stats.ByRound], error: float) -> str | None:
@@ -189,15 +197,14 @@ def _fastest(rates: Mapping[str, stats.ByRound], error: float) -> str | None:
 def _comparison(group: _Group, statistics: _Statistics, told: Callable[[Row], dict[str, Any]],
                 unstamped: Mapping[Cell, float]) -> Comparison:
     first = next(iter(group.rows.values()))
-    steps = _shared_steps(list(group.rows.values()))
-    results = [_result(row, statistics, told(row), unstamped.get(_unstamped_key(row.cell)), steps)
+    losses = _shared_losses(list(group.rows.values()))
+    results = [_result(row, statistics, told(row), unstamped.get(_unstamped_key(row.cell)), losses)
                for row in group.rows.values()]
     results += [Result(stack=cell.stack, key=key(cell), endings={"skipped": 1}, verdict=Verdict.NO_DATA)
                 for cell in group.skipped.values()]
     return Comparison(
         key=first.comparison.key, experiment=first.experiment, label=first.comparison.label, task=first.cell.task,
-        measure=first.cell.measure,
-        settings=settings(first.cell),
+        measure=first.cell.measure, unit=first.unit, settings=settings(first.cell),
         results=tuple(results), winner=statistics.winner,
         left_out=tuple(result.stack for result in results if result.rate_per_worker is None),
         unproved=tuple(result.stack for result in results if Flag.UNPROVED in result.flags),
@@ -228,18 +235,22 @@ def _unstamped(measured: Measurements) -> dict[Cell, float]:
 
 
 def _result(row: Row, statistics: _Statistics, told: Mapping[str, Any], plain_seconds: float | None,
-            loss_steps: tuple[int, int] | None) -> Result:
+            losses: _Losses) -> Result:
     name, runs, rates = row.cell.stack, row.ok_runs, row.rates
     ratio = statistics.ratios.get(name, Ratio(pairs=len(rates)))      # the baseline's, to itself
     (verdict, withheld), turns = _word(name, statistics), row.turns
     (seconds, step_interval), phases = _typical(runs, step_seconds), _phases(row)
+    rate, rate_interval = stats.geometric_mean(rates.values()), stats.interval(list(rates.values()))
     tokens, padded = (_typical(runs, lambda run, name=name: _tokens_per_second(run, name))  # type: ignore[misc]
                       for name in ("tokens", "padded_tokens"))
+    if row.unit == TOKENS:
+        tokens = rate, rate_interval
     return Result(
         stack=name, key=row.key, endings=dict(Counter(run.ending for run in row.runs)),
-        rate_per_worker=stats.geometric_mean(rates.values()),
-        rate_interval=stats.interval(list(rates.values())),
+        rate_per_worker=rate, rate_interval=rate_interval,
         ratio=ratio.value, ratio_interval=ratio.interval, pairs=ratio.pairs,
+        round_ratios=tuple(rates[index] / statistics.base[index] for index in sorted(
+            rates.keys() & statistics.base.keys())) if name in statistics.ratios else (),
         verdict=verdict, withheld=withheld, **told, turns=len(turns),
         disturbed_turns=sum(turn.is_disturbed for turn in turns),
         outlier_rounds=tuple(list(rates)[index] for index in stats.outliers(list(rates.values()))),
@@ -250,12 +261,14 @@ def _result(row: Row, statistics: _Statistics, told: Mapping[str, Any], plain_se
         place_peaks=_place_peaks(runs),
         weights_agree=all(len(set(run.digests.values())) == 1 for run in runs if run.digests)
         if any(len(run.digests) > 1 for run in runs) else None,
-        **_losses(runs, loss_steps),
+        **_losses(runs, losses),
         parameters=next((run.parameters for run in runs if run.parameters is not None), None),
         tokens_per_second=tokens[0], tokens_interval=tokens[1],
         padded_tokens_per_second=padded[0], padded_tokens_interval=padded[1],
         epochs=max((len(run.epochs) for run in runs if run.epochs), default=None),
-        ran_precision=_fact(runs, "precision"), **{name: _median(row, number) for name, number in NUMBERS.items()},
+        ran_as=_fact(runs, "loop"),
+        ran_precision=_fact(runs, "precision"),
+        **{name: _median(row, number) for name, number in NUMBERS.items()},
     )
 
 
@@ -270,23 +283,29 @@ def _typical(runs: Sequence[Run], of: Callable[[Run], float | None]) -> tuple[fl
     return stats.geometric_mean(values), stats.interval(values)
 
 
-def _shared_steps(rows: Sequence[Row]) -> tuple[int, int] | None:
-    """The first and the last step that all stacks told a loss of, in the first round in which they share one.
+def _shared_losses(rows: Sequence[Row]) -> _Losses:
+    """The rounds and the steps of which all stacks told a loss; a round that would leave no step is passed over.
 
-    Warm-ups of unequal lengths would else put losses beside each other of models that had trained for unequal times.
+    Rounds have seeds of their own and warm-ups are of unequal lengths: other rounds or steps are other losses.
     """
-    told = [{run.round: set(run.first.loss_steps) for run in row.ok_runs} for row in rows
-            if any(run.first.loss_steps for run in row.ok_runs)]
-    for index in sorted(told[0]) if told else ():
-        if steps := set.intersection(*(of_row.get(index, set()) for of_row in told)):
-            return min(steps), max(steps)
-    return None
+    told = [{run.round: set(run.first.loss_steps) for run in row.ok_runs if run.first.loss_steps} for row in rows]
+    told = [of_row for of_row in told if of_row]
+    rounds: list[int] = []
+    steps: set[int] = set()
+    for index in sorted(set.intersection(*map(set, told))) if told else ():
+        shared = set.intersection(*(of_row[index] for of_row in told))
+        if narrowed := shared & steps if rounds else shared:
+            rounds.append(index)
+            steps = narrowed
+    return _Losses(frozenset(rounds), (min(steps), max(steps)) if steps else None)
 
 
-def _losses(runs: Sequence[Run], steps: tuple[int, int] | None) -> dict[str, Any]:
-    """The fields of a Result about losses: medians over the runs that told those steps."""
-    told = [dict(zip(run.first.loss_steps, run.first.losses.tolist(), strict=True)) for run in runs if steps]
-    first, last = (stats.median([losses[step] for losses in told if step in losses]) for step in steps or (0, 0))
+def _losses(runs: Sequence[Run], shared: _Losses) -> dict[str, Any]:
+    """The fields of a Result about losses: medians over the shared rounds, at the first and the last shared step."""
+    steps = shared.steps
+    told = [dict(zip(run.first.loss_steps, run.first.losses.tolist(), strict=True))
+            for run in runs if steps and run.round in shared.rounds and run.first.loss_steps]
+    first, last = (stats.median([losses[step] for losses in told]) for step in steps or (0, 0))
     return {"loss_first": first, "loss_last": last,
             "loss_steps": None if steps is None or first is None else (steps[0] + 1, steps[1] + 1)}
 

@@ -1,5 +1,7 @@
 """summary.json's format: the Summary and its parts, as frozen models; schema.py publishes it.
 
+Format 9 (2026-11-28): a comparison has one label and one unit everywhere, tokens/s for texts; losses are of the same
+rounds and steps.
 Format 8 (2026-11-27): turns and disturbed ones; intervals of ratios are those that decide words, for so many words; no
 p values, smallest differences, runs that were not steady, repeated or disturbed runs, spreads between sessions, means
 over comparisons; labels say how large a model is.
@@ -18,7 +20,7 @@ from runner.study.published import Published
 from workloads.spec.measures import TIMED
 from workloads.spec.turns import LEAST_TURNS
 
-UNIT: Literal["samples/s"] = "samples/s"
+Unit = Literal["samples/s", "tokens/s"]
 
 
 class _Model(BaseModel):
@@ -86,6 +88,8 @@ class _Result(_Model):
     """That decides the word, at 1 - 0.05 / words."""
     pairs: int = 0
     """Rounds in which both this stack and the baseline ran ok."""
+    round_ratios: tuple[float, ...] = ()
+    """The ratio of each of them, in order."""
     verdict: Verdict
     withheld: str = ""
     """Why no other word is said; "" where one is, or where none is asked for."""
@@ -114,7 +118,7 @@ class _Result(_Model):
     weights_agree: bool | None = None
     """Whether all workers held the same weights after the last step; null where there are not many that told."""
     loss_first: float | None = None
-    """At the first step that all stacks of the comparison told in a round; null where they share none."""
+    """The median over the rounds in which all stacks told one, at the first step that they share; null without one."""
     loss_last: float | None = None
     """At the last one."""
     tokens_per_second: float | None = None
@@ -130,6 +134,8 @@ class _Result(_Model):
     """The command that measures it again; "" where it was skipped."""
     loss_steps: tuple[int, int] | None = None
     """Those two steps, counted from the run's first, warm-up and all."""
+    ran_as: str | None = None
+    """How its first run said its steps ran, such as eager, jit or tf.function."""
     ran_precision: str | None = None
     """That its first run said it computed in, which loop tuned may choose; null where none said."""
 
@@ -165,7 +171,8 @@ class Comparison(_Model):
     """A hash of all that is equal."""
     experiment: str
     label: str
-    unit: Literal["samples/s"] = UNIT
+    unit: Unit
+    """Of its rates; tokens are counted without padding."""
     task: str
     measure: Annotated[str, Field(json_schema_extra={"enum": list(TIMED)})]
     settings: dict[str, str | int | float]
@@ -209,6 +216,7 @@ class Lanes(_Model):
 
     experiment: str
     label: str
+    unit: Unit
     task: str
     common: str
     """The comparison's key."""
@@ -397,8 +405,8 @@ class Footnote(_Model):
 # how each number was made
 METHODS = {
     "rate_per_worker":
-        "for one worker and each run the geometric mean over its undisturbed turns, of their samples over their "
-        "seconds (without turns: of all timed steps together); the geometric mean over the runs that ended ok",
+        "for one worker and each run the geometric mean over its undisturbed turns, of their samples (or tokens) over "
+        "their seconds (without turns: of all timed steps together); the geometric mean over the ok runs",
     "interval":
         f"95 %, Student's t on the logarithms of the runs; none with fewer than {stats.LEAST_RUNS}; those of ratios "
         "are wider",
@@ -417,7 +425,9 @@ METHODS = {
     "outlier_rounds": f"modified z-score of the run's rate above {stats.OUTLIER_SCORE:g}; flagged, never removed",
     "step_seconds":
         "of one worker the batch over the rate, of each run; the geometric mean over runs, its interval as a rate's",
-    "loss": "the first and the last timed step's, or epoch's; the median over runs",
+    "loss":
+        "at the first and the last step (warm-up and all), or epoch, that all stacks of the comparison share; the "
+        "median over the rounds in which they do, the same for each stack",
     "tokens_per_second":
         "of one worker of a sequence task: real tokens or time steps of a batch, the mean over all batches, over the "
         "seconds of a step; the geometric mean over runs; padded ones count padding too",
@@ -449,7 +459,7 @@ METHODS = {
 class Summary(_Model):
     """What a session found. Raw samples stay in events.jsonl beside it."""
 
-    schema_: Literal[8] = Field(8, alias="schema")
+    schema_: Literal[9] = Field(9, alias="schema")
     """Version of this format."""
     id: str
     study: str

@@ -1,5 +1,5 @@
-"""The command line. Exit codes: 0 done, 1 a run did not end well, 2 the input is wrong, 3 a gate could not tell, 130
-interrupted.
+"""The command line. Exit codes: 0 done, 1 a run did not end well, 2 the input is wrong, 3 a gate could not tell, 4 busy
+or incomplete, 130 interrupted.
 
 Only the module of the command that was given is imported: to read results takes no Docker client.
 """
@@ -79,7 +79,8 @@ def commands_of(module: str) -> Mapping[str, Any]:
     more = typer.Typer(add_completion=False)
     more.command()(_own_folders if module in _OF_STUDIES_AND_STACKS else _everywhere)
     for command in (each for each in commands.values() if not hasattr(each, "commands")):
-        command.params += typer.main.get_command(more).params
+        taken = {word for parameter in command.params for word in parameter.opts}
+        command.params += [each for each in typer.main.get_command(more).params if taken.isdisjoint(each.opts)]
     return commands
 
 
@@ -87,8 +88,12 @@ Quiet = Annotated[bool, typer.Option("-q", "--quiet", expose_value=False, callba
                                      help="Say nothing on standard error but what is wrong.")]
 
 
-def _everywhere(quiet: Quiet = False) -> None:
-    """An option that every command has, and no command's function is told of."""
+Verbose = Annotated[bool, typer.Option("-v", "--verbose", expose_value=False, callback=screen.detail,
+                                       help="While it measures, a line a run.")]
+
+
+def _everywhere(quiet: Quiet = False, verbose: Verbose = False) -> None:
+    """Options that every command has, and no command's function is told of."""
 
 
 def _own_folders(
@@ -100,7 +105,7 @@ def _own_folders(
         "--stacks", metavar="DIR", expose_value=False,
         callback=lambda folders: paths.name_own_folders(paths.OWN_STACKS, folders or ()),
         help=f"A folder with stacks of your own, NAME/stack.toml; repeatable, or {paths.OWN_STACKS}.")] = None,
-    quiet: Quiet = False) -> None:
+    quiet: Quiet = False, verbose: Verbose = False) -> None:
     """Options that every command of studies and stacks has, and no command's function is told of."""
 
 

@@ -1,6 +1,6 @@
 """The command list: rows of equal keys of stacks, tasks, studies or results."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any
@@ -35,9 +35,12 @@ def list_(what: Annotated[str, typer.Argument(metavar="WHAT", autocompletion=lam
         raise InputError(f'list: found "{what}", expected one of {", ".join(complete.LISTS)}')
     if scale and what != "studies":
         raise InputError(f"list {what}: found --scale, which only studies have")
-    output.rows({"stacks": _stacks, "outdated": _outdated, "tasks": _tasks,
-                 "results": lambda: earlier_sessions.listing(results),
-                 "studies": lambda: studies(results, scale, screen.say)}[what]())
+    if what == "studies":
+        found = studies(results, scale, screen.say)
+        output.rows(found, [_by_study(found)])
+    else:
+        output.rows({"stacks": _stacks, "outdated": _outdated, "tasks": _tasks,
+                     "results": lambda: earlier_sessions.listing(results)}[what]())
     if what == "results":
         from runner.doctor import host as doctor  # here: it asks an engine, as no other list does
 
@@ -57,6 +60,15 @@ def help_(context: typer.Context,
         raise InputError(f'help: found "{topic}", expected agents or a command: run `evenbench --help`')
     else:
         typer.echo(command.get_help(typer.Context(command, parent=root, info_name=topic) if topic else root))
+
+
+def _by_study(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    """The rows of each study below its title."""
+    groups: dict[str, list[dict[str, Any]]] = {}
+    for row in rows:
+        label = f"{row['experiment'].partition('/')[0]}: {row['title']}"
+        groups.setdefault(label, []).append({name: value for name, value in row.items() if name != "title"})
+    return groups
 
 
 def _stacks() -> list[dict[str, Any]]:

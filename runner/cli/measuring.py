@@ -2,10 +2,13 @@
 
 import functools
 import json
+import math
 import signal
 import sys
-from collections.abc import Callable, Generator, Iterator, Mapping
+import time
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType, MappingProxyType
 from typing import Annotated, Any
@@ -13,7 +16,9 @@ from typing import Annotated, Any
 import typer
 
 from runner import formatting, paths, screen
+from runner.analysis.agreement import Verdict as Agreement
 from runner.analysis.between import regression
+from runner.analysis.kinds import Parts
 from runner.cells import built, comparison_key, model_name
 from runner.cli import complete, options
 from runner.cli.output import Output, checked
@@ -86,12 +91,22 @@ def _agree(request: Request, seconds: float) -> None:
         raise InputError(f"{takes}: --yes measures it, a smaller --scale or fewer --rounds take less")
 
 
+class _Interrupted(SystemExit):
+    """The end of a command that Ctrl-C stopped while it measured."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(130)
+        self.folder = folder             # of the session
+
+
 def ran(job: jobs.Job, show: Callable[[Path], None] = lambda folder: None, is_proved: bool = False,
-        sides: tuple[str, ...] = (), enough: Enough = stopping_rule.decided) -> tuple[Path, int]:
+        sides: tuple[str, ...] = (), enough: Enough = stopping_rule.decided, ends: float = math.inf
+        ) -> tuple[Path, int]:
     """Prepare and run a job, new or resumed, and show its folder, which comes back with the exit code.
 
     is_proved: models of a user's own are known to be the same. sides: stacks of which none may be left out, and
-    without which nothing is compared. enough: which comparisons need no more rounds.
+    without which nothing is compared. enough: which comparisons need no more rounds. ends: by time.monotonic(), when
+    no further run begins.
     """
     if not job.plan.cells:
         raise InputError(f"nothing can run here: {_reasons(job)}")
@@ -115,7 +130,7 @@ def ran(job: jobs.Job, show: Callable[[Path], None] = lambda folder: None, is_pr
         if kept:
             screen.say(f"resuming {folder}: {formatting.count(kept.ended, 'run')} finished")
             job = jobs.resumed(job, kept)
-        return _measured(job, folder, kept, show, enough)
+        return _measured(job, folder, kept, show, enough, ends)
 
 
 def _two_sided(job: jobs.Job, sides: tuple[str, ...]) -> jobs.Job:
@@ -132,21 +147,23 @@ def _two_sided(job: jobs.Job, sides: tuple[str, ...]) -> jobs.Job:
     return job._replace(plan=job.plan._replace(cells=held))
 
 
-def _measured(job: jobs.Job, folder: Path, kept: Kept | None, show: Callable[[Path], None], enough: Enough
-              ) -> tuple[Path, int]:
+def _measured(job: jobs.Job, folder: Path, kept: Kept | None, show: Callable[[Path], None], enough: Enough,
+              ends: float) -> tuple[Path, int]:
     """Run the session, then show what there is, also after an interruption."""
     endings = Endings()
     with store.Store(folder) as opened, progress(job.plan) as shown, _signals() as is_stopping:
         try:
-            with closing(_events(job, jobs.bench(job, folder, is_stopping)._replace(enough=enough),
-                                 kept is not None)) as events:
+            made = jobs.bench(job, folder, lambda: is_stopping() or time.monotonic() > ends)._replace(enough=enough)
+            with closing(_events(job, made, kept is not None)) as events:
                 for event in events:
                     for listener in (opened.append, shown.heard, endings.heard):
                         listener(event)
         except Stopped:
             show(folder)
+            if time.monotonic() > ends and not is_stopping():
+                return folder, INCOMPLETE
             screen.say("interrupted; the same command goes on from here")
-            sys.exit(130)
+            raise _Interrupted(folder) from None
     show(folder)
     return folder, endings.exit_code
 
@@ -254,7 +271,7 @@ def keep(folder: Path, name: str, record: Mapping[str, Any]) -> None:
 
 
 @app.command("why")
-def why_(name: options.NewestResult = "",
+def why_(name: options.NewestResult = store.LATEST,
          stacks: Annotated[list[str] | None, typer.Option(
              "--stack", help="Rows of these, however far they are behind; repeat, or put commas. NAME=PATH says where "
                              "one of your own is.")] = None,
@@ -287,32 +304,76 @@ def why_(name: options.NewestResult = "",
     chosen = why.affordable(asked, took, seconds)
     if late := [f"{each.row.comparison.label}: {each.row.cell.stack}" for each in asked if each not in chosen]:
         screen.say(f"not asked for want of time (--budget): {'; '.join(late)}")
-    asked = chosen
-    profiled = measured_in(_of_plan(job, why.parts_plan(asked, job.plan.seed)))
-    if trace:
-        store.write_beside(Path(trace).parent, Path(trace).name, json.dumps(why.trace(profiled)))
-        screen.say(f"written: {trace}")
-    parts = why.parts_of(profiled, asked)
-    tried, untried = why.trials(asked, parts, took, seconds)
-    checks = equality.of_switches(
-        [(each.cell, each.question.row.cell, job.stacks[each.question.row.cell.stack]) for each in tried],
-        equality.Check.by(job.launcher, job.data.folder, screen.say), results)
-    of_switches = _of_plan(job, why.switches_plan(asked, tried, job.plan.seed),
-                           {trial.cell.stack: trial.question.row.cell.stack for trial in tried})
-    found = why.reasons(measured_in(of_switches), asked, tried, untried, parts, checks)
-    records = [each.record() for each in found]
-    kept = {"result": record.id, "reasons": records}
-    keep(of_switches, reasons.FILE, kept)
-    keep_reasons(folder, kept)
-    output.rows(why.rows(found), list(reasons.told(records)), kept)
+    known = _Known(folder, folder, chosen)
+    try:
+        known.look(job, took, time.monotonic() + seconds, Path(trace) if trace else None)
+    finally:                                           # what is known when Ctrl-C comes, too
+        found = known.reasons()
+        records = [each.record() for each in found]
+        kept = {"schema": why.FORMAT, "result": record.id, "reasons": records}
+        if known.session != folder:
+            keep(known.session, reasons.FILE, kept)
+            keep_reasons(folder, kept)
+        output.rows(why.rows(found), list(reasons.told(records)), kept)
 
 
-def _of_plan(job: jobs.Job, plan: Plan, names: Mapping[str, str] = MappingProxyType({})) -> Path:
-    """The folder of a session of the plan, made now, gone on with or done before; names: of stacks under others."""
+@dataclass
+class _Known:
+    """What is known of questions about a result, whenever that is asked."""
+
+    result: Path
+    session: Path                # that has the ratios: the result, then that of the switches
+    asked: Sequence[why.Question]
+    parts: Mapping[str, Parts] = field(default_factory=dict)
+    tried: Sequence[why.Trial] = ()
+    untried: Sequence[why.Trial] = ()
+    checks: Mapping[str, Agreement] = field(default_factory=dict)
+
+    def look(self, job: jobs.Job, took: Mapping[str, float], ends: float, trace: Path | None) -> None:
+        """Profile, check and try switches until the time, of time.monotonic(); took: seconds of a run by cell key."""
+        seed, (_, self.untried) = job.plan.seed, why.trials(self.asked, {}, took, 0.0)
+        for folder in _of_plan(job, why.parts_plan(self.asked, seed), ends):
+            profiled = measured_in(folder)
+            self.parts = why.parts_of(profiled, self.asked)
+            if trace:
+                store.write_beside(trace.parent, trace.name, json.dumps(why.trace(profiled)))
+                screen.say(f"written: {trace}")
+        tried, untried = why.trials(self.asked, self.parts, took, ends - time.monotonic())
+        self.untried = [*tried, *untried]
+        checks = equality.of_switches(
+            [(each.cell, each.question.row.cell, job.stacks[each.question.row.cell.stack]) for each in tried],
+            equality.Check.by(job.launcher, job.data.folder, screen.say), job.request.results,
+            lambda: time.monotonic() > ends)
+        tried = [each for each in tried if each.cell.stack in checks]
+        names = {trial.cell.stack: trial.question.row.cell.stack for trial in tried}
+        for folder in _of_plan(job, why.switches_plan(self.asked, tried, seed), ends, names):
+            self.session, self.tried, self.checks = folder, tried, checks
+            self.untried = [each for each in self.untried if each not in tried]
+
+    def reasons(self) -> list[why.Reason]:
+        """What may be said so far: by the session of the switches where it has a round, else by the result."""
+        found = why.reasons(measured_in(self.session), self.asked, self.tried, self.untried, self.parts, self.checks)
+        if self.session != self.result and all(each.ratio.value is None for each in found):
+            return why.reasons(measured_in(self.result), self.asked, (), [*self.tried, *self.untried], self.parts)
+        return found
+
+
+def _of_plan(job: jobs.Job, plan: Plan, ends: float, names: Mapping[str, str] = MappingProxyType({})) -> Iterator[Path]:
+    """The folder of a session of the plan, made now, gone on with or done before; names: of stacks under others.
+
+    It comes also where the session is interrupted. It ends with the round in which the time ends.
+    """
     stacks = {**job.stacks, **{name: job.stacks[of] for name, of in names.items()}}
     job = job._replace(plan=plan, stacks=stacks)
-    done = None if job.request.going.is_fresh else earlier_sessions.finished(job.request.results, job.command())
-    return done or ran(job, is_proved=bool(names))[0]             # by its switches, where it has some
+    if not job.request.going.is_fresh and (done := earlier_sessions.finished(job.request.results, job.command())):
+        yield done
+        return
+    try:
+        folder, _ = ran(job, is_proved=bool(names), ends=ends)             # by its switches, where it has some
+    except _Interrupted as stop:
+        yield stop.folder
+        raise
+    yield folder
 
 
 @app.command("gate")

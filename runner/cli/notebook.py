@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from runner import formatting
 from runner.analysis.summary_format import Summary
 from runner.cli.options import RESULTS
 from runner.cli.results import measured_in, summarized
@@ -17,14 +18,20 @@ class Result(NamedTuple):
     summary: Summary
 
     def ratios(self) -> list[dict[str, Any]]:
-        """A mapping a comparison and stack: its rate in samples/s, its ratio to the baseline, 95 % interval and word.
+        """A mapping a comparison and stack: its cell, rate and unit, ratio to the baseline, its interval and verdict.
 
         None where there is no number, as of the baseline's ratio to itself.
         """
-        return [{"comparison": each.label, "stack": one.stack, "rate": one.rate_per_worker, "ratio": one.ratio,
+        return [{"comparison": each.label, "task": each.task, "measure": each.measure, "batch": each.settings["batch"],
+                 "stack": one.stack, "rate": one.rate_per_worker, "unit": each.unit, "ratio": one.ratio,
                  "low": one.ratio_interval and one.ratio_interval.low,
-                 "high": one.ratio_interval and one.ratio_interval.high, "word": one.verdict.value}
+                 "high": one.ratio_interval and one.ratio_interval.high, "verdict": one.verdict.value}
                 for each in self.summary.comparisons for one in each.results]
+
+    def __repr__(self) -> str:
+        """The answer in a line, not the whole summary."""
+        count = formatting.count(len(self.summary.comparisons), "comparison")
+        return f"<evenbench {self.summary.id}: {count}, {formatting.count(self.summary.rounds, 'round')}; see ratios()>"
 
     def frame(self) -> Any:
         """The raw samples, a row a sample, as docs/export.md has the columns.

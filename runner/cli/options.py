@@ -49,8 +49,10 @@ GOING: dict[str, Any] = {           # by the fields of Going
                                               )]}
 
 
-def split(values: list[str] | None) -> tuple[str, ...]:
-    """The values of an option that may be repeated or hold several, separated by commas."""
+def split(option: str, values: list[str] | None) -> tuple[str, ...]:
+    """The values of an option that may be repeated or hold several, separated by commas. Raises InputError of ""."""
+    if "" in (values or ()):
+        raise InputError(f'{option}: found "", expected a name, or no {option}')
     return tuple(name for value in values or () for name in value.split(",") if name)
 
 

@@ -19,9 +19,10 @@ STANDARD_OUTPUT = "-"
 
 def checked(context: typer.Context, parameter: typer.CallbackParam, file: str | None) -> str | None:
     """The file of a form, looked at before anything is measured. Raises InputError where it cannot be written."""
-    taken = next((name for name, other in context.params.items() if STANDARD_OUTPUT == other == file), None)
+    taken = next((other.opts[-1] for other in context.command.params
+                  if STANDARD_OUTPUT == context.params.get(other.name or "") == file), None)
     if taken:
-        raise InputError(f"found --{taken} - and {parameter.opts[0]} -, expected one of them on standard output")
+        raise InputError(f"found {taken} - and {parameter.opts[0]} -, expected one of them on standard output")
     if file and Path(file).is_dir():
         raise InputError(f"{parameter.opts[0]} {file}: found a folder, expected the name of a file to write")
     if file and not Path(file).parent.is_dir():

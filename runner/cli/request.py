@@ -43,7 +43,8 @@ class Settled(NamedTuple):
         settings = job.settings([*pairs, *([f"device={self.device}"] if self.device else []),
                                  *(["loop=native,tuned"] if self.is_tuned else [])])
         wishes = wishes._replace(seed=self.seed, settings=settings)
-        return Request(study, scale, self.launcher, self.data, wishes, options.split(self.env), results=self.results)
+        return Request(study, scale, self.launcher, self.data, wishes, options.split("--env", self.env),
+                       results=self.results)
 
 
 class Form(NamedTuple):
@@ -75,8 +76,12 @@ class Own(NamedTuple):
     def of(self, request: Request, more: list[str] | None = None) -> Request:
         """The request for the files, where its word is one, and more; else as it is. Raises InputError."""
         if own_models.is_file(request.study):
+            if request.scale:
+                raise InputError(f"--scale {request.scale}: found it with a model of your own, which has no scales; "
+                                 "--set batch=N or --rounds N")
             return request._replace(models=(request.study, *(more or ())), same=self.same,
-                                    lanes=options.split(self.lanes), packages=options.split(self.packages))
+                                    lanes=options.split("--lane", self.lanes),
+                                    packages=options.split("--with", self.packages))
         if more or any(self):
             raise InputError(f"{request.study}: found a study with more words, --same, --lane or --with, which are of "
                              "files of your own, MODEL.py")

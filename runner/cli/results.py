@@ -41,7 +41,7 @@ class Session(NamedTuple):
 
 
 @app.command()
-def report(name: NewestResult = "", results: Results = RESULTS, details: Details = False,
+def report(name: NewestResult = store.LATEST, results: Results = RESULTS, details: Details = False,
            run: Annotated[str, typer.Option(help="Only how a run ended, and all that it wrote on standard error: its "
                                                  "name, or its cell's key; `all` lists the runs.")] = "",
            study: Annotated[str, typer.Option("--study", help="The figures of all sessions of a study on one page: of "
@@ -57,7 +57,7 @@ def report(name: NewestResult = "", results: Results = RESULTS, details: Details
         _show_runs(store.located(name, results), "" if run == "all" else run, output)
         return
     if study:
-        _refuse("--study", RESULT=name)
+        _refuse("--study", RESULT=name if name != store.LATEST else "")
         folder, session, page = None, _of_study(study, results), results / f"{study}.html"
     else:
         folder = store.located(name, results)
@@ -65,7 +65,7 @@ def report(name: NewestResult = "", results: Results = RESULTS, details: Details
 
     def show() -> None:
         written = None if html else _write_page(session.report, page)
-        _show(session, folder, written, details, name or (_named(folder) if folder else ""))
+        _show(session, folder, written, details, name if name != store.LATEST else _named(folder) if folder else "")
 
     output.give(show, _forms(session), html=html, latex=latex)
 
@@ -190,7 +190,7 @@ def compare_(a: ResultName, b: ResultName, results: Results = RESULTS, details: 
              output: Output) -> None:
     """Compare two sessions: which ratios to the baseline moved, and what differed around them."""
     compared = comparing.compare(*(measured_in(store.located(name, results)) for name in (a, b)))
-    record = comparing.plain(compared)
+    record = {"schema": comparing.FORMAT, **comparing.plain(compared)}
     output.rows(record["rows"], comparing.lines(compared, details), record)
 
 
@@ -206,6 +206,7 @@ def history_(results: Annotated[Path, typer.Argument(metavar="FOLDER", help="The
                          "or more sessions; `evenbench run quick` makes one")
     trend = history.over_time(list(_readable(folders)))
     page = history_report.report(trend, str(results))
+    record = {"schema": comparing.FORMAT, **comparing.plain(trend)}
 
     def show() -> None:
         screen.show(screen.parts_view([page.title, *page.in_short]))
@@ -213,7 +214,7 @@ def history_(results: Annotated[Path, typer.Argument(metavar="FOLDER", help="The
             screen.say(f"page: {written}")
 
     output.give(show, {"csv": lambda: spreadsheet.of_rows(trend.rows()), "markdown": lambda: markdown.markdown(page),
-                       "json": lambda: json.dumps(comparing.plain(trend), indent=2, allow_nan=False),
+                       "json": lambda: json.dumps(record, indent=2, allow_nan=False),
                        "html": lambda: file_formats.page(page)}, html=html)
 
 
@@ -242,7 +243,7 @@ def export_(name: ResultName,
 
 
 @app.command("curves")
-def curves_(name: NewestResult = "", results: Results = RESULTS, *, output: Output) -> None:
+def curves_(name: NewestResult = store.LATEST, results: Results = RESULTS, *, output: Output) -> None:
     """Say how far the loss curves of a session's stacks lie apart; 1 where equal trainings in float64 do not agree."""
     measured = measured_in(store.located(name, results))
     distances = curves.compared(measured)

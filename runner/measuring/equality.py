@@ -169,10 +169,12 @@ def keep(verdicts: list[Verdict], fingerprints: dict[str, str], results: Path) -
             file.write(json.dumps(record) + "\n")
 
 
-def of_switches(pairs: Sequence[tuple[Cell, Cell, Stack]], check: Check, results: Path) -> dict[str, Verdict]:
+def of_switches(pairs: Sequence[tuple[Cell, Cell, Stack]], check: Check, results: Path,
+                is_late: Callable[[], bool] = lambda: False) -> dict[str, Verdict]:
     """By stack the verdict in float32 on each row with a switch, against the same without; kept, and made once.
 
-    pairs: the row with the switch, as a stack of another name, the row without, and what both run in.
+    pairs: the row with the switch, as a stack of another name, the row without, and what both run in. Those that are
+    left when it is late are not in it.
     """
     known = {_made_of(each): Verdict(**{name: each[name] for name in Verdict._fields})
              for each in _records(results) if each.keys() >= {*Verdict._fields}}
@@ -184,6 +186,8 @@ def of_switches(pairs: Sequence[tuple[Cell, Cell, Stack]], check: Check, results
         ours, theirs = (_check_of_row(each) for each in (cell, row))
         pair = (model_name(ours), cell.stack, row.stack, prints[cell.stack], prints[row.stack])
         if pair not in known:
+            if is_late():
+                break
             check.say(f"check: {row.task} in {cell.stack}")
             if theirs not in plain:
                 plain[theirs] = check.of_one(theirs, stack)

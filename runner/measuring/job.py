@@ -133,7 +133,7 @@ def planned(request: Request, say: Say) -> Job:
         own_models.check_settings(request.wishes.settings)
         if request.wishes.stacks:
             raise InputError("--stack: found it with a model of your own, whose columns --lane chooses")
-        settings = {"device": "cpu", **request.wishes.settings}
+        settings = dict(request.wishes.settings)
         loops = settings.pop("loop", ())
         study, lanes = own_models.study(request.models, request.same, request.lanes,
                                         loops if isinstance(loops, tuple) else (loops,), settings.pop("measure", ""))

@@ -24,7 +24,9 @@ from workloads.spec.cell import Cell
 from workloads.spec.switches import Switch
 
 ID, ID_OF_PARTS = "why", "why-parts"
+FORMAT = 2                     # of its records
 BEHIND = 0.1
+_MOST_COST = 1.5               # of profiling: a step that takes longer so is another one than that which is asked about
 _COMPILING = {"compile": 40.0, "tuned": 60.0, "xla": 10.0}       # seconds that a run's compiler takes, by loop
 _PROFILED_STEPS = 10
 _LONG = {"elementwise": "elementwise operators"}
@@ -112,14 +114,16 @@ class Reason(NamedTuple):
     stack: str
     best: str
     ratio: Ratio                   # of the row to the best, in the session of switches
-    parts: Mapping[str, Parts]     # of the row and the best, by stack; {} where nothing was profiled
+    parts: Mapping[str, Parts]     # of the row and the best, by stack; {} where profiling tells nothing of their steps
+    without_parts: str             # why there are none; "" where there are
     moved: tuple[Moved, ...]
     untried: tuple[str, ...]       # for want of time
 
     def record(self) -> dict[str, Any]:
         """For programs."""
         return {"label": self.label, "stack": self.stack, "best": self.best, **_record("ratio", self.ratio),
-                "parts": {name: each.record() for name, each in self.parts.items()}, "sentence": sentence(self),
+                "parts": {name: each.record() for name, each in self.parts.items()},
+                "without_parts": self.without_parts, "sentence": sentence(self),
                 "switches": [each.record() for each in self.moved], "untried": list(self.untried)}
 
 
@@ -135,10 +139,11 @@ def questions(measured: Measurements, stacks: Sequence[str] = ()) -> list[Questi
     able = [row for row in measured.rows if row.rates and row.cell.measure in measures.RATED
             and row.cell.parallel == "none"]
     for rows in by_comparison(able).values():
-        for row in sorted(rows, key=_rate):
-            best = max((each for each in rows if each is not row), key=_rate, default=None)
-            if best and (row.cell.stack in named if stacks else Question(row, best).behind < 1 - BEHIND):
-                asked.append(Question(row, best))
+        *behind, best = sorted(rows, key=_rate)
+        if stacks and best.cell.stack in named:            # the one that is nearest to it stands for all
+            asked += [Question(row, best) for row in behind[-1:]]
+        asked += [question for row in behind if (question := Question(row, best)) not in asked and (
+            row.cell.stack in named if stacks else question.behind < 1 - BEHIND)]
     return asked
 
 
@@ -235,7 +240,7 @@ def _of_run(cell: Cell, seconds: Mapping[str, float]) -> float:
 def _candidates(question: Question, parts: Mapping[str, Parts]) -> list[Trial]:
     """All switches that apply to a row: what its framework left off here, then by the part of the gap they help."""
     row, first = question.row, question.row.ok_runs[0]
-    gap = gaps(*(parts.get(key(profiled(each.cell))) for each in question))
+    gap = gaps(*_telling(question, parts).values())
     own = {switch: switch.sets.format(cpus=row.cell.cpus) for switch in switches.of(
         first.framework, row.cell, first.facts) if switch.sets}
     likely = sorted(own, key=lambda switch: (not switch.tells, -sum(gap.get(kind, 0.0) for kind in switch.helps)))
@@ -244,7 +249,27 @@ def _candidates(question: Question, parts: Mapping[str, Parts]) -> list[Trial]:
         for switch in likely if own[switch] not in row.cell.switches.split()]
 
 
-def gaps(row: Parts | None, best: Parts | None) -> dict[str, float]:
+def _telling(question: Question, parts: Mapping[str, Parts]) -> dict[str, Parts]:
+    """The parts of the row and the best, by stack; {} where one was not profiled, or profiling changed its step."""
+    found = {each.cell.stack: parts.get(key(profiled(each.cell))) for each in question}
+    telling = {name: each for name, each in found.items() if each and each.cost <= _MOST_COST}
+    return telling if len(telling) == len(found) else {}
+
+
+def _without_parts(question: Question, parts: Mapping[str, Parts]) -> str:
+    """Why a row has no parts: its own, or the best one's, are of another step than the one that is asked about."""
+    if _telling(question, parts):
+        return ""
+    told = []
+    for name, own in ((each.cell.stack, parts.get(key(profiled(each.cell)))) for each in question):
+        if own is None:
+            told.append(f"{name} was not profiled")
+        elif own.cost > _MOST_COST:
+            told.append(f"profiling makes a step of {name} {own.cost:.1f} times as long")
+    return f"No parts are shown: {' and '.join(told)}."
+
+
+def gaps(row: Parts | None = None, best: Parts | None = None) -> dict[str, float]:
     """The share of the gap between two that each part is, the largest first; {} where nobody knows or there is none."""
     if row is None or best is None or row.seconds <= best.seconds:
         return {}
@@ -288,8 +313,7 @@ def reasons(measured: Measurements, asked: Sequence[Question], tried: Sequence[T
 
     return [Reason(question.row.comparison.label, question.row.cell.stack, question.best.cell.stack,
                    ratio(question.row.cell, question.best.cell),
-                   {each.cell.stack: parts[key(profiled(each.cell))] for each in question
-                    if key(profiled(each.cell)) in parts},
+                   _telling(question, parts), _without_parts(question, parts),
                    tuple(moved(trial) for trial in tried if trial.question == question),
                    tuple(trial.sets for trial in untried if trial.question == question)) for question in asked]
 
@@ -311,7 +335,7 @@ def sentence(reason: Reason) -> str:
     row, best = reason.stack, reason.best
     if reason.ratio.value is None:
         return f"{row} or {best} did not run, so nothing can be said."
-    if (word := stats.verdict(reason.ratio)) is not Verdict.SLOWER:
+    if (word := stats.verdict(reason.ratio)) in (Verdict.FASTER, Verdict.NO_DIFFERENCE):
         now = "faster" if word is Verdict.FASTER else "not shown to be slower"
         return f"{row} is {now} than {best} now: {_ratio(reason.ratio)}."
     gap = gaps(reason.parts.get(row), reason.parts.get(best))
@@ -319,10 +343,12 @@ def sentence(reason: Reason) -> str:
     where = f"{_LONG.get(largest[0], largest[0])} ({formatting.share(largest[1])} of the gap)" if largest else ""
     helped = sorted((each for each in reason.moved if each.helped), key=lambda each: -(each.ratio.value or 0.0))
     begins = f"{row} is {_ratio(reason.ratio)} of {best}"
+    if word is Verdict.TOO_FEW:
+        begins += f" so far, by {formatting.count(reason.ratio.pairs, 'round')}"
     if not helped:
         part = "most" if largest and largest[1] > 0.5 else "the largest part"
-        lies = f"{part} of the gap lies in {where}" if where else "what its gap lies in was not told"
-        return f"{begins}: {lies}; {_none_helped(len(reason.moved), len(reason.untried))}."
+        lies = [f"{part} of the gap lies in {where}"] if where else []
+        return f"{begins}: {'; '.join([*lies, _none_helped(len(reason.moved), len(reason.untried))])}."
     first, *others = helped
     behind = f" by its {where}" if where else ""
     also = f"; also faster: {', '.join(f'{each.sets} {_ratio(each.ratio)}' for each in others)}" if others else ""

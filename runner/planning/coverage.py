@@ -50,7 +50,8 @@ def experiments(plans: Iterable[Plan], known: Endings, fingerprint: Callable[[st
     rows = []
     for plan in plans:
         states = Counter(_state(planned.cell, known, fingerprint) for planned in plan.cells)
-        rows.append({"experiment": f"{plan.study.id}/{plan.study.experiments[0].id}", "scale": plan.study.scale,
+        rows.append({"experiment": f"{plan.study.id}/{plan.study.experiments[0].id}", "title": plan.study.title,
+                     "scale": plan.study.scale,
                      "cells": len(plan.cells) + len(plan.skipped), **{name: states[name] for name in STATES},
                      "skipped": len(plan.skipped)})
     return rows

@@ -1,22 +1,19 @@
 """The answer of a session: which stack is the fastest in each comparison, by how much, and why to trust it. Pure."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from runner import formatting
-from runner.analysis import doubts
+from runner.analysis import doubts, stats
 from runner.analysis.flags import Flag
 from runner.analysis.stats import Verdict
-from runner.analysis.summary_format import Comparison, Result, Summary
-from runner.cells import model_size
+from runner.analysis.summary_format import Column, Comparison, Result, Summary
 from runner.report.claims import wording
 from runner.report.columns import endings
 from runner.report.document import Answer, Block, Standing, Trust
-from workloads.spec import measures, sequence_tasks, tasks
-from workloads.spec.cell import Cell
+from workloads.spec import frameworks
 
-_OF_TOKENS = ("bert", "gpt2", "gnmt", "llama")
 _HINTS = {"quick": ("evenbench run today (ResNet-50, GPT-2)",)}       # by study
 _MOST_NAMED = 3                # stacks that a note names
 _TOLD = (Flag.UNPROVED, Flag.TURNS_REPEATED)           # in words of their own
@@ -27,65 +24,31 @@ _NAMES = {                     # of flags whose own words do not say enough
     Flag.PART_OF_PASS: "a part of a pass was timed", Flag.CONVERTED: "bfloat16 without the CPU's instructions"}
 
 
-def answer(summary: Summary, cells: Mapping[str, Cell]) -> Answer:
-    """The answer; cells: one of each comparison, by its key."""
+def answer(summary: Summary) -> Answer:
+    """The answer."""
     timed = [each for each in summary.comparisons if each.measure != "phases"
              and any(result.rate_per_worker is not None for result in each.results)]
-    blocks = tuple(Block(each.key, heading, _unit(each), tuple(sorted(
-        (_standing(each, result) for result in each.results), key=lambda standing: -(standing.rate or 0.0))))
-        for each, heading in zip(timed, _headings(timed, cells), strict=True))
-    return Answer(verdict(blocks, summary.baseline), tuple(_facts(summary)), summary.baseline, blocks,
+    columns = {column.stack: column for column in summary.columns}
+    blocks = tuple(Block(each.key, each.label, each.unit, tuple(sorted(
+        (_standing(each, result, columns.get(result.stack)) for result in each.results),
+        key=lambda standing: -(standing.rate or 0.0)))) for each in timed)
+    said = _between_versions(blocks, summary.columns) or verdict(blocks, summary.baseline)
+    return Answer(said, tuple(_facts(summary)), summary.baseline, blocks,
                   tuple(_trust(summary)), tuple(_notes(summary)), summary.is_complete, len(summary.failures),
                   len(summary.skipped), _HINTS.get(summary.study, ()))
 
 
 # ---- comparisons
 
-def _headings(compared: Sequence[Comparison], cells: Mapping[str, Cell]) -> Iterator[str]:
-    """What each comparison is of; those that would read alike also say in what they differ."""
-    plain = [_heading(cells[each.key]) for each in compared]
-    for each, heading in zip(compared, plain, strict=True):
-        alike = [other.settings for other, same in zip(compared, plain, strict=True) if same == heading]
-        differing = [name for name in each.settings if len({settings.get(name) for settings in alike}) > 1]
-        yield ", ".join([heading, *(f"{name} {each.settings[name]}" for name in differing)])
-
-
-def _heading(cell: Cell) -> str:
-    is_ours = tasks.is_known(cell)
-    is_image = is_ours and not tasks.is_sequence(cell.task)
-    name = tasks.title(cell.task) if is_ours else cell.task
-    size = model_size(cell)
-    model = f"{name[:-1]}, {size})" if size and name.endswith(")") else f"{name} ({size})" if size else name
-    pixels = [f"{cell.image} px"] if is_image and cell.image != tasks.of(cell).image else []
-    return ", ".join([model, _title(cell), f"batch {cell.batch}", *pixels])
-
-
-def _title(cell: Cell) -> str:
-    """The measure's title; of a model that generates with the numbers of tokens, and whether they are seen one by one.
-
-    "generating 128 tokens after 32, a call a token"
-    """
-    title = measures.TITLES[cell.measure]
-    if cell.measure != "decode" or not sequence_tasks.generates(cell.task):
-        return title
-    form = "a sequence in one program" if cell.decode == "program" else "a call a token"
-    return f"{title} {sequence_tasks.new_tokens(cell)} tokens after {sequence_tasks.prompt(cell)}, {form}"
-
-
-def _unit(comparison: Comparison) -> str:
-    has_tokens = any(result.tokens_per_second for result in comparison.results)
-    return "tokens/s" if comparison.task in _OF_TOKENS and has_tokens else comparison.unit
-
-
-def _standing(comparison: Comparison, result: Result) -> Standing:
-    is_tokens = _unit(comparison) == "tokens/s"
-    rate = result.tokens_per_second if is_tokens else result.rate_per_worker
-    rate_interval = result.tokens_interval if is_tokens else result.rate_interval
+def _standing(comparison: Comparison, result: Result, column: Column | None) -> Standing:
+    rate = result.rate_per_worker
     is_baseline = result.verdict is Verdict.BASELINE and rate is not None
     texts = ("1", "") if is_baseline else ("", "") if result.ratio is None else (
         formatting.ratio_and_ends(result.ratio, result.ratio_interval))
-    return Standing(result.stack, rate, 1.0 if is_baseline else result.ratio, result.ratio_interval, rate_interval,
-                    *texts, _word(comparison, result), result.stack == comparison.winner)
+    return Standing(result.stack, rate, 1.0 if is_baseline else result.ratio, result.ratio_interval,
+                    result.rate_interval, *texts, _word(comparison, result), result.stack == comparison.winner,
+                    result.round_ratios, " ".join(filter(None, [
+                        (column.version or "").partition("+")[0] if column else None, result.ran_as])))
 
 
 def _word(comparison: Comparison, result: Result) -> str:
@@ -94,6 +57,31 @@ def _word(comparison: Comparison, result: Result) -> str:
         return endings(result.endings)
     doubt = next((each.value for each in doubts.REMEDIES if result.withheld.startswith(each.value)), "")
     return doubt or wording.word(comparison, result, wording.WINNER)
+
+
+def _between_versions(blocks: Sequence[Block], columns: Sequence[Column]) -> str:
+    """"JAX 0.8.0 → 0.10.2: 9 % slower (5–13)" of a session of one framework's two versions, else ""."""
+    if len(columns) != 2 or len({column.framework for column in columns}) > 1 or not blocks:
+        return ""
+    (old, new), framework = columns, columns[0].framework
+    if not (framework and old.version and new.version) or old.version == new.version:
+        return ""
+    title = frameworks.title(framework) if frameworks.is_known(framework) else framework
+    moved = [(block.heading, _change(next(each for each in block.standings if each.stack == new.stack)))
+             for block in blocks]
+    told = [change if len(moved) == 1 else f"{heading}: {change}" for heading, change in moved]
+    return f"{title} {old.version} → {new.version}: {'; '.join(told)}"
+
+
+def _change(standing: Standing) -> str:
+    """By how many per cent a stack is faster or slower than the baseline, with the interval; else its word."""
+    if standing.ratio is None or standing.ends is None or not (
+            standing.word == stats.Verdict.SLOWER or standing.is_fastest or standing.word == stats.Verdict.FASTER):
+        return standing.word or "no data"
+    way = 1 if standing.ratio > 1 else -1
+    ends = sorted([way * (standing.ends.low - 1), way * (standing.ends.high - 1)])
+    by, low, high = (f"{100 * value:.0f}" for value in (way * (standing.ratio - 1), *ends))
+    return f"{by} % {'faster' if way > 0 else 'slower'} ({low}{formatting.DASH}{high})"
 
 
 def verdict(blocks: Sequence[Block], baseline: str) -> str:
@@ -107,11 +95,14 @@ def verdict(blocks: Sequence[Block], baseline: str) -> str:
         return _of_one(first[0], compared[0], baseline)
     if not winners:
         return f"No stack is shown to be the fastest in any of {len(compared)} comparisons"
-    said = [f"{name} {'' if index else 'is the fastest '}in {count}"
-            for index, (name, count) in enumerate(Counter(winners).most_common())]
+    (best, most), *others = Counter(winners).most_common()
+    if most == len(compared):
+        return f"{best} is the fastest in {'both' if most == 2 else f'all {most}'} comparisons"
+    said = [f"{best} is the fastest in {most} of {len(compared)} comparisons",
+            *(f"{name} in {count}" for name, count in others)]
     if none := len(compared) - len(winners):
-        said.append(f"no stack is shown to be in {none}")
-    return f"Of {len(compared)} comparisons {', '.join(said)}"
+        said.append(f"no stack is shown to be in the other{'s' if none > 1 else ''}")
+    return ", ".join(said)
 
 
 def _of_one(first: Standing | None, block: Block, baseline: str) -> str:
@@ -144,6 +135,9 @@ def _facts(summary: Summary) -> Iterator[str]:
 def _trust(summary: Summary) -> Iterator[Trust]:
     """Equal models, undisturbed turns, isolation, data."""
     results, stacks_of = _measured(summary), flagged(summary)
+    if not results:
+        yield Trust("Measured", "nothing, no run ended well", False)
+        return
     unproved, of = stacks_of.get(Flag.UNPROVED, []), len({result.stack for result in results})
     whose = "" if len(unproved) == of else f" of {', '.join(unproved)}"
     yield Trust("Equal models", "proved" if not unproved else "one column, nothing to compare" if of == 1

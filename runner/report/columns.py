@@ -146,12 +146,12 @@ SETTINGS = ("batch", "image", "steps", "nodes", "cpus", "device", "parallel", "p
 
 RESULTS: tuple[Column[Line], ...] = (
     *_fields("summary", "id", "study", "scale", "began", "launcher"),
-    *_fields("comparison", "experiment", "label", "task", "measure"),
+    *_fields("comparison", "experiment", "label", "task", "measure", "unit"),
     *(_csv(name, lambda line, name=name: line.comparison.settings.get(name)) for name in SETTINGS),  # type: ignore[misc]
     Column("stack", attrgetter("result.stack"), forms=_ALL_BUT_LATEX, part=EVERY),
     *_fields("result", "key"),
-    Column("samples/s", _rate),
-    Column("Samples/s", attrgetter("result.rate_per_worker"), formatting.number, CSV_ALONE | LATEX_ALONE,
+    Column("rate", _rate),
+    Column("Rate", attrgetter("result.rate_per_worker"), formatting.number, CSV_ALONE | LATEX_ALONE,
            "rate_per_worker", is_number=True),
     Column("95 %", lambda line: _ends(line.result.rate_interval, lambda end: formatting.number(
         end, line.result.rate_per_worker)), forms=LATEX_ALONE),

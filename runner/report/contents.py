@@ -31,7 +31,7 @@ def report(summary: Summary, measured: Measurements) -> Report:
     stacks = sorted({*(row.cell.stack for row in measured.rows), *(skip.cell.stack for skip in measured.skipped)})
     ordered = dict.fromkeys([*(column.stack for column in summary.columns), *stacks])      # the baseline first
     series, argv = {name: number for number, name in enumerate(ordered)}, measured.session.get("argv")
-    found = answer(summary, {row.comparison.key: row.cell for row in measured.rows})
+    found = answer(summary)
     results = rates.results(summary, summary.comparisons)
     context = Context(summary, measured, series, {block.key: block for block in found.blocks})
     return Report(
@@ -47,10 +47,10 @@ def report(summary: Summary, measured: Measurements) -> Report:
         footnotes=tuple(_footnotes(summary)),
         methods=tuple((name.replace("_", " "), str(text)) for name, text in summary.methods.items()),
         made_by=f"evenbench {summary.evenbench}" if summary.evenbench else "evenbench",
-        own_stacks=environment.of_own(summary), results=results, details=tuple(_details(summary, measured, results)),
+        results=results, details=tuple(_details(summary, measured, results)),
         limits=tuple(rates.machine_limits(summary)),
         guide=" ".join(wording.reading(summary, wording.WINNER)) if summary.comparisons else "",
-        answer=found, ratios=tuple(rates.ratios(found, series)),
+        answer=found, ratios=tuple(rates.ratios(found, series)), matrix=tuple(rates.matrix(found)),
     )
 
 
@@ -143,7 +143,7 @@ def _notes(context: Context, experiment: Experiment, rows: Sequence[Row]) -> Ite
     skipped = [skip for skip in context.summary.skipped if skip.experiment == experiment.id]
     reasons = dict.fromkeys(f"{skip.stack}: {skip.reason}" for skip in skipped)
     if skipped and not rows:
-        yield f"Nothing of it could run here. {'; '.join(reasons)}."
+        yield f"Nothing of it ran. {'; '.join(reasons)}."
     elif skipped:
         yield f"Left out: {formatting.count(len(skipped), 'cell')}. {'; '.join(reasons)}."
     if rows and not any(row.runs for row in rows):

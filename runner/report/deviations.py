@@ -88,7 +88,7 @@ def _left_out(summary: Summary) -> Iterator[Named]:
     for reason, stacks in _grouped(pair for pair in skipped if pair[1] not in planned):
         yield "stacks left out", f"{stacks}: {reason}."
     if partly := sum(stack in planned for _, stack in skipped):
-        yield "cells left out", f"{formatting.count(partly, 'cell')} of stacks that ran otherwise; reasons below."
+        yield "cells left out", f"{formatting.count(partly, 'cell')} of stacks that ran others; reasons below."
     if summary.failures:
         endings = Counter(failure.ending for failure in summary.failures)
         yield "failed runs", (f"{formatting.count(len(summary.failures), 'run')} did not end ok: "

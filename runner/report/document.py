@@ -16,6 +16,7 @@ class Mark(NamedTuple):
     text: str                    # the value in words
     ends: Ends | None = None
     is_hollow: bool = False      # its bar is a frame alone: a paper's, beside ours
+    dots: tuple[float, ...] = () # values that it is the mean of
 
 
 class Bar(NamedTuple):
@@ -144,13 +145,15 @@ class Standing(NamedTuple):
     ends_text: str
     word: str                    # FASTEST, slower, why there is neither, or how runs ended; "" of an ordinary baseline
     is_fastest: bool             # faster than every other stack that ran
+    rounds: tuple[float, ...] = ()         # the ratio of each round
+    version: str = ""            # of its framework, and how its steps ran: "2.13.0 eager"
 
 
 class Block(NamedTuple):
     """A comparison, its stacks by speed."""
 
     key: str                     # of the comparison
-    heading: str                 # "GPT-2 (0.5 M parameters, 2 layers), training, batch 4"
+    heading: str                 # the comparison's label
     unit: str
     standings: tuple[Standing, ...]
 
@@ -174,8 +177,16 @@ class Answer(NamedTuple):
     notes: tuple[str, ...]       # what else to know, the most important first, in a few words each
     is_complete: bool
     failed: int                  # runs that did not end ok
-    left_out: int                # cells that could not run here
+    left_out: int                # cells that were not to run
     hints: tuple[str, ...]       # commands for more
+
+    @property
+    def stacks(self) -> tuple[str, ...]:
+        """Each stack with its version and its ways of running: "tf-2.21 2.21.0 tf.function"."""
+        ways: dict[str, dict[str, None]] = {}
+        for standing in (each for block in self.blocks for each in block.standings if each.version):
+            ways.setdefault(standing.stack, {})[standing.version] = None
+        return tuple(f"{stack} {' / '.join(versions)}" for stack, versions in ways.items())
 
 
 class Report(NamedTuple):
@@ -198,9 +209,9 @@ class Report(NamedTuple):
     methods: tuple[Named, ...] = ()
     answer: Answer | None = None               # of one session
     ratios: tuple[Chart, ...] = ()             # of all comparisons
+    matrix: tuple[Table[Any], ...] = ()        # of all comparisons, where they are many
     # of all experiments as one, for the terminal, the CSV and LaTeX, which have no sections
     results: Table[Any] = Table("", (), ())    # of columns.Line: a line a stack and comparison
     details: tuple[Table[Any], ...] = ()       # published numbers, what was measured beside rates, breakdowns
-    own_stacks: str = ""                       # what the user's own stacks hold, which their names do not say
     limits: tuple[str, ...] = ()               # what shares of the machine are shares of
     guide: str = ""                            # how rates, ratios and verdicts are read

@@ -6,11 +6,9 @@ from typing import Any
 
 from runner import formatting
 from runner.analysis import summary_format
-from runner.analysis.flags import Flag
 from runner.analysis.summary_format import Machine, Summary
 from runner.report.tables import Table, Texts, plain, table, texts
 from runner.results.rows import Measurements, recorded
-from workloads.spec import frameworks
 
 _DIGEST_LETTERS = 19           # of "sha256:..." that a table shows; the facts below it have all
 
@@ -24,14 +22,6 @@ def machine(shown: Machine, hardware: Mapping[str, Any]) -> str:
              shown.memory_bytes and formatting.size(shown.memory_bytes) + of_memory, shown.system,
              shown.kernel and f"Linux {shown.kernel}"]
     return ", ".join(str(fact) for fact in facts if fact) or "an unknown machine"
-
-
-def of_own(summary: Summary) -> str:
-    """What each of the user's own stacks holds: their names do not say it; "" where there are none."""
-    own = {result.stack for comparison in summary.comparisons for result in comparison.results
-           if Flag.NOT_PINNED in result.flags}
-    return "; ".join(f"{column.stack}: {frameworks.title(column.framework)} {column.version}, Python {column.python}"
-                     for column in summary.columns if column.stack in own and frameworks.is_known(column.framework))
 
 
 _STACKS = texts("stack", "framework", "version", "Python", "threads", "oneDNN", "isolation", "base", "image")

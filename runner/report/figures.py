@@ -50,6 +50,7 @@ class _Point(NamedTuple):
     name: str
     value: float
     interval: Interval | None = None
+    seconds: float = 0.0         # of a step, of rates
 
 
 class Figures(NamedTuple):
@@ -95,9 +96,11 @@ def _varying(cells: Sequence[Cell], names: Sequence[str]) -> list[str]:
     return [name for name in names if any(len({getattr(cell, name) for cell in alike}) > 1 for alike in tasks)]
 
 
-def _point(row: Row, told: Sequence[str], value: float, interval: Interval | None = None) -> _Point:
+def _point(row: Row, told: Sequence[str], value: float, interval: Interval | None = None, seconds: float = 0.0
+           ) -> _Point:
     cell = compared(row.cell)
-    return _Point(cell, row, " ".join([cell.stack, *(str(getattr(cell, name)) for name in told)]), value, interval)
+    name = " ".join([cell.stack, *(str(getattr(cell, name)) for name in told)])
+    return _Point(cell, row, name, value, interval, seconds)
 
 
 def _signs(points: Sequence[_Point]) -> dict[str, int]:
@@ -115,8 +118,8 @@ def _of_rates(context: Context, experiment: str, rows: Sequence[Row], results: M
     timed = [row for row in rows if row.cell.measure in measures.TIMED and row.cell.measure != "phases"
              and row.key in results and results[row.key].rate_per_worker is not None]
     told = _varying([compared(row.cell) for row in timed], SWITCHES)
-    points = [_point(row, told, results[row.key].rate_per_worker or 0.0, results[row.key].rate_interval)
-              for row in timed]
+    points = [_point(row, told, results[row.key].rate_per_worker or 0.0, results[row.key].rate_interval,
+                     results[row.key].step_seconds or 0.0) for row in timed]
     # as a claim on averages in the figure says that it is
     field, averaged = next(((fields[0], claim.averaged) for claim in context.summary.claims
                             if claim.experiment == experiment and claim.averaged
@@ -167,8 +170,9 @@ def _rate_panel(panel: Sequence[_Point], title: str, field: str, averaged: Seque
                   for name in dict.fromkeys(point.name for point in panel))
         return Curves(f"{title}: milliseconds of a step by {field}, means over {' and '.join(averaged)}",
                       _axis(field), "ms", tuple(curve for curve in curves if curve.x))
-    return Curves(f"{title} {panel[0].cell.measure}: samples a second of one worker by {field}, with 95 % "
-                  "intervals over runs", _axis(field), "samples/s", _curves(panel, field, signs))
+    unit = panel[0].row.unit
+    return Curves(f"{title} {panel[0].cell.measure}: {unit} of one worker by {field}, with 95 % intervals over runs",
+                  _axis(field), unit, _curves(panel, field, signs))
 
 
 def _mean_curve(points: Sequence[_Point], field: str, averaged: Sequence[str], sign: int) -> Curve:
@@ -176,7 +180,7 @@ def _mean_curve(points: Sequence[_Point], field: str, averaged: Sequence[str], s
     seconds: dict[float, dict[tuple[Value, ...], float]] = {}
     for point in points:
         over = tuple(getattr(point.cell, each) for each in averaged)
-        seconds.setdefault(float(getattr(point.cell, field)), {})[over] = point.cell.batch / point.value
+        seconds.setdefault(float(getattr(point.cell, field)), {})[over] = point.seconds
     most = max(map(len, seconds.values()))
     return Curve.of(points[0].name, sign, [(x, 1000 * sum(each.values()) / most, None)
                                            for x, each in sorted(seconds.items()) if len(each) == most])
@@ -220,8 +224,8 @@ def _switched(points: Sequence[_Point], told: Sequence[str], numbers: Sequence[P
     signs = _signs(points)
     if "parallel" in told:
         return fitted(Dots, "Time of a step", "milliseconds", (
-            (title, tuple(Mark(point.name, signs[point.name], 1000 * point.cell.batch / point.value,
-                               wording.IN_UNIT["s"](point.cell.batch / point.value)) for point in panel))
+            (title, tuple(Mark(point.name, signs[point.name], 1000 * point.seconds,
+                               wording.IN_UNIT["s"](point.seconds)) for point in panel))
             for title, panel in _panels(points, ()).items()))
     groups = []
     for title, panel in _panels(points, ()).items():

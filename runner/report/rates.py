@@ -1,6 +1,6 @@
 """How fast the stacks of an experiment are, as they stand and as their experts would tune them. Pure."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from runner import formatting
 from runner.analysis.numbers import BESIDE, ENERGY, EPOCHS, RATES, SEQUENCES
@@ -9,8 +9,11 @@ from runner.analysis.summary_format import Comparison, LaneResult, Lanes, Summar
 from runner.report.claims import wording
 from runner.report.columns import RESULTS, Line, endings
 from runner.report.comparisons import Context, fitted
-from runner.report.document import Answer, Chart, Dots, Mark
+from runner.report.document import Answer, Block, Chart, Dots, Mark
 from runner.report.tables import EVERY, PAGE_ALONE, SCREEN_ALONE, Column, Form, Group, Table, Word, of, table
+
+_FEW = 3                       # comparisons, for which a matrix tells nothing new
+_MOODS = {"faster": "good", "slower": "bad"}
 
 
 def bars(context: Context, comparison: Comparison) -> Iterator[Chart]:
@@ -28,17 +31,34 @@ def ratios(answer: Answer, series: Mapping[str, int]) -> list[Chart]:
     """The ratios of all comparisons, the fastest stack of each first."""
     groups = [(block.heading, tuple(
         Mark(each.stack, series.get(each.stack, 0), each.ratio, " ".join(filter(None, [
-            each.ratio_text, each.ends_text and f"({each.ends_text})", each.word])), each.ends)
+            each.ratio_text, each.ends_text and f"({each.ends_text})", each.word])), each.ends, dots=each.rounds)
         for each in block.standings if each.ratio is not None)) for block in answer.blocks]
-    return fitted(Dots, f"Times as fast as {answer.baseline}, with the intervals that decide the words",
+    return fitted(Dots, f"Times as fast as {answer.baseline}: a dot a round, and the intervals that decide the words",
                   f"times {answer.baseline}, on a logarithmic scale", [group for group in groups if len(group[1]) > 1],
                   reference=1.0)
 
 
-_CAPTION = ("Rates: samples a second of one worker, and the time of a step (geometric means), with 95 % intervals over "
-            "runs")
-_BESIDE = ("First step, input wait, memory, loss and accuracy: medians over runs. Loss: at the first and the last "
-           "step, warm-up and all, that all stacks of a comparison told in a round.")
+def matrix(answer: Answer) -> list[Table[Block]]:
+    """All comparisons by stacks: ratio and word; none of few, which the chart shows as well."""
+    stacks = dict.fromkeys(each.stack for block in answer.blocks for each in block.standings)
+
+    def said(stack: str) -> Callable[[Block], str]:
+        def of(block: Block) -> str:
+            standing = next((each for each in block.standings if each.stack == stack), None)
+            text = " ".join(filter(None, [standing.ratio_text, standing.word])) if standing else ""
+            return Word(text, _MOODS.get(standing.word, "good" if standing.is_fastest else "none")) if standing else ""
+        return of
+
+    names = sorted(stacks, key=lambda name: name != answer.baseline)
+    columns: list[Column[Block]] = [Column("comparison", lambda block: block.heading),
+                                    *(Column(name, said(name)) for name in names)]
+    return table(f"Times as fast as {answer.baseline}", columns, {"": answer.blocks}) if len(
+        answer.blocks) > _FEW else []
+
+
+_CAPTION = "Rates of one worker and the time of a step (geometric means), with 95 % intervals over runs"
+_BESIDE = ("Medians over runs. Step p50, p95: half, or 95 %, of a run's single timed steps take less. Loss: at the "
+           "first and the last step (warm-up and all) that all stacks share, over the rounds in which they do.")
 # caption, note and part of columns.RESULTS
 _TABLES = (
     (_CAPTION, "", RATES), ("Measured beside the rates", _BESIDE, BESIDE),
@@ -51,10 +71,11 @@ _TABLES = (
 
 
 def results(summary: Summary, compared: Sequence[Comparison]) -> Table[Line]:
-    """A line a stack and comparison, with every column of every form."""
+    """A line a stack and comparison, the fastest first, with every column of every form."""
     titled = (column._replace(title=column.title.replace("{baseline}", summary.baseline)) for column in RESULTS)
+    ordered = ((each, sorted(each.results, key=lambda result: -(result.rate_per_worker or 0.0))) for each in compared)
     return Table(_CAPTION, tuple(titled), tuple(
-        Group(each.label, tuple(Line(summary, each, result) for result in each.results)) for each in compared))
+        Group(each.label, tuple(Line(summary, each, result) for result in results)) for each, results in ordered))
 
 
 def tables(results: Table[Line]) -> Iterator[Table[Line]]:
@@ -62,9 +83,10 @@ def tables(results: Table[Line]) -> Iterator[Table[Line]]:
     for caption, note, part in _TABLES:
         columns = tuple(column for column in results.columns if column.part in (EVERY, part))
         telling = of(columns, Form.PAGE)[1:]
-        yield from table(caption, columns, {group.label: [
-            line for line in group.lines if any(column.value(line) not in (None, "") for column in telling)]
-            for group in results.groups}, note)
+        yield from table(caption, columns, {
+            f"{group.label}: {group.lines[0].comparison.unit}" if part == RATES else group.label: [
+                line for line in group.lines if any(column.value(line) not in (None, "") for column in telling)]
+            for group in results.groups if group.lines}, note)
 
 
 def machine_limits(summary: Summary) -> list[str]:
@@ -78,7 +100,7 @@ def machine_limits(summary: Summary) -> list[str]:
     return lines
 
 
-_LANES_CAPTION = "Common and tuned: samples a second as each stack stands, and as its experts would tune it"
+_LANES_CAPTION = "Common and tuned: rates as each stack stands, and as its experts would tune it"
 _LANES_NOTE = ("Ratio: how many times as fast tuned is in the same rounds, with the interval that decides its "
          "word. First step (compilation included), compile time and what they ran as are the "
          "tuned runs' own words; that may be what the common lane has as well. docs/tuned.md says what each "
@@ -124,4 +146,5 @@ def _label(lanes: Lanes) -> str:
     for lane in ("common", "tuned"):
         winner, left_out = getattr(lanes, f"{lane}_winner"), getattr(lanes, f"{lane}_left_out")
         named.append(f"{lane} {winner or 'none shown'}{' of those that ran' if winner and left_out else ''}")
-    return f"{lanes.label}: fastest {', '.join(named)}" if lanes.common_winner or lanes.tuned_winner else lanes.label
+    winners = f": fastest {', '.join(named)}" if lanes.common_winner or lanes.tuned_winner else ""
+    return f"{lanes.label}, {lanes.unit}{winners}"

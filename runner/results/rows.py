@@ -18,6 +18,9 @@ from runner.results.turns import Turn
 from runner.results.worker_lines import Begun, ended
 from workloads.spec.cell import Cell, CellError, parse
 
+SAMPLES, TOKENS = "samples/s", "tokens/s"
+_OF_TOKENS = ("bert", "gpt2", "gnmt", "llama")
+
 
 @dataclass(frozen=True, eq=False)
 class Row:
@@ -30,6 +33,7 @@ class Row:
     runs: tuple[Run, ...]
     look: Look = ONCE
     is_apart: bool = False                 # the workers of its comparison did not fit into memory together
+    unit: str = SAMPLES                    # that its comparison counts in
 
     @cached_property
     def ok_runs(self) -> tuple[Run, ...]:
@@ -39,9 +43,13 @@ class Row:
 
     @cached_property
     def rates(self) -> Mapping[int, float]:
-        """Samples a second and worker of every ok run that has timed steps, by round."""
-        rates = {run.round: rate_per_worker(self.cell.batch, run) for run in self.ok_runs}
+        """Samples a second and worker, or tokens, of every ok run that has timed steps, by round."""
+        rates = {run.round: rate_per_worker(self.amount(run), run) for run in self.ok_runs}
         return {index: rate for index, rate in rates.items() if rate is not None}
+
+    def amount(self, run: Run) -> float:
+        """Samples of a step, or its tokens without padding."""
+        return self.cell.batch if self.unit == SAMPLES else run.tokens("tokens") or 0.0
 
     @property
     def turns(self) -> tuple[Turn, ...]:
@@ -70,6 +78,13 @@ def by_comparison(rows: Iterable[Row]) -> dict[str, list[Row]]:
     for row in rows:
         groups.setdefault(row.comparison.key, []).append(row)
     return groups
+
+
+def _in_unit(rows: Sequence[Row]) -> Iterator[Row]:
+    """The rows, in tokens where all runs of a comparison of texts say how many a step has."""
+    plain = {of[0].comparison.key for of in by_comparison(rows).values() if of[0].cell.task not in _OF_TOKENS
+             or not all(run.tokens("tokens") for row in of for run in row.ok_runs)}
+    return (row if row.comparison.key in plain else replace(row, unit=TOKENS) for row in rows)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -206,8 +221,9 @@ class Fold:
             raise RecordError("there is no plan, so nothing was measured: give the command that made it again")
         filled = {row.key: row for block, rows in blocks(self.rows).items() for row in self._filled(block, rows, plan)}
         is_short = any(row.counted_rounds < plan.rounds for row in filled.values())
-        return Measurements(self.session, plan.rounds, plan.baseline, tuple(filled[row.key] for row in self.rows),
-                            self.skipped, tuple(plan.published), tuple(plan.claims), self.closed == "done",
+        return Measurements(self.session, plan.rounds, plan.baseline,
+                            tuple(_in_unit([filled[row.key] for row in self.rows])), self.skipped,
+                            tuple(plan.published), tuple(plan.claims), self.closed == "done",
                             is_short and self.closed not in ("done", "incomplete"), plan.title, tuple(plan.experiments),
                             plan.settings, tuple(plan.stacks), tuple(self.products))
 

@@ -211,13 +211,15 @@ def _mean_of_known(values: Iterable[float | None]) -> float | None:
     return sum(known) / len(known) if known else None
 
 
-def rate_per_worker(batch: int, run: Run) -> float | None:
-    """Samples a second of a worker over the timed steps that count, the mean over the workers.
+def rate_per_worker(amount: float, run: Run) -> float | None:
+    """Samples or tokens a second of a worker over the timed steps that count, the mean over the workers.
+
+    amount: of a step.
 
     None where a worker has no timed steps.
     """
     steps = [worker.seconds_a_step for worker in run.workers]
-    return sum(batch / step for step in steps if step) / len(steps) if all(steps) else None
+    return sum(amount / step for step in steps if step) / len(steps) if all(steps) else None
 
 
 def step_seconds(run: Run) -> float | None:

@@ -221,10 +221,15 @@ def _replace(path: Path, text: str) -> None:
         raise _refusal(path, error, "name another file, or another folder with --results") from error
 
 
+LATEST = "latest"
+
+
 def located(name: str, results: Path) -> Path:
-    """The folder of a result by id, its beginning or path; of "" and "latest" the newest. Raises InputError."""
+    """The folder of a result by id, its beginning or path; of "latest" the newest. Raises InputError."""
     folders = [path.parent for path in sorted(results.glob(f"*/{EVENTS}"))]
-    if name in ("", "latest"):
+    if not name:
+        raise InputError('found "" as a result, expected an id, its beginning, a folder, or latest')
+    if name == LATEST:
         if not folders:
             raise InputError(f"{results}: no results yet; `evenbench run quick` makes some")
         return folders[-1]

@@ -32,6 +32,7 @@ class Entry(NamedTuple):
 Row = Sequence[Entry]
 _NOTHING = Entry("")
 _hushed = Event()              # -q, which every part of a command heeds
+_detailed = Event()            # -v
 
 
 def show(renderable: RenderableType) -> None:
@@ -58,6 +59,16 @@ def _console(stderr: bool = False, quiet: bool = False) -> Console:
 def hush(is_hushed: bool) -> None:
     """Whether people are told nothing from here on."""
     (_hushed.set if is_hushed else _hushed.clear)()
+
+
+def detail(is_detailed: bool) -> None:
+    """Whether people are told of each run from here on."""
+    (_detailed.set if is_detailed else _detailed.clear)()
+
+
+def is_detailed() -> bool:
+    """As `detail` was told."""
+    return _detailed.is_set()
 
 
 class View:
@@ -176,9 +187,11 @@ def _fitted(rows: Sequence[Row], room: int) -> list[int]:
         return widths
     longest = [max((_width(word) for text in texts for word in text.split()), default=0) for texts in columns]
     of_names = [word if width <= _NAME_WIDTH else 0 for width, word in zip(widths, longest, strict=True)]
-    whole, whole_names, least = ([max(word, _LEAST_WIDTH) for word in words]
-                                 for words in (longest, of_names, [0] * len(widths)))
-    return _narrowed(widths, (whole, longest, whole_names, least), room)
+    # ids and stacks stand first: theirs are broken last of all
+    first = [longest[0] if longest[0] <= room // 2 else 0, *[0] * (len(widths) - 1)]
+    whole, whole_names, whole_first, least = ([max(word, _LEAST_WIDTH) for word in words] for words in (
+        longest, map(max, of_names, first), first, [0] * len(widths)))
+    return _narrowed(widths, (whole, longest, whole_names, whole_first, least), room)
 
 
 def _narrowed(widths: Sequence[int], floors: Iterable[Sequence[int]], room: int) -> list[int]:

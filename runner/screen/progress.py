@@ -3,17 +3,24 @@
 import time
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import replace
 
-from rich.console import Console
+from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
 from runner import formatting
+from runner.analysis.summary import summary_of
 from runner.cells import comparisons
+from runner.machine.neighbours import Neighbours
 from runner.planning.plan import Plan
+from runner.report.answer import answer
+from runner.report.document import Answer
+from runner.results.rows import Measurements
 from runner.results.runs import RateSoFar
 from runner.results.store import Record
-from runner.screen.page import people
+from runner.screen.page import is_detailed, people
+from runner.screen.summary import so_far_view
 
 _AGAIN_SECONDS = 60.0         # after which a log is told again that the machine is busy
 _BAR = 16                      # letters
@@ -22,25 +29,29 @@ _NARROW = 60                   # columns
 
 
 class RunProgress:
-    """Listens to a session: a line a run, with its cell's key; on a terminal above count, bar, time left and doings.
+    """Listens to a session: the table so far and what is done on a terminal, a line a round elsewhere.
 
-    Drawn when something happened, about once a second, and by no thread: a busy screen would be measured too.
+    How a cell's runs ended has a line where it is not ok, and each run one with -v. Drawn when something happened,
+    about once a second, and by no thread: a busy screen would be measured too.
     """
 
-    def __init__(self, plan: Plan, console: Console, clock: Callable[[], float] = time.monotonic) -> None:
-        self._console, self._clock = console, clock
+    def __init__(self, plan: Plan, console: Console, clock: Callable[[], float] = time.monotonic,
+                 is_detailed: bool = False) -> None:
+        self._console, self._clock, self._is_detailed, self._rounds = console, clock, is_detailed, plan.rounds
         self._cells = {planned.key: planned.cell for planned in plan.cells}
         labels = comparisons([*self._cells.values(), *(skip.cell for skip in plan.skipped)])
-        self._names = {each.key: f"{each.experiment}: {each.cell.stack}: {labels[each.cell].label}"
-                       for each in plan.cells}
+        self._labels = {each.key: labels[each.cell].label for each in plan.cells}
         is_live = console.is_terminal and not console.is_dumb_terminal
         self._live = Live(console=console, auto_refresh=False, transient=True) if is_live else None
         self._rates: dict[str, RateSoFar] = {}           # of runs that have begun
-        self._total, self._done, self._began = 0, 0, clock()
+        self._total, self._done, self._made, self._began = 0, 0, 0, clock()
         self._until: float | None = None       # by the clock, when all is thought to be done
         self._is_left_told = False             # by what a round took
         self._label = self._doing = ""
         self._wait_said = -_AGAIN_SECONDS
+        self._neighbours = Neighbours()
+        self._told: set[tuple[str, str]] = set()         # cells and their endings that have a line
+        self._so_far: Answer | None = None
 
     def heard(self, event: Record) -> None:
         """Show what an event of the session tells."""
@@ -54,10 +65,7 @@ class RunProgress:
                 if self._live:
                     self._live.start()
             case {"event": "now", "left": seconds}:
-                if not (self._live or self._is_left_told):
-                    self._line(f"about {formatting.seconds(seconds)} left, by what the first round took")
-                self._is_left_told, self._until = True, self._clock() + seconds
-                self._draw(self._doing)
+                self._round_is_over(seconds, event.get("so_far"))
             case {"event": "now", "doing": doing}:
                 self._draw(doing)
             case {"event": "now", "waits": why}:
@@ -69,34 +77,52 @@ class RunProgress:
             case {"event": "closed"}:
                 self.close()
 
+    def _round_is_over(self, seconds: float, so_far: Measurements | None) -> None:
+        self._made += 1
+        self._is_left_told, self._until = True, self._clock() + seconds
+        if self._live is None:
+            self._line(f"round {self._made} of {self._rounds}, about {formatting.seconds(seconds)} left")
+        elif so_far is not None:
+            # without claims, which take long, and without words, which are said at the end
+            self._so_far = answer(summary_of(replace(so_far, claims=(), published=())))
+        self._draw(self._doing)
+
     def _of_run(self, run: str, key: str, event: Record) -> None:
-        cell = self._cells[key]
         if run not in self._rates:
-            self._rates[run], self._label = RateSoFar(cell.batch), f"{cell.task} {cell.measure}, batch {cell.batch}"
+            self._rates[run], self._label = RateSoFar(self._cells[key].batch), self._labels[key]
             self._draw("starting")
-        # in generation a step gives each sample a token, or in one program all of its tokens
-        unit = "tokens/s" if cell.measure == "decode" and cell.decode == "token" else "samples/s"
         match event:
             case {"line": {"event": "start"}}:
                 self._draw("warming up")
             case {"line": {"event": "steps"} as line} if (rate := self._rates[run].hear(line)) and "turn" not in line:
-                self._draw(f"{formatting.number(rate)} {unit}")
+                self._draw(f"{formatting.number(rate)} {self._unit(key)}")
             case {"again": True, "message": message}:
-                self._waits(f"{message}: {self._names[key]} is measured again")
+                self._waits(f"{message}: {self._name(key)} is measured again")
             case {"ending": ending, "message": message, "seconds": seconds}:
                 self._done += 1
                 rate = self._rates.pop(run).rate
-                measured = f", {formatting.number(rate)} {unit}" if rate else ""
-                why = f": {message}" if message else ""
-                self._line(f"[{self._done}/{self._total}] {key} {self._names[key]}: {ending}{measured}, "
-                           f"{formatting.seconds(seconds)}{why}")
+                if self._is_detailed or (ending != "ok" and (key, ending) not in self._told):
+                    self._told.add((key, ending))
+                    measured = f", {formatting.number(rate)} {self._unit(key)}" if rate else ""
+                    why = f": {message}" if message else ""
+                    self._line(f"[{self._done}/{self._total}] {key} {self._name(key)}: {ending}{measured}, "
+                               f"{formatting.seconds(seconds)}{why}")
                 if not self._is_left_told:     # the others are thought to take as long
                     each = (self._clock() - self._began) / self._done
                     self._until = self._clock() + each * (self._total - self._done)
                 self._draw("")
 
+    def _name(self, key: str) -> str:
+        return f"{self._cells[key].stack}: {self._labels[key]}"
+
+    def _unit(self, key: str) -> str:
+        cell = self._cells[key]         # in generation a step gives each sample a token, or in one program all of them
+        return "tokens/s" if cell.measure == "decode" and cell.decode == "token" else "samples/s"
+
     def _waits(self, why: str) -> None:
-        """Say what the session waits for, in a log now and then."""
+        """Say what the session waits for, and on whom, in a log now and then."""
+        named = self._neighbours.busiest()
+        why = f"{why}: {named}" if named else why
         if not self._live and self._clock() - self._wait_said >= _AGAIN_SECONDS:
             self._wait_said = self._clock()
             self._line(why)
@@ -116,7 +142,7 @@ class RunProgress:
         return cleaned if self._console.encoding.lower().startswith("utf") else formatting.in_ascii(cleaned)
 
     def _draw(self, doing: str) -> None:
-        """Draw the line below the others, where there is a terminal; doing: what is done now."""
+        """Draw the table and the line below it, where there is a terminal; doing: what is done now."""
         if self._live is None:
             return
         self._doing = doing
@@ -124,11 +150,12 @@ class RunProgress:
         full = round(width * self._done / self._total) if self._total else width
         left = [f"{formatting.seconds(max(0.0, self._until - self._clock()))} left"] if self._until is not None else []
         parts = [f"{self._done}/{self._total}", "━" * full + "." * (width - full), *left, doing, self._label]
-        self._live.update(Text(self._harmless("  ".join(filter(None, parts))), no_wrap=True, overflow="ellipsis"),
-                          refresh=True)
+        line = Text(self._harmless("  ".join(filter(None, parts))), no_wrap=True, overflow="ellipsis")
+        table = [so_far_view(self._so_far, self._console.height - 2)] if self._so_far else []
+        self._live.update(Group(*table, line), refresh=True)
 
 
 def progress(plan: Plan, console: Console | None = None, clock: Callable[[], float] = time.monotonic
              ) -> closing[RunProgress]:
     """Who shows a session's runs."""
-    return closing(RunProgress(plan, console or people(), clock))
+    return closing(RunProgress(plan, console or people(), clock, is_detailed()))

@@ -1,8 +1,8 @@
 """A report on a terminal: its tables where they are asked for, and at the end the answer."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from rich.console import RenderableType
 from rich.text import Text
@@ -33,7 +33,8 @@ def summary_view(report: Report, is_detailed: bool = False, named: str = "", wri
             yield ""
         if answer is not None:
             yield page.text("Which is faster here?   " + "   ".join(answer.facts), "bold")
-            yield from (page.text(each) for each in [report.own_stacks] if each)
+            if " → " in answer.verdict or len(answer.blocks) > _MOST_BLOCKS:
+                yield page.text(f"{answer.verdict}.")
             yield from _blocks(answer, page)
             yield from ("" for _ in range(page.width >= _NARROW))
             yield from _trust(report, answer, page)
@@ -47,16 +48,24 @@ def summary_view(report: Report, is_detailed: bool = False, named: str = "", wri
     return View(parts)
 
 
+def so_far_view(answer: Answer, lines: int) -> View:
+    """The ratios of a session that goes on, without intervals and words; of so many lines the last."""
+    blocks = tuple(block._replace(standings=tuple(each._replace(
+        ends_text="", is_fastest=False, word="" if each.rate is not None else each.word)
+        for each in block.standings)) for block in answer.blocks)
+    return View(lambda page: list(_blocks(answer._replace(blocks=blocks), page))[-max(1, lines):])
+
+
 def _trust(report: Report, answer: Answer, page: Page) -> Iterator[RenderableType]:
     if not answer.is_complete:
         yield page.text("NOT COMPLETE: the session has not run to its end. The same command resumes it.",
                         "bold yellow")
-    if report.claims or len(answer.blocks) > _MOST_BLOCKS:
+    if report.claims:
         yield from map(page.text, report.in_short)
-    models, turns, _, _, *files = answer.trust
+    trusted = [each for each in answer.trust if each.name not in ("Isolation", "Data")]
     more = len(answer.notes) - _MOST_NOTES
     notes = [*answer.notes[:_MOST_NOTES], *([f"{more} more"] if more > 0 else [])]
-    said = [*(f"{each.name}: {each.text}." for each in (models, turns, *files)),
+    said = [*(f"{each.name}: {each.text}." for each in trusted),
             *([f"Failed: {formatting.count(answer.failed, 'run')}."] if answer.failed else []),
             *([f"Left out: {formatting.count(answer.left_out, 'cell')}."] if answer.left_out else []),
             *([f"Notes: {'; '.join(notes)}."] if notes else [])]
@@ -74,41 +83,67 @@ def _packed(items: Iterable[str], width: int) -> Iterator[str]:
     yield line
 
 
-def _blocks(answer: Answer, page: Page) -> Iterator[RenderableType]:
-    """A heading and a line a stack for each comparison, below the title of the ratios.
+class _Layout(NamedTuple):
+    """How wide each column of the answer is, 0 where it has no room, and what stands between them."""
 
-    Bars take what room is left, and where there is none rates go, too.
-    """
+    widths: tuple[int, ...]        # of name, version, rate, bar, ratio, interval and word
+    gap: str
+
+    @property
+    def indent(self) -> str:
+        """What stands before a stack's name."""
+        return self.gap if len(self.gap) > 1 else ""
+
+    @property
+    def before_ratio(self) -> int:
+        """Columns of the terminal that stand before the ratios."""
+        return len(self.indent) + sum(width + len(self.gap) for width in self.widths[:4] if width)
+
+
+def _layout(columns: Sequence[int], room: int) -> _Layout:
+    """What fits: without bars, then with narrow gaps, then without rates, at last without versions."""
+    name, version, rate, *rest = columns
+    for kept, gap in (((name, version, rate), "  "), ((name, version, rate), " "), ((name, version, 0), " "),
+                      ((name, 0, 0), " ")):
+        told = [*kept, *rest]
+        left = room - sum(told) - len(gap) * sum(map(bool, told))
+        bar = min(left - len(gap), _LONGEST_BAR) if gap == "  " else 0
+        if left >= 0:
+            break
+    return _Layout((*kept, bar if bar >= _LEAST_BAR else 0, *rest), gap)
+
+
+def _blocks(answer: Answer, page: Page) -> Iterator[RenderableType]:
+    """A heading and a line a stack for each comparison, below the title of the ratios."""
     texts = {standing: _texts(standing, page) for block in answer.blocks for standing in block.standings}
     if not texts:
         return
-    name, rate, ratio, ends, word = (max(map(len, column)) for column in zip(*texts.values(), strict=True))
-    room = page.width - (name + rate + ratio + ends + word) - 2 * 5
-    gap, indent = ("  ", "  ") if room >= 0 else (" ", "")
-    bar = min(room - 2, _LONGEST_BAR) if room - 2 >= _LEAST_BAR else 0
-    widths = (name, rate if room >= 0 else 0, bar, ratio, ends, word)
+    layout = _layout([max(map(len, column)) for column in zip(*texts.values(), strict=True)], page.width)
     title = page.text(f"times {answer.baseline}", "dim")
-    place = len(indent) + sum(width + len(gap) for width in widths[:3] if width)
-    yield Text(" " * max(0, min(place, page.width - len(title.plain)))).append_text(title)
+    yield Text(" " * max(0, min(layout.before_ratio, page.width - len(title.plain)))).append_text(title)
     for block in answer.blocks:
-        yield page.text(f"{block.heading}: {block.unit}" if room >= 0 else block.heading, "bold")
+        has_rates = bool(layout.widths[2])
+        yield page.text(f"{block.heading}: {block.unit}" if has_rates else block.heading, "bold")
         most = max((standing.rate or 0.0 for standing in block.standings), default=0.0) or 1.0
         for standing in block.standings:
-            drawn = page.text("━" * round((standing.rate or 0.0) / most * bar)).plain
-            cells = (*texts[standing][:2], drawn, *texts[standing][2:])
-            style, fastest = _style(standing), _FASTEST if standing.is_fastest else ""
-            line = Text(gap).join(
-                Text(cell.rjust(width) if index == 1 else cell.ljust(width), of_cell)
-                for index, (cell, width, of_cell) in enumerate(zip(
-                    cells, widths, (fastest, "", fastest or "dim", "", "", style), strict=True)) if width)
-            line.rstrip()
-            yield Text(indent).append_text(line)
+            bar = page.text("━" * round((standing.rate or 0.0) / most * layout.widths[3])).plain
+            yield _line((*texts[standing][:3], bar, *texts[standing][3:]), standing, layout)
+
+
+def _line(texts: Sequence[str], standing: Standing, layout: _Layout) -> Text:
+    fastest = _FASTEST if standing.is_fastest else ""
+    styles = (fastest, "dim", "", fastest or "dim", "", "", _style(standing))
+    line = Text(layout.gap).join(
+        Text(text.rjust(width) if index == 2 else text.ljust(width), style)
+        for index, (text, width, style) in enumerate(zip(texts, layout.widths, styles, strict=True)) if width)
+    line.rstrip()
+    return Text(layout.indent).append_text(line)
 
 
 def _texts(standing: Standing, page: Page) -> tuple[str, ...]:
-    """Name, rate, ratio, interval and word, harmless."""
+    """Name, version, rate, ratio, interval and word, harmless."""
     rate = "" if standing.rate is None else formatting.number(standing.rate)
-    texts = (standing.stack, rate, standing.ratio_text, standing.ends_text, standing.word)
+    texts = (standing.stack, standing.version, rate, standing.ratio_text, standing.ends_text, standing.word)
     return tuple(page.text(text).plain for text in texts)
 
 

@@ -21,7 +21,7 @@ def measured(results: Path, *words: str) -> Any:
     command = [sys.executable, "-m", "runner", "run", "quick/train", "--rounds", "1", "--set", "steps=5",
                "--set", "warmup=1", "--results", str(results), "--stack", ",".join(words)]
     subprocess.run(command, cwd=paths.ROOT, check=True, capture_output=True)
-    return json.loads((store.located("", results) / "summary.json").read_text())
+    return json.loads((store.located("latest", results) / "summary.json").read_text())
 
 
 def test_of_an_environment_with_two_frameworks_each_word_measures_its_own(tmp_path: Path) -> None:

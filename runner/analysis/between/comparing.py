@@ -7,6 +7,7 @@ against each other by Welch's t on their mean logarithms (stats.between), in int
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from runner import formatting
@@ -19,6 +20,7 @@ from runner.results.lines import Facts
 from runner.results.rows import Measurements, Row, recorded
 from workloads.spec.cell import DEFAULTS, Cell
 
+FORMAT = 2                   # of the JSON of compare and history
 ABSENT = "-"
 # what the planner takes from the machine: cells that differ by nothing else are compared across machines
 _OF_THE_MACHINE = ("cpus", "memory_bytes")
@@ -45,12 +47,12 @@ _MOVED = {Verdict.FASTER: "higher in B", Verdict.SLOWER: "lower in B", Verdict.N
 
 
 class Compared(NamedTuple):
-    """A cell that both sessions measured: rates are geometric means, samples a second and worker."""
+    """A cell that both sessions measured: rates are geometric means."""
 
     key: str                     # of A's cell
     stack: str
     label: str
-    rate_a: float
+    rate_a: float                # of one worker
     rate_b: float
     runs_a: int
     runs_b: int
@@ -60,6 +62,7 @@ class Compared(NamedTuple):
     ratio_b: Ratio = Ratio()
     change: Ratio = Ratio()     # the ratio in B over that in A
     verdict: str = ""            # what may be said of it
+    unit: str = ""               # of the rates
 
 
 class Alone(NamedTuple):
@@ -104,7 +107,8 @@ def compare(a: Measurements, b: Measurements) -> Comparison:
     for name, rows_left, others in zip(names, left, reversed(left), strict=True):
         alone += [Alone(row.cell.stack, row.comparison.label, f"only in {name}{_otherwise(row, others)}")
                   for row in rows_left]
-    return Comparison(*names, _differences(a, b), tuple(
+    of_both = [replace(measured, rows=tuple(pair[side] for pair in both)) for side, measured in enumerate((a, b))]
+    return Comparison(*names, _differences(*of_both), tuple(
         _compared(pair, base, doubted, error) for pair, base in zip(both, bases, strict=True)), tuple(alone))
 
 
@@ -144,7 +148,7 @@ def _baselines(pairs: Sequence[_Pair], baseline: str) -> list[_Pair | None]:
 def _compared(pair: _Pair, base: _Pair | None, doubted: Sequence[Doubts], error: float) -> Compared:
     (a, b), (rate_a, rate_b) = pair, (stats.geometric_mean(row.rates.values()) or 0.0 for row in pair)
     compared = Compared(a.key, a.cell.stack, a.comparison.label, rate_a, rate_b, len(a.rates), len(b.rates),
-                        a.key != b.key)
+                        a.key != b.key, unit=a.unit)
     if base is None:
         return compared
     in_a, in_b = (stats.ratio(row.rates, of.rates, error * row.look.share) for row, of in zip(pair, base, strict=True))
@@ -164,7 +168,7 @@ def _reason(row: Row) -> str:
 
 
 def _differences(a: Measurements, b: Measurements) -> tuple[Difference, ...]:
-    """Machine and session first, then the stacks that both have, then what was to be mistrusted."""
+    """What differs around compared rows: machine and session, then the stacks, then what was to be mistrusted."""
     stacks = sorted({row.cell.stack for row in a.rows if row.runs} & {row.cell.stack for row in b.rows if row.runs})
     by_stack: dict[Difference, list[str]] = {}
     for name in stacks:
@@ -237,13 +241,15 @@ def lines(compared: Comparison, is_detailed: bool = False) -> list[str | Table |
                   _by_label(judged, lambda row: _ratios(row, len(baselines) > 1)), "", _READING]
     if any(row.other_resources for row in compared.rows):
         parts.append("* The cells had other CPUs or another memory limit.")
-    if compared.alone:
+    if compared.alone and is_detailed:
         parts += ["", "Not compared:", *(f"  {line}" for line in formatting.by_reason(compared.alone, _LISTED))]
+    elif compared.alone:
+        parts += ["", f"Not compared: {formatting.count(len(compared.alone), 'cell')}, --details says which and why."]
     parts += ["", f"A: {compared.a}", f"B: {compared.b}"]
     if compared.rows and (is_detailed or not judged):
-        parts += ["", "Samples a second of one worker (runs):", _by_label(compared.rows, lambda row: {
+        parts += ["", "Rates of one worker (runs):", _by_label(compared.rows, lambda row: {
             "A": f"{formatting.number(row.rate_a)} ({row.runs_a})",
-            "B": f"{formatting.number(row.rate_b)} ({row.runs_b})"})]
+            "B": f"{formatting.number(row.rate_b)} ({row.runs_b})", "unit": row.unit})]
     differ = formatting.count(len(compared.differences), "fact")
     if not is_detailed:
         return [*parts, "", f"{differ} around them differed: --details lists them, and rates."]

@@ -30,7 +30,8 @@ class Point(NamedTuple):
     session: str
     began: str
     ratio: Ratio                     # to the baseline in the same rounds
-    rate: float                      # samples a second of one worker, the geometric mean over runs
+    rate: float                      # of one worker, the geometric mean over runs
+    unit: str
 
 
 class Step(NamedTuple):
@@ -109,7 +110,7 @@ def _points(pairs: Sequence[_Pair], error: float) -> Iterator[Point]:
     first = pairs[0]
     for session, ratio, rate in ((first.earlier, first.compared.ratio_a, first.compared.rate_a), *(
             (pair.later, pair.compared.ratio_b, pair.compared.rate_b) for pair in pairs)):
-        yield Point(*_session(session), ratio.at(error), rate)
+        yield Point(*_session(session), ratio.at(error), rate, first.compared.unit)
 
 
 def _steps(pairs: Sequence[_Pair], error: float) -> Iterator[Step]:

@@ -19,6 +19,7 @@ from runner.cells import lanes_key
 from runner.errors import InputError
 from runner.results.rows import Measurements, Row, by_comparison
 
+FORMAT = 2                       # of an outcome's record
 ALLOW = 0.03
 ROUNDS = 10
 _POWER = 0.8                     # with which the estimated rounds would tell
@@ -44,7 +45,8 @@ class Compared(NamedTuple):
     block: str                       # (rows.blocks) that it is measured in
     label: str
     measure: str
-    base: float | None               # samples a second of one worker
+    unit: str
+    base: float | None               # rates of one worker
     head: float | None
     ratio: Ratio                     # head over base
     answer: Answer
@@ -53,7 +55,7 @@ class Compared(NamedTuple):
     def record(self) -> dict[str, Any]:
         """The same as JSON values."""
         interval = self.ratio.interval
-        return {"label": self.label, "measure": self.measure, "base": self.base, "head": self.head,
+        return {"label": self.label, "measure": self.measure, "unit": self.unit, "base": self.base, "head": self.head,
                 "ratio": self.ratio.value, "interval": interval and interval.record(), "rounds": self.ratio.pairs,
                 "answer": self.answer.value, "reason": self.reason}
 
@@ -80,8 +82,9 @@ class Outcome(NamedTuple):
 
     def record(self) -> dict[str, Any]:
         """The same as JSON values."""
-        return {"base": self.base, "head": self.head, "allow": self.allow, "answer": self.answer.value,
-                "exit_code": EXIT_CODES[self.answer], "compared": [each.record() for each in self.compared]}
+        return {"schema": FORMAT, "base": self.base, "head": self.head, "allow": self.allow,
+                "answer": self.answer.value, "exit_code": EXIT_CODES[self.answer],
+                "compared": [each.record() for each in self.compared]}
 
 
 def judge(measured: Measurements, base: str, head: str, allow: float) -> Outcome:
@@ -111,7 +114,8 @@ def _compared(pair: tuple[Row, Row], doubted: Doubts, limit: float, error: float
         reason = _rounds_that_would_tell(ratio, limit, error)
     base, head = (stats.geometric_mean(row.rates.values()) for row in pair)
     cell = pair[0].cell
-    return Compared(lanes_key(cell), pair[0].comparison.label, cell.measure, base, head, ratio, answer, reason)
+    return Compared(lanes_key(cell), pair[0].comparison.label, cell.measure, pair[0].unit, base, head, ratio, answer,
+                    reason)
 
 
 def _rounds_that_would_tell(ratio: Ratio, limit: float, error: float) -> str:
@@ -144,7 +148,7 @@ def conclusion(outcome: Outcome) -> str:
 
 def columns(outcome: Outcome) -> Sequence[dict[str, str]]:
     """A row a comparison, for every form."""
-    return [{"comparison": each.label,
+    return [{"comparison": f"{each.label}: {each.unit}",
              **{side: "-" if rate is None else formatting.number(rate)
                 for side, rate in (("base", each.base), ("head", each.head))},
              "head / base": "-" if each.ratio.value is None else formatting.ratio(each.ratio.value,

@@ -62,7 +62,7 @@ def _section(label: str, courses: Sequence[Course], history: History) -> Section
         for point in course.points if point.ratio.value is not None]) for series, course in enumerate(courses))
     chart = Curves(f"{label}: times the speed of {courses[0].baseline}", "session", "ratio", curves,
                    is_zero_based=False)
-    titles = texts("session", "began", "samples/s", f"to {courses[0].baseline}", "step")
+    titles = texts("session", "began", courses[0].points[0].unit, f"to {courses[0].baseline}", "step")
     return Section(label, "", (), (), (chart,), (Table(
         label, titles, tuple(Group(course.stack, tuple(_lines(course))) for course in courses), has_empty=True),))
 

@@ -26,7 +26,9 @@ def section(records: Sequence[Mapping[str, Any]]) -> Iterator[Section]:
     if not records:
         return
     try:
-        yield _SECTION._replace(notes=tuple(f"{each['label']}: {each['sentence']}" for each in records),
+        notes = (" ".join(filter(None, [f"{each['label']}: {each['sentence']}", each.get("without_parts")]))
+                 for each in records)
+        yield _SECTION._replace(notes=tuple(notes),
                                 charts=tuple(_charts(records)), tables=(*_parts(records), *_switches(records)))
     except (KeyError, TypeError, ValueError, AttributeError):
         yield _SECTION._replace(notes=(f"{FILE} is not as evenbench wrote it: `evenbench why` makes it anew.",))
@@ -94,6 +96,8 @@ def told(records: Sequence[Mapping[str, Any]]) -> Iterator[Part]:
         if lines := _of_parts(each):
             yield lines
             yield f"Parts are milliseconds. {_cost(each)}"
+        elif each.get("without_parts"):
+            yield each["without_parts"]
         if each["switches"]:
             yield [{"switch": switch["sets"], "what": switch["title"], "showed": switch["told"]}
                    for switch in each["switches"]]

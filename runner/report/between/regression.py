@@ -15,7 +15,7 @@ def markdown(outcome: Outcome, folder: str) -> str:
     """A summary to be put under a pull request; folder: of the session."""
     return f"### {_MARKS[outcome.answer]} " + of_parts([
         regression.conclusion(outcome), regression.columns(outcome),
-        "Rates are samples a second of one worker; the brackets of head / base decide. At most one session in twenty "
+        "Rates are of one worker; the brackets of head / base decide. At most one session in twenty "
         "of equal sides says slower.", f"Session: {folder}"])
 
 

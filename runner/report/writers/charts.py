@@ -24,6 +24,7 @@ _CURVES_LEFT, _CURVES_HEIGHT = 60.0, 210.0
 _MARKED = 10                    # points of a curve that have a sign; all where there are few
 _IN_A_ROW, _ENTRY = 3, 18.0     # entries of a legend, and the height of a row
 _LABEL_LETTERS, _NAME_LETTERS, _ENTRY_LETTERS = 74, 18, 24     # that fit
+_LEAST_REACH = 1.05            # of an axis beyond its reference
 _LOG_FROM = 6.0                # largest over smallest value from which an axis is logarithmic
 _DOUBLING = 8.0                # last over first x of so few values that each has its number, on a logarithmic axis
 _MOST_NAMED = 10
@@ -68,14 +69,13 @@ def _svg(sheet: _Sheet, axis: Axis, name: str, parts: Iterator[str], *behind: st
 
 
 def _scale(values: Sequence[float], right: float, reference: float | None = None) -> Axis:
-    """The x axis: logarithmic around a reference in its middle, or for values that differ much; else from zero."""
+    """The x axis: logarithmic with a reference, or for values that differ much; else from zero."""
     positive = [value for value in values if value > 0]
     low, high = min(positive, default=1.0), max(positive, default=1.0)
     if reference is None and high / low < _LOG_FROM:
         return drawing.linear(0.0, high * 1.06, _LEFT, WIDTH - right, 7)
     if reference is not None:
-        most = max(high / reference, reference / low, 1.6)
-        low, high = reference / most, reference * most
+        low, high = min(low, reference / _LEAST_REACH), max(high, reference * _LEAST_REACH)
     return drawing.logarithmic(low / 1.15, high * 1.15, _LEFT, WIDTH - right)
 
 
@@ -83,7 +83,7 @@ def _dots(chart: Dots) -> str:
     sheet = _sheet(chart.groups)
     longest = max((len(mark.text) for _, mark in sheet.placed), default=0)
     ends = [end for _, mark in sheet.placed
-            for end in (mark.value, *((mark.ends.low, mark.ends.high) if mark.ends else ()))]
+            for end in (mark.value, *mark.dots, *((mark.ends.low, mark.ends.high) if mark.ends else ()))]
     right = max(_TEXT, _LETTER * longest + 12)
     axis = (drawing.linear(0.0, max(ends, default=1.0) * 1.02, _LEFT, WIDTH - right, 5) if chart.is_bars
             else _scale(ends, right, chart.reference))
@@ -102,6 +102,8 @@ def _dot(mark: Mark, y: float, axis: Axis, has_bar: bool) -> Iterator[str]:
         low, high = axis.at(mark.ends.low), axis.at(mark.ends.high)
         yield path(f"M{low:.1f} {y - 3:g}v6M{low:.1f} {y:g}H{high:.1f}M{high:.1f} {y - 3:g}v6", "currentColor", 1.2
                    ) if has_bar else path(f"M{low:.1f} {y:g}H{high:.1f}", colour(mark.series), 2)
+    yield from (f'<circle cx="{axis.at(value):.1f}" cy="{y:g}" r="2" fill="{colour(mark.series)}" fill-opacity="0.45"/>'
+                for value in mark.dots)
     if not has_bar:
         yield drawing.marker(axis.at(mark.value), y, mark.series)
     yield text(axis.end + 8, y + 3.5, mark.text, size=9.5)

@@ -23,6 +23,7 @@ _DASHES = ("", "7 3", "7 2 2 2", "2 2", "9 2", "2 4", "5 2 2 2 2 2", "11 5")
 _HATCHES = (                   # the side of a tile, and the lines in it
     (6, ""), (6, "M-1 1l2 -2M0 6l6 -6M5 7l2 -2"), (4, "M2 0v4"), (6, "M-1 5l2 2M0 0l6 6M5 -1l2 2"),
     (6, "M0 6l6 -6M0 0l6 6"), (4, "M0 2h4"), (6, "M3 0v6M0 3h6"), (12, "M-1 1l2 -2M0 12l12 -12M11 13l2 -2"))
+_LEAST_TICKS = 3               # of any axis: fewer tell no scale
 _MOST_POWERS = 12              # of ten that have a number
 _LARGEST = 1e150               # that an axis shows: what is computed with it stays a number
 
@@ -118,21 +119,27 @@ def linear(low: float, high: float, begin: float, end: float, most: int, is_whol
 
 
 def ticks(low: float, high: float, most: int, is_whole: bool = False) -> tuple[float, ...]:
-    """Round numbers from low to high, at most so many beside the first; whole ones where is_whole."""
+    """Round numbers from low to high, about so many, at least three; whole ones where is_whole."""
     rough = (high - low) / most
     power = 10.0 ** math.floor(math.log10(rough))
-    step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= rough * (1 - 1e-9))
-    step = max(step, 1.0) if is_whole else step
-    return tuple(index * step for index in range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1))
+    steps = [factor * scale for scale in (power, power / 10) for factor in (10, 5, 2, 1)]
+    for step in steps[next(index for index, step in enumerate(steps) if step < rough * (1 - 1e-9)) - 1:]:
+        step = max(step, 1.0) if is_whole else step
+        found = range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)
+        if len(found) >= _LEAST_TICKS or (is_whole and step <= 1):
+            break
+    return tuple(index * step for index in found)
 
 
 def logarithmic(low: float, high: float, begin: float, end: float) -> Axis:
-    """An axis with numbers at 1, 2 and 5 times powers of ten, or at powers alone."""
+    """An axis with numbers at 1, 2 and 5 times powers of ten, or at powers alone; a short one with round numbers."""
     low, high = max(low, 1 / _LARGEST), bounded(high)
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
     factors, every = (1, 2, 5) if high / low < 300 else (1,), -(-(last - first) // _MOST_POWERS)
-    ticks = (factor * 10.0**power for power in range(first, last + 1, max(1, every)) for factor in factors)
-    return Axis(low, high, begin, end, True, tuple(tick for tick in ticks if low <= tick <= high))
+    numbers = (factor * 10.0**power for power in range(first, last + 1, max(1, every)) for factor in factors)
+    shown = tuple(number for number in numbers if low <= number <= high)
+    return Axis(low, high, begin, end, True, shown if len(shown) >= _LEAST_TICKS or not high - low > 1 / _LARGEST
+                else ticks(low, high, 4))
 
 
 def below(axis: Axis, top: float, base: float, name: str) -> Iterator[str]:

@@ -21,8 +21,9 @@ from workloads.spec.cell import FIELDS
 
 _OF_CELL = {name: kind for name, kind in FIELDS.items() if name != "source"}     # told apart by key
 RUN = {"result": str, "study": str, "experiment": str, "key": str, **_OF_CELL, "round": int,
-       "ending": str, "worker": str, "ran_precision": str}
-SAMPLE = {"is_warmup": bool, "index": int, "turn": int, "is_disturbed": bool, "steps": int, "seconds": float,
+       "ending": str, "worker": str, "ran_precision": str, "amount": float, "unit": str}
+SAMPLE = {"is_warmup": bool, "index": int, "turn": int, "is_disturbed": bool, "counts": bool, "steps": int,
+          "seconds": float,
           **{f"{phase}_seconds": float for phase in PHASES}}
 COLUMNS: Mapping[str, type] = {**RUN, **SAMPLE}
 _NO_SAMPLE: dict[str, Any] = dict.fromkeys(SAMPLE)
@@ -35,7 +36,7 @@ def rows(measured: Measurements) -> Iterator[dict[str, Any]]:
         for run in row.runs:
             for worker in run.workers:
                 about = {**head, **_about(row, run, worker)}
-                yield from ({**about, **sample} for sample in _samples(worker))
+                yield from ({**about, **sample} for sample in _samples(worker, run in row.ok_runs))
 
 
 def _about(row: Row, run: Run, worker: Worker) -> dict[str, Any]:
@@ -43,23 +44,25 @@ def _about(row: Row, run: Run, worker: Worker) -> dict[str, Any]:
     of_cell = {name: getattr(row.cell, name) for name in _OF_CELL}
     told = {"experiment": row.experiment, "key": row.key, **of_cell, "seed": seed, "round": run.round,
             "ending": run.ending, "worker": worker.name,
-            "ran_precision": str(run.facts["precision"]) if "precision" in run.facts else None}
+            "ran_precision": str(run.facts["precision"]) if "precision" in run.facts else None,
+            "amount": float(row.amount(run)), "unit": row.unit}
     return {name: clean(value) if isinstance(value, str) else value for name, value in told.items()}
 
 
-def _samples(worker: Worker) -> Iterator[dict[str, Any]]:
+def _samples(worker: Worker, is_counted: bool) -> Iterator[dict[str, Any]]:
     """Warm-up first, then the timed samples; one empty one where there are none at all."""
     if not len(worker.warmup_seconds) and not len(worker.sample_seconds):
         yield _NO_SAMPLE
     for index, seconds in enumerate(worker.warmup_seconds.tolist()):
-        yield {**_NO_SAMPLE, "is_warmup": True, "index": index, "steps": 1, "seconds": seconds}
+        yield {**_NO_SAMPLE, "is_warmup": True, "index": index, "counts": False, "steps": 1, "seconds": seconds}
     count = len(worker.sample_seconds)
     phases = {f"{name}_seconds": samples.tolist() for name, samples in worker.phases.items()
               if f"{name}_seconds" in SAMPLE and len(samples) == count}
     turns = [{"turn": place, "is_disturbed": turn.is_disturbed} for place, turn in enumerate(worker.turns)
              for _ in range(worker.turn_samples[place])] or [{}] * count
     for index, seconds in enumerate(worker.sample_seconds.tolist()):
-        yield {**_NO_SAMPLE, "is_warmup": False, "index": index, **turns[index], "steps": worker.sample_steps[index],
+        yield {**_NO_SAMPLE, "is_warmup": False, "index": index, **turns[index],
+               "counts": is_counted and bool(worker.counts[index]), "steps": worker.sample_steps[index],
                "seconds": seconds, **{name: samples[index] for name, samples in phases.items()}}
 
 

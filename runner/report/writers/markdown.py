@@ -57,6 +57,7 @@ def _lines(report: Report) -> Iterator[str]:
     yield from (f"**{escaped(report.reading)}**", "")
     if report.in_short:
         yield from ("## In short", "", *(f"- {escaped(text)}" for text in report.in_short), "")
+    yield from _tables(report.matrix)
     if report.deviations:
         yield from ("## What is not as in the study, or not ideal", "")
         yield from _items(report.deviations)

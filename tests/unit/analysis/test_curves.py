@@ -76,7 +76,7 @@ def test_stacks_that_share_no_step_are_named_and_not_compared() -> None:
     measured = after_warm_ups(2, 60)
 
     assert [] == curves.compared(measured)
-    assert [f"tf, {made.LENET5} train, batch 10, 32 px, precision float64: no step in common with torch"
+    assert [f"tf, {made.LENET5}, training, batch 10, precision float64: no step in common with torch"
             ] == curves.apart(measured)
 
 
@@ -119,7 +119,7 @@ def test_curves_are_listed_by_training_a_line_a_stack() -> None:
                      ({"init": "framework"}, [2.0]), ({"stack": "tf", "init": "framework"}, [3.0]))
     tables = curves.listed(found)
 
-    label = "lenet5 (62 k parameters) train, batch 10, 32 px, precision float64"
+    label = "LeNet-5 (tanh, 62 k parameters), training, batch 10, precision float64"
     assert [label, f"{label}, init framework"] == list(tables)
     assert [["tf", "mxnet"], ["tf"]] == [[row["stack"] for row in rows] for rows in tables.values()]
 

@@ -1,6 +1,7 @@
 """Summaries: what is compared with what, what is said of it, and its form as JSON."""
 
 import json
+from collections.abc import Iterator
 from enum import Enum
 from typing import Any, NoReturn
 
@@ -101,7 +102,7 @@ def test_cells_that_differ_in_more_than_the_stack_are_not_compared() -> None:
 def test_labels_that_would_read_alike_say_what_differs() -> None:
     found = summary({made.cell(steps=2): SLOW, made.cell(steps=4): SLOW})
 
-    assert [f"{made.LENET5} train, batch 10, 32 px, steps {steps}" for steps in (2, 4)] == [
+    assert [f"{made.LENET5}, training, batch 10, steps {steps}" for steps in (2, 4)] == [
         comparison.label for comparison in found.comparisons]
 
 
@@ -232,10 +233,24 @@ def test_tokens_have_the_statistic_and_the_brackets_of_rates() -> None:
     mean = (50.0 * 100.0 * 400.0) ** (1 / 3)
     assert (pytest.approx(15 * mean), pytest.approx(20 * mean)) == (
         found.tokens_per_second, found.padded_tokens_per_second)
-    assert found.tokens_interval and found.padded_tokens_interval and found.rate_interval
-    assert [15 * end for end in (found.rate_interval.low, found.rate_interval.high)] == pytest.approx(
-        [found.tokens_interval.low, found.tokens_interval.high])
-    assert found.padded_tokens_interval.low == pytest.approx(20 * found.rate_interval.low)
+    assert (found.tokens_per_second, found.tokens_interval) == (found.rate_per_worker, found.rate_interval)
+    assert found.tokens_interval and found.padded_tokens_interval
+    assert found.padded_tokens_interval.low == pytest.approx(found.tokens_interval.low * 20 / 15)
+
+
+def test_losses_are_of_rounds_and_steps_that_all_stacks_have() -> None:
+    def told(cell: Cell, round: int, first: int, *losses: float) -> Iterator[made.Record]:
+        yield from made.run(cell, round, made.steps([0.1] * len(losses), loss=list(losses), before=2 + first))
+
+    torch, tf = made.cell("torch"), made.cell("tf")
+    runs = [*told(torch, 0, 0, 5.0, 4.0, 3.0), *told(tf, 0, 1, 4.0, 3.0, 2.0),
+            *told(torch, 1, 0, 9.0, 8.0, 7.0, 6.0), *told(tf, 1, 0, 9.0, 8.0, 7.0),
+            *told(torch, 2, 0, 1.0, 0.5)]                                     # a round of one stack alone
+    (compared,) = summarise([made.session(), made.plan(torch, tf), *runs]).comparisons
+
+    assert 1 == len({(each.loss_first, each.loss_last, each.loss_steps) for each in compared.results})
+    first = compared.results[0]
+    assert (6.0, 5.0) == (first.loss_first, first.loss_last)       # medians of (4, 8) and (3, 7)
 
 
 def test_what_stamping_costs_is_of_the_same_means() -> None:

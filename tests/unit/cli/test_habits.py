@@ -77,8 +77,9 @@ def test_a_short_name_is_todays_stack() -> None:
 
 def test_a_result_is_named_by_latest_or_by_the_beginning_of_its_id(tmp_path: Path) -> None:
     one, two = made_report.stored(tmp_path / "20260101-a"), made_report.stored(tmp_path / "20260202-b")
-    assert (two, two, one) == (store.located("latest", tmp_path), store.located("", tmp_path),
-                               store.located("202601", tmp_path))
+    assert (two, one) == (store.located("latest", tmp_path), store.located("202601", tmp_path))
+    with pytest.raises(InputError, match='found ""'):
+        store.located("", tmp_path)
     with pytest.raises(InputError) as refused:
         store.located("2026", tmp_path)
     assert 'result "2026": found 2 that begin so, expected one: 20260101-a, 20260202-b' == str(refused.value)
@@ -94,6 +95,11 @@ def test_a_result_is_named_by_latest_or_by_the_beginning_of_its_id(tmp_path: Pat
     (("report", "x", "--study", "quick"), "found --study and RESULT, expected one of them"),
     (("images", "--prune", "torch-1.7"),
      "images: found --prune and torch-1.7, expected one of them; it removes all that are out of date"),
+    (("run", "net.py", "--lane", ""), '--lane: found "", expected a name, or no --lane'),
+    (("run", "net.py", "--with", ""), '--with: found "", expected a name, or no --with'),
+    (("run", "net.py", "--scale", "long"), "--scale long: found it with a model of your own, which has no scales; "
+                                           "--set batch=N or --rounds N"),
+    (("report", ""), 'found "" as a result, expected an id, its beginning, a folder, or latest'),
     (("check", "lenet5", "--all"), "check: found --all and lenet5, expected one of them"),
     (("check", "lenet5", "--set", "batch=8"), "check: found --set, which is of models of your own, MODEL.py"),
     (("check", "net.py", "--precision", "float32"), "check: found --precision, which is of tasks"),
@@ -173,8 +179,8 @@ def test_a_fresh_session_asks_though_one_of_the_same_command_is_unfinished(tmp_p
 def test_compare_says_the_ratios_first_and_what_differed_with_details(tmp_path: Path) -> None:
     one, two = made_report.stored(tmp_path / "a"), made_report.stored(tmp_path / "b")
     short, long = answered("compare", one, two).stdout, answered("compare", one, two, "--details").stdout
-    assert short.startswith("Times as fast as torch in each session:") and "Samples a second" not in short
-    assert long.startswith(short[:short.rindex("\n\n")]) and "Samples a second of one worker (runs):" in long
+    assert short.startswith("Times as fast as torch in each session:") and "Rates of" not in short
+    assert long.startswith(short[:short.rindex("\n\n")]) and "Rates of one worker (runs):" in long
 
 
 def test_a_report_from_a_folder_that_cannot_be_written_is_printed_all_the_same(tmp_path: Path) -> None:
@@ -204,7 +210,9 @@ def test_a_notebook_reads_ratios_and_samples_by_the_library_that_it_has(
         monkeypatch.setitem(sys.modules, name, None)
     result = evenbench.load("latest", made_report.stored(tmp_path / "a").parent)
     ratios = result.ratios()
-    assert {"comparison", "stack", "rate", "ratio", "low", "high", "word"} == set(ratios[0])
+    assert {"comparison", "task", "measure", "batch", "stack", "rate", "unit", "ratio", "low", "high",
+            "verdict"} == set(ratios[0])
+    assert len(repr(result)) < 100
     other = next(row for row in ratios if row["ratio"] is not None)
     assert other["low"] < other["ratio"] < other["high"]
     samples = result.frame()

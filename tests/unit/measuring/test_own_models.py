@@ -80,7 +80,8 @@ def test_runtimes_infer_and_all_lanes_of_a_measure_are_one_comparison(tmp_path: 
     assert {"pytorch", "pytorch-compile", "onnxruntime", "openvino"} == {
         lane for measure, lane in lanes if measure == "infer"}
     assert 2 == len({cells.comparison_key(each.cell) for each in made.cells})
-    assert {"net.py train, batch 32", "net.py infer, batch 32"} == {cells.label(each.cell) for each in made.cells}
+    assert {f"net.py, {what}, batch 32" for what in ("training", "inference")} == {
+        cells.label(each.cell) for each in made.cells}
 
 
 def test_a_changed_file_is_another_cell(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import errno
 import io
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from runner.measuring.session import Memory
 from runner.planning.plan import Wishes, plan
 from runner.results import earlier_sessions, store
 from runner.results.rows import measurements
-from runner.screen.progress import progress
+from runner.screen.progress import RunProgress
 from runner.study.file import parse
 from tests import made_rows
 from tests.clock import FakeClock
@@ -284,7 +285,7 @@ def test_what_a_stack_cannot_do_is_asked_once_a_session(tmp_path: Path) -> None:
 def said(made: Bench) -> str:
     """What a log says of a session."""
     file = io.StringIO()
-    with progress(made.plan, Console(file=file, width=200), FakeClock(step=0.001)) as shown:
+    with closing(RunProgress(made.plan, Console(file=file, width=200), FakeClock(step=0.001), True)) as shown:
         run(made, heard=shown.heard)
     return file.getvalue()
 
@@ -299,7 +300,7 @@ def test_runs_that_differ_by_what_labels_leave_out_are_told_apart_and_generation
     of_seeds = lines_of(tmp_path / "r", STUDY + b"grid = {seed = [1, 2]}\n")
     tokens = lines_of(tmp_path / "t", STUDY.replace(b'"train"', b'"decode"').replace(b"lenet5", b"gpt2"))
 
-    assert {f"e: {name}: lenet5 (62 k parameters) train, batch 42, 32 px, seed {seed}"
+    assert {f"{name}: LeNet-5 (tanh, 62 k parameters), training, batch 42, seed {seed}"
             for name in "ab" for seed in (1, 2)} == {line.split(" ", 2)[2].partition(": ok")[0] for line in of_seeds}
     assert all(", 84.0 samples/s, " in line for line in of_seeds)            # a batch of 42 in half a second
     assert tokens and all(", 84.0 tokens/s, " in line for line in tokens)

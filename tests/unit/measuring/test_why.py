@@ -112,7 +112,7 @@ def test_an_optimizer_in_python_is_where_the_gap_lies_and_no_switch_is_blamed() 
 
 def test_none_is_named_where_two_names_are_one_environment() -> None:
     again = TORCH._replace(stack="torch-again")
-    asked = why.questions(session({TORCH: FAST, again: FAST[1:] + FAST[:1]}), ["torch-again"])
+    asked = why.questions(session({TORCH: FAST, again: [0.999 * rate for rate in FAST]}), ["torch-again"])
     tried, _ = why.trials(asked, {}, {}, 10_000.0)
     said = why.sentence(answered(asked, tried, {}, slow=FAST[1:] + FAST[:1]))
 
@@ -226,7 +226,7 @@ def test_a_profiled_step_is_a_trace_of_a_process_a_row() -> None:
 
     assert [("X", "host/python", 0.0, 9.0, 0), ("X", "aten::addmm", 2.0, 1.5, 1)] == [
         (each["ph"], each["name"], each["ts"], each["dur"], each["tid"]) for each in told["traceEvents"][1:]]
-    assert told["traceEvents"][0]["args"]["name"].startswith("torch-x: lenet5")
+    assert told["traceEvents"][0]["args"]["name"].startswith("torch-x: LeNet-5")
 
 
 def test_losses_are_held_against_each_other_where_a_switch_moves_precision() -> None:
@@ -298,3 +298,15 @@ def test_the_reasons_are_a_section_of_the_result_s_page_with_parts_and_switches_
 def test_a_profiled_run_of_every_measure_that_has_a_rate_can_be_planned(measure: str) -> None:
     cell = TORCH._replace(task="gpt2", measure=measure, batch=1)
     assert 0 < run_seconds(why.profiled(cell)) < 60
+
+
+def test_parts_of_a_step_that_the_profiler_changes_are_not_told() -> None:
+    (question,) = asked = why.questions(session({TORCH: FAST, TF: SLOW}))
+    keys = {each.cell.stack: key(why.profiled(each.cell)) for each in question}
+    slow = 3.0 * 10 / FAST[0]
+    parts = {keys[TORCH.stack]: Parts(slow, {"products": slow}, slow / 3),
+             keys[TF.stack]: Parts(0.1, {"products": 0.1}, 0.1)}
+    (reason,) = why.reasons(session({TORCH: FAST, TF: SLOW}), asked, [], [], parts)
+
+    assert {} == reason.parts and "3.0 times as long" in reason.without_parts
+    assert "of the gap" not in why.sentence(reason)

@@ -37,7 +37,8 @@ def test_cells_are_done_stale_failed_or_missing(tmp_path: Path) -> None:
     one, two, four, _ = (each.cell for each in planned().cells)
     kept(tmp_path / "r", (one, "now", "ok"), (two, "then", "ok"), (four, "now", "died"))
 
-    assert {"experiment": "s/e", "scale": "paper", "cells": 4, "done": 1, "stale": 1, "failed": 1, "missing": 1,
+    assert {"experiment": "s/e", "title": "S", "scale": "paper", "cells": 4, "done": 1, "stale": 1, "failed": 1,
+            "missing": 1,
             "skipped": 0} == state(tmp_path)
 
 

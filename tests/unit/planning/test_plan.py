@@ -128,7 +128,7 @@ def test_a_key_is_of_the_content_alone_and_a_new_field_s_default_would_not_chang
 
 def test_labels_name_the_switches_that_are_not_the_default_and_never_read_alike() -> None:
     one = Cell(stack="a", task="lenet5", measure="train", precision="amp")
-    assert "lenet5 (62 k parameters) train, batch 42, 32 px, precision amp" == label(one)
+    assert "LeNet-5 (tanh, 62 k parameters), training, batch 42, precision amp" == label(one)
     cell = Cell(stack="a", task="lenet5", measure="train", nodes=3, parallel="allreduce")
     cells = [cell, cell._replace(stack="b", parallel="horovod"), cell._replace(seed=2, cpus=4)]
     compared = list(comparisons(cells).values())

@@ -33,7 +33,7 @@ def test_stacks_stand_by_speed_each_with_its_ratio_its_interval_and_its_word() -
     ({made.cell(name, task="gpt2", measure="decode", batch=1): SLOW for name in ("torch", "tf")},
      ["GPT-2 (0.5 M parameters, 2 layers), generating 32 tokens after 32, a call a token, batch 1"]),
     ({made.cell(loop=loop, image=64): SLOW for loop in ("native", "tuned")},
-     [f"LeNet-5 (tanh, 0.3 M parameters), training, batch 10, 64 px, loop {loop}" for loop in ("native", "tuned")])])
+     [f"LeNet-5 (tanh, 0.3 M parameters), training, batch 10, 64 px{loop}" for loop in ("", ", loop tuned")])])
 def test_a_heading_says_how_large_the_model_is_and_in_what_comparisons_that_read_alike_differ(
         cells: dict[Cell, list[float]], headings: list[str]) -> None:
     assert headings == [block.heading for block in answer(cells=cells).blocks]
@@ -51,9 +51,10 @@ def test_the_verdict_says_by_how_much_or_counts_the_comparisons() -> None:
              for index, name in enumerate(("torch", "tf"))}
 
     assert answer().verdict.startswith("tf is the fastest: 1.50 times as fast as torch (1.")
-    assert answer(cells={TORCH: FAST, TF: SLOW}).verdict.startswith("torch is the fastest: tf is 0.67 times as fast (")
+    assert answer(cells={TORCH: FAST, TF: SLOW}).verdict.startswith("torch is the fastest: tf is 0.67 times")
     assert "No stack is shown to be the fastest" == answer(cells={TORCH: SLOW, TF: SAME}).verdict
-    assert "Of 3 comparisons tf is the fastest in 2, no stack is shown to be in 1" == answer(cells=cells).verdict
+    assert answer(cells=cells).verdict == (
+        "tf is the fastest in 2 of 3 comparisons, no stack is shown to be in the other")
 
 
 def test_it_is_trusted_by_models_turns_isolation_and_data() -> None:

@@ -1,11 +1,13 @@
 """Raw samples as a flat table."""
 
 import csv
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from runner.analysis.summary import summarise
 from runner.errors import InputError
 from runner.report.writers.export import COLUMNS, rows, to_csv
 from runner.results.rows import Measurements, measurements
@@ -63,6 +65,26 @@ def test_a_file_that_cannot_be_written_is_told_in_one_line(tmp_path: Path) -> No
     with pytest.raises(InputError, match="choose another file") as caught:
         to_csv(measured(), tmp_path / "no" / "x")
     assert "\n" not in str(caught.value)
+
+
+def test_the_documented_recipe_gives_the_report_s_rates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+                                                        capsys: pytest.CaptureFixture[str]) -> None:
+    cells = made.cell("torch"), made.cell("tf", task="gpt2", batch=4)
+    facts = {**made.FACTS, "data": {"name": "seeded sequences", "tokens": 100.0}}
+    session = [made.session(), made.plan(*cells, rounds=2)]
+    for cell in cells:
+        for index, pace in enumerate((0.01, 0.02)):
+            turns = [made.turn([pace * each] * 3, foreign=0.5 if each > 4 else 0.0) for each in (1, 2, 3, 5)]
+            session += made.run(cell, index, *turns, facts=facts)
+    (code,) = re.findall(r"```python\n(import csv.*?)```", DOCUMENT.read_text(), re.DOTALL)
+    to_csv(measurements(session), tmp_path / "samples.csv")
+    monkeypatch.chdir(tmp_path)
+    exec(code, {})
+
+    told = {line.split()[1]: line.split()[2:] for line in capsys.readouterr().out.splitlines()}
+    rates = {each.results[0].stack: [f"{each.results[0].rate_per_worker:,.1f}", each.unit]
+             for each in summarise(session).comparisons}
+    assert told == rates and "tokens/s" == told["tf"][1]
 
 
 def test_every_column_is_documented() -> None:

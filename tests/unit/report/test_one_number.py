@@ -112,7 +112,7 @@ def of_json(label: str, stack: str) -> list[float]:
 def test_every_kind_of_table_stands_on_the_page_and_the_terminal() -> None:
     terminal, shown = on_the_terminal(), on_the_page()
     stacks = {(label, stack) for label in labels() for stack in STACKS
-              if not label.startswith(f"{made_rows.LENET5} operators")}
+              if not label.startswith(f"{made_rows.LENET5}, operators")}
 
     assert 10 == len(labels())
     assert stacks <= terminal.keys() and stacks <= shown.keys()

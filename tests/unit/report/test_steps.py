@@ -128,7 +128,7 @@ def test_a_strip_s_texts_are_escaped_and_it_has_no_ids() -> None:
 
 
 @pytest.mark.parametrize(("high", "expected"), [
-    (10.0, [0, 5, 10]), (6.5, [0, 5]), (0.31, [0, 0.2]), (3.0, [0, 1, 2, 3])])
+    (10.0, [0, 5, 10]), (6.5, [0, 2, 4, 6]), (0.31, [0, 0.1, 0.2, 0.3]), (3.0, [0, 1, 2, 3])])
 def test_an_axis_has_round_numbers(high: float, expected: list[float]) -> None:
     assert expected == pytest.approx(ticks(0.0, high, 3))
 

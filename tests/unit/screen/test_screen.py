@@ -1,7 +1,11 @@
 """What people see: on 80 columns, without colour, in a pipe; and what no file can make a terminal do."""
 
 import io
+import os
+import pwd
 import re
+from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,11 +13,13 @@ from rich.console import Console
 
 from runner import formatting
 from runner.analysis.stats import Interval
+from runner.machine.neighbours import Neighbours
 from runner.planning import plan_listing
 from runner.planning.plan import Plan, Planned
 from runner.report.document import Report
+from runner.results.rows import measurements
 from runner.screen import parts_view, say, show
-from runner.screen.progress import progress
+from runner.screen.progress import RunProgress
 from runner.screen.summary import summary_view
 from runner.study.file import Study
 from tests import made_report
@@ -44,14 +50,14 @@ def test_columns_of_several_words_give_way_before_a_name_is_broken() -> None:
     lines = printed(summary_view(session(6)), width=62).splitlines()
 
     assert 62 >= max(map(len, lines))
-    assert any(line.startswith("  torch-2.13-cpu  ") for line in lines)
+    assert any(line.lstrip().startswith("torch-2.13-cpu ") for line in lines)
 
 
 def test_on_a_narrow_screen_nothing_of_a_table_is_lost() -> None:
     shown = printed(summary_view(session(6), is_detailed=True), width=30)
     first, second, third = re.findall(r"^  (torch-2\.|13-cpu|tf-2\.21) +(\S+)", shown, re.MULTILINE)[:3]
 
-    assert first[0] + second[0] == "torch-2.13-cpu" and third[0] == "tf-2.21"
+    assert second[0] + third[0] == "torch-2.13-cpu" and first[0] == "tf-2.21"
 
 
 def test_a_detailed_line_has_the_rate_with_its_interval_its_notes_and_its_runs() -> None:
@@ -78,8 +84,8 @@ def test_details_say_what_a_ratio_is_what_failed_what_was_skipped_and_that_a_ses
     shown = " ".join(printed(summary_view(told, is_detailed=True), width=160).split())
 
     assert "1.32x (1.28–1.37) is 1.32 times as fast as torch-2.13-cpu in the same rounds" in shown
-    assert f"torch-2.13-cpu {made.LENET5} train, batch 10, 32 px timeout 5 no step finished in" in shown
-    assert "tf-0 lenet5 (62 k parameters) train, batch 10, 32 px no image" in shown
+    assert f"torch-2.13-cpu {made.LENET5}, training, batch 10 timeout 5 no step finished in" in shown
+    assert "tf-0 LeNet-5 (tanh, 62 k parameters), training, batch 10 no image" in shown
     assert "[1] It was not checked here that this stack builds the same model" in shown
     assert "NOT COMPLETE" in printed(summary_view(session()))
 
@@ -87,7 +93,7 @@ def test_details_say_what_a_ratio_is_what_failed_what_was_skipped_and_that_a_ses
 def test_what_a_stack_cannot_do_is_told_once_for_all_cells_and_other_failures_one_by_one() -> None:
     cells = [made.cell("torch", batch=batch) for batch in (1, 2)]
     for ending, lines in (("unsupported", [["torch", "2 cells", "unsupported", "0", "no such kernel"]]),
-                          ("timeout", [["torch", f"{made.LENET5} train, batch {batch}, 32 px", "timeout", "0",
+                          ("timeout", [["torch", f"{made.LENET5}, training, batch {batch}", "timeout", "0",
                                         "no such kernel"] for batch in (1, 2)])):
         failed = [each for cell in cells for each in made.run(cell, 0, ending=ending, message="no such kernel")]
         said = printed(summary_view(made_report.reported([made.session(), made.plan(*cells, rounds=1), *failed])),
@@ -144,27 +150,29 @@ def test_a_plan_shows_its_runs_its_time_and_what_is_skipped_or_that_nothing_runs
     record = made.plan(made.cell("torch"), made.cell("tf"), rounds=5, skipped={made.cell("mxnet"): "no image"})
     shown = printed(parts_view(plan_listing.parts(record, 150.0)))
     assert "2 cells x 5 rounds = 10 runs, about 2 min; baseline torch" in shown
-    assert re.search(r"e +lenet5 \(62 k parameters\) train, batch 10, 32 px +torch, tf", shown)
-    assert "mxnet, lenet5 (62 k parameters) train, batch 10, 32 px: no image" in shown
+    assert re.search(r"e +LeNet-5 \(tanh, 62 k parameters\), training, batch 10 +torch, tf", shown)
+    assert "mxnet, LeNet-5 (tanh, 62 k parameters), training, batch 10: no image" in shown
 
     shown = printed(parts_view(plan_listing.parts(made.plan(skipped={made.cell("mxnet"): "no image"}), 0.0)))
     assert "Nothing of it can run here." in shown and "0 runs" not in shown and "no image" in shown
     shown = printed(parts_view(plan_listing.parts(made.plan(*(made.cell("torch", seed=seed) for seed in (1, 2))), 1.0)))
-    assert re.search(r"32 px, seed 1 +torch *\n.*32 px, seed 2 +torch *\n", shown)
+    assert re.search(r"batch 10, seed 1 +torch *\n.*batch 10, seed 2 +torch *\n", shown)
     assert "nothing yet\n" == printed(parts_view([[]]))
 
 
-LABEL = "lenet5 (62 k parameters) train, batch 42, 32 px"
+LABEL = "LeNet-5 (tanh, 62 k parameters), training, batch 42"
 
 
-def shown_progress(width: int = 80, **settings: Any) -> str:
+def shown_progress(width: int = 80, is_detailed: bool = False, **settings: Any) -> str:
     file, clock = io.StringIO(), FakeClock(step=0.0)
     cells = [Cell(stack=name, task="lenet5", measure="train", batch=42) for name in ("torch", "tf")]
     keys = ("0123456789abcdef", "fedcba9876543210")
     planned = Plan(Study("s", "S", 1, "torch", "", ()), 1, "torch", 1, tuple(
         Planned(key, "e", cell) for key, cell in zip(keys, cells, strict=True)), ())
     runs = [f"{key}.0.1" for key in keys]
-    with progress(planned, Console(file=file, width=width, **settings), clock) as shown:
+    made_so_far = measurements([made.session(), made.plan(made.cell("torch"), made.cell("tf")), *made.runs(
+        made.cell("torch"), [100.0]), *made.runs(made.cell("tf"), [50.0])])
+    with closing(RunProgress(planned, Console(file=file, width=width, **settings), clock, is_detailed)) as shown:
         for event in ({"event": "now", "ahead": 2, "seconds": 20.0}, {"event": "now", "starts": runs[0]},
                       {"event": "line", "run": runs[0], "line": {"event": "start"}},
                       {"event": "now", "doing": "turn 3 of 10"},
@@ -176,29 +184,35 @@ def shown_progress(width: int = 80, **settings: Any) -> str:
         for event in ({"event": "ending", "run": runs[0], "ending": "ok", "seconds": 8.25, "message": ""},
                       {"event": "now", "starts": runs[1]},
                       {"event": "ending", "run": runs[1], "ending": "oom", "seconds": 4.0,
-                       "message": "out of memory " + "x" * 80 + EVIL}, {"event": "closed", "reason": "done"}):
+                       "message": "out of memory " + "x" * 80 + EVIL},
+                      {"event": "now", "left": 8.25, "so_far": made_so_far}, {"event": "closed", "reason": "done"}):
             shown.heard(event)
     return file.getvalue()
 
 
-def test_in_a_pipe_progress_is_a_whole_line_a_run_with_its_key() -> None:
+def test_in_a_pipe_progress_is_a_line_a_round_and_of_what_did_not_go_well() -> None:
     lines = shown_progress().splitlines()
 
-    assert ["2 runs, about 20 s", "another program takes 80 % of a CPU: waiting",
-            f"[1/2] 0123456789abcdef e: torch: {LABEL}: ok, 84.0 samples/s, 8.2 s"] == lines[:3]
-    assert 4 == len(lines)
-    assert lines[3].startswith(f"[2/2] fedcba9876543210 e: tf: {LABEL}: oom, 4.0 s: out of memory xxx")
-    assert "\x1b" not in lines[3]
+    assert ["2 runs, about 20 s", "round 1 of 1, about 8.2 s left"] == [lines[0], lines[3]]
+    assert 4 == len(lines) and lines[1].startswith("another program takes 80 % of a CPU: waiting")
+    assert lines[2].startswith(f"[2/2] fedcba9876543210 tf: {LABEL}: oom, 4.0 s: out of memory xxx")
+    assert "\x1b" not in lines[2]
 
 
-def test_a_terminal_shows_what_is_being_done_and_the_time_left_and_a_dumb_one_lines(
+def test_with_v_each_run_has_a_line_with_its_key() -> None:
+    assert f"[1/2] 0123456789abcdef torch: {LABEL}: ok, 84.0 samples/s, 8.2 s" in shown_progress(
+        is_detailed=True).splitlines()
+
+
+def test_a_terminal_shows_the_table_so_far_what_is_being_done_and_the_time_left_and_a_dumb_one_lines(
         monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm")
     shown = shown_progress(force_terminal=True)
 
     assert shown.index("starting") < shown.index("warming up") < shown.index("turn 3 of 10") < shown.index("70 % of")
-    assert "0/2  ................  20 s left  starting  lenet5 train, batch 42" in shown
-    assert "1/2  ━━━━━━━━........  8.2 s left" in shown         # one run ahead, as long as the first
+    assert "0/2  ................  20 s left  starting  LeNet-5 (tanh" in shown
+    assert "2/2  ━━━━━━━━━━━━━━━━  8.2 s left" in shown
+    assert re.search(r"tf +2.13.0 +50.0 +━* +0.50 *\r?\n", re.sub(r"\x1b\[[\d;]*m", "", shown))       # and no word
     assert "\x1b]0" not in shown
     monkeypatch.setenv("TERM", "dumb")
     assert "\x1b" not in shown_progress(force_terminal=True)
@@ -212,6 +226,24 @@ def test_count_bar_and_time_left_are_whole_on_any_terminal(width: int, monkeypat
 
     assert len(drawn) > 5 and width >= max(map(len, drawn))
     assert all(re.match(r"\d/2  [━.]{8,16}  (20|8.2) s left", line) for line in drawn)
+
+
+def test_the_neighbour_that_took_most_of_the_cpus_is_named(tmp_path: Path) -> None:
+    def at(seconds: float, *took: tuple[int, str, int, float]) -> None:
+        (tmp_path / "uptime").write_text(f"{seconds} 0.0")
+        for number, name, session, cpu in took:
+            (tmp_path / str(number)).mkdir(exist_ok=True)
+            ticks = int(cpu * os.sysconf("SC_CLK_TCK"))
+            (tmp_path / str(number) / "stat").write_text(f"{number} ({name}) R 1 1 {session} 0 0 0 0 0 0 0 {ticks} 0 0")
+
+    neighbours = Neighbours(tmp_path, own_session=7)
+    at(100.0, (1, "init", 1, 5.0), (8, "ours", 7, 1.0), (9, "stress (x)", 3, 1.0))
+    assert "" == neighbours.busiest()
+    at(110.0, (1, "init", 1, 5.1), (8, "ours", 7, 9.0), (9, "stress (x)", 3, 9.0))
+    user = pwd.getpwuid(os.getuid()).pw_name
+    assert f"stress (x) of {user}, 80 % of a CPU" == neighbours.busiest()
+    at(120.0)
+    assert "" == neighbours.busiest()
 
 
 @pytest.mark.parametrize(("form", "values", "expected"), [
@@ -255,12 +287,11 @@ def test_parts_are_lines_tables_and_tables_by_label() -> None:
     assert any(re.fullmatch(r"\s+torch\s+1\s*", line) for line in shown)
 
 
-def test_what_a_user_s_own_stack_holds_is_said_since_its_name_does_not() -> None:
+def test_a_stack_s_version_and_way_of_running_stand_beside_it() -> None:
     own = {**made.PLACE, "pinned": False, "base": "not pinned: host, /here/python"}
-    records = [record for name in ("mine", "torch-2.13-cpu")
-               for record in made.runs(made.cell(name), SLOW, place=own if name == "mine" else made.PLACE)]
+    records = [record for name in ("mine", "torch-2.13-cpu") for record in made.runs(
+        made.cell(name), SLOW, place=own if name == "mine" else made.PLACE, facts={**made.FACTS, "loop": "eager"})]
     cells = [made.cell(name) for name in ("mine", "torch-2.13-cpu")]
     shown = printed(summary_view(made_report.reported([made.session(), made.plan(*cells, baseline="mine"), *records])))
 
-    assert "\nmine: PyTorch 2.13.0, Python 3.11.7\n" in shown
-    assert "Python" not in printed(summary_view(session(2)))
+    assert re.search(r"^  mine +2.13.0 eager +100", shown, re.MULTILINE)

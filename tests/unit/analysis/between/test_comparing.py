@@ -70,8 +70,8 @@ def test_a_cell_of_one_session_or_that_ended_badly_is_listed_and_a_lone_stack_ha
 
     (row,) = compare(a, b).rows
     assert ("", None) == (row.verdict, row.change.value)
-    assert (Alone("torch", "lenet5 (62 k parameters) train, batch 20, 32 px", "only in a"),) == compare(a, b).alone
-    assert (Alone("torch", "lenet5 (62 k parameters) train, batch 10, 32 px", "ended oom in b"),) == compare(
+    assert (Alone("torch", "LeNet-5 (tanh, 62 k parameters), training, batch 20", "only in a"),) == compare(a, b).alone
+    assert (Alone("torch", "LeNet-5 (tanh, 62 k parameters), training, batch 10", "ended oom in b"),) == compare(
         b, failed).alone
 
 
@@ -89,14 +89,25 @@ def test_a_folder_that_is_another_one_in_each_run_is_no_difference() -> None:
 
 
 @pytest.mark.parametrize(("more", "told"), [
-    (2, [f"  torch, {made.LENET5} train, batch {batch}, 32 px: only in a" for batch in (20, 21)]),
+    (2, [f"  torch, {made.LENET5}, training, batch {batch}: only in a" for batch in (20, 21)]),
     (4, ["  torch, 4 cells: only in a"])])
 def test_many_cells_of_one_session_are_counted(more: int, told: list[str]) -> None:
     a = measured({made.cell(): STEADY, **{made.cell(batch=20 + index): STEADY for index in range(more)}})
-    found = lines(compare(a, measured({made.cell(): STEADY}, name="b")))
+    compared = compare(a, measured({made.cell(): STEADY}, name="b"))
+    found = lines(compared, is_detailed=True)
+    assert f"Not compared: {more} cells, --details says which and why." in lines(compared)
 
     start = found.index("Not compared:") + 1
     assert [*told, ""] == found[start:start + len(told) + 1]
+
+
+def test_what_differs_in_cells_that_are_not_compared_is_no_difference() -> None:
+    a, b = made.cell(), made.cell("tf", batch=20)
+    one = measured({a: STEADY, b: STEADY})
+    other = measurements([made.session(id="b"), made.plan(a, b._replace(batch=30)), *made.runs(a, STEADY), *made.runs(
+        b._replace(batch=30), STEADY, facts={**made.FACTS, "version": "9"})])
+
+    assert () == compare(one, other).differences
 
 
 def test_cells_that_differ_by_what_the_machine_gave_are_compared_and_marked() -> None:
@@ -125,6 +136,6 @@ def test_the_ratios_stand_first_and_details_add_rates_and_differences() -> None:
     assert "Times as fast as torch in each session:" == told[0]
     ((line,), (base, other)) = ratios, rates
     assert ("tf", "as fast") == (line[""], line["ratio is"]) and ["", "in A", "in B", "ratio is"] == [*line]
-    assert {"": "torch", "A": "100.0 (5)", "B": "100.0 (5)"} == base and "tf" == other[""]
+    assert {"": "torch", "A": "100.0 (5)", "B": "100.0 (5)", "unit": "samples/s"} == base and "tf" == other[""]
     assert [{"": "machine: cpus", "A": "2", "B": "4"}] == differences
     assert "1 fact around them differed: --details lists them, and rates." == lines(compare(a, b))[-1]
