@@ -44,7 +44,7 @@ GOING: dict[str, Any] = {           # by the fields of Going
     "stall": Annotated[float | None, typer.Option(
         min=1, help="Seconds without a step that end a run; 300 if left out, on many nodes 50.")],
     "minutes": Annotated[float | None, typer.Option(
-        min=0.1, help="When to stop; if left out, after twice the time that a quiet machine would take.")],
+        min=0.1, help="Begin no round after so many; the same command goes on.")],
     "is_agreed": Annotated[bool, typer.Option("-y", "--yes", help="Measure without asking, also for more than an hour."
                                               )]}
 

@@ -27,7 +27,7 @@ class Going(NamedTuple):
     is_fresh: bool = False           # no unfinished session is resumed
     stall: float | None = None       # seconds without a step that end a run
     is_agreed: bool = False          # nobody is asked, also for more than an hour
-    minutes: float | None = None     # that a session may take in all; a round that began by then is made to its end
+    minutes: float | None = None     # after which no round begins
     waits: bool = False              # while another session measures on this machine
 
 

@@ -23,7 +23,7 @@ class Patience:
     """How much longer a session goes on where others use the machine: as long again as without them, at most."""
 
     def __init__(self, clock: Callable[[], float], seconds: float | None = None) -> None:
-        """seconds: that it may take in all, where the user says so."""
+        """seconds: after which no round begins, where the user says so."""
         self._clock, self._began, self._spent, self._seconds = clock, clock(), 0.0, seconds
 
     def spend(self, seconds: float) -> None:
@@ -33,7 +33,7 @@ class Patience:
     @property
     def is_left(self) -> bool:
         """Whether there is any for turns and rounds that are made again."""
-        return not self.is_over and (self._seconds is not None or 2 * self._spent < self._clock() - self._began)
+        return not self.is_over and 2 * self._spent < self._clock() - self._began
 
     @property
     def is_over(self) -> bool:

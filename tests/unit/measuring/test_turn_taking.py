@@ -18,7 +18,7 @@ from runner.launchers.protocol import Exit, Order
 from runner.machine import programs
 from runner.machine.programs import Taken
 from runner.measuring import matrix_products, session
-from runner.measuring.bench import Bench
+from runner.measuring.bench import Bench, Going
 from runner.measuring.session.live_run import NO_ROOM
 from runner.measuring.session.turn_taking import Patience
 from runner.paths import ROOT
@@ -258,6 +258,12 @@ def test_a_busy_machine_takes_twice_the_time_of_a_quiet_one_at_most_or_as_long_a
     assert not patience.is_left and not patience.is_over
     clock.advance(50.0)
     assert patience.is_left and not limited.is_left and limited.is_over
+
+
+def test_no_round_begins_after_the_minutes_that_the_user_gives(tmp_path: Path) -> None:
+    made, _ = turn_bench(tmp_path / "r", rounds=5)
+    assert not run(made._replace(going=Going(minutes=0.1)))             # a round takes two seconds of turns and more
+    assert 1 <= measurements(store.read(tmp_path / "r")).rows[0].counted_rounds < 5
 
 
 def test_the_seconds_of_runs_that_are_alive_together_add_up_to_what_they_took(tmp_path: Path) -> None:
