@@ -142,8 +142,9 @@ def _trust(summary: Summary) -> Iterator[Trust]:
     whose = "" if len(unproved) == of else f" of {', '.join(unproved)}"
     yield Trust("Equal models", "proved" if not unproved else "one column, nothing to compare" if of == 1
                 else f"not checked here{whose}, --prove does", not unproved)
-    turns, disturbed = (sum(getattr(result, name) for result in results) for name in ("turns", "disturbed_turns"))
-    is_busy = Flag.BUSY in stacks_of
+    every = [result for each in summary.comparisons for result in each.results]       # those without a rate, too
+    turns, disturbed = (sum(getattr(result, name) for result in every) for name in ("turns", "disturbed_turns"))
+    is_busy = any(Flag.BUSY in result.flags for result in every)
     if turns:
         yield Trust("Disturbed", f"{disturbed:,} of {formatting.count(turns, 'turn')}" + (
             "" if not disturbed else ", with rounds that do not count" if is_busy else ", repeated"),
