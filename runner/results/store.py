@@ -139,7 +139,7 @@ def _drop_torn_line(path: Path) -> None:
 def _refusal(path: Path, error: OSError, remedy: str = "choose another folder with --results") -> InputError | DiskFull:
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return DiskFull(f"{path}: the disk is full; make room (`docker system df`, `evenbench images --prune`), "
-                        "then give the same command again: finished runs are kept")
+                        "then give the same command again: finished rounds are kept")
     why = "it is a link, and nothing is written through links" if error.errno == errno.ELOOP else error.strerror
     return InputError(f"{path}: {why}; {remedy}")
 
