@@ -1,4 +1,4 @@
-"""The figures of docs/ten-ways.md: how much each common mistake of a comparison changes what is measured.
+"""The ways of docs/ten-ways.md as figures of this machine: by how much each changes what is measured.
 
 Run it with the Python of a stack, such as ~/.cache/evenbench/venvs/torch-2.13-cpu-*/bin/python tools/ten_ways.py: it
 does what its framework can. Each line is a ratio of times, wrong over right, the median of rounds in which both take
