@@ -37,12 +37,12 @@ def session(**values: Any) -> Record:
 
 
 def plan(*cells: Cell, rounds: int = 5, baseline: str = "torch", skipped: Mapping[Cell, str] | None = None,
-         claims: Sequence[Mapping[str, Any]] = ()) -> Record:
+         claims: Sequence[Mapping[str, Any]] = (), experiment: str = "e") -> Record:
     return {"event": "plan", "rounds": rounds, "baseline": baseline, "claims": list(claims),
-            "experiments": [{"id": "e", "title": "", "cells": [key(each) for each in cells], "assumed": {},
+            "experiments": [{"id": experiment, "title": "", "cells": [key(each) for each in cells], "assumed": {},
                              "scaled": []}],
-            "cells": [{"key": key(each), "experiment": "e", "cell": each._asdict()} for each in cells],
-            "skipped": [{"experiment": "e", "cell": each._asdict(), "reason": reason}
+            "cells": [{"key": key(each), "experiment": experiment, "cell": each._asdict()} for each in cells],
+            "skipped": [{"experiment": experiment, "cell": each._asdict(), "reason": reason}
                         for each, reason in (skipped or {}).items()]}
 
 

@@ -13,7 +13,7 @@ from runner.study import file, quantities
 from runner.study.claims import Case, Claim, Verdict, shown, together
 from runner.study.claims_file import OfStudy
 from runner.study.file import Study
-from runner.study.published import Published
+from runner.study.published import Published, parted
 from runner.study.subjects import Subject
 from workloads.spec.cell import Cell
 
@@ -122,17 +122,10 @@ def _ratios(printed: Printed) -> dict[Case, dict[Subject, float]]:
     for number, case in ((number, case) for number, covered in printed for case in covered):
         values = by_case.setdefault(case, {}) if number.to else {}
         if number.to and (not values or number.to in values):
-            values[number.of] = values.setdefault(number.to, 1.0) * _of_to(number)
+            values[number.of] = values.setdefault(number.to, 1.0) * number.ratio
         elif number.to and number.of in values:
-            values[number.to] = values[number.of] / _of_to(number)
+            values[number.to] = values[number.of] / number.ratio
     return by_case
-
-
-def _of_to(number: Published) -> float:
-    """The ratio of / to, which papers also print as (of - to) / of."""
-    if number.unit == "x":
-        return number.value
-    return 1 / (1 - number.value / (100 if number.unit == "%" else 1))
 
 
 def _ratio(number: Published, published: Sequence[Published]) -> Judged | None:
@@ -145,8 +138,8 @@ def _ratio(number: Published, published: Sequence[Published]) -> Judged | None:
     if number.to is None or None in sides:
         return None
     of, to = (_value(each) for each in sides if each)
-    last_digit = 10.0 ** -len(f"{number.value!r}".partition(".")[2])
-    follows = (abs(of / to / _of_to(number) - 1) <= _ROUNDING
+    last_digit = 10.0 ** -len(parts.digits.partition(".")[2]) if (parts := parted(number.printed)) else 0.0
+    follows = (abs(of / to / number.ratio - 1) <= _ROUNDING
                or abs(_in_unit(of / to, number.unit) - number.value) <= last_digit)      # some papers cut, not round
     word = HOLDS if follows else CONTRADICTION if number.contradiction else DOES_NOT_HOLD
     return Judged(number.id, word, (f"printed {number.value:g} {number.unit}, of the printed numbers "
@@ -155,4 +148,6 @@ def _ratio(number: Published, published: Sequence[Published]) -> Judged | None:
 
 
 def _in_unit(ratio: float, unit: str) -> float:
-    return ratio if unit == "x" else (1 - 1 / ratio) * (100 if unit == "%" else 1)
+    if unit in ("x", "% more"):
+        return ratio if unit == "x" else (ratio - 1) * 100
+    return (1 - 1 / ratio) * (100 if unit == "%" else 1)

@@ -108,6 +108,7 @@ NUMBERS: dict[str, Number] = {
     "cpu_joules_per_sample": Number(
         "cpu_watts over the samples a second of all workers",
         lambda row, run: joules(row, run, run.after.get("cpu_watts")), "a sample, CPU", "{:.3g} J".format, ENERGY),
-    "places_peak_bytes": Number("of all places of a parallel run together; null on one node",
-                                lambda row, run: sum(quantities.place_peaks(run).values()) or None, is_whole=True),
+    "places_peak_bytes": Number("of all places of a parallel run together; null on one node, and where one tells none",
+                                lambda row, run: quantities.of("memory", row, run) if run.usage else None,
+                                is_whole=True),
 }

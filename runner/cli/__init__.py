@@ -28,7 +28,7 @@ class Entry(NamedTuple):
 
 
 _GROUPS = {"Measure": (("measuring", "run plan rerun why gate"),),
-           "Look": (("results", "report compare history export curves"), ("listings", "list help")),
+           "Look": (("results", "report compare history export curves"), ("listings", "list paper help")),
            "Prove": (("proving", "check"),),
            "Prepare": (("preparing", "init images data doctor"),), "Maintain": (("preparing", "lock"),)}
 COMMANDS = {name: Entry(module, group) for group, modules in _GROUPS.items() for module, names in modules

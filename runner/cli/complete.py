@@ -16,7 +16,8 @@ LISTS = ("stacks", "outdated", "tasks", "studies", "results")
 def studies() -> list[str]:
     """The ids of studies, and all."""
     folders = (paths.STUDIES, *paths.own_folders(paths.OWN_STUDIES))
-    return sorted(path.stem for folder in folders for path in folder.glob("*.toml"))
+    return sorted(path.parent.name if path.name == "study.toml" else path.stem for folder in folders
+                  for path in (*folder.glob("*.toml"), *folder.glob("*/study.toml")))
 
 
 def stacks(incomplete: str) -> list[str]:

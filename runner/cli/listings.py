@@ -13,8 +13,9 @@ from runner.cli.options import RESULTS, Commands, Results, Scale
 from runner.cli.output import Output
 from runner.errors import InputError
 from runner.machine import host, nvml
-from runner.planning import coverage
-from runner.planning.plan import Plan, Wishes, of_fullest_form, plan
+from runner.planning import coverage, paper_index
+from runner.planning.plan import Plan, Wishes, of_fullest_form, plan, run_seconds
+from runner.report import paper as papers
 from runner.results import earlier_sessions
 from runner.stacks import definition
 from runner.study import file
@@ -69,6 +70,24 @@ def _by_study(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[dict[str, Any
         label = f"{row['experiment'].partition('/')[0]}: {row['title']}"
         groups.setdefault(label, []).append({name: value for name, value in row.items() if name != "title"})
     return groups
+
+
+@app.command()
+def paper(name: Annotated[str, typer.Argument(metavar="STUDY", help="A published study's id, or its file.",
+                                              autocompletion=complete.studies)],
+          scale: Scale = "quick", *, output: Output) -> None:
+    """Show a paper's figures and tables by its own numbers, what of them runs here, its numbers and claims."""
+    whole = file.read(name, paths.STUDIES)
+    if not whole.places:
+        names = [each for each in file.available(paths.STUDIES) if file.repeats_publication(each, paths.STUDIES)]
+        raise InputError(f"paper {name}: found a study of no paper, expected one of {', '.join(names)}")
+    known_stacks, machine, here = definition.read_all(paths.STACKS), host.observe(), nvml.observe()
+    made = of_fullest_form([file.read(name, paths.STUDIES, scale, on_gpu)
+                            for on_gpu in ((False, True) if here.gpus else (False,))], lambda read: plan(
+        read, known_stacks, machine, Wishes(), lambda stack: stack.unbuildable, here))
+    index = paper_index.rows(made, lambda each: run_seconds(each.cell, here, cpus=machine.cpus))
+    output.rows(index, papers.parts(whole, made, [*paper_index.lines(index), ""]),
+                documented=papers.parts(whole, made, [index]))
 
 
 def _stacks() -> list[dict[str, Any]]:

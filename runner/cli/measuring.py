@@ -31,8 +31,8 @@ from runner.measuring.bench import Bench, Enough, Event, Going, Request
 from runner.measuring.session import INCOMPLETE, Endings
 from runner.measuring.stopping_rule import CAP
 from runner.measuring.stopping_rule import parse as parse_until
-from runner.planning import plan_listing
-from runner.planning.plan import Plan, Wishes
+from runner.planning import paper_index, plan_listing
+from runner.planning.plan import Plan, Wishes, run_seconds
 from runner.report.between import reasons
 from runner.report.between import regression as regression_forms
 from runner.report.writers import spreadsheet
@@ -241,7 +241,11 @@ def plan(name: options.StudyName, more: MoreFiles = None, *, own: Own, form: For
         screen.say(line)
     seconds = job.seconds(earlier_sessions.known_seconds(settled.results))
     record = job.plan.record()
-    output.rows(plan_listing.rows(record), plan_listing.parts(record, seconds), {**record, "estimate_seconds": seconds})
+    index = paper_index.lines(paper_index.rows(
+        job.plan, lambda each: run_seconds(each.cell, job.gpus, cpus=job.machine.cpus * job.launcher.hosts)))
+    output.rows(plan_listing.rows(record), [
+        *index, *paper_index.pointer(job.plan), *plan_listing.parts(record, seconds)],
+                {**record, "estimate_seconds": seconds})
     if hint := _on_a_cpu(request, job):
         screen.say(hint)
 

@@ -117,6 +117,7 @@ class Plan(NamedTuple):
                         for s in self.skipped],
             "published": [number.record() for number in self.study.published],
             "claims": [claim.record() for claim in self.study.claims],
+            **({"index": [place.record() for place in self.study.places]} if self.study.places else {}),
             "title": self.study.title, "settings": dict(self.settings), "stacks": list(self.stacks),
             "experiments": [{"id": each.id, "title": each.title, "assumed": dict(each.assumed),
                              "scaled": list(each.scaled), "cells": list(self.keys.get(each.id, ())),

@@ -51,9 +51,9 @@ def tables(summary: Summary, compared: Sequence[Comparison], rows: Sequence[Row]
     yield from table("The largest batch that trains", _BATCHES, _lines(of_rows(summary.largest_batches, rows)),
                      "Each batch was tried in a fresh process; the least of the runs.")
     yield from table("Peak memory of the places", texts("stack", "together", "by place"), {
-        each.label: [(result.stack, formatting.size(result.places_peak_bytes or 0), ", ".join(
-            f"{node} {formatting.size(peak)}" for node, peak in result.place_peaks.items()))
-            for result in each.results if result.place_peaks] for each in compared}, is_extra=True)
+        each.label: [(result.stack, formatting.size(result.places_peak_bytes) if result.places_peak_bytes else "",
+                      ", ".join(f"{node} {formatting.size(peak)}" for node, peak in result.place_peaks.items()))
+                     for result in each.results if result.place_peaks] for each in compared}, is_extra=True)
 
 
 # ---- phases

@@ -41,7 +41,7 @@ def report(summary: Summary, measured: Measurements) -> Report:
         command=" ".join(["evenbench", *map(str, argv if isinstance(argv, list) else [])]),
         reading=_OF_A_PAPER if is_published(summary) else _OF_OURS,
         deviations=tuple(deviations(summary, measured)), in_short=tuple(_in_short(summary, found)),
-        claims=tuple(_claims(summary)),
+        claims=(*_index(measured), *_claims(summary)),
         sections=tuple(_sections(context)), environment=tuple(environment.tables(summary, measured)),
         left_out=(*_failed(summary.failures, measured.session_of), *_skipped(summary.skipped)),
         footnotes=tuple(_footnotes(summary)),
@@ -158,7 +158,26 @@ def _others(rows: Sequence[Row], session_of: Callable[[str], str]) -> list[Table
         if row.cell.measure in measures.BESIDE or (row.cell.measure in measures.PROFILES and not row.ok_runs)])
 
 
-# ---- claims
+# ---- the paper's figures, tables and claims
+
+def _index(measured: Measurements) -> list[Table[Any]]:
+    """The paper's figures and tables by its own numbers, and what of each was measured here."""
+    return plain("Figures and tables of the paper", ("figure", "title", "experiment", "here"), [
+        (str(place["number"]), str(place["title"]), str(place.get("experiment", "")),
+         "; ".join(filter(None, [_measured(measured, str(place.get("experiment", ""))), str(place.get("why", ""))])))
+        for place in measured.index])
+
+
+def _measured(measured: Measurements, experiment: str) -> str:
+    """How many of an experiment's cells have a result, and why the others are left out."""
+    if not experiment:
+        return ""
+    own = measured.of(experiment)
+    reasons = "; ".join(dict.fromkeys(f"{skip.cell.stack}: {skip.reason}" for skip in own.skipped))
+    if not own.rows:
+        return reasons or "not in this session"
+    done = sum(bool(row.ok_runs) for row in own.rows)
+    return f"{done} of {formatting.count(len(own.rows) + len(own.skipped), 'cell')}" + (reasons and f": {reasons}")
 
 
 def _claims(summary: Summary) -> Iterator[Table[Any]]:

@@ -245,9 +245,9 @@ def _switched(points: Sequence[_Point], told: Sequence[str], numbers: Sequence[P
 
 def _times(number: PublishedNumber, point: _Point, first: _Point) -> float | None:
     """How many times as fast as `first` the study has `point`, where a number of two subjects, and one cell, says."""
-    if number.unit != "x" or number.to is None or number.cells != 1:
+    if number.unit not in ("x", "% more") or number.to is None or number.cells != 1:
         return None
-    for one, other, value in ((first, point, number.value), (point, first, 1 / number.value)):
+    for one, other, value in ((first, point, number.ratio), (point, first, 1 / number.ratio)):
         if wording.is_of(number, number.of, one.row.cell) and wording.is_of(number, number.to, other.row.cell):
             return value
     return None

@@ -52,6 +52,7 @@ class Plan(Line):
     skipped: list[LeftOut]
     published: list[Object] = Field(default=[])           # the study's own numbers
     claims: list[Object] = Field(default=[])              # what it claims
+    index: list[Object] = Field(default=[])               # its figures and tables
     title: Text = ""
     experiments: list[Experiment] = Field(default=[])
     settings: Object = Field(default={})                  # that the user put over the study's

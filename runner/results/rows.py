@@ -111,6 +111,7 @@ class Measurements:
     is_done: bool                          # closed after its last run, not interrupted
     is_interrupted: bool = False           # nor incomplete: it ended at a moment that somebody chose
     title: str = ""                        # of the study
+    index: tuple[Facts, ...] = ()          # records of the paper's figures and tables
     experiments: tuple[Experiment, ...] = ()
     settings: Facts = field(default_factory=dict)      # that the user put over the study's
     stacks: tuple[str, ...] = ()           # that the user chose instead of the study's
@@ -224,8 +225,8 @@ class Fold:
         return Measurements(self.session, plan.rounds, plan.baseline,
                             tuple(_in_unit([filled[row.key] for row in self.rows])), self.skipped,
                             tuple(plan.published), tuple(plan.claims), self.closed == "done",
-                            is_short and self.closed not in ("done", "incomplete"), plan.title, tuple(plan.experiments),
-                            plan.settings, tuple(plan.stacks), tuple(self.products))
+                            is_short and self.closed not in ("done", "incomplete"), plan.title, tuple(plan.index),
+                            tuple(plan.experiments), plan.settings, tuple(plan.stacks), tuple(self.products))
 
     def _filled(self, block: str, rows: Sequence[Row], plan: records.Plan) -> Iterator[Row]:
         """The rows of a block with their runs."""

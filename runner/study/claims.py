@@ -11,7 +11,8 @@ each a ratio of two series of runs paired by round, with its interval (stats.rat
             line fitted to all values, both on logarithms: above 1 up, below 1 down, between 1 / (1 + within) and
             1 + within flat
     order   of each subject over the one before it, above 1: the least stands first
-    least   the quantity, or of / to, in each other case over that in the case `at`: above 1
+    least   the quantity, or of / to, in each other case over that in the case `at`: above 1; with `than` those of other
+            subjects, or pairs of them, too, in every case
     most    the same, below 1
     equal   of / to, between 1 / (1 + within) and 1 + within, so that it reads the same both ways
     mpe     the mean over all cases of (of - to) / of, the statistic of mahorker's Table 2; below 0 where `to` takes
@@ -22,10 +23,8 @@ the opposite is claimed. Cases that differ only in `averaged` fields are one cas
 values in each round: what a figure of averages shows. A claim holds where all 95 % intervals lie wholly on its side:
 that all do by chance is no likelier than that one does. It does not where one lies wholly on the other, widened so that
 all of them together are wrong in 5 % (Bonferroni): among many cases one is now and then off by chance. A case that
-contradicts is enough beside others that are missing, but not of a mean, an mpe or a slope, which are of all cases. With
-"majority" more than half of the cases must hold, and half of them that do not are enough. With "difference" the number
-is the geometric mean of how far each ratio is from 1, whichever is the greater: a case of 1.04 and one of 1 / 1.04
-differ by 4 %. `than` are two more subjects: the number is (of / to) over their ratio.
+contradicts is enough beside others that are missing, but not of a mean, an mpe or a slope, which are of all cases.
+`than` of a ratio are two more subjects: the number is (of / to) over their ratio.
 
 Why slope is a test of a trend (patel: "falls up to a limit"): every round gives one fitted slope, so that the unit of
 replication is the run, as in all other numbers, and the t test over rounds tests the slope against none. A
@@ -72,12 +71,12 @@ KINDS: dict[str, Kind] = {
     "slope": Kind(("of", "along", "direction"), ("to", "turned_for", "within"),
                   "{ratio} {direction} over {along}{within}", "{direction}{within}"),
     "order": Kind(("order",), ("turned_for",), "{order}", "in this order"),
-    "least": Kind(("of", "at"), ("to",), "{ratio} is the least in {at}", "the least in {at}"),
-    "most": Kind(("of", "at"), ("to",), "{ratio} is the most in {at}", "the most in {at}"),
+    "least": Kind(("of", "at"), ("to", "than"), "{ratio} is the least in {at}", "the least in {at}"),
+    "most": Kind(("of", "at"), ("to", "than"), "{ratio} is the most in {at}", "the most in {at}"),
     "equal": Kind(("of", "to", "within"), ("than",), "{ratio} is 1{within}", "equal{within}"),
     "mpe": Kind(("of", "to"), _THRESHOLDS, "mean of ({of} - {to}) / {of} {limits}"),
 }
-HOLDS_FOR = ("each", "mean", "total", "greatest", "majority", "difference")
+HOLDS_FOR = ("each", "mean", "total", "greatest")
 DIRECTIONS = ("up", "down", "flat")
 
 Case = tuple[Value, ...]             # a value for each of a claim's fields
@@ -95,7 +94,7 @@ class Statement(OfCells):
     over: tuple[str, ...] = ()
     """Cell fields that tell its cases apart."""
     holds_for: str = "each"
-    """each case, or over them the mean, the ratio of totals, the greatest, the majority, or the mean difference."""
+    """each case, or over them the mean, the ratio of totals, or the greatest."""
     along: str = ""
     """The cell field of a trend."""
     direction: str = ""
@@ -118,7 +117,7 @@ class Statement(OfCells):
     fuller: str = ""
     """The scale of the study that has the most of its cells; "" where this one has as many."""
     than: tuple[Subject, ...] = ()
-    """Two subjects whose ratio that of `of` and `to` is held against."""
+    """Two subjects whose ratio that of `of` and `to` is held against; of `least` and `most` any number of such."""
     at: Mapping[str, Value] = {}
     """Of `least` and `most`: the fields of the case that is the least, or the most."""
 
@@ -131,6 +130,13 @@ class Statement(OfCells):
     def compared(self) -> tuple[Subject, ...]:
         """`of`, and `to` where it has one."""
         return tuple(one for one in (self.of, self.to) if one)
+
+
+    @property
+    def rivals(self) -> tuple[tuple[Subject, ...], ...]:
+        """`than`, in as many at a time as are compared."""
+        size = max(1, len(self.compared))
+        return tuple(self.than[start:start + size] for start in range(0, len(self.than), size))
 
 
 class Claim(Statement):
@@ -206,10 +212,11 @@ def _wrong_keys(claim: Claim) -> Iterator[str]:
 
 
 def _wrong_subjects(claim: Claim) -> Iterator[str]:
-    if any(len(set(each)) < len(each) for each in (claim.order, claim.compared, claim.than)):
+    if any(len(set(each)) < len(each) for each in (claim.order, claim.compared, *claim.rivals)):
         yield f"found {', '.join(map(str, (*claim.order, *claim.compared, *claim.than)))}, expected different subjects"
-    if claim.than and len(claim.than) != 2:
-        yield f'key "than": found {formatting.count(len(claim.than), "subject")}, expected two'
+    if claim.than and (len(claim.than) % len(claim.compared) or (not claim.at and len(claim.than) != 2)):
+        yield (f'key "than": found {formatting.count(len(claim.than), "subject")}, expected two, '
+               "or as many for each to compare with as the claim has")
     if claim.kind == "order" and len(claim.order) < 2:
         yield 'key "order": expected two subjects or more'
     if claim.kind == "faster" and QUANTITIES[claim.quantity].unit != "s":
@@ -241,8 +248,7 @@ def _wrong_thresholds(claim: Claim) -> Iterator[str]:
 
 
 _OF_TOTALS = ("faster", "ratio", "order", "equal")
-_OF_HOLDS_FOR = {"total": _OF_TOTALS, "greatest": _OF_TOTALS, "difference": ("ratio", "equal"),
-                 "majority": ("faster", "ratio", "share", "equal")}
+_OF_HOLDS_FOR = {"total": _OF_TOTALS, "greatest": _OF_TOTALS}
 _ABOVE_ONE = ("first_epoch", "first_epoch_extra")     # held against a later epoch, of which they are no part
 
 

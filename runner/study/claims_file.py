@@ -7,8 +7,10 @@ from runner import strict_toml
 from runner.strict_toml import Position, Table, Text
 from runner.study import claims, document, quantities
 from runner.study.claims import Claim
-from runner.study.published import Published, wrong_number
+from runner.study.names import Names
+from runner.study.published import Published, amount, wrong_number
 from runner.study.subjects import Stated, Subject, named, sizes
+from runner.study.tables import source
 from workloads.spec.cell import Cell
 
 
@@ -22,6 +24,18 @@ class Told(Stated):
     """In our words."""
     why: Text
     """It is not tested."""
+
+
+class Place(Stated):
+    """A figure or table of a paper."""
+
+    number: Text
+    """As the paper has it: "Table V"."""
+    title: Text
+    experiment: str = ""
+    """That has it here; "" for none."""
+    why: str = ""
+    """Why no experiment has it, or what of it is missing."""
 
 
 Entry = TypeVar("Entry", Published, Claim, Told)
@@ -40,6 +54,7 @@ class Grounds(NamedTuple):
     here: Sequence[OfStudy]      # at the study's scale
     by_scale: Mapping[str, Sequence[OfStudy]]      # the paper's own first
     forms: Mapping[str, tuple[str, ...]]
+    names: Names
 
     @property
     def of_paper(self) -> Sequence[OfStudy]:
@@ -52,26 +67,39 @@ class Grounds(NamedTuple):
         return [each for cells in self.by_scale.values() for each in cells]
 
 
-MADE = ("paper", "paper_cells", "cases", "fuller")       # of the study's cells: no key of its file
+MADE = ("value", "paper", "paper_cells", "cases", "fuller")       # of the study's cells: no key of its file
 
 
 def read(tables: Table, position: Position, grounds: Grounds
-         ) -> tuple[tuple[Published, ...], tuple[Claim, ...], tuple[Told, ...]]:
-    """What a study prints, claims in the cells of its scale, and only tells. Raises InputError."""
+         ) -> tuple[tuple[Published, ...], tuple[Claim, ...], tuple[Told, ...], tuple[Place, ...]]:
+    """What a study prints, claims in the cells of its scale, and only tells, and its index. Raises InputError."""
     numbers = tuple(_published(*each, grounds) for each in _entries(Published, "published", tables, position, grounds))
     claimed = tuple(_claim(*each, grounds) for each in _entries(Claim, "claim", tables, position, grounds))
     told = tuple(entry for entry, _ in _entries(Told, "told", tables, position, grounds))
-    return numbers, claimed, told
+    of_index = Position(source(position.file, "index"))
+    return numbers, claimed, told, tuple(_place(table, of_index, grounds) for table in tables.get("index", []))
+
+
+def _place(table: Table, position: Position, grounds: Grounds) -> Place:
+    here = position.at(f"index {table.get('number', '')}".strip())
+    place = strict_toml.validated(Place, table, here)
+    if place.experiment:
+        here.refuse(_unknown_experiment(place.experiment, grounds))
+    elif not place.why:
+        raise here.wrong('expected an "experiment", or "why" there is none')
+    return place
 
 
 def _entries(model: type[Entry], kind: str, tables: Table, position: Position, grounds: Grounds
              ) -> Iterator[tuple[Entry, Position]]:
     """The file's [[kind]] tables, each with its position."""
-    for table in tables[kind]:
+    entries, position = tables.get(kind, []), Position(source(position.file, kind))
+    for table in entries:
         here = position.entry(table, kind)
         strict_toml.refuse_unknown(table, [name for name in model.model_fields if name not in MADE], here)
-        yield strict_toml.validated(model, _found(table, here, grounds), here), here
-    strict_toml.refuse_twice(kind, [table["id"] for table in tables[kind]], position)
+        read = {**table, "value": amount(table.get("printed"), here)} if model is Published else table
+        yield strict_toml.validated(model, _found(read, here, grounds), here), here
+    strict_toml.refuse_twice(kind, [table["id"] for table in entries], position)
 
 
 def _published(number: Published, position: Position, grounds: Grounds) -> Published:
@@ -102,16 +130,24 @@ def _found(entry: Table, position: Position, grounds: Grounds) -> Table:
     if "contradiction" in entry and not str(entry["contradiction"]).strip():
         raise position.wrong('key "contradiction": found no text, expected the arithmetic; leave the key out where '
                              "nothing contradicts")
-    known = tuple(dict.fromkeys(each.experiment for each in grounds.anywhere))
-    if "experiment" in entry and entry["experiment"] not in known:
-        raise position.wrong(f'key "experiment": found "{entry["experiment"]}", expected one of {", ".join(known)}')
+    if "experiment" in entry:
+        position.refuse(_unknown_experiment(entry["experiment"], grounds))
+    if "where" in entry:
+        entry = {**entry, "where": {name: value if isinstance(value, list) else [value]
+                                    for name, value in entry["where"].items()}}
     found: Table = strict_toml.frozen(entry)
     found |= {key: _subject(entry[key], key, position, grounds) for key in ("of", "to") if key in entry}
     return found | {key: tuple(_subject(each, key, position, grounds) for each in entry[key])
                     for key in ("order", "than") if key in entry}
 
 
-def _subject(values: Table, key: str, position: Position, grounds: Grounds) -> Subject:
+def _unknown_experiment(name: Any, grounds: Grounds) -> str | None:
+    known = tuple(dict.fromkeys(each.experiment for each in grounds.anywhere))
+    return None if name in known else f'key "experiment": found "{name}", expected one of {", ".join(known)}'
+
+
+def _subject(named_so: Table | str, key: str, position: Position, grounds: Grounds) -> Subject:
+    values = grounds.names.subject(named_so, position.at(key))
     settings = {name: value for name, value in values.items() if name not in ("stack", "parallel")}
     strict_toml.refuse_unknown(settings, [name for name in document.SETTABLE if name != "measure"], position.at(key))
     if (parallel := values.get("parallel", "")) not in ("", *_MODES):

@@ -114,6 +114,8 @@ class Head(Keys):
     scales: Names = ("paper",)
     """The paper's own first."""
     forms: Mapping[str, Names] = {}
+    setup: str = ""
+    """A paper's machine, versions and sizes."""
 
     def rounds_at(self, scale: str) -> int:
         """One number, or one for each scale."""
@@ -160,23 +162,11 @@ class Experiment(Shared):
     same: Text = _ABSENT
 
 
-class Block(BaseModel):
-    """A [[published]], [[claim]] or [[told]]: one entry, or rows of them."""
-
-    model_config = ConfigDict(extra="allow", strict=True)
-
-    columns: Annotated[list[Text | dict[str, Any]], Field(min_length=1)] = _ABSENT
-    rows: list[list[Any]] = _ABSENT
-    notes: dict[str, dict[str, Any]] = _ABSENT
-    all: dict[str, Any] = _ABSENT
-
-
 class Entry(BaseModel):
-    """Where names may stand in a number or claim that is written out of its row."""
+    """Where names may stand in a [[published]], [[claim]] or [[told]]; their other keys claims_file reads."""
 
     model_config = ConfigDict(extra="allow", strict=True)
 
-    model: _Models = _ABSENT
     where: Where = _ABSENT
     of: _Subject = _ABSENT
     to: _Subject = _ABSENT
@@ -194,9 +184,10 @@ class Document(Keys):
     models: dict[str, _Group] = _ABSENT
     cells: Shared = _ABSENT
     experiment: Annotated[list[Experiment], Field(min_length=1)]
-    published: list[Block] = _ABSENT
-    claim: list[Block] = _ABSENT
-    told: list[Block] = _ABSENT
+    published: list[Entry] = _ABSENT
+    claim: list[Entry] = _ABSENT
+    told: list[Entry] = _ABSENT
+    index: list[Entry] = _ABSENT
 
 
 def head(document: Table, file: str) -> Head:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from runner import paths, strict_toml
 from runner.errors import InputError, unknown
 from runner.strict_toml import Position, Table
-from runner.study import claims_file, document, inheritance, names, rows
+from runner.study import claims_file, document, inheritance, names, tables
 from runner.study.claims import Claim
 from runner.study.published import Published
 from workloads.spec import cell as cells
@@ -79,12 +79,15 @@ class Study(NamedTuple):
     published: tuple[Published, ...] = ()
     claims: tuple[Claim, ...] = ()
     told: tuple[claims_file.Told, ...] = ()                  # what the paper states and no cell can test
+    places: tuple[claims_file.Place, ...] = ()               # the paper's figures and tables
+    setup: str = ""                                          # its machine, versions and sizes
 
 
 def available(folder: Path) -> list[str]:
     """The ids of the studies in a folder, and of those that the user keeps elsewhere."""
     folders = (folder, *paths.own_folders(paths.OWN_STUDIES))
-    return sorted({path.stem for each in folders for path in each.glob("*.toml") if path.is_file()})
+    return sorted({path.parent.name if path.name == tables.STUDY else path.stem for each in folders
+                   for path in (*each.glob("*.toml"), *each.glob(f"*/{tables.STUDY}")) if path.is_file()})
 
 
 def located(name: str, folder: Path) -> Path:
@@ -94,7 +97,7 @@ def located(name: str, folder: Path) -> Path:
             raise InputError(f"{path}: no such file; `evenbench list studies` shows what there is")
         return path
     files = [path for each in (folder, *paths.own_folders(paths.OWN_STUDIES))
-             if (path := each / f"{name}.toml").is_file()]
+             for path in (each / f"{name}.toml", each / name / tables.STUDY) if path.is_file()]
     if len(files) > 1:
         raise InputError(f"{files[1]}: there is a study {name} already, {files[0]}: give yours another name, or name "
                          "its path")
@@ -109,7 +112,7 @@ def read(name: str, folder: Path, scale: str | None = None, on_gpu: bool = False
     on_gpu: what a scale moves from the GPU to the CPU stays on the GPU.
     """
     path = located(name, folder)
-    return parse(path.read_bytes(), str(path), scale, on_gpu)
+    return from_document(_document(path), str(path), scale, on_gpu)
 
 
 def repeats_publication(name: str, folder: Path) -> bool:
@@ -134,7 +137,8 @@ def experiments(name: str, folder: Path, on_gpu: bool = False) -> dict[str, Stud
 
 
 def _document(path: Path) -> Table:
-    return strict_toml.document(path.read_bytes(), str(path))
+    """The tables of a study's file, and of the CSV files beside a paper's."""
+    return {**strict_toml.document(path.read_bytes(), str(path)), **tables.beside(path)}
 
 
 def parse(content: bytes, file: str, scale: str | None = None, on_gpu: bool = False) -> Study:
@@ -142,33 +146,31 @@ def parse(content: bytes, file: str, scale: str | None = None, on_gpu: bool = Fa
     return from_document(strict_toml.document(content, file), file, scale, on_gpu)
 
 
-def from_document(tables: Table, file: str, scale: str | None = None, on_gpu: bool = False) -> Study:
+def from_document(whole: Table, file: str, scale: str | None = None, on_gpu: bool = False) -> Study:
     """The study in a file's tables. Raises InputError."""
-    head, written, at_scales = _written_out(tables, file, on_gpu)
+    head, known, at_scales = _written_out(whole, file, on_gpu)
     scale = scale or head.scales[0]
     if scale not in at_scales:
         raise Position(file, "[study]").wrong(f'scale "{scale}" is unknown; known: {", ".join(at_scales)}')
     by_scale = {name: [cell for each in those for cell in cells_of(each)] for name, those in at_scales.items()}
-    grounds = claims_file.Grounds(by_scale[scale], by_scale, head.forms)
-    published, claims, told = claims_file.read(written, Position(file), grounds)
-    return _study(head, scale, at_scales[scale])._replace(published=published, claims=claims, told=told)
+    grounds = claims_file.Grounds(by_scale[scale], by_scale, head.forms, known)
+    published, claims, told, index = claims_file.read(whole, Position(file), grounds)
+    return _study(head, scale, at_scales[scale])._replace(published=published, claims=claims, told=told, places=index)
 
 
 def _study(head: document.Head, scale: str, experiments: tuple[Experiment, ...]) -> Study:
-    return Study(head.id, head.title, head.rounds_at(scale), head.baseline, scale, experiments, forms=head.forms)
+    return Study(head.id, head.title, head.rounds_at(scale), head.baseline, scale, experiments, forms=head.forms,
+                 setup=head.setup)
 
 
-def _written_out(tables: Table, file: str, on_gpu: bool
-                 ) -> tuple[document.Head, Table, dict[str, tuple[Experiment, ...]]]:
-    """The head, the tables with names, rows and "same as" replaced by what they stand for, and experiments by scale."""
-    position, head = Position(file), document.head(tables, file)
-    document.demand(tables, file, head.scales)
-    known = names.read(tables, head.scales, position)
-    claims, stated = rows.printed(rows.written(tables, "claim", known, position))
-    written = {"published": rows.written(tables, "published", known, position) + stated, "claim": claims,
-               "told": rows.written(tables, "told", known, position)}
-    each = inheritance.experiments(tables, known, position)
-    return head, written, _at_scales([*map(inheritance.on_gpu, each)] if on_gpu else each, head.scales, position)
+def _written_out(whole: Table, file: str, on_gpu: bool
+                 ) -> tuple[document.Head, names.Names, dict[str, tuple[Experiment, ...]]]:
+    """The head, the names, and experiments by scale, with names and "same" replaced by what they stand for."""
+    position, head = Position(file), document.head(whole, file)
+    document.demand(whole, file, head.scales)
+    known = names.read(whole, head.scales, position)
+    each = inheritance.experiments(whole, known, position)
+    return head, known, _at_scales([*map(inheritance.on_gpu, each)] if on_gpu else each, head.scales, position)
 
 
 def _at_scales(written: Sequence[Table], scales: tuple[str, ...], position: Position

@@ -33,10 +33,6 @@ class Names(NamedTuple):
             _refuse_unnamed("model", name, self.models, position)
         return tuple(table for name in several for table in self.models[name])
 
-    def tasks(self, model: Any, position: Position) -> list[Any]:
-        """The tasks of a model's or group's name, each once. Raises InputError."""
-        return list(dict.fromkeys(table["task"] for table in self.model(model, position)))
-
     def cases(self, cases: Sequence[Any], scale: str, said: Collection[str], position: Position) -> list[Any]:
         """The cases of a list of names and tables at a scale; a list in one is a case for each value.
 

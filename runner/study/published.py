@@ -1,17 +1,18 @@
 """Published numbers: what a study printed, as data. Pure."""
 
+import re
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import FiniteFloat, PositiveInt
 
-from runner.strict_toml import Text
+from runner.strict_toml import Position, Text
 from runner.study import quantities
 from runner.study.subjects import OfCells, Subject, selection, unknown_fields
 from workloads.spec.cell import Cell
 
-# of ratios: their mean, the ratio of the sums, the greatest of them, the mean of how far they are from 1
-STATISTICS = ("mean", "total", "greatest", "difference")
+# of ratios: their mean, the ratio of the sums, the greatest of them
+STATISTICS = ("mean", "total", "greatest")
 
 
 class Published(OfCells):
@@ -21,14 +22,20 @@ class Published(OfCells):
     """The table, figure or claim, and the GPU."""
     text: str = ""
     of: Subject
+    printed: str = ""
+    """As the paper prints it: "4.85 %"; "" in older results."""
     value: FiniteFloat
+    """The number in it."""
+    row: str = ""
+    """Of the paper's table."""
+    column: str = ""
     unit: str
-    """s, bytes, W, share, %, count, samples/s or steps/s; of two subjects x (of / to), mpe ((of - to) / of) or % of it.
-    Rates are of all workers together."""
+    """s, bytes, W, share, %, count, samples/s or steps/s; of two subjects x (of / to), "% more" (in per cent, what of
+    that is above 1), mpe ((of - to) / of) or % of it. Rates are of all workers together."""
     steps: PositiveInt = 1
     """Of how many steps its seconds are."""
     statistic: str = "mean"
-    """Over its cells: mean, total, greatest or difference."""
+    """Over its cells: mean, total or greatest."""
     paper_cells: int = 0
     """At the paper's scale, of a ratio pairs; 0: not known."""
 
@@ -40,6 +47,47 @@ class Published(OfCells):
     def selection(self) -> Callable[[Cell], bool]:
         """Whether it looks at a cell, if that is of one of its subjects."""
         return selection(self.subjects, quantities.QUANTITIES[self.quantity].measure, self.where)
+
+
+    @property
+    def ratio(self) -> float:
+        """Of two subjects of / to."""
+        match self.unit:
+            case "x":
+                return self.value
+            case "% more":
+                return 1 + self.value / 100
+            case _:
+                return 1 / (1 - self.value / (100 if self.unit == "%" else 1))
+
+
+class Printed(NamedTuple):
+    """A number as a paper prints it, with what stands before and after it."""
+
+    before: str
+    digits: str
+    after: str
+
+    @property
+    def scale(self) -> float:
+        """Of "62M" a million."""
+        return {"K": 1e3, "M": 1e6}.get(self.after[:1], 1.0)
+
+
+_NUMBER = re.compile(r"(?P<before>[^\d-]*)(?P<digits>-?\d+(?:\.\d+)?)(?P<after>[^\d]*)")
+
+
+def parted(printed: str) -> Printed | None:
+    """A printed number in its parts; None where it is none, or several."""
+    found = _NUMBER.fullmatch(printed)
+    return Printed(**found.groupdict()) if found else None
+
+
+def amount(printed: Any, position: Position) -> float:
+    """The number in what a paper prints. Raises InputError."""
+    if not isinstance(printed, str) or (parts := parted(printed)) is None:
+        raise position.wrong(f'key "printed": found {printed!r}, expected text with one number')
+    return float(parts.digits) * parts.scale
 
 
 def from_record(record: Mapping[str, Any]) -> Published:
@@ -59,8 +107,8 @@ def wrong_number(number: Published) -> str | None:
     if number.unit not in (known := quantities.RATIO_UNITS if number.to else quantities.units(number.quantity)):
         return (f'key "unit": found "{number.unit}", expected one of {", ".join(known)} for {number.quantity} of '
                 + ("two subjects, a ratio" if number.to else 'one subject; a ratio has "of" and "to"'))
-    if number.value <= 0 and number.unit not in ("mpe", "%", "share"):
-        return f'key "value": found {number.value:g}, expected a number above 0'
-    if number.statistic != STATISTICS[0] and number.unit != "x":
-        return f'key "statistic": found unit "{number.unit}", expected "x"; other numbers are means'
+    if number.value <= 0 and number.unit not in ("mpe", "%", "% more", "share"):
+        return f'key "printed": found {number.value:g}, expected a number above 0'
+    if number.statistic != STATISTICS[0] and number.unit not in ("x", "% more"):
+        return f'key "statistic": found unit "{number.unit}", expected "x" or "% more"; other numbers are means'
     return None

@@ -71,7 +71,7 @@ _UNITS: Mapping[str, tuple[str, ...]] = {"s": ("s",), "bytes": ("bytes",), "W": 
 # a sample of first_token is a prompt, of token a token
 _SAMPLES = ("samples/s", "steps/s")
 _RATES = {**dict.fromkeys(("step", "inference", "first_token"), _SAMPLES), "token": ("tokens/s", "steps/s")}
-RATIO_UNITS = ("x", "mpe", "%")      # of two subjects: of / to, (of - to) / of, and the latter in per cent
+RATIO_UNITS = ("x", "% more", "mpe", "%")      # of two subjects: of / to, of it what is above 1, (of - to) / of, in %
 UNITS = tuple(dict.fromkeys([*(unit for known in _UNITS.values() for unit in known), "samples/s", "steps/s", "tokens/s",
                              *RATIO_UNITS]))
 
@@ -168,13 +168,13 @@ between the total execution time and the sum of the forward pass, backward pass 
     "sample": Quantity("infer", "s", _sample, is_of_rate=True, definition="""patel VI-C: "as the batch size increases, \
 the inference time decreases up to a limit": of an image, the step over the batch"""),
     "power": Quantity("infer", "W", lambda row, run: watts(run)),
-    "epoch": Quantity("epochs", "s", _of_epochs("train_seconds", 1, None), definition="""tian 3.2.1: "The first epoch \
+    "epoch": Quantity("epochs", "s", _of_epochs("train_seconds", 1, None), definition="""tian 3.2.2: "The first epoch \
 is skipped ... Total training time will be total time subtract validation time\""""),
     "first_epoch": Quantity("epochs", "s", _of_epochs("train_seconds", 0, 1), "epoch"),
     "first_epoch_extra": Quantity("epochs", "s", _first_epoch_extra, "epoch", definition="""tian 4.1: "TensorFlow took \
 an estimated 8.68 seconds longer than its average training time\""""),
     "validation": Quantity("epochs", "s", _of_epochs("validation_seconds", 1, None)),
-    "accuracy": Quantity("epochs", "share", _of_epochs("accuracy", 0, None, max), definition="""tian 3.2.1: "I \
+    "accuracy": Quantity("epochs", "share", _of_epochs("accuracy", 0, None, max), definition="""tian 3.2.2: "I \
 calculate the trace of confusion matrix for validation accuracy"; of all epochs the best"""),
     # of two that end alike, that of the one which rises faster is the higher
     "early_accuracy": Quantity("epochs", "share", _of_epochs("accuracy", 0, EARLY_EPOCHS), definition="""tian 4.1: \

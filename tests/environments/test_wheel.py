@@ -11,6 +11,7 @@ import pytest
 
 from runner import paths
 from runner.processes import clean_environment
+from runner.study import file
 
 pytestmark = pytest.mark.measures
 _MOST_BYTES = 2 * 10**6
@@ -71,7 +72,7 @@ def test_it_has_every_stack_and_study(command: Path, tmp_path: Path) -> None:
 
     assert {path.parent.name for path in paths.STACKS.glob("*/stack.toml")} <= {each["stack"] for each in stacks}
     known = {each["experiment"].partition("/")[0] for each in studies}
-    assert {path.stem for path in paths.STUDIES.glob("*.toml")} == known
+    assert set(file.available(paths.STUDIES)) == known
     planned = run(command, tmp_path, "plan", "krisilias", "--launcher", "venv")
     assert "unknown" not in planned.stderr, planned.stderr
 

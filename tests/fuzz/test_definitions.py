@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 from runner.paths import STACKS, STUDIES
 from runner.stacks import definition
-from runner.study import file
+from runner.study import file, tables
 from tests.fuzz.mutations import bytes_of, document_of, read_or_refused
 from workloads.spec import cell
 
 SMALL = (STUDIES / "quick.toml").read_bytes(), (STUDIES / "learning.toml").read_bytes()
-LARGE = (STUDIES / "tian.toml").read_bytes()
+LARGE = STUDIES / "tian" / tables.STUDY
 STACK_FILES = [path.read_bytes() for path in sorted(STACKS.glob("*/stack.toml"))]
 CELL = cell.Cell("torch-1.7", "lenet5", "train")._asdict()
 
@@ -27,10 +27,10 @@ def test_a_study_s_file(data: st.DataObject) -> None:
 
 @given(st.data())
 def test_a_study_s_tables(data: st.DataObject) -> None:
-    whole = tomllib.loads(LARGE.decode())
+    whole = {**tomllib.loads(LARGE.read_text()), **tables.beside(LARGE)}
     small = {**{name: whole[name] for name in ("study", "subjects", "cells")}, "experiment": whole["experiment"][:4],
              "published": whole["published"][:2],
-             "claim": whole["claim"][:2]}
+             "claim": whole["claim"][:2], "index": whole["index"][:4]}
     document = data.draw(document_of(small))
     assert isinstance(read_or_refused(lambda: file.from_document(document, "s.toml")), file.Study | None)
 

@@ -67,7 +67,7 @@ def test_every_file_command_option_study_and_target_that_is_named_is_there(path:
     lines = named(text, "evenbench")
     assert {} == {line: unknown(line) for line in lines if unknown(line)}
     run = {study for line in lines for study in studies_named(line) if not study.endswith(".py")}
-    assert set() == run - {"all"} - {file.stem for file in STUDIES.glob("*.toml")}
+    assert set() == run - {"all"} - set(file.available(STUDIES))
     targets = {word for line in named(text, "make") for word in line.split() if re.fullmatch("[a-z-]+", word)}
     assert set() == targets - set(TARGETS)
 

@@ -1,17 +1,17 @@
 """The JSON Schema of study files, for editors, from the models that read them.
 
 It knows keys, types and closed lists of words; what keys say together (a claim's kind and its thresholds, a grid and a
-task, a row and its columns) only the reader refuses.
+task, and so on) only the reader refuses.
 """
 
 from typing import Any, get_type_hints
 
 from pydantic import TypeAdapter
 
-from runner.study import claims, claims_file, quantities, rows
+from runner.study import claims, claims_file, quantities
 from runner.study.claims import Claim
-from runner.study.claims_file import Told
-from runner.study.document import Block, Document, Entry
+from runner.study.claims_file import Place, Told
+from runner.study.document import Document
 from runner.study.published import STATISTICS, Published
 
 Schema = dict[str, Any]
@@ -19,10 +19,10 @@ _QUANTITY = {"enum": list(quantities.QUANTITIES)}
 # fields whose words the annotation does not tell
 _CLAIM: dict[str, Schema] = {
     "kind": {"enum": list(claims.KINDS)}, "quantity": _QUANTITY, "holds_for": {"enum": list(claims.HOLDS_FOR)},
-    "direction": {"enum": list(claims.DIRECTIONS)}, "number": {"type": "string"}, "printed": {"type": "string"},
+    "direction": {"enum": list(claims.DIRECTIONS)},
 }
 _PUBLISHED: dict[str, Schema] = {
-    "quantity": _QUANTITY, "unit": {"enum": [*quantities.UNITS, rows.MORE]}, "value": {"type": "number"},
+    "quantity": _QUANTITY, "unit": {"enum": list(quantities.UNITS)},
     "statistic": {"enum": list(STATISTICS)},
 }
 
@@ -30,24 +30,19 @@ _PUBLISHED: dict[str, Schema] = {
 def json_schema() -> Schema:
     """The schema of a study file."""
     whole = _plain(Document.model_json_schema(ref_template="#/$defs/{model}"))
-    shared = {name: schema for kind in (Entry, Block) for name, schema in _of_model(kind).items()}
-    whole["$defs"].pop("Block")
+    shared = whole["$defs"].pop("Entry")["properties"]
     for name, kind, known, required in (
-            ("published", Published, _PUBLISHED, ("id", "source", "quantity", "of", "value", "unit")),
-            ("claim", Claim, _CLAIM, ("id", "text", "kind", "quantity")), ("told", Told, {}, tuple(Told.model_fields))):
+            ("published", Published, _PUBLISHED, ("id", "source", "quantity", "of", "printed", "unit")),
+            ("claim", Claim, _CLAIM, ("id", "text", "kind", "quantity")), ("told", Told, {}, tuple(Told.model_fields)),
+            ("index", Place, {}, ("number", "title"))):
         hints = {field: hint for field, hint in get_type_hints(kind, include_extras=True).items()
                  if field not in claims_file.MADE and field not in shared}
         fields = {field: _plain(TypeAdapter(hint).json_schema()) for field, hint in hints.items()}
         whole["$defs"][name] = {
-            "type": "object", "properties": {**shared, **fields, **known}, "additionalProperties": False,
-            "anyOf": [{"required": list(required)}, {"required": ["columns", "rows"]}]}
+            "type": "object", "additionalProperties": False, "required": list(required),
+            "properties": {**{key: shared[key] for key in kind.model_fields if key in shared}, **fields, **known}}
         whole["properties"][name] = {"type": "array", "items": {"$ref": f"#/$defs/{name}"}}
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **whole, "title": "A study of evenbench"}
-
-
-def _of_model(kind: type[Entry] | type[Block]) -> Schema:
-    properties: Schema = _plain(kind.model_json_schema(ref_template="#/$defs/{model}"))["properties"]
-    return properties
 
 
 def _plain(schema: Any) -> Any:

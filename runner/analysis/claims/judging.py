@@ -88,13 +88,8 @@ def judge(asked: Claim, measured: Measurements, doubted: doubting.Doubts) -> Jud
         else:
             missing.append(", ".join([pair.what, *shown(pair.case)]) + ": no round in which all ended ok")
     lacks = [each for each in missing if not (claim.skips_oom and each.endswith(_OOM))]
-    verdicts = [number.verdict for number in numbers]
-    if asked.holds_for == "majority":
-        verdict = _of_majority(verdicts, len(claim.cases), bool(lacks))
-    elif lacks:
-        verdict = Verdict.NO_DATA if asked.is_over_cases else together([*verdicts, Verdict.NO_DATA])
-    else:
-        verdict = together(verdicts)
+    verdict = (Verdict.NO_DATA if lacks and asked.is_over_cases else
+               together([*(number.verdict for number in numbers), *[Verdict.NO_DATA][:len(lacks)]]))
     beside = asked.model_copy(update={"quantity": quantity.beside}) if quantity.beside else None
     return JudgedClaim(**{name: value for name, value in asked if name != "cases"}, verdict=verdict,
                        numbers=tuple(numbers), missing=tuple(missing), differs=differences(asked.paper, ran),
@@ -110,15 +105,6 @@ def _named_as_ran(claim: Claim, ran_instead: Mapping[str, str]) -> Claim:
     return claim.model_copy(update={
         "of": named(claim.of), "to": named(claim.to),
         **{key: tuple(map(named, getattr(claim, key))) for key in ("order", "than")}})
-
-
-def _of_majority(verdicts: Sequence[Verdict], cases: int, is_lacking: bool) -> Verdict:
-    """Whether more than half of the cases hold; half of them that do not are enough against it."""
-    if 2 * verdicts.count(Verdict.HOLDS) > cases:
-        return Verdict.HOLDS
-    if verdicts and 2 * verdicts.count(Verdict.DOES_NOT_HOLD) >= cases:
-        return Verdict.DOES_NOT_HOLD
-    return Verdict.NO_DATA if is_lacking else Verdict.INCONCLUSIVE
 
 
 def judge_values(claim: Claim, values: Mapping[Case, Mapping[Subject, float]]) -> tuple[ClaimNumber, ...]:
@@ -269,14 +255,11 @@ def _with_seeds_as_rounds(claim: Claim) -> Claim:
 
 def _over_cases(claim: Claim, pairs: Sequence[_Pair]) -> list[_Pair]:
     """The pairs as `holds_for` asks: each one, one of the means or sums over the cases, or the greatest."""
-    if claim.holds_for in ("each", "majority"):
+    if claim.holds_for == "each":
         return list(pairs)
     paired = [pair for pair in pairs if pair.one.keys() & pair.other.keys()]
     if claim.holds_for == "greatest":
         return [max(paired, key=lambda pair: _value(claim, pair))] if paired else []
-    if claim.holds_for == "difference":
-        return _joined([pair if _value(claim, pair) >= 1 else pair._replace(one=pair.other, other=pair.one)
-                        for pair in paired], _middle)
     return _joined(pairs, _middle if claim.holds_for == "mean" else math.fsum)
 
 
@@ -331,8 +314,8 @@ def _trend(claim: Claim, by_case: SeriesByCase) -> Iterator[_Pair]:
             first, second = cases = (*start, before), (*start, after)
             if first in by_case and second in by_case:
                 step = claim.named((*start, f"{before} to {after}"))
-                yield _Pair(" / ".join(map(str, claim.subjects)), step, _followed(claim, by_case[second]),
-                            _followed(claim, by_case[first]), _above_one(claim, start), cases)
+                yield _Pair(_named(claim.compared), step, _followed(claim.compared, by_case[second]),
+                            _followed(claim.compared, by_case[first]), _above_one(claim, start), cases)
 
 
 def _slope(claim: Claim, by_case: SeriesByCase) -> Iterator[_Pair]:
@@ -340,10 +323,11 @@ def _slope(claim: Claim, by_case: SeriesByCase) -> Iterator[_Pair]:
         cases = [case for value in every if (case := (*start, value)) in by_case]
         if len(cases) > 1:
             values = [case[-1] for case in cases]
-            changes = _fitted_changes([*map(float, values)], [_followed(claim, by_case[case]) for case in cases])
+            changes = _fitted_changes([*map(float, values)], [
+                _followed(claim.compared, by_case[case]) for case in cases])
             side = _between(claim) if claim.direction == "flat" else _above_one(claim, start)
             whole = claim.named((*start, f"{values[0]} to {values[-1]}"))
-            yield _Pair(" / ".join(map(str, claim.subjects)), whole, changes, dict.fromkeys(changes, 1.0), side, cases)
+            yield _Pair(_named(claim.compared), whole, changes, dict.fromkeys(changes, 1.0), side, cases)
 
 
 def _fitted_changes(values: Sequence[float], series: Sequence[ByRound]) -> ByRound:
@@ -372,13 +356,14 @@ def _mpe(claim: Claim, by_case: SeriesByCase) -> Iterator[_Pair]:
 
 
 def _extreme(claim: Claim, by_case: SeriesByCase) -> Iterator[_Pair]:
-    """Every other case over the one that is the least, or the most."""
+    """Every other case, and every case of the others in `than`, over the one that is the least, or the most."""
     own = next((case for case in by_case if claim.at.items() <= claim.named(case).items()), None)
     side = _ABOVE_ONE if claim.kind == "least" else _BELOW_ONE
     for case, values in by_case.items():
-        if own is not None and case != own:
-            yield _Pair(" / ".join(map(str, claim.subjects)), claim.named(case), _followed(claim, values),
-                        _followed(claim, by_case[own]), side, (own, case))
+        for subjects in (claim.compared, *claim.rivals):
+            if own is not None and (case, subjects) != (own, claim.compared):
+                yield _Pair(_named(subjects), claim.named(case), _followed(subjects, values),
+                            _followed(claim.compared, by_case[own]), side, (own, case))
 
 
 _PAIRS: dict[str, Callable[[Claim, SeriesByCase], Iterator[_Pair]]] = {
@@ -392,9 +377,13 @@ def _pair(claim: Claim, one: Subject, other: Subject, case: Case, values: Mappin
     return _Pair(f"{one} / {other}", claim.named(case), values[one], values[other], side, [case])
 
 
-def _followed(claim: Claim, values: Mapping[Subject, ByRound]) -> ByRound:
+def _named(subjects: Sequence[Subject]) -> str:
+    return " / ".join(map(str, subjects))
+
+
+def _followed(subjects: Sequence[Subject], values: Mapping[Subject, ByRound]) -> ByRound:
     """What a trend follows: the quantity, or its ratio to the other subject's."""
-    one, *others = (values[subject] for subject in claim.subjects)
+    one, *others = (values[subject] for subject in subjects)
     return _quotient(one, others[0]) if others else one
 
 

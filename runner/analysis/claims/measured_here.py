@@ -51,18 +51,21 @@ def _value(published: Published, values: Sequence[tuple[Cell, float, float]]) ->
     if published.to is None:
         converted = [quantities.converted(published.quantity, published.unit, cell, value) for cell, value, _ in values]
         return sum(converted) / len(converted) * published.steps
-    if published.statistic == "total":
-        return sum(one for _, one, _ in values) / sum(other for *_, other in values)
     ratios = [one / other for _, one, other in values]
-    if published.statistic == "greatest":
-        return max(ratios)
-    if published.statistic == "difference":
-        ratios = [max(ratio, 1 / ratio) for ratio in ratios if ratio > 0]
-    if published.unit == "x":
-        return stats.geometric_mean(ratios) if all(ratio > 0 for ratio in ratios) else None
+    if published.unit in ("x", "% more"):
+        ratio = _ratio(published.statistic, values, ratios)
+        return (ratio - 1) * 100 if ratio is not None and published.unit == "% more" else ratio
     if not all(ratios):
         return None
     return sum(1 - 1 / ratio for ratio in ratios) / len(ratios) * (100 if published.unit == "%" else 1)
+
+
+def _ratio(statistic: str, values: Sequence[tuple[Cell, float, float]], ratios: Sequence[float]) -> float | None:
+    if statistic == "total":
+        return sum(one for _, one, _ in values) / sum(other for *_, other in values)
+    if statistic == "greatest":
+        return max(ratios)
+    return stats.geometric_mean(ratios) if all(ratio > 0 for ratio in ratios) else None
 
 
 def _by_cell(published: Published, subject: Subject, rows: Sequence[Row]) -> dict[tuple[Any, ...], tuple[Row, float]]:

@@ -1,6 +1,7 @@
 """The study's own numbers and claims beside ours; each number with the experiment that it is about. Pure."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from runner import formatting
@@ -9,46 +10,42 @@ from runner.report.claims import wording
 from runner.report.comparisons import fitted, grouped
 from runner.report.document import Chart, Dots, Mark
 from runner.report.tables import PAGE_ALONE, Column, Table, plain, table
-from runner.results.records import Experiment
 from runner.results.rows import Measurements
-from workloads.spec.cell import Cell
 
 Numbers = Sequence[PublishedNumber]
 THEIRS, _OURS = 3, 0           # signs
 _AXES = {"s": "seconds", "x": "ratio", "bytes": "bytes", "share": "share", "%": "%", "mpe": "(of - to) / of",
-         "W": "watts", "count": "number", "samples/s": "samples/s", "steps/s": "steps/s"}
+         "W": "watts", "% more": "% more", "count": "number", "samples/s": "samples/s", "steps/s": "steps/s"}
 
 
 def by_experiment(summary: Summary, measured: Measurements) -> dict[str, list[PublishedNumber]]:
-    """The numbers by the id of the experiment that they are about, "" for none here."""
-    cells = _cells(measured)
-    return grouped(summary.published, lambda number: _about(number, measured.experiments, cells))
+    """The numbers by the id of the experiment under whose figure they stand, "" for none here.
 
-
-def _cells(measured: Measurements) -> dict[str, list[Cell]]:
-    """The cells of each experiment, skipped cells too."""
-    by_key = {row.key: row.cell for row in measured.rows}
-    cells = {one.id: [by_key[key] for key in one.cells if key in by_key] for one in measured.experiments}
-    for skip in measured.skipped:
-        cells.setdefault(skip.experiment, []).append(skip.cell)
-    return cells
-
-
-def _about(number: PublishedNumber, experiments: Sequence[Experiment], cells: Mapping[str, Sequence[Cell]]) -> str:
-    """The experiment of a number: the one it names, else the first that has its cells.
-
-    An experiment titled like the number's source comes before others.
+    That is the experiment of the figure or table that the number's place names first, else its own.
     """
-    if number.experiment:
-        return number.experiment
-    having = [one for one in experiments if any(wording.is_of(number, number.of, cell) for cell in cells[one.id])]
-    titled = [one for one in having if one.title.split(":")[0] == number.source]
-    return next((one.id for one in (*titled, *having)), "")
+    by_head = {one.title.partition(":")[0]: one.id for one in reversed(measured.experiments) if one.title}
+    return grouped(summary.published, lambda number: by_head.get(_figure(number.source)) or next((
+        one.id for one in measured.experiments
+        if number.experiment == one.id or not (number.experiment or set(number.keys).isdisjoint(one.cells))), ""))
+
+
+def _figure(source: str) -> str:
+    """The figure or table in a place: "Figure 9" of "Figure 9b, V-D"."""
+    found = re.search(r"(Figure|Table) [0-9IVX]+", source)
+    return found[0] if found else ""
+
+
+def _open(number: PublishedNumber) -> str:
+    """Ours; nothing where it is not measured."""
+    return "" if number.ours is None else wording.measured(number)
 
 
 def _ours_to_theirs(number: PublishedNumber) -> str:
     ratio = number.ours / number.value if number.ours and number.value else 0.0
-    return "" if number.differs or number.unit == "mpe" or ratio <= 0 else formatting.ratio(ratio, None)
+    return "" if number.differs or number.unit in ("mpe", "% more") or ratio <= 0 else formatting.ratio(ratio, None)
+
+
+_UNITS = {"count": "", "x": "", "%": "", "% more": "", "share": "", "mpe": "MPE"}      # that a number says itself
 
 
 NUMBERS: tuple[Column[PublishedNumber], ...] = (
@@ -57,6 +54,7 @@ NUMBERS: tuple[Column[PublishedNumber], ...] = (
     Column("quantity", wording.quantity),
     Column("published", wording.printed),
     Column("here", wording.measured),
+    Column("unit", lambda number: number.printed and _UNITS.get(number.unit, number.unit)),
     Column("here / published", _ours_to_theirs, forms=PAGE_ALONE),
     Column("here it is of", wording.differs),
     Column("remark", lambda number: number.text, forms=PAGE_ALONE),
@@ -85,7 +83,14 @@ NOTE = ("On other hardware; seconds here are of one step unless the quantity say
 
 
 def tables(numbers: Numbers) -> Iterator[Table[Any]]:
-    """Theirs, ours, and how they compare; none without numbers."""
+    """The paper's tables with ours in each cell; theirs, ours, and how they compare; none without numbers."""
+    in_tables = [number for number in numbers if number.row]
+    for source, of_source in grouped(in_tables, lambda number: number.source).items():
+        columns = tuple(dict.fromkeys(number.column for number in of_source))
+        rows = grouped(of_source, lambda number: number.row)
+        yield from plain(f"{source}, as the paper has it: theirs, and ours below the stroke", ("", *columns), [
+            (row, *(next((f"{wording.printed(number)} | {_open(number)}" for number in cells
+                          if number.column == column), "") for column in columns)) for row, cells in rows.items()])
     yield from table("Published, and the same here", NUMBERS, {"": numbers}, NOTE)
     yield from plain("Published numbers that do not follow from the paper's others", (
         "source", "number", "arithmetic"), [

@@ -45,6 +45,17 @@ def test_a_claim_without_a_number_tells_what_is_missing() -> None:
     assert "one, and 1 more" == wording.here(judged)
 
 
+@pytest.mark.parametrize(("printed", "ours", "expected"), [
+    ("1741.81", 1654.321, "1654"), ("1741.81", 0.01234, "0.0123"), ("216.14", 5.8312, "5.83"),
+    ("4.85 %", 5.2071, "5.21 %"),
+    ("62M", 21.6e6, "21.6M"), ("2X", 1.456, "1.46X"), ("about 55 %", 61.04, "61.0 %"), ("76649", 5120.0, "5120"),
+    ("-17.75424073", -1.53045, "-1.530"), ("0.0397 %", 0.0, "0.000 %")])
+def test_ours_stands_in_the_form_of_what_the_paper_prints(printed: str, ours: float, expected: str) -> None:
+    number = PublishedNumber(id="p", source="Table 1", quantity="step", of=TF, printed=printed, value=1.0, unit="s",
+                             ours=ours, cells=1)
+    assert (printed, expected) == (wording.printed(number), wording.measured(number))
+
+
 @pytest.mark.parametrize(("unit", "value", "expected"), [
     ("x", 2.5, "2.50x"), ("s", 0.5, "500 ms"), ("bytes", 2e9, "2.0 GB"), ("share", 0.5, "50 %"),
     ("%", 0.0397, "0.0397 %"), ("mpe", -17.754, "-17.754"), ("W", 180.4, "180 W"), ("count", 76649, "76,649"),
@@ -52,13 +63,13 @@ def test_a_claim_without_a_number_tells_what_is_missing() -> None:
     # as the tables of steps and epochs have them
     ("s", 0.000412, "0.4120 ms"), ("s", 0.0112, "11.2 ms"), ("s", 5.2, "5.2 s"), ("count", 43.0, "43"),
     ("count", 2.5, "2.50")])
-def test_every_unit_has_words(unit: str, value: float, expected: str) -> None:
+def test_every_unit_of_older_results_has_words(unit: str, value: float, expected: str) -> None:
     number = PublishedNumber(id="p", source="Table 1", text="", quantity="first_epoch", of=TF,
                              to=TORCH, where={"task": ("vgg16",)}, value=value, unit=unit, ours=None, cells=0,
                              experiment="")
 
     assert ["Table 1", "tf lstm cudnn / torch sync gpus 2 (vgg16)", "first epoch", expected,
-            "no data", ""] == [column.shown(number, Form.SCREEN) for column in of(NUMBERS, Form.SCREEN)]
+            "no data", "", ""] == [column.shown(number, Form.SCREEN) for column in of(NUMBERS, Form.SCREEN)]
 
 
 def test_the_paper_s_own_claims_follow_ours() -> None:

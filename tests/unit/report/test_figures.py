@@ -117,7 +117,7 @@ def test_a_graph_s_passes_are_bars_of_one_group_a_model() -> None:
     assert [("gnmt", [("nodes removed", 60.0), ("pruning", 45.0), ("published", 50.0), ("constant folding", -5.0),
                       ("arithmetic", 15.0), ("dependency", 5.0)])] == [
         (title, named(marks)) for title, marks in chart.groups]
-    assert "over 50 %, Figure 9" == chart.groups[0][1][2].text
+    assert "50 %, Figure 9" == chart.groups[0][1][2].text
     assert chart.caption.endswith("dependency; frames: the paper's, here on a CPU, batch 10, not 64")
 
 

@@ -31,7 +31,7 @@ id = "p"
 source = "Figure 1"
 quantity = "epoch"
 of = { stack = "tf" }
-value = 2.5
+printed = "2.5"
 unit = "s"
 """
 
@@ -73,7 +73,7 @@ quantity = "step"
 of = { stack = "tf", parallel = "sync" }
 to = { stack = "torch", parallel = "sync" }
 where = { task = ["lenet5"] }
-value = 2.5
+printed = "2.5X"
 unit = "x"
 """
 

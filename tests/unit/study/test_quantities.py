@@ -126,10 +126,10 @@ def test_a_share_is_of_one_or_of_a_hundred(unit: str, expected: float) -> None:
 
 @pytest.mark.parametrize(("unit", "statistic", "expected"), [
     ("x", "", 2.5 ** 0.5), ("mpe", "", -0.1), ("%", "", -10.0), ("x", "mean", 2.5 ** 0.5), ("x", "total", 2.0),
-    ("x", "greatest", 5.0), ("x", "difference", 10.0 ** 0.5)])
+    ("x", "greatest", 5.0), ("% more", "", 100 * 2.5 ** 0.5 - 100), ("% more", "total", 100.0)])
 def test_two_subjects_have_a_ratio_by_the_paper_s_statistic_or_a_mean_of_errors(unit: str, statistic: str,
                                                                                expected: float) -> None:
-    """Ratios 5 / 1 and 1 / 2: sums 6 and 3, five times and twice apart; errors 4 / 5 and -1."""
+    """Ratios 5 / 1 and 1 / 2: sums 6 and 3; errors 4 / 5 and -1."""
     seconds = {("tf", 1): 5.0, ("torch", 1): 1.0, ("tf", 2): 1.0, ("torch", 2): 2.0}
     rows = [row(made.cell(stack, batch=batch), made.steps([each])) for (stack, batch), each in seconds.items()]
 

@@ -53,7 +53,7 @@ source = "Table 1"
 quantity = "step"
 of = { stack = "a", lstm = "cell" }
 to = { stack = "a", lstm = "cudnn" }
-value = -12.5
+printed = "-12.5 %"
 unit = "%"
 """
 CODE = GpuCode(cuda="10.0", driver="410.48", native=CAPABILITIES, jit=(), unsupported=(), verified=False)
@@ -148,13 +148,13 @@ CLAIM = 'experiment = "e2"\nof = { stack = "a" }'
     ([('to = { stack = "b" }', 'to = { stack = "b", lstm = 1 }')],
      'claim c2: to: key "lstm": found 1, expected one of'),
     ([('over = ["batch"]', 'over = ["batch"]\nskips_oom = 1')], 'claim c2: key "skips_oom": found 1, expected true'),
-    ([('unit = "%"', 'unit = "s"')], 'published p: key "unit": found "s", expected one of x, mpe, % for step of two'),
+    ([('unit = "%"', 'unit = "s"')], 'published p: key "unit": found "s", expected one of x, % more, mpe, %'),
     ([('"step"\nof = { stack = "a", lstm = "cell" }', '"speed"\nof = { stack = "a", lstm = "cell" }')],
      'published p: key "quantity": found "speed", expected one of step, load'),
     ([('to = { stack = "b" }', 'to = { stack = "b", parallel = "both" }')],
      'claim c2: to: key "parallel": found \'both\', expected'),
-    ([("value = -12.5\n", "")], 'published p: key "value": missing'),
-    ([('value = -12.5\nunit = "%"', 'value = -12.5\nunit = "x"')], "published p: key \"value\": found -12.5, expected"),
+    ([('printed = "-12.5 %"\n', "")], 'published p: key "printed": found None, expected text with one number'),
+    ([('unit = "%"', 'unit = "x"')], "published p: key \"printed\": found -12.5, expected"),
     ([('{ "a" = ["a-gpu", "a-nv"] }', '{ "a" = "a-gpu" }')], "forms: key \"a\": found 'a-gpu', expected a list"),
 ])
 def test_a_mistake_is_told_in_one_line(changes: Any, message: str) -> None:

@@ -23,11 +23,11 @@ def checked(published: list[dict[str, Any]], *claims: dict[str, Any]) -> tuple[J
 
 
 def seconds(of: dict[str, str], value: float, *tasks: str) -> dict[str, Any]:
-    return {"of": of, "value": value, "unit": "s", **({"where": {"task": list(tasks)}} if tasks else {})}
+    return {"of": of, "printed": f"{value:g}", "unit": "s", **({"where": {"task": list(tasks)}} if tasks else {})}
 
 
 def ratio(value: float, *tasks: str, **more: Any) -> dict[str, Any]:
-    return {"of": TF, "to": TORCH, "value": value, "unit": "x",
+    return {"of": TF, "to": TORCH, "printed": f"{value:.10g}", "unit": "x",
             **({"where": {"task": list(tasks)}} if tasks else {}), **more}
 
 
@@ -42,7 +42,7 @@ TABLE = [seconds(TF, 2.0, "lenet5"), seconds(TORCH, 1.0, "lenet5"),
 
 EQUAL = {"kind": "equal", "of": TF, "to": TORCH, "over": ["task"]}
 VGG16 = {"where": {"task": ["vgg16"]}}
-RATES = [{"of": of, "value": value, "unit": "samples/s", **VGG16} for of, value in ((TF, 100.0), (TORCH, 200.0))]
+RATES = [{"of": of, "printed": str(value), "unit": "samples/s", **VGG16} for of, value in ((TF, 100.0), (TORCH, 200.0))]
 
 
 @pytest.mark.parametrize(("published", "claim", "word", "numbers"), [
@@ -58,12 +58,12 @@ RATES = [{"of": of, "value": value, "unit": "samples/s", **VGG16} for of, value 
     # of which case a printed maximum is nobody says, and it is no mean
     ([ratio(2.0, statistic="greatest")], near(2.0, holds_for="greatest"), HOLDS, ("tf / torch: 2",)),
     ([ratio(2.0, statistic="greatest")], near(2.0, holds_for="mean"), NO_DATA, None),
-    # an average difference is of both ways: 2 / 1 and 10 / 9, of which the geometric mean is 1.491
-    (TABLE, {**EQUAL, "holds_for": "difference", "within": 0.5}, HOLDS, None),
-    (TABLE, {**EQUAL, "holds_for": "difference", "within": 0.48}, DOES_NOT_HOLD, ("tf / torch: 1.49071",)),
     *((TABLE, {"kind": kind, "of": TF, "over": ["task"], "at": {"task": task}}, word, None)
       for kind, task, word in (("least", "lenet5", HOLDS), ("least", "vgg16", DOES_NOT_HOLD),
                                ("most", "vgg16", HOLDS), ("most", "lenet5", DOES_NOT_HOLD))),
+    # the most of all, also of those of others: 10 s on VGG16 in torch are more than 9 in tf
+    *((TABLE, {"kind": "most", "of": of, "than": [than], "over": ["task"], "at": {"task": "vgg16"}}, word, None)
+      for of, than, word in ((TORCH, TF, HOLDS), (TF, TORCH, DOES_NOT_HOLD))),
     # a ratio against another: 9 / 10 over 10 / 9
     (TABLE, {"kind": "ratio", "of": TF, "to": TORCH, "than": [TORCH, TF], **VGG16, "about": 0.81, "within": 0.001},
      HOLDS, ("(tf / torch) / (torch / tf): 0.81",)),

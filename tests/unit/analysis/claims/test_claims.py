@@ -425,7 +425,8 @@ def test_krisilias_claims_fit_80_columns() -> None:
                                            ("torch-1.7", "allreduce", ABOUT_ONE),
                                            ("mxnet-1.7", "ps-sync", [3.2, 3.22, 3.2, 3.25, 3.19]))}
     records = [record for cell, seconds in times.items() for record in made.runs(cell, [99 / each for each in seconds])]
-    plan = made.plan(*times, baseline="torch-1.7", claims=json.loads(json.dumps([each.record() for each in chosen])))
+    plan = made.plan(*times, baseline="torch-1.7", experiment="kri-f3",
+                     claims=json.loads(json.dumps([each.record() for each in chosen])))
     report = made_report.reported([made.session(study="krisilias"), plan, *records])
     shown = printed(summary_view(report, is_detailed=True))
     lines = {line.split()[0]: line for line in shown.splitlines() if line.startswith("kri-c")}
