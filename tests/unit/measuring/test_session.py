@@ -2,6 +2,7 @@
 
 import errno
 import io
+import os
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -188,9 +189,9 @@ class Full:
 
 def test_a_full_disk_ends_the_session_and_what_was_written_stays_readable(
         tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    opened = Path.open
-    monkeypatch.setattr(Path, "open", lambda path, *mode, **more: Full(opened(path, *mode, **more), 6000)
-                        if mode == ("ab",) else opened(path, *mode, **more))
+    opened = os.fdopen
+    monkeypatch.setattr(os, "fdopen", lambda number, *mode, **more: Full(opened(number, *mode, **more), 6000)
+                        if mode == ("ab",) else opened(number, *mode, **more))
     made = bench(tmp_path / "r")
     with pytest.raises(DiskFull, match="disk is full"):
         run(made)
