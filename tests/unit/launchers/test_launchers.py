@@ -134,7 +134,7 @@ def test_a_record_is_repeated_with_its_launcher_where_that_is_known(recorded: ob
 
 
 @pytest.mark.parametrize(("is_able", "expected"), [
-    (lambda kind: kind.runs_programs, "docker or venv"), (lambda kind: not kind.uses_images, "venv or slurm"),
+    (lambda kind: not kind.uses_images, "venv or slurm"),
     (lambda kind: not kind.has_gpus_here, "swarm or slurm")])
 def test_messages_name_the_launchers_that_can_do_something(is_able: Callable[[Any], bool], expected: str,
                                                            monkeypatch: pytest.MonkeyPatch) -> None:
