@@ -398,17 +398,18 @@ def gate_(name: Annotated[str, typer.Argument(metavar="[STUDY]", help="The study
     """Is the head slower than the base? Exit code 1 where it is, by more than allowed, 0 where not, 3 if unclear."""
     allowed = options.share("--allow", allow)
     known = definition.read_all(paths.STACKS)
-    is_of_files = own_models.is_file(name)                  # whose columns are the sides
-    sides = [base, head] if is_of_files else [side(role, own_stacks.full_name(word, known), known)
+    columns = own_models.columns([name, *(more or ())]) if own_models.is_file(name) else []
+    are_lanes = {base, head} <= {*columns}
+    sides = [base, head] if are_lanes else [side(role, own_stacks.full_name(word, known), known)
                                               for role, word in (("base", base), ("head", head))]
     names = tuple(word.partition("=")[0] for word in sides)
     if names[0] == names[1]:
         raise InputError(f'gate: found "{base}" on both sides, expected two stacks; `python -m tools aa` holds one '
                          "against itself")
-    wishes = Wishes(() if is_of_files else tuple(sides), rounds, baseline=names[0])
+    wishes = Wishes(() if are_lanes else tuple(sides), rounds, baseline=names[0])
     request = own.of(settled.request(name, wishes, scale), more)._replace(with_products=False, going=going)
-    if is_of_files:
-        request = request._replace(lanes=names)
+    if columns:                                # of two environments one lane
+        request = request._replace(lanes=names if are_lanes else request.lanes or tuple(columns[:1]))
     judge = functools.partial(regression.judge, base=names[0], head=names[1], allow=allowed)
     folder, ended = ran(_named(request), sides=names, enough=lambda measured: judge(measured).decided)
     outcome = judge(measured_in(folder))

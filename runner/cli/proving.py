@@ -44,13 +44,13 @@ def check_(names: Annotated[list[str] | None, typer.Argument(
            output: Output) -> None:
     """Prove that stacks compute the same: weights, batch, every activation, gradient and update, compared."""
     files = names if names and own_models.is_file(names[0]) else []
-    others = {"--stack": stacks, "--all": every, "--parallel": parallel, "--precision": precision != "float64",
+    others = {"--all": every, "--parallel": parallel, "--precision": precision != "float64",
               "--loop": loop != agreement.NATIVE} if files else {
                   "--same": own.same, "--lane": own.lanes, "--with": own.packages, "--set": pairs, "--data": data}
     if wrong := next((option for option, value in others.items() if value), ""):
         raise InputError(f"check: found {wrong}, which is of {'tasks' if files else 'models of your own, MODEL.py'}")
     if files:
-        wishes = Wishes(settings=job.settings(pairs or []))
+        wishes = Wishes(split_stacks(stacks), settings=job.settings(pairs or []))
         sys.exit(_of_files(own.of(Request(files[0], None, launcher, data, wishes, results=results), files[1:]), output))
     if names and every:
         raise InputError(f"check: found --all and {names[0]}, expected one of them")

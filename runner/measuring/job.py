@@ -131,14 +131,15 @@ def planned(request: Request, say: Say) -> Job:
     """The job without building anything. Raises InputError."""
     if request.models:
         own_models.check_settings(request.wishes.settings)
-        if request.wishes.stacks:
-            raise InputError("--stack: found it with a model of your own, whose columns --lane chooses")
+        words = own_models.words_of(request.models, request.wishes.stacks)
+        chosen = own_stacks.chosen(words, definition.read_all(STACKS), ROOT, NONE) if words else None
         settings = dict(request.wishes.settings)
         loops = settings.pop("loop", ())
         study, lanes = own_models.study(request.models, request.same, request.lanes,
-                                        loops if isinstance(loops, tuple) else (loops,), settings.pop("measure", ""))
+                                        loops if isinstance(loops, tuple) else (loops,), settings.pop("measure", ""),
+                                        chosen.named if chosen else (), say)
         wishes = request.wishes._replace(settings=settings)
-        return planned_study(study, request._replace(wishes=wishes), say, lanes=lanes)
+        return planned_study(study, request._replace(wishes=wishes), say, lanes=lanes, chosen=chosen)
 
     if own_model.DATA in choice.names(request.data):
         raise InputError(f"--data {request.data}: found it with a study, expected a data set: it is of models of your "
@@ -179,11 +180,12 @@ def _fitting(job: Job, request: Request, say: Say) -> Job:
 def planned_study(read: file.Study, request: Request, say: Say, names: Mapping[str, str] = MappingProxyType({}),
                   there: Callable[[], file.Study] | None = None,
                   lanes: Mapping[str, own_models.Named] = MappingProxyType({}),
-                  launcher: Launcher | None = None) -> Job:
+                  launcher: Launcher | None = None, chosen: own_stacks.Chosen | None = None) -> Job:
     """The job of a study that is at hand, without building anything. Raises InputError.
 
     names: more names of stacks, each with the stack that it is: to the plan another one, to the launcher the same.
     lanes: those of the user's own models, which are such names, too.
+    chosen: what --stack chose, where that is known; its stacks are where lanes run.
     there: reads the study without a scale's moves to the CPU, taken where this machine's GPUs run no fewer of its
     cells.
     """
@@ -193,14 +195,15 @@ def planned_study(read: file.Study, request: Request, say: Say, names: Mapping[s
     is_of_gpus = device == "gpu" or (device is None and any(
         settings.get("device") == "gpu" for each in forms[-1].experiments for settings in each.combinations()))
     asked_about = here_gpus if is_of_gpus else NONE       # only then a user's framework is asked what it has for them
-    chosen = own_stacks.chosen(request.wishes.stacks, definition.read_all(STACKS), ROOT, asked_about)
+    chosen = chosen or own_stacks.chosen(request.wishes.stacks, definition.read_all(STACKS), ROOT, asked_about)
     launcher = launcher or _launcher(request, say, here_gpus, chosen.named)
     here = launcher.machine(host.observe())
     data, *more = choice.several(request.data, cache_folder())
     baseline = request.wishes.baseline           # of lanes one, whose names are no short ones of stacks
     baseline = baseline if baseline in lanes else own_stacks.full_name(baseline, chosen.stacks, bool(asked_about.gpus))
     wishes = request.wishes._replace(
-        baseline=baseline, settings={**request.wishes.settings, "data": data.name}, stacks=chosen.names,
+        baseline=baseline, settings={**request.wishes.settings, "data": data.name},
+        stacks=() if lanes else chosen.names,
         data=tuple(each.name for each in (data, *more)))
     request = request._replace(wishes=wishes)
     stacks = {**chosen.stacks, **{name: chosen.stacks[of] for name, of in names.items() if of in chosen.stacks},

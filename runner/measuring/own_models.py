@@ -11,6 +11,7 @@ import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from runner import paths
@@ -22,7 +23,7 @@ from runner.measuring.equality import Check
 from runner.planning.plan import Plan
 from runner.processes import Say
 from runner.stacks import extended
-from runner.stacks.definition import Stack, pinned
+from runner.stacks.definition import PinnedStack, Stack
 from runner.study.file import Experiment, Study
 from workloads.spec import frameworks
 from workloads.spec.cell import Cell
@@ -61,6 +62,12 @@ class Named(NamedTuple):
     lane: Lane
     file: str
     packages: tuple[str, ...] = ()       # that the file imports
+    stack: str = ""                      # what it runs in, where that was asked for; "": the lane's own
+
+    @property
+    def where(self) -> str:
+        """The stack that it runs in."""
+        return self.stack or self.lane.stack
 
 
 def is_file(name: str) -> bool:
@@ -155,11 +162,19 @@ def _bound(tree: ast.Module) -> set[str]:
     return names
 
 
+def words_of(names: Sequence[str], stacks: Sequence[str]) -> list[str]:
+    """The words of --stack, those of environments with the framework that the first file is for."""
+    package = {"torch": "#torch", "jax": "#jax"}.get(read(names[0]).kind, "")
+    return [word + package if "=" in word and "#" not in word else word for word in stacks]
+
+
 def study(names: Sequence[str], same: str = "", lanes: Sequence[str] = (), loops: Sequence[str] = (),
-          measure: str = "") -> tuple[Study, dict[str, Named]]:
+          measure: str = "", stacks: Sequence[Stack] = (), say: Say = lambda line: None
+          ) -> tuple[Study, dict[str, Named]]:
     """The study of the files, training and inference, with its lanes by their columns' names. Raises InputError.
 
     lanes, loops: the columns that are measured; without either all but those of the loop step. measure: the one alone.
+    stacks: where each lane runs that has what it needs there; without any in the lane's own.
     """
     if measure and measure not in _MEASURES:
         raise unknown("--set measure", measure, _MEASURES)
@@ -168,6 +183,7 @@ def study(names: Sequence[str], same: str = "", lanes: Sequence[str] = (), loops
         raise InputError(f"{', '.join(names)}: found a name twice, expected files of different names")
     weights = _same(same)
     chosen = _chosen(files, lanes, loops)
+    chosen = _placed(chosen, stacks, say) if stacks else chosen
     texts = {each.path.name: each.text for each in files}
     along: dict[str, str] = {}
     for each in files:
@@ -203,11 +219,20 @@ def _same(name: str) -> str:
     return text
 
 
+def columns(names: Sequence[str]) -> list[str]:
+    """The names of all lanes of the files. Raises InputError."""
+    return [each.name for each in _every([read(name) for name in names])]
+
+
+def _every(files: Sequence[Read]) -> list[Named]:
+    of_kinds = [each.kind for each in files]
+    return [Named(lane.name if of_kinds.count(lane.kind) == 1 else f"{each.path.stem}-{lane.name}", lane,
+                  each.path.name, each.packages) for each in files for lane in LANES if lane.kind == each.kind]
+
+
 def _chosen(files: Sequence[Read], lanes: Sequence[str], loops: Sequence[str]) -> list[Named]:
     """The lanes of all files, or those that were asked for. Raises InputError."""
-    of_kinds = [each.kind for each in files]
-    every = [Named(lane.name if of_kinds.count(lane.kind) == 1 else f"{each.path.stem}-{lane.name}", lane,
-                   each.path.name, each.packages) for each in files for lane in LANES if lane.kind == each.kind]
+    every = _every(files)
     for what, asked, known in (("--lane", lanes, [each.name for each in every]),
                                ("--set loop", loops, sorted({each.lane.loop for each in every}))):
         for name in asked:
@@ -220,6 +245,24 @@ def _chosen(files: Sequence[Read], lanes: Sequence[str], loops: Sequence[str]) -
     return chosen
 
 
+def _placed(chosen: Sequence[Named], stacks: Sequence[Stack], say: Say) -> list[Named]:
+    """The lanes in each stack that has what they need; the others are told. Raises InputError where there is none."""
+    placed, lacking = [], []
+    for stack in stacks:
+        for each in chosen:
+            needs = own_model.NEEDS[each.lane.name.removesuffix("-step")]
+            if lacks := extended.lacking(stack, needs):
+                lacking.append(f"{stack.name} has no column {each.name}: it lacks {', '.join(lacks)}")
+            else:
+                placed.append(each._replace(stack=stack.name))
+    for line in lacking:
+        say(line)
+    if not placed:
+        raise InputError(f"nothing can run here: {'; '.join(lacking)}")
+    is_alone = len({each.name for each in placed}) == 1
+    return [each._replace(name=each.stack if is_alone else f"{each.stack}/{each.name}") for each in placed]
+
+
 def check_settings(settings: Mapping[str, Any]) -> None:
     """Raise InputError for a cell's field that says nothing of a user's own model."""
     for name in settings:
@@ -227,23 +270,24 @@ def check_settings(settings: Mapping[str, Any]) -> None:
             raise InputError(f"--set {name}: found it with a model of your own, expected one of {', '.join(SETTINGS)}")
 
 
-def of_cells(cells: Sequence[Cell]) -> dict[str, Named]:
-    """The lanes of a record's cells by their columns' names; {} where they are of tasks."""
+def of_cells(cells: Sequence[Cell], stacks: Mapping[str, Stack] = MappingProxyType({})) -> dict[str, Named]:
+    """The lanes of a record's cells by their columns' names; {} where they are of tasks. stacks: that there are."""
     models = {cell.stack: own_model.loads(cell.source) for cell in cells if cell.source}
-    return {name: Named(name, BY_NAME[model.lane], model.file) for name, model in models.items()}
+    return {name: Named(name, BY_NAME[model.lane], model.file, stack=stack if stack in stacks else "")
+            for name, model in models.items() for stack in [name.partition("/")[0]]}
 
 
 def stacks_of(lanes: Mapping[str, Named], stacks: Mapping[str, Stack], packages: Sequence[str],
               say: Say) -> dict[str, Stack]:
     """What each lane runs in, with the packages that its files need besides. Raises InputError, BuildFailed."""
     extended.check(packages)
-    held = {name: extended.made(pinned(stacks[name]), packages, paths.cache_folder(), say)
-            for name in dict.fromkeys(each.lane.stack for each in lanes.values())}
-    lacking = {(each.file, package): each.lane.stack for each in lanes.values()
-               for package in extended.lacking(held[each.lane.stack], each.packages) if package not in own_model.TITLES}
+    held = {name: extended.made(stacks[name], packages, paths.cache_folder(), say)
+            for name in dict.fromkeys(each.where for each in lanes.values())}
+    lacking = {(each.file, package): each.where for each in lanes.values() if isinstance(held[each.where], PinnedStack)
+               for package in extended.lacking(held[each.where], each.packages) if package not in own_model.TITLES}
     for (file, package), stack in lacking.items():
         say(f"{file} imports {package}, which {stack} lacks: --with {extended.distribution(package)}==VERSION adds it")
-    return {name: held[each.lane.stack] for name, each in lanes.items()}
+    return {name: held[each.where] for name, each in lanes.items()}
 
 
 def shown(stack: Stack, named: Named) -> Stack:
@@ -254,12 +298,21 @@ def shown(stack: Stack, named: Named) -> Stack:
 def prove(plan: Plan, stacks: Mapping[str, Stack], check: Check, results: Path) -> Plan:
     """The plan without lanes that cannot run, once all others are shown to be the same model; verdicts are kept.
 
+    Where a lane computes something else in another environment, that is a finding, told, and no proof of it is kept.
     Raises Differs where one is another.
     """
     plan, verdicts = checked(plan, stacks, check, results)
     for verdict in filter(lambda each: each.passed, verdicts):
         check.say(told(verdict))
-    if bad := [verdict for verdict in verdicts if not verdict.passed]:
+    lanes = of_cells([*(each.cell for each in plan.cells), *(each.cell for each in plan.skipped)])
+    bad = []
+    for verdict in [each for each in verdicts if not each.passed]:
+        one, other = lanes[verdict.stack], lanes[verdict.reference]
+        if (one.lane, one.file) == (other.lane, other.file):            # in two environments
+            check.say(f"{told(verdict)}: another version computes something else; it is timed all the same")
+        else:
+            bad.append(verdict)
+    if bad:
         raise Differs(f"not the same model, so nothing is timed: {'; '.join(map(told, bad))}")
     if not plan.cells:
         raise BenchError(plan.skipped[-1].reason)
@@ -292,8 +345,10 @@ def checked(plan: Plan, stacks: Mapping[str, Stack], check: Check, results: Path
         check.say(f"{name} is left out: {reason}")
     if there[1:]:
         check.say("check: each with the same weights and batch; dropout is off in it")
-    first, verdicts = there[0], []
+    verdicts, place = [], {name: stacks[name].name if "/" in name else "" for name in there}
     for name in there[1:]:
+        first = next(each for each in there if place[each] == place[name])      # of its environment
+        first = there[0] if first == name else first
         precision = max(widest[first], widest[name], key=PRECISIONS.index)
         verdict = compare(cells[name]._replace(precision=precision), sent(name, precision), sent(first, precision),
                           shown(stacks[name], named[name]), shown(stacks[first], named[first]))

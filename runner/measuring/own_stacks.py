@@ -64,7 +64,7 @@ def again(arguments: Sequence[str], session: Mapping[str, Any], cells: Sequence[
     here = chosen(arguments, pinned, root, gpus if are_of_gpus else NONE)
     here = here._replace(names=tuple(dict.fromkeys(str(cell["stack"]) for cell in cells)))
     for name, record in _recorded(session).items():
-        if name in here.names and name not in here.stacks:
+        if name in here.names and name.partition("/")[0] not in here.stacks:
             say(f"{name} was a stack of its user's own: `--stack {record['asked']}` repeats its cells")
     return here
 

@@ -140,9 +140,10 @@ def again(recorded: Recorded, stacks: Mapping[str, Stack], request: Request, say
     cells = [item["cell"] for item in recorded.plan["cells"]]
     chosen_now = own_stacks.again(request.wishes.stacks, recorded.session, cells, stacks, paths.ROOT, gpus, say)
     try:
-        lanes = own_models.of_cells([parse(cell) for cell in cells if cell.get("source")])
+        lanes = own_models.of_cells([parse(cell) for cell in cells if cell.get("source")], chosen_now.stacks)
     except (TypeError, ValueError) as error:
         raise InputError(f"{recorded.id}: its plan cannot be repeated: {error}") from error
+    lanes = {name: each for name, each in lanes.items() if each.stack or name not in recorded.session.get("own", {})}
     packages = [str(each) for each in list(recorded.session.get("with") or ())]
     stacks = {**chosen_now.stacks, **own_models.stacks_of(lanes, chosen_now.stacks, packages, say)}
     asked = request.launcher or choose.again(recorded.session.get("launcher"))

@@ -12,7 +12,8 @@ from runner import paths
 from runner.errors import InputError
 from runner.processes import Say, locked
 from runner.stacks import definition, locking
-from runner.stacks.definition import PinnedStack
+from runner.stacks.definition import PinnedStack, Stack
+from runner.stacks.own import OwnStack
 
 _PACKAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*==[A-Za-z0-9.+!-]+")
 _LOCKED = re.compile(r"^([A-Za-z0-9._-]+)==", re.MULTILINE)
@@ -34,9 +35,11 @@ def distribution(package: str) -> str:
     return _DISTRIBUTIONS.get(package, package)
 
 
-def lacking(stack: PinnedStack, packages: Sequence[str]) -> list[str]:
-    """Those of imported packages that the stack's lock has by no such name."""
-    held = {_plain(name) for name in _LOCKED.findall(stack.lock_text)}
+def lacking(stack: Stack, packages: Sequence[str]) -> list[str]:
+    """Those of imported packages that a lock has, or an environment holds, by no such name; builds are alike."""
+    names = (_LOCKED.findall(stack.lock_text) if isinstance(stack, PinnedStack)
+             else list(dict(stack.installed)) if isinstance(stack, OwnStack) else [])
+    held = {re.sub("-(cpu|intel|gpu|openvino)$", "", _plain(name)) for name in names}
     return [each for each in packages if _plain(distribution(each)) not in held]
 
 
@@ -44,10 +47,12 @@ def _plain(name: str) -> str:
     return re.sub("[-_.]+", "-", name).lower()
 
 
-def made(stack: PinnedStack, packages: Sequence[str], cache: Path, say: Say) -> PinnedStack:
+def made(stack: Stack, packages: Sequence[str], cache: Path, say: Say) -> Stack:
     """The stack with the packages, locked first where it is not there yet. Raises InputError, BuildFailed."""
     if not packages:
         return stack
+    if not isinstance(stack, PinnedStack):
+        raise InputError(f"--with {packages[0]}: found a stack of your own, {stack.name}: install it there")
     named = stack.folder / "requirements.in"
     wanted = "\n".join([paths.text_of(named.read_bytes(), named).rstrip(), *sorted(packages), ""])
     digest = hashlib.sha256((wanted + definition.wheels_fingerprint(stack)).encode()).hexdigest()[:12]

@@ -13,7 +13,7 @@ from runner.cli import app
 from runner.errors import BenchError, InputError
 from runner.measuring import equality, own_models
 from runner.planning.plan import Plan, Wishes, plan
-from runner.stacks import definition
+from runner.stacks import definition, own
 from tests.clock import FakeClock
 from tests.fakes import MACHINE, FakeLauncher
 from workloads.measuring.count_sketch import encoded
@@ -219,6 +219,55 @@ def test_what_a_file_imports_and_its_stacks_lack_is_said_before_they_are_built(t
     own_models.stacks_of(lanes, definition.read_all(paths.STACKS), (), said.append)
 
     assert ["net.py imports sklearn, which torch-2.13-own lacks: --with scikit-learn==VERSION adds it"] == said
+
+
+def held(name: str, **packages: str) -> own.OwnStack:
+    """An environment of the user's that holds these packages."""
+    installed = {"numpy": "2.4.6", **{each.replace("_", "-"): version for each, version in packages.items()}}
+    inventory = own.Inventory(python="3.11.7", build="3.11.7", installed=installed, frameworks={"torch": "2.13.0"},
+                              numpy=True)
+    return own.stack(own.Asked(name, f"/envs/{name}"), paths.ROOT, inventory, f"/envs/{name}/bin/python", None)
+
+
+def test_a_column_is_a_lane_in_an_environment_and_what_one_lacks_is_said(tmp_path: Path) -> None:
+    name, said = written(tmp_path, "net.py", TORCH), list[str]()
+    old, new = held("old", torch="2.12.0"), held("new", torch="2.13.0", onnx="1", onnxscript="1", onnxruntime="1")
+
+    _, several = own_models.study([name], stacks=[old, new], say=said.append)
+    _, alone = own_models.study([name], lanes=["pytorch"], stacks=[old, new], say=said.append)
+
+    assert ["old/pytorch", "old/pytorch-compile", "new/pytorch", "new/pytorch-compile", "new/onnxruntime"] == [*several]
+    assert "old has no column onnxruntime: it lacks onnx, onnxscript, onnxruntime" in said
+    assert {"old": "old", "new": "new"} == {column: each.where for column, each in alone.items()}
+    stacks = own_models.stacks_of(several, {"old": old, "new": new}, (), said.append)
+    assert old is stacks["old/pytorch"] and new is stacks["new/onnxruntime"]
+    with pytest.raises(InputError, match="--with einops==1: found a stack of your own, old: install it there"):
+        own_models.stacks_of(several, {"old": old, "new": new}, ("einops==1",), said.append)
+    with pytest.raises(InputError, match="nothing can run here: old has no column onnxruntime"):
+        own_models.study([name], lanes=["onnxruntime"], stacks=[old])
+
+
+def test_the_framework_that_a_file_is_for_is_taken_of_an_environment_that_has_several(tmp_path: Path) -> None:
+    words = ["old=/envs/old", "new=image:new", "mine=/envs/x#torch", "torch-2.13-cpu"]
+
+    assert ["old=/envs/old#torch", "new=image:new#torch", *words[2:]] == own_models.words_of(
+        [written(tmp_path, "net.py", TORCH)], words)
+
+
+def test_a_lane_that_computes_something_else_in_another_environment_is_a_finding_and_is_timed(tmp_path: Path) -> None:
+    old, new = held("old", torch="2.12.0"), held("new", torch="2.13.0")
+    study, named = own_models.study([written(tmp_path, "net.py", TORCH)], lanes=["pytorch"], stacks=[old, new])
+    stacks = {"old": old, "new": new}
+    made = plan(study, {name: own_models.shown(stacks[name], each) for name, each in named.items()}, MACHINE, Wishes(),
+                lambda stack: None)
+    of_stack, said = {"old": lines(a=[1.0]), "new": lines(a=[1.5])}, list[str]()
+    launcher = FakeLauncher(FakeClock(), lambda cell, run: of_stack[cell.stack])
+    check = equality.Check(launcher, tmp_path, (2, 0), said.append, clock=FakeClock())
+
+    left = own_models.prove(made, stacks, check, tmp_path)
+
+    assert 4 == len(left.cells)
+    assert [line for line in said if "differ first in weight a" in line and "it is timed all the same" in line]
 
 
 def test_where_no_lane_can_run_each_reason_is_said_once(tmp_path: Path) -> None:

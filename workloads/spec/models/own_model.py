@@ -43,6 +43,11 @@ PARAMETERS = {
 TITLES = {"tensorflow": "TensorFlow", "torch": "PyTorch", "jax": "JAX"}       # of Keras' backends, by package
 # modules that never come along with a file, whatever lies beside it: a user's model.py may be called torch.py
 NOT_BESIDE = tuple(each + end for each in ("numpy", "keras", "jaxlib") + tuple(TITLES) for end in ("", ".py"))
+# what a lane needs in an environment of the user's, by the lane's name up to its backend: packages
+NEEDS = {"pytorch": ("torch",), "pytorch-compile": ("torch",), "jax": ("jax",),
+         "onnxruntime": ("torch", "onnx", "onnxscript", "onnxruntime"),
+         "openvino": ("torch", "onnx", "onnxscript", "openvino"), "keras-on-tensorflow": ("keras", "tensorflow"),
+         "keras-on-jax": ("keras", "jax"), "keras-on-pytorch": ("keras", "torch")}
 WISHED = "step"       # the loop of lanes that are measured where they are asked for
 BY_NAME = {lane.name: lane for lane in LANES}
 
