@@ -162,7 +162,7 @@ def ending(folder: Path, lines: list[bytes], **more: Any) -> store.Record:
 @pytest.mark.parametrize("reasons", [(), ("hw_thermal",)])
 def test_what_the_gpu_did_is_stored_with_the_run_s_ending(tmp_path: Path, reasons: tuple[str, ...]) -> None:
     watch = Watch(Reads(gpu(power_watts=80.0, throttle=reasons)), FakeClock())
-    record = ending(tmp_path / "r", good_lines(), watches=lambda planned, found: watch)
+    record = ending(tmp_path / "r", good_lines(), watches=lambda planned: watch)
 
     assert 80.0 == pytest.approx(record["host"]["gpu_watts"])
     assert {"throttle": [*reasons], "throttled": bool(reasons), "was_idle": True} == {

@@ -6,7 +6,7 @@ from collections import OrderedDict
 import torch
 from torch import nn
 
-from workloads.frameworks.forward_pass import Mode
+from workloads.frameworks.forward_pass import Mode, rotations
 from workloads.frameworks.pytorch import settings
 from workloads.frameworks.pytorch.generating import Generation
 from workloads.frameworks.pytorch.models import recurrent
@@ -23,7 +23,7 @@ _RECURRENT = ".recurrent.weight"
 class Workload(Generation):
     """A sequence model with its loss and optimizer, as a cell says. Raises errors.Unsupported.
 
-    pytorch/models/<task>.py has what contract.Model says; and constants(sizes) where it needs more arrays than weights.
+    pytorch/models/<task>.py has what contract.Model says.
     Arrays that an operation reads on the host are named name.host by arrange: to copy them back from a GPU would wait
     for it within a step.
     """
@@ -43,7 +43,7 @@ class Workload(Generation):
         torch.manual_seed(cell.seed)
         self._model = importlib.import_module("workloads.frameworks.pytorch.models." + cell.task)
         self._sizes = sequence_tasks.sizes(cell)
-        constants = self._model.constants(self._sizes) if hasattr(self._model, "constants") else {}
+        constants = {"turns": rotations(self._sizes)} if cell.task == "llama" else {}
         self._net = _Weights(sequence_tasks.parameters(cell), constants, getattr(torch, self._numbers)).to(self._device)
         if self._device.type == "cuda":
             self._net.pack_lstms()

@@ -2,7 +2,6 @@
 import torch
 from torch import nn
 
-from workloads.frameworks.forward_pass import rotations
 from workloads.frameworks.pytorch.models.blocks import by_head, embedding, linear
 from workloads.frameworks.pytorch.models.transformer import causal, cross_entropy
 from workloads.spec.models.llama import EPSILON
@@ -13,13 +12,8 @@ def arrange(batch):
     return batch
 
 
-def constants(sizes):
-    """Arrays beside the weights: cosine and sine of each position's angles."""
-    return {"turns": rotations(sizes)}
-
-
 def forward(weights, batch, sizes, mode):
-    """Logits of every position (batch * time, tokens known)."""
+    """Logits of every position (batch * time, tokens known). The weights have "turns" besides: rotations(sizes)."""
     x = mode.keep("embeddings", embedding(weights, "embeddings.tokens", batch["ids"]))
     turns = weights["turns"][:, :x.shape[1]]
     for index in range(sizes.layers):
