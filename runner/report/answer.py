@@ -136,7 +136,9 @@ def _trust(summary: Summary) -> Iterator[Trust]:
     """Equal models, undisturbed turns, isolation, data."""
     results, stacks_of = _measured(summary), flagged(summary)
     if not results:
-        yield Trust("Measured", "nothing, no run ended well", False)
+        ended_well = any(result.endings.get("ok") for each in summary.comparisons for result in each.results)
+        why = "no round counts, the machine was too busy" if ended_well else "no run ended well"
+        yield Trust("Measured", f"nothing, {why}", False)
         return
     unproved, of = stacks_of.get(Flag.UNPROVED, []), len({result.stack for result in results})
     whose = "" if len(unproved) == of else f" of {', '.join(unproved)}"

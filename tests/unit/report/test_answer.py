@@ -45,6 +45,12 @@ def test_a_stack_without_an_ok_run_stands_last_with_how_it_ended() -> None:
     assert [("torch", ""), ("tf", "oom")] == [(each.stack, each.word) for each in block.standings]
 
 
+def test_nothing_was_measured_where_no_run_ended_well() -> None:
+    failed = [record for cell in (TF, TORCH) for record in made.run(cell, 0, ending="oom")]
+    assert [("Measured", "nothing, no run ended well")] == [
+        (name, said) for name, said, *_ in answer(*failed, cells={TF: [], TORCH: []}).trust]
+
+
 def test_the_verdict_says_by_how_much_or_counts_the_comparisons() -> None:
     rates = {batch: (SLOW, FAST) if batch < 3 else (SLOW, SAME) for batch in (1, 2, 3)}
     cells = {made.cell(name, batch=batch): of_batch[index] for batch, of_batch in rates.items()
