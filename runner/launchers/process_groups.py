@@ -29,6 +29,7 @@ from workloads.process import control_groups
 
 _CHUNK_BYTES = 2**14
 _READING_SECONDS = 0.2   # for what an ended worker wrote last
+_GONE_SECONDS = 5.0      # in which killed processes are gone, unless a device holds them
 _PR_SET_PDEATHSIG = 1    # linux/prctl.h
 _NONE: Mapping[str, str] = MappingProxyType({})
 _PORTS = (23000, 31000, 10)      # from, to, ports a place; below those that kernels hand out
@@ -164,6 +165,7 @@ class ProcessGroup(Worker):
             with suppress(psutil.Error):
                 each.kill()
         self._process.wait()
+        psutil.wait_procs(started, timeout=_GONE_SECONDS)
         if self._process.stdin:
             with suppress(OSError):          # what it never read
                 self._process.stdin.close()

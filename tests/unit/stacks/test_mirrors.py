@@ -78,9 +78,10 @@ def test_proxies_are_found_in_large_letters_too(monkeypatch):
     monkeypatch.setenv("HTTPS_PROXY", "http://proxy.example:3128")
 
     asked = []
-    monkeypatch.setattr(bases, "run", lambda words, *rest: asked.extend(words))
+    monkeypatch.setattr(bases, "run", lambda words, log, heard, variables: asked.extend([*words, variables]))
     bases.docker_build(["."], Path("log"))
-    assert asked == ["docker", "build", "--progress=plain", "--build-arg=https_proxy=http://proxy.example:3128", "."]
+    assert asked[:-1] == ["docker", "build", "--progress=plain", "--build-arg=https_proxy", "."]
+    assert asked[-1]["https_proxy"] == "http://proxy.example:3128"
 
 
 PYTORCH = "https://download.pytorch.org/whl/cpu"
