@@ -68,7 +68,7 @@ def stack_of_wheels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stack:
     folder.mkdir()
     docker_folder = repository(tmp_path / "repository", STACK_TOML.replace('"3.11"', f'"{MINOR}"'))
     made = read(docker_folder)
-    made.lock.write_text(lock_of_wheel(folder, "evenly"))
+    made.lock.write_text(lock_of_wheel(folder, "torch"))
     made.pip_lock.write_text(lock_of_wheel(folder, "installer"))
     monkeypatch.setenv("PATH", f"{Path(sys.executable).resolve().parent}:/usr/bin:/bin")
     monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")

@@ -27,13 +27,13 @@ def test_callers_at_once_get_one_environment_that_holds_the_lock(stack, tmp_path
 
     assert len(set(pythons)) == 1
     assert len([line for line in said if "making its virtual environment, 0.0 GB on disk" in line]) == 1
-    assert subprocess.check_output([pythons[0], "-c", "import evenly; print(evenly.IS_HERE)"]) == b"True\n"
+    assert subprocess.check_output([pythons[0], "-c", "import torch; print(torch.IS_HERE)"]) == b"True\n"
 
 
 def test_a_package_that_is_not_the_locked_one_is_refused_and_nothing_is_left(stack, tmp_path):
-    stack.lock.write_text("evenly==1.0 \\\n    --hash=sha256:" + "0" * 64 + "\n")
+    stack.lock.write_text("torch==1.0 \\\n    --hash=sha256:" + "0" * 64 + "\n")
 
-    with pytest.raises(BuildFailed, match=r"^torch-9: evenly==1\.0 from file:.*\.whl is not the locked file: found "
+    with pytest.raises(BuildFailed, match=r"^torch-9: torch==1\.0 from file:.*\.whl is not the locked file: found "
                                           r"sha256 \w{64}, expected 0{64} \(log: .*\.log\)$"):
         environments.ready(stack, tmp_path / "cache")
 
@@ -48,8 +48,8 @@ def own_index(stack, tmp_path, monkeypatch):
     """
     (tmp_path / "index/special").mkdir(parents=True)
     lock = stack.lock.read_text() + lock_of_wheel(tmp_path / "index/special", "special")
-    (tmp_path / "index/evenly").mkdir()
-    lock_of_wheel(tmp_path / "index/evenly", "evenly")
+    (tmp_path / "index/torch").mkdir()
+    lock_of_wheel(tmp_path / "index/torch", "torch")
     stack.lock.write_text(lock)
     monkeypatch.delenv("PIP_NO_INDEX")
     monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")
@@ -63,8 +63,8 @@ def test_a_package_that_pips_settings_lack_comes_from_the_index_in_the_stacks_fi
 
     python = environments.ready(stack, tmp_path / "cache")
 
-    assert subprocess.check_output([python, "-c", "import evenly, special; print(special.IS_HERE)"]) == b"True\n"
-    assert [path for path in asked if "evenly" in path] == []      # that index is of one package
+    assert subprocess.check_output([python, "-c", "import torch, special; print(special.IS_HERE)"]) == b"True\n"
+    assert [path for path in asked if "torch" in path] == []      # that index is of one package
 
 
 def test_an_index_in_the_stacks_file_is_not_asked_where_pips_settings_have_the_package(own_index, tmp_path):
