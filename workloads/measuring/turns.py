@@ -58,7 +58,8 @@ class TurnWatch(Watch):
 
     def _end_warm_up(self, ended: str, now) -> None:
         self._step = typical(self._seconds)
-        self._since()
+        if self._taken > 1:              # the first step builds and compiles
+            self._since()
         Watch._end_warm_up(self, ended, now)
         self._next()
 

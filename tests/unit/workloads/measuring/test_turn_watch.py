@@ -83,6 +83,13 @@ def test_how_long_no_thread_has_work_is_known_from_the_warm_up_on(waits: float |
     assert [still, still] == pytest.approx([values["turn"]["still_share"] for _, values in events if "turn" in values])
 
 
+@pytest.mark.parametrize("warmup", [0, 1])
+def test_a_warm_up_of_one_step_ends_before_a_turn(warmup: int) -> None:
+    events = said("turn 0.03 0.1 4", "turn 0.03 0.1 4", "end", cell=CELL._replace(warmup=warmup))
+    assert ["warm", "steps", "steps"] == [event for event, _ in events]
+    assert [0.0, 0.25] == pytest.approx([values["turn"]["still_share"] for _, values in events if "turn" in values])
+
+
 def test_threads_that_wait_for_a_cpu_are_counted_and_a_kernel_without_the_count_says_nothing(tmp_path: Any) -> None:
     for thread, numbers in (("1", "5 1500000000 3"), ("2", "5 250000000 1")):
         (tmp_path / thread).mkdir()
