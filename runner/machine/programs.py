@@ -57,24 +57,24 @@ def taken(before: Clocks, after: Clocks, own: Worker) -> Taken:
     """What all took but this process and a worker with what that started."""
     used = sorted(((seconds - before.get(number, 0.0), number) for number, seconds in after.items()), reverse=True)
     others = [(seconds, number) for seconds, number in used if seconds >= _LEAST_SECONDS and number != os.getpid()]
-    found = [(seconds, number, worker) for seconds, number in others if (worker := _worker(number)) != own]
+    found = [(seconds, number, workers) for seconds, number in others if own not in (workers := [*_workers(number)])]
     if not found:
         return Taken(0.0)
-    _, number, worker = found[0]
+    _, number, workers = found[0]
     all_taken = Taken(sum(seconds for seconds, *_ in found), _name(number))
-    return all_taken._replace(worker=worker.stack, spinning=_spinning(number, worker.stack)) if worker else all_taken
+    stack = workers[0].stack if workers else ""
+    return all_taken._replace(worker=stack, spinning=_spinning(number, stack)) if stack else all_taken
 
 
-def _worker(number: int) -> Worker | None:
-    """The worker that the process is, or descends from."""
+def _workers(number: int) -> Iterator[Worker]:
+    """The workers that the process is, or descends from: one that a worker forked looks like it."""
     with suppress(psutil.Error, OSError, LookupError, TypeError, ValueError):      # what looks like one may be none
         process = psutil.Process(number)
         for each in (process, *process.parents()):
             words = each.cmdline()
             if words[1:3] == ["-m", "workloads"]:
                 inside = re.findall(r"^NSpid:.*?(\d+)$", Path(f"/proc/{each.pid}/status").read_text(), re.MULTILINE)
-                return Worker(str(json.loads(words[3])["stack"]), int(inside[0]) if inside else each.pid)
-    return None
+                yield Worker(str(json.loads(words[3])["stack"]), int(inside[0]) if inside else each.pid)
 
 
 def _name(number: int) -> str:

@@ -1,6 +1,7 @@
 """What programs of the host took, by their own clocks."""
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -14,7 +15,8 @@ from runner.machine import programs
 from runner.machine.programs import Taken, Worker
 
 ANOTHER = Worker("a", 1)
-BUSY = "import time\nprint(flush=True)\nwhile time.process_time() < 20: pass"
+WORKS = "import time; exec('while time.process_time() < 20: pass')"
+BUSY = f"print(flush=True)\n{WORKS}"
 
 
 @contextmanager
@@ -50,6 +52,21 @@ def test_a_worker_that_computes_while_it_waits_is_named_with_what_lets_it_spin(t
         assert Taken(0.0) == between(number, Worker("b", number))
         found = between(number, Worker("b", number + 1))
     assert ("b", "b's threads spin while they wait (GOMP_SPINCOUNT=infinite)") == found[2:]
+
+
+def test_what_a_worker_forked_is_the_worker_and_no_other(tmp_path: Path) -> None:
+    forks = f"import os, sys\nif number := os.fork():\n    print(number, flush=True)\n    os.wait()\nelse:\n    {WORKS}"
+    (tmp_path / "workloads.py").write_text(forks)
+    words = [sys.executable, "-m", "workloads", '{"stack": "b"}']
+    with subprocess.Popen(words, stdout=subprocess.PIPE, cwd=tmp_path) as process:
+        try:
+            assert process.stdout
+            forked = int(process.stdout.readline())
+            assert Taken(0.0) == between(forked, Worker("b", process.pid)) == between(forked, Worker("b", forked))
+            assert between(forked, Worker("b", 1)).worker == "b"
+        finally:
+            os.kill(forked, signal.SIGKILL)
+            process.kill()
 
 
 def test_what_only_looks_like_a_worker_is_a_program(tmp_path: Path) -> None:
