@@ -53,14 +53,17 @@ def run(bench: Bench) -> Iterator[Event]:
                 break
             if not (pending_runs := rounds.pending(index, wanting)):
                 continue                               # an earlier runner began this one
+            apart = set(memory.apart)
             for event in made(bench, pending_runs, memory, patience):
                 rounds.heard(event)
                 memory.heard(event)
                 yield event
             if bench.is_stopping():
                 raise Stopped
-            made_here.update({lanes_key(pending.planned.cell) for pending in pending_runs})
-            patience.spend(memory.seconds_of(rounds.lost(index)))
+            # a round that shows that workers cannot be alive at once would do so on a quiet machine, too
+            of_machine = {lanes_key(pending.planned.cell) for pending in pending_runs} - (memory.apart - apart)
+            made_here.update(of_machine)
+            patience.spend(memory.seconds_of(rounds.lost(index, of_machine)))
             missing = rounds.missing()
             yield {"event": "now", "so_far": rounds.measured,
                    "left": sum(number * memory.seconds_of(rounds.keys[block]) for block, number in missing.items())}
@@ -104,9 +107,10 @@ class Rounds:
         return [PendingRun(planned, index) for planned in self._bench.plan.order(index)
                 if lanes_key(planned.cell) in wanting - begun]
 
-    def lost(self, index: int) -> list[str]:
-        """The keys of the cells of which that round was made and does not count."""
-        return [row.key for row in self.measured.rows for run in row.runs if run.round == index and not run.counts]
+    def lost(self, index: int, of: Set[str]) -> list[str]:
+        """The keys of the cells of these blocks of which that round was made and does not count."""
+        return [row.key for block, rows in blocks(self.measured.rows).items() if block in of
+                for row in rows for run in row.runs if run.round == index and not run.counts]
 
 
 class Endings:

@@ -55,7 +55,8 @@ def take(bench: Bench, runs: Sequence[LiveRun], comparison: str, sizes: dict[str
         yield from _warm_up(run)
     drawn = random.Random(f"{bench.plan.seed}:{runs[0].pending.round}:{comparison}")
     yield from _by_turns(bench, runs, drawn, patience)
-    if cold := [run for run in runs if run.is_cold([other for other in runs if other is not run])]:
+    cold = [run for run in runs if run.is_cold([other for other in runs if other is not run])]
+    if cold and not any(run.apart_for for run in runs):
         for run in cold:
             yield from run.warm_up_again()
         yield from _by_turns(bench, cold, drawn, patience)
@@ -126,7 +127,7 @@ def _by_turns(bench: Bench, runs: Sequence[LiveRun], drawn: random.Random, patie
         yield {"event": "now", "doing": f"turn {max(len(run.turns) for run in waiting) + 1} of {turns.TURNS}"}
         for run in waiting:
             turn = yield from run.take_turn()
-            if why := run.spinning(runs):
+            if why := run.spinning([other for other in runs if other is not run]):
                 for each in runs:
                     each.apart_for = why
                 return

@@ -209,6 +209,14 @@ def test_who_stops_in_a_turn_leaves_no_worker_and_both_runs_are_killed(tmp_path:
     assert ["killed", "killed"] == sorted(endings(tmp_path / "r"))
 
 
+def test_a_worker_that_seems_to_compute_beside_itself_alone_is_measured(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made, _ = turn_bench(tmp_path / "r")
+    monkeypatch.setattr(programs, "taken", lambda before, after, own: Taken(0.09, "python", own.stack, "spins"))
+    run(made._replace(programs=dict))
+    assert "apart" not in {record["event"] for record in store.read(tmp_path / "r")}
+
+
 @pytest.mark.parametrize(("gib", "fits"), [(6, False), (4.1, False), (3.9, True)])
 def test_workers_that_do_not_fit_into_memory_together_run_one_after_the_other(tmp_path: Path, gib: float, fits: bool
                                                                               ) -> None:
@@ -228,8 +236,10 @@ def test_workers_that_do_not_fit_into_memory_together_run_one_after_the_other(tm
     assert 4 == [record["ending"] for record in records if record["event"] == "ending"].count("ok")
 
 
-def test_a_worker_that_the_kernel_killed_for_memory_beside_another_is_made_again_by_itself(tmp_path: Path) -> None:
-    made, launcher = turn_bench(tmp_path / "r", rounds=2, dies=("a", 1))
+@pytest.mark.parametrize("rounds", [1, 2])
+def test_a_worker_that_the_kernel_killed_for_memory_beside_another_is_made_again_by_itself(
+        tmp_path: Path, rounds: int) -> None:
+    made, launcher = turn_bench(tmp_path / "r", rounds=rounds, dies=("a", 1))
     launcher.uses_images = False
     launcher.lost.append(("a", 3))               # go, go, turn
 
@@ -243,7 +253,7 @@ def test_a_worker_that_the_kernel_killed_for_memory_beside_another_is_made_again
     assert run(made)
     records = list(store.read(tmp_path / "r"))
     ended = [(record["ending"], record["message"]) for record in records if record["event"] == "ending"]
-    assert ["killed", *["ok"] * 5] == sorted(word for word, _ in ended)
+    assert ["killed", *["ok"] * (2 * rounds + 1)] == sorted(word for word, _ in ended)
     assert any(message.startswith(f"{NO_ROOM}; ") for _, message in ended)
     assert 1 == sum(record["event"] == "apart" for record in records)
 
