@@ -7,12 +7,12 @@ machine does to some rounds is no doubt: it makes them differ, and the interval 
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from runner import formatting
 from runner.analysis.stats import LEAST_ROUNDS, Verdict
-from runner.results.rows import Measurements, Row
+from runner.results.rows import Measurements, Row, blocks
 from runner.results.runs import Run
 from runner.results.turns import TREND, are_enough
 from workloads.spec.measures import OPEN
@@ -38,15 +38,25 @@ Doubts = Mapping[str, Doubt]   # by the key of the row
 
 def of(measured: Measurements) -> Doubts:
     """The doubts about the rows of a session."""
-    found = ((row.key, _missing(row, measured) or _doubt(row.ok_runs, row.cell.measure)) for row in measured.rows)
+    busy = {row.key for rows in blocks(measured.rows).values() for row in rows if _is_busy(rows, measured.rounds)}
+    found = ((row.key, _missing(row, measured, row.key in busy) or _doubt(row.ok_runs, row.cell.measure))
+             for row in measured.rows)
     return {key: doubt for key, doubt in found if doubt}
 
 
-def _missing(row: Row, measured: Measurements) -> Doubt | None:
+def _is_busy(block: Sequence[Row], rounds: int) -> bool:
+    """Whether too few rounds of rows that are measured together count, and not for lost runs alone."""
+    return (block[0].counted_rounds < min(LEAST_ROUNDS, rounds)
+            and not all(are_enough(run.turns) for row in block for run in row.runs))
+
+
+def _missing(row: Row, measured: Measurements, is_busy: bool) -> Doubt | None:
     """What is left to measure."""
-    if measured.is_interrupted and any(run.ending == "ok" for run in row.runs):
+    if not any(run.ending == "ok" for run in row.runs):
+        return None
+    if measured.is_interrupted:
         verdict = Verdict.UNFINISHED
-    elif row.counted_rounds < min(LEAST_ROUNDS, measured.rounds) and not all(are_enough(run.turns) for run in row.runs):
+    elif is_busy:
         verdict = Verdict.TOO_BUSY
     else:
         return None

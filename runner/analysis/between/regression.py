@@ -20,7 +20,6 @@ from runner.errors import InputError
 from runner.results.rows import Measurements, Row, by_comparison
 
 FORMAT = 2                       # of an outcome's record
-ALLOW = 0.03
 ROUNDS = 10
 _POWER = 0.8                     # with which the estimated rounds would tell
 _MOST_ROUNDS = 1000
@@ -104,10 +103,10 @@ def _compared(pair: tuple[Row, Row], doubted: Doubts, limit: float, error: float
     answer = Answer.UNCLEAR
     reason = "; ".join(f"{row.cell.stack}: {doubted[row.key].text}" for row in pair if row.key in doubted)
     if pair[0].rates and not pair[1].rates and pair[1].runs:
-        last = pair[1].runs[-1]
+        last = next(run for run in reversed(pair[1].runs) if run.counts)
         answer, reason = Answer.BROKEN, f"{last.ending}: {last.message}" if last.message else last.ending
     elif not ratio.is_judged:
-        reason = f"{formatting.count(ratio.pairs, 'round')} in which both ended ok, {LEAST_ROUNDS} are needed"
+        reason = reason or f"{formatting.count(ratio.pairs, 'round')} in which both ended ok, {LEAST_ROUNDS} are needed"
     elif not reason and ratio.excludes(limit):
         answer = Answer.SLOWER if (ratio.value or 0.0) < limit else Answer.WITHIN
     elif not reason:

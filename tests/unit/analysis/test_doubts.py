@@ -85,6 +85,20 @@ def test_programs_compiled_within_timed_steps_take_the_word_away() -> None:
     assert {"torch": "", "tf": "compiled while timed (1 of 5 runs)"} == words(found)
 
 
+def test_who_is_measured_beside_a_disturbed_stack_says_what_is_missing() -> None:
+    cells = [made.cell(name) for name in ("torch", "tf", "jax")]
+    runs = [record for cell in cells for index in range(5) for record in made.run(
+        cell, index, *[made.turn([0.1], foreign=0.3 if cell.stack == "jax" and index < 2 else 0.0)] * 12)]
+    found = [made.session(), made.plan(*cells), *runs, {"event": "closed", "reason": "incomplete"}]
+
+    assert {"too busy (3 of 5 rounds could be measured)"} == {each.text for each in doubts.of(
+        measurements(found)).values()}
+    assert {"too busy (3 of 5 rounds could be measured)"} == {
+        result.withheld for result in summarise(found).comparisons[0].results}
+    (gated,) = regression.judge(measurements(found), "torch", "tf", 0.03).compared
+    assert "tf: too busy (3 of 5 rounds could be measured)" in gated.reason
+
+
 def test_an_epoch_is_measured_whole_and_is_not_doubted() -> None:
     found = records({"torch": [FASTER] * 5, "tf": [FASTER] * 5}, measure="epochs")
 
