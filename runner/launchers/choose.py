@@ -21,12 +21,6 @@ def names(is_meant: Callable[[type[Launcher]], bool]) -> str:
     return " or ".join(name for name, entry in LAUNCHERS.items() if is_meant(entry.load()))
 
 
-def check_able(launcher: Launcher, option: str, is_able: Callable[[type[Launcher] | Launcher], bool]) -> None:
-    """Raise InputError where the launcher cannot do what an option asks for."""
-    if not is_able(launcher):
-        raise InputError(f"{option}: found launcher {launcher.name}, expected {names(is_able)}")
-
-
 def again(recorded: object) -> str:
     """The launcher to ask for when a record is repeated: that of the record, where it is known.
 

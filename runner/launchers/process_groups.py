@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
-from types import MappingProxyType
 from typing import IO, Any, NamedTuple
 
 import psutil
@@ -31,7 +30,6 @@ _CHUNK_BYTES = 2**14
 _READING_SECONDS = 0.2   # for what an ended worker wrote last
 _GONE_SECONDS = 5.0      # in which killed processes are gone, unless a device holds them
 _PR_SET_PDEATHSIG = 1    # linux/prctl.h
-_NONE: Mapping[str, str] = MappingProxyType({})
 _PORTS = (23000, 31000, 10)      # from, to, ports a place; below those that kernels hand out
 
 
