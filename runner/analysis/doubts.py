@@ -54,7 +54,7 @@ def _missing(row: Row, measured: Measurements, is_busy: bool) -> Doubt | None:
     """What is left to measure."""
     if not any(run.ending == "ok" for run in row.runs):
         return None
-    if measured.is_interrupted:
+    if row.key in measured.interrupted:
         verdict = Verdict.UNFINISHED
     elif is_busy:
         verdict = Verdict.TOO_BUSY

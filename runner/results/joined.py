@@ -49,6 +49,7 @@ def joined(sessions: Sequence[Measurements]) -> Measurements:
         skipped=tuple(replace(skip, comparison=compared[skip.cell]) for skip in skips.values()),
         published=_by_id(each.published for each in sessions), claims=_by_id(each.claims for each in sessions),
         is_done=all(each.is_done for each in sessions),
+        interrupted=frozenset(row.key for row, index in rows if row.key in sessions[index].interrupted),
         experiments=_experiments(sessions, {row.key for row, _ in rows}),
         products=tuple(product for each in sessions for product in each.products),
         sessions={row.key: str(sessions[index].session.get("id", "")) for row, index in rows})

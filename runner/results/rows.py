@@ -109,7 +109,7 @@ class Measurements:
     published: tuple[Facts, ...]           # records of the study's own numbers
     claims: tuple[Facts, ...]              # records of what it claims
     is_done: bool                          # closed after its last run, not interrupted
-    is_interrupted: bool = False           # nor incomplete: it ended at a moment that somebody chose
+    interrupted: frozenset[str] = frozenset()          # keys of rows whose session ended at a moment somebody chose
     title: str = ""                        # of the study
     index: tuple[Facts, ...] = ()          # records of the paper's figures and tables
     experiments: tuple[Experiment, ...] = ()
@@ -222,10 +222,11 @@ class Fold:
             raise RecordError("there is no plan, so nothing was measured: give the command that made it again")
         filled = {row.key: row for block, rows in blocks(self.rows).items() for row in self._filled(block, rows, plan)}
         is_short = any(row.counted_rounds < plan.rounds for row in filled.values())
+        is_interrupted = is_short and self.closed not in ("done", "incomplete")
         return Measurements(self.session, plan.rounds, plan.baseline,
                             tuple(_in_unit([filled[row.key] for row in self.rows])), self.skipped,
                             tuple(plan.published), tuple(plan.claims), self.closed == "done",
-                            is_short and self.closed not in ("done", "incomplete"), plan.title, tuple(plan.index),
+                            frozenset(filled if is_interrupted else ()), plan.title, tuple(plan.index),
                             tuple(plan.experiments), plan.settings, tuple(plan.stacks), tuple(self.products))
 
     def _filled(self, block: str, rows: Sequence[Row], plan: records.Plan) -> Iterator[Row]:

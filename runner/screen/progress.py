@@ -96,8 +96,6 @@ class RunProgress:
                 self._draw("warming up")
             case {"line": {"event": "steps"} as line} if (rate := self._rates[run].hear(line)) and "turn" not in line:
                 self._draw(f"{formatting.number(rate)} {self._unit(key)}")
-            case {"again": True, "message": message}:
-                self._waits(f"{message}: {self._name(key)} is measured again")
             case {"ending": ending, "message": message, "seconds": seconds}:
                 self._done += 1
                 rate = self._rates.pop(run).rate

@@ -92,7 +92,7 @@ class Rounds:
     @property
     def measured(self) -> Measurements:
         """What was measured so far, as if nothing more were to come."""
-        return replace(self._fold.measurements(), is_interrupted=False)
+        return replace(self._fold.measurements(), interrupted=frozenset())
 
     def missing(self) -> dict[str, int]:
         """How many more rounds each block needs, at most; of those that have enough nothing."""

@@ -2,6 +2,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from runner.analysis import doubts
 from runner.cells import key
 from runner.results.joined import alike, joined
 from runner.results.rows import Measurements, measurements
@@ -30,6 +31,17 @@ def test_what_is_compared_comes_from_its_newest_session() -> None:
     assert {TORCH: 4.0, TF: 8.0, OTHER: 5.0} == rates(found)
     assert ["new", "new", "old"] == [found.session_of(key(cell)) for cell in (TORCH, TF, OTHER)]
     assert {key(cell) for cell in (TORCH, TF, OTHER)} == set(found.experiments[0].cells)
+
+
+def test_no_word_is_said_of_what_comes_from_an_interrupted_session() -> None:
+    other = OTHER._replace(stack="tf")
+    records = [made.session(id="old"), made.plan(OTHER, other, rounds=8), *made.runs(OTHER, [5.0] * 6),
+               *made.runs(other, [6.0] * 6), {"event": "closed", "reason": "interrupted"}]
+    found = joined([session("new", {TORCH: 4.0, TF: 8.0}), measurements(records)])
+
+    assert {key(cell) for cell in (OTHER, other)} == set(doubts.of(found))
+    back = joined([measurements(records), session("old", {TORCH: 4.0, TF: 8.0})])
+    assert set(doubts.of(found)) == set(doubts.of(back))
 
 
 def test_ratios_are_never_of_two_sessions_and_what_the_newest_did_not_run_is_an_older_one_s() -> None:
