@@ -150,7 +150,7 @@ def _two_sided(job: jobs.Job, sides: tuple[str, ...]) -> jobs.Job:
 def _measured(job: jobs.Job, folder: Path, kept: Kept | None, show: Callable[[Path], None], enough: Enough,
               ends: float) -> tuple[Path, int]:
     """Run the session, then show what there is, also after an interruption."""
-    endings = Endings()
+    endings = Endings(store.read(folder) if kept else ())
     with store.Store(folder) as opened, progress(job.plan) as shown, _signals() as is_stopping:
         try:
             made = jobs.bench(job, folder, lambda: is_stopping() or time.monotonic() > ends)._replace(enough=enough)
@@ -413,12 +413,13 @@ def gate_(name: Annotated[str, typer.Argument(metavar="[STUDY]", help="The study
     judge = functools.partial(regression.judge, base=names[0], head=names[1], allow=allowed)
     folder, ended = ran(_named(request), sides=names, enough=lambda measured: judge(measured).decided)
     outcome = judge(measured_in(folder))
-    record, rows = outcome.record(), regression.columns(outcome)
+    code = (ended if ended == INCOMPLETE and outcome.answer is regression.Answer.UNCLEAR
+            else regression.EXIT_CODES[outcome.answer])
+    record, rows = {**outcome.record(), "exit_code": code}, regression.columns(outcome)
     keep(folder, "gate.json", record)
     output.give(lambda: screen.show(screen.parts_view([rows, regression.conclusion(outcome)])), {
         "csv": lambda: spreadsheet.of_rows(record["compared"]),
         "markdown": lambda: regression_forms.markdown(outcome, folder.name),
         "json": lambda: json.dumps(record, indent=2, allow_nan=False),
         "junit": lambda: regression_forms.junit(outcome)}, junit=junit)
-    sys.exit(ended if ended == INCOMPLETE and outcome.answer is regression.Answer.UNCLEAR
-             else regression.EXIT_CODES[outcome.answer])
+    sys.exit(code)

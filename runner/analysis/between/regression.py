@@ -82,8 +82,7 @@ class Outcome(NamedTuple):
     def record(self) -> dict[str, Any]:
         """The same as JSON values."""
         return {"schema": FORMAT, "base": self.base, "head": self.head, "allow": self.allow,
-                "answer": self.answer.value, "exit_code": EXIT_CODES[self.answer],
-                "compared": [each.record() for each in self.compared]}
+                "answer": self.answer.value, "compared": [each.record() for each in self.compared]}
 
 
 def judge(measured: Measurements, base: str, head: str, allow: float) -> Outcome:

@@ -116,9 +116,12 @@ class Rounds:
 class Endings:
     """A listener: how the runs of a session ended."""
 
-    def __init__(self) -> None:
+    def __init__(self, earlier: Iterable[Event] = ()) -> None:
+        """earlier: what a session that goes on has stored."""
         self._words: set[str] = set()
         self.is_complete = True
+        for event in earlier:
+            self.heard(event)
 
     def heard(self, event: Event) -> None:
         """An event of the session."""

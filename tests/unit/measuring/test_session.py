@@ -16,7 +16,7 @@ from runner.errors import DiskFull, Stopped
 from runner.launchers.protocol import Exit
 from runner.machine.host import CpuSeconds
 from runner.measuring.bench import Bench
-from runner.measuring.session import Memory
+from runner.measuring.session import INCOMPLETE, Endings, Memory
 from runner.planning.plan import Wishes, plan
 from runner.results import earlier_sessions, store
 from runner.results.rows import measurements
@@ -121,6 +121,16 @@ def test_an_interrupted_session_says_no_word_and_goes_on_with_whole_rounds(tmp_p
     assert [[0, 2, 3]] * 2 == [[each.round for each in row.ok_runs]
                                for row in measurements(store.read(tmp_path / "r")).rows]
     assert earlier_sessions.unfinished(tmp_path, "c") is None
+
+
+@pytest.mark.parametrize(("words", "code"), [(["died", "ok"], 1), (["ok", "oom"], 0), (["killed", "ok"], 0)])
+def test_a_session_that_goes_on_says_how_all_of_its_runs_ended(words: list[str], code: int) -> None:
+    earlier = [*({"event": "ending", "ending": word} for word in words), {"event": "closed", "reason": "incomplete"}]
+    endings = Endings(earlier)
+    assert INCOMPLETE == endings.exit_code
+    for event in ({"event": "ending", "ending": "ok"}, {"event": "closed", "reason": "done"}):
+        endings.heard(event)
+    assert code == endings.exit_code
 
 
 def test_runs_of_a_round_that_two_runners_made_are_no_pair(tmp_path: Path) -> None:
