@@ -4,7 +4,7 @@ Both lie on a file system that the nodes share.
 
 A job a run leaves queues, limits, GPUs and endings to Slurm. All of a session's jobs ask for the nodes of its first
 one, while those are usable, so that stacks are compared on the same machines. What a run says goes through files in its
-folder under the cache, since a job outlives the shell that submitted it: a session that goes on takes its job over.
+folder under the cache, since a job outlives the shell that submitted it: the next command ends what a dead runner left.
 """
 
 import errno
@@ -21,7 +21,6 @@ from clusters.slurm import examination
 from clusters.slurm.commands import (
     Node,
     Slurm,
-    SlurmUnreachable,
     Submission,
     chosen,
     lacks,
@@ -29,7 +28,7 @@ from clusters.slurm.commands import (
     script,
     submission,
 )
-from clusters.slurm.running import FOLLOWED, SlurmRunning, content_of, end
+from clusters.slurm.running import SlurmRunning, end
 from runner import leftovers
 from runner.errors import BenchError, DiskFull, InputError
 from runner.findings import Finding
@@ -41,11 +40,9 @@ from runner.machine.kernel_files import content
 from runner.paths import cache_folder
 from runner.processes import Say
 from runner.stacks.definition import PinnedStack, Stack
-from workloads.spec import cluster, measures
 from workloads.spec.cell import Cell
 
 _ORDER, _JOB, _OWNER = "order.json", "job", "owner"        # files of a run's folder
-_KEPT_SECONDS = 30 * 86400       # for which a session may come and collect a run that ended without its runner
 _PORTS = (23000, 800, 10)        # first, how many groups, ports a group: a job that shares its node has its own group
 
 
@@ -57,7 +54,6 @@ class SlurmLauncher(ClusterLauncher):
     nodes: tuple[Node, ...]
     uses_images = False              # but with the option apptainer
     measures_here = False
-    outlives = True
     builds_at_once = 2               # pip installs on one CPU
 
     def __init__(self, cache: Path, words: Iterable[str] = (), slurm: Slurm | None = None) -> None:
@@ -97,7 +93,7 @@ class SlurmLauncher(ClusterLauncher):
         return self._stacks.missing(stack)
 
     def prepare(self, stacks: list[Stack], say: Say) -> None:
-        """Make environments or image files that are not there yet, and end what dead runners left for no session."""
+        """Make environments or image files that are not there yet, and end what dead runners left."""
         self._say = say
         with self._sweeping:                 # stacks are prepared side by side: once is enough, and others wait for it
             if not self._is_swept:
@@ -151,30 +147,6 @@ class SlurmLauncher(ClusterLauncher):
             self._on = []
         return ",".join(self._on[:count])
 
-    def rejoined(self, place: Mapping[str, Any]) -> SlurmRunning | None:
-        """As protocol.Launcher: a job that waits, runs, or has left all its files.
-
-        Raises SlurmUnreachable where nobody says whether the job goes on: a second one beside it would disturb both.
-        """
-        name = place.get("folder")
-        folder = self._folder / str(name)
-        id, order = content(folder / _JOB), content_of(folder / _ORDER)
-        if not isinstance(name, str) or "/" in name or not id or not order:
-            return None
-        job, is_whole = self._slurm.job(id), _is_whole(folder, order)
-        if job is None and not is_whole:
-            raise SlurmUnreachable(f"Slurm does not answer for job {id}, which an interrupted session left and which "
-                                   "may go on: look at `scontrol ping`, then give the same command again")
-        if is_whole or (job is not None and not job.is_over and job.name == name):
-            self._own(folder)
-            self._say(f"slurm: job {id} went on without its runner: taking it over")
-            places = [cluster.Place(each, "", (), each in order["reporters"]) for each in order["places"]]
-            self._last = SlurmRunning(self._slurm, folder, id, places, dict(place), self._say,
-                                      _seconds_between(folder / _ORDER, folder / _OWNER))
-            return self._last
-        self._remove(folder, id, name)
-        return None
-
     def _own(self, folder: Path) -> None:
         """Say that this process follows the run."""
         (folder / _OWNER).write_text(leftovers.mine())
@@ -187,29 +159,9 @@ class SlurmLauncher(ClusterLauncher):
             shutil.rmtree(folder, ignore_errors=True)
 
     def _sweep(self, say: Say) -> None:
-        """End the jobs of this host's dead runners that no session's record names; tell of those that one may take."""
+        """End the jobs of this host's dead runners."""
         for folder in sorted(self._folder.glob("evenbench-*/")):
-            if not leftovers.is_gone(content(folder / _OWNER)):
-                continue
-            id, order = content(folder / _JOB), content_of(folder / _ORDER)
-            if not (folder / FOLLOWED).exists() or order.get("cell", {}).get("measure") in measures.BESIDE:
+            if leftovers.is_gone(content(folder / _OWNER)):
+                id = content(folder / _JOB)
                 say(f"slurm: ending job {id or 'of no number'}, left by a runner that is gone")
                 self._remove(folder, id, folder.name)
-            elif (job := self._slurm.job(id)) is not None and not job.is_over and job.name == folder.name:
-                say(f"slurm: job {id} of an interrupted session still goes on: the same command takes it over, "
-                    f"`scancel {id}` ends it")
-            elif job is not None:
-                now = self._folder / "swept"
-                now.touch()
-                if not _is_whole(folder, order) or _seconds_between(folder / FOLLOWED, now) >= _KEPT_SECONDS:
-                    shutil.rmtree(folder, ignore_errors=True)
-
-
-def _is_whole(folder: Path, order: Mapping[str, Any]) -> bool:
-    """Whether all who report have left their last word."""
-    return all((folder / f"{each}.exit").exists() for each in order.get("reporters", ()))
-
-
-def _seconds_between(earlier: Path, later: Path) -> float:
-    """From one file's writing to another's, by the clock of the server that keeps both."""
-    return max(0.0, later.stat().st_mtime - earlier.stat().st_mtime)

@@ -27,12 +27,11 @@ FOLLOWED = "followed"               # the file that says that a run's beginning 
 
 
 class SlurmRunning(Running):
-    """A submitted job, or one that an earlier runner left."""
+    """A submitted job."""
 
     def __init__(self, slurm: Slurm, folder: Path, job: str, places: Sequence[Place], record: dict[str, Any],
-                 say: Say = lambda text: None, seconds_before: float = 0.0) -> None:
+                 say: Say = lambda text: None) -> None:
         super().__init__({**record, "job": job}, places)
-        self.seconds_before = seconds_before
         self._slurm, self._folder, self._id, self._say = slurm, folder, job, say
         self._places = [place.name for place in places]
         self._job = Job()

@@ -78,8 +78,6 @@ class Worker:
 class Running:
     """A started run: a worker, or the places of a cluster."""
 
-    seconds_before: float = 0.0          # that it went on before it was taken over; its lines of then come in a burst
-
     def __init__(self, record: dict[str, Any], places: Sequence[cluster.Place]) -> None:
         """record: launcher, isolation, image, base ... of where it runs."""
         self.place = record

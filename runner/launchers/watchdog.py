@@ -101,7 +101,7 @@ class _Watchdog:
         self._started: set[str] = set()
         self._said: dict[str, dict[str, Any]] = {}           # the "end" events
         self._ending: Ending | None = None
-        self._allowance = _Allowance(len(running.reporters), clock() - running.seconds_before)
+        self._allowance = _Allowance(len(running.reporters), clock())
         self._complaint: tuple[float, Ending] | None = None  # a place's own error, and how long a cause is looked for
 
     def heard(self, place: str, line: bytes) -> dict[str, Any] | None:

@@ -342,53 +342,9 @@ def test_who_follows_a_run_says_so_again_and_again(lab: Lab, monkeypatch: pytest
 
 # ---- runs that a dead runner left
 
-@pytest.mark.parametrize("answers", [True, False])
-def test_a_job_that_went_on_is_taken_over_with_all_its_lines_whether_slurm_answers_or_not(
-        lab: Lab, left: SlurmRunning, answers: bool) -> None:
-    wrote(lab.folder(left), "node0", LINES)
-    order = lab.folder(left) / "order.json"
-    os.utime(order, (0, order.stat().st_mtime - 3600))
-    made = lab.launcher()
-    lab.slurm.answers = answers
-    taken = made.rejoined(left.place)
-    assert taken is not None
-    events, ending = followed(taken, Limits(), FakeClock(step=0.0))
-
-    assert (3, "ok") == (len(events), ending.word)
-    assert 3600 <= taken.seconds_before < 3660 and 0 == left.seconds_before      # how long it went on alone
-
-
-@pytest.mark.parametrize(("state", "exit", "is_taken"), [
-    ("RUNNING", "", True), ("PENDING", "", True), ("COMPLETED", '{"code": 0}', True), ("NODE_FAIL", "", False),
-    ("CANCELLED", "", False)])
-def test_what_can_still_give_a_result_is_taken_over_and_the_rest_removed(
-        lab: Lab, left: SlurmRunning, state: str, exit: str, is_taken: bool) -> None:
-    folder = lab.folder(left)
-    wrote(folder, "node0", b"", exit)
-    lab.slurm.jobs["7"] = shown(state, name=folder.name)
-    taken = lab.launcher().rejoined(left.place)
-    assert (is_taken, is_taken) == (taken is not None, folder.exists())
-    _ = taken and taken.stop()
-
-
-def test_a_record_or_a_job_of_somebody_else_is_not_ours_to_end(lab: Lab, left: SlurmRunning) -> None:
-    lab.slurm.jobs["7"] = shown("RUNNING", name="somebody-s")
-    for place in (left.place, {}, {"folder": "../../etc"}, {"folder": "evenbench-x"}, {"folder": 7}):
-        assert lab.launcher().rejoined(place) is None
-    assert [] == lab.slurm.of("scancel")
-
-
-def test_no_second_job_is_begun_while_nobody_says_how_the_first_went(lab: Lab, left: SlurmRunning) -> None:
-    made = lab.launcher()
-    lab.slurm.answers = False
-    with pytest.raises(SlurmUnreachable, match=r"Slurm does not answer for job 7, .* give the same command again"):
-        made.rejoined(left.place)
-    assert lab.folder(left).exists()
-
-
-def orphaned(lab: Lab, measure: str = "train") -> Path:
+def orphaned(lab: Lab) -> Path:
     """The folder of a run that its runner followed until it was killed."""
-    left = lab.started(ONE._replace(measure=measure))
+    left = lab.started(ONE)
     left.next_line(0.0)
     (lab.folder(left) / "owner").write_text(NO_PROCESS)
     return lab.folder(left)
@@ -403,31 +359,16 @@ def test_a_job_of_a_dead_runner_that_no_record_names_is_ended(lab: Lab, left: Sl
     assert 1 == len(lab.slurm.of("scancel")) and not lab.folder(left).exists()
 
 
-@pytest.mark.parametrize(("measure", "said"), [
-    ("check", ENDED),                                           # no command takes it over
-    ("train", "slurm: job 7 of an interrupted session still goes on: the same command takes it over, `scancel 7` ends "
-              "it")])
-def test_a_followed_job_waits_for_its_session_and_a_check_s_is_ended(lab: Lab, measure: str, said: str) -> None:
-    folder = orphaned(lab, measure)
-    assert [said] == lab.swept()
-    assert (measure == "train") == folder.exists() == ("JobState=RUNNING" in lab.slurm.jobs["7"])
-
-
-@pytest.mark.parametrize(("days", "is_kept"), [(29, True), (31, False)])
-def test_what_a_run_left_is_kept_for_a_month(lab: Lab, days: int, is_kept: bool) -> None:
+def test_a_followed_job_of_a_dead_runner_is_ended_too(lab: Lab) -> None:
     folder = orphaned(lab)
-    wrote(folder, "node0", LINES)
-    lab.slurm.jobs["7"] = shown("COMPLETED", name=folder.name)
-    os.utime(folder / "followed", (0, (folder / "followed").stat().st_mtime - days * 86400))
-    lab.swept()
-    assert is_kept == folder.exists()
+    assert [ENDED] == lab.swept()
+    assert 1 == len(lab.slurm.of("scancel")) and not folder.exists()
 
 
 def test_an_order_that_a_full_disk_cut_off_stops_no_session(lab: Lab) -> None:
     folder = orphaned(lab)
     (folder / "order.json").write_text('{"cell"')
-    lab.swept()
-    assert lab.launcher().rejoined({"folder": folder.name}) is None
+    assert [ENDED] == lab.swept() and not folder.exists()
 
 
 def test_what_dead_runners_left_is_looked_for_once_however_many_stacks_are_prepared(lab: Lab) -> None:
