@@ -4,10 +4,11 @@ Words and widths change only at the looks that the plan fixes (runner.results.lo
 are ended by, a session's words are false in at most 5 %. `python -m tests.coverage` simulates it.
 """
 
+import math
 import re
 from collections.abc import Callable, Set
 
-from runner.analysis.stats import Verdict
+from runner.analysis.stats import LEAST_ROUNDS, Verdict
 from runner.analysis.summary import summary_of
 from runner.analysis.summary_format import LaneResult, Result
 from runner.cells import comparison_key
@@ -57,7 +58,10 @@ def narrow(until: Until) -> Callable[[Measurements], Set[str]]:
 
 
 def _width(one: Result | LaneResult) -> float:
-    return (one.ratio_interval.high - one.ratio_interval.low) / one.ratio if one.ratio and one.ratio_interval else 2.0
+    """Of an interval over its ratio; before the first look there is none."""
+    if not one.ratio or not one.ratio_interval or one.pairs < LEAST_ROUNDS:
+        return math.inf
+    return (one.ratio_interval.high - one.ratio_interval.low) / one.ratio
 
 
 def _blocks(measured: Measurements, is_enough: Callable[[Result | LaneResult], bool], needs_winner: bool = False

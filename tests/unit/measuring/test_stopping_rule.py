@@ -39,10 +39,11 @@ def test_rounds_stop_at_the_first_look_where_all_words_are_said(tmp_path: Path, 
     assert [expected] * 2 == rounds(tmp_path / "r", decided, 8, script)
 
 
-@pytest.mark.parametrize(("width", "expected"), [(0.02, 9), (1.0, 5)])
-def test_rounds_are_added_until_intervals_are_narrow_or_the_cap_is_reached(tmp_path: Path, width: float, expected: int
-                                                                           ) -> None:
-    assert [expected] * 2 == rounds(tmp_path / "r", narrow(Until(width, 9)), 9, noisy)
+@pytest.mark.parametrize(("script", "width", "expected"), [
+    (noisy, 0.02, 9), (noisy, 1.0, 5), (by_stack(0.6), 0.02, 5)])       # the last is narrow before the first look
+def test_rounds_are_added_until_intervals_are_narrow_or_the_cap_is_reached(
+        tmp_path: Path, script: Any, width: float, expected: int) -> None:
+    assert [expected] * 2 == rounds(tmp_path / "r", narrow(Until(width, 9)), 9, script)
 
 
 @pytest.mark.parametrize(("script", "expected"), [(by_stack(0.5), 5), (by_stack(1.0), 5), (noisy, 10)])
