@@ -127,8 +127,8 @@ class Flag(StrEnum):
         "Off here by the framework's own default: {left_off}. `evenbench why` tries what it gains.",
         lambda seen: bool(left_off(seen.run)))
     OTHER_PRECISION = ("other_precision",
-        "Computed in another precision than the cell says (amp is bfloat16), as loop tuned may: its words are "
-        "against stacks that may have kept the cell's.",
+        "Computed in another precision than the cell's (amp is bfloat16), as loop tuned may. Verdicts compare it with "
+        "stacks that may have kept the requested precision.",
         lambda seen: seen.run.facts.get("precision", seen.cell.precision) != seen.cell.precision)
     CONVERTED = ("converted",
         "amp is bfloat16, for which this CPU has no instructions: numbers are converted to float32 and back, which "
