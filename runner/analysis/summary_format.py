@@ -96,7 +96,7 @@ class _Result(_Model):
     turns: int = 0
     """Of the runs that ended ok; 0 where none took turns."""
     disturbed_turns: int = 0
-    """Of these, those in which others took the CPUs, or a GPU was throttled; they count where a run has few others."""
+    """Of these, those that lost over 1 % of their time to others, or stood still; they do not count."""
     flags: tuple[Flag, ...] = ()
     outlier_rounds: tuple[int, ...] = ()
     """Rounds whose rate is far from the others; they count like the others."""
@@ -420,7 +420,7 @@ METHODS = {
     "withheld": doubts.METHOD,
     "turns":
         "slices of timed steps while the other stacks wait; disturbed where it lost over 1 % of its time to others, or "
-        f"a GPU was throttled; a round counts where each stack has at least {LEAST_TURNS} others",
+        f"stood still; a round counts where each stack has at least {LEAST_TURNS} others",
     "winner": "the stack with the highest rate, where its ratio to every other that ran is shown so to be above 1",
     "outlier_rounds": f"modified z-score of the run's rate above {stats.OUTLIER_SCORE:g}; flagged, never removed",
     "step_seconds":

@@ -207,7 +207,6 @@ class TurnTaken(Line):
         "of the time, in which it usually has no thread that runs or is ready: the median of its warm-up and the turns "
         "before")] = 0.0
     taken_seconds: Annotated[Seconds, says("of CPU time that others took, as the runner saw them by process")] = 0.0
-    is_throttled: bool = False
 
 
 class Parts(Line):

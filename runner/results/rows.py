@@ -32,7 +32,7 @@ class Row:
     comparison: Comparison                 # that it is in
     runs: tuple[Run, ...]
     look: Look = ONCE
-    is_apart: bool = False                 # the workers of its comparison did not fit into memory together
+    is_apart: bool = False                 # the workers of its comparison could not be alive at once
     unit: str = SAMPLES                    # that its comparison counts in
 
     @cached_property
@@ -166,7 +166,7 @@ class Fold:
     begun: dict[str, Begun] = field(default_factory=dict)
     closed: str = ""                                   # why, if it was
     products: list[Product] = field(default_factory=list)
-    apart: set[str] = field(default_factory=set)      # cells.lanes_key of comparisons that did not fit into memory
+    apart: set[str] = field(default_factory=set)      # cells.lanes_key of those that are not by turns
     _read: int = 0                                     # records
     _runner: int = 0                                   # how many have written the session, each after the other's end
     _runs: dict[str, dict[int, tuple[int, Run]]] = field(default_factory=dict)     # with the runner; by key and round

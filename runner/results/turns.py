@@ -27,7 +27,6 @@ class Turn:
     seconds: float                   # of these steps, by the worker's clock
     foreign_share: float             # of its CPUs' time, that other programs took by the kernel's ticks
     stolen_share: float              # the same, that the hypervisor's other guests took
-    is_throttled: bool = False       # its GPU, or its own control group by a quota
     taken_share: float = 0.0         # of a CPU, that other programs took by their own clocks
     waited_share: float = math.inf   # of the turn, that its threads together waited for a CPU
     still_share: float = 0.0         # of the turn, in which no thread of it ran or was ready, beyond what it is used to
@@ -50,9 +49,7 @@ class Turn:
             f"{self.taken_by or 'another program'} took {taken:.1%} of a CPU": min(taken, self.waited_share),
             f"the host's other guests took {self.stolen_share:.1%} of the CPUs": self.stolen_share,
             f"it stood still for {self.still_share:.1%} of its time": self.still_share}
-        if sum(lost.values()) > LOST_SHARE:
-            return max(lost, key=lost.__getitem__)
-        return "it was throttled" if self.is_throttled else ""
+        return max(lost, key=lost.__getitem__) if sum(lost.values()) > LOST_SHARE else ""
 
     @property
     def rate(self) -> float:
@@ -69,7 +66,7 @@ class Turn:
         room, waited = seconds * max(1, said.cpus), said.waited_seconds
         still = 1 - (said.own_seconds + (waited or 0.0)) / seconds - 2 * said.still_share
         return cls(sum(line.sample_steps), sum(line.seconds),
-                   max(0.0, said.busy_seconds - said.own_seconds) / room, said.stolen_seconds / room, said.is_throttled,
+                   max(0.0, said.busy_seconds - said.own_seconds) / room, said.stolen_seconds / room,
                    said.taken_seconds / seconds, math.inf if waited is None else waited / seconds,
                    max(0.0, still) if waited is not None else 0.0)
 

@@ -11,8 +11,8 @@ from runner.results.turns import Turn, are_enough, counted, counting, gets_faste
 from tests import made_rows as made
 
 
-def turn(foreign: float, stolen: float = 0.0, is_throttled: bool = False) -> Turn:
-    return Turn(10, 0.1, foreign, stolen, is_throttled)
+def turn(foreign: float, stolen: float = 0.0) -> Turn:
+    return Turn(10, 0.1, foreign, stolen)
 
 
 CALM, DISTURBED = turn(0.05), turn(0.051)
@@ -24,7 +24,7 @@ def lost(**shares: Any) -> Turn:
 
 @pytest.mark.parametrize(("one", "reason"), [
     (turn(0.05), ""),                                   # of ticks, which are too coarse for less
-    (turn(0.051), "another program"), (turn(0.0, 0.011), "other guests"), (turn(0.0, is_throttled=True), "throttled"),
+    (turn(0.051), "another program"), (turn(0.0, 0.011), "other guests"),
     (lost(taken_share=0.011), "another program"), (lost(taken_share=0.009), ""),
     (lost(still_share=0.011), "stood still"),
     (lost(taken_share=0.5, waited_share=0.009), ""),    # on CPUs that it did not need
