@@ -332,6 +332,9 @@ def test_a_template_s_lanes_are_equal(kind: str, tmp_path: Path) -> None:
     assert lanes.count(",") == len(verdicts)
 
 
+MEASURED = (0, 4)          # 4: where other programs kept every round from counting
+
+
 def test_a_model_is_run_reported_rerun_and_held_to_a_gate(tmp_path: Path) -> None:
     files = [str(tmp_path / "first.py"), str(tmp_path / "second.py")]
     for file in files:
@@ -340,7 +343,8 @@ def test_a_model_is_run_reported_rerun_and_held_to_a_gate(tmp_path: Path) -> Non
 
     ran = evenbench(tmp_path, "run", *files, "--lane", "first-pytorch,second-pytorch", "--rounds", "1", "--launcher",
                     "venv", *short)
-    assert 0 == ran.returncode and "second-pytorch and first-pytorch are equal (float64" in ran.stderr, ran.stderr
+    assert ran.returncode in MEASURED, ran.stderr
+    assert "second-pytorch and first-pytorch are equal (float64" in ran.stderr
     assert "first.py+second.py, inference, batch 32" in evenbench(tmp_path, "report", "latest").stdout
     Path(files[1]).write_text(LAYERED.replace("nn.ReLU()", "nn.GELU()"))
     differs = evenbench(tmp_path, "run", *files, "--lane", "first-pytorch,second-pytorch", "--launcher", "venv", *short)
@@ -348,8 +352,9 @@ def test_a_model_is_run_reported_rerun_and_held_to_a_gate(tmp_path: Path) -> Non
     Path(files[1]).write_text(LAYERED)
     refused = evenbench(tmp_path, "rerun", "latest")
     assert 2 == refused.returncode and "--run-code where you trust them" in refused.stderr
-    assert 0 == evenbench(tmp_path, "rerun", "latest", "--run-code", "--rounds", "1").returncode
+    assert evenbench(tmp_path, "rerun", "latest", "--run-code", "--rounds", "1").returncode in MEASURED
     gate = evenbench(tmp_path, "gate", *files, "--base", "first-pytorch", "--head", "second-pytorch", "--rounds", "5",
                      "--launcher", "venv", *short)
     (judged,) = tmp_path.glob("*/gate.json")
-    assert gate.returncode in (0, 1, 3) and "first-pytorch" == json.loads(judged.read_text())["base"], gate.stderr
+    assert gate.returncode in (*MEASURED, 1, 3), gate.stderr
+    assert "first-pytorch" == json.loads(judged.read_text())["base"]
