@@ -102,7 +102,7 @@ def test_an_image_of_a_user_s_runs_the_mounted_workloads(client: Any, launcher: 
 
 
 def evenbench(*words: str, results: Path) -> list[str]:
-    return [sys.executable, "-m", "runner", "run", "quick/train,decode", "--stack", SMALL, "--rounds", "3", "--set",
+    return [sys.executable, "-m", "runner", "run", "quick/train,train-gpt2", "--stack", SMALL, "--rounds", "3", "--set",
             "steps=60", "--results", str(results), *words]
 
 
