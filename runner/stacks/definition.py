@@ -261,7 +261,7 @@ class Runner(Pinned):
     @property
     def carries(self) -> tuple[str, ...]:
         """All that the command needs, and what makes a stack's fingerprint."""
-        return ("clusters", "docker", "runner", "studies", "workloads")
+        return ("clusters", "data", "docker", "runner", "studies", "workloads")
 
 
 _Kind = TypeVar("_Kind", bound=Pinned)
