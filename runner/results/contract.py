@@ -14,13 +14,13 @@ ENDINGS = {
     "not_finite": "the loss became NaN or infinite: no throughput",
     "error": "the worker failed and said why",
     "timeout": "it did not start, or no step finished, in time",
-    "killed": "ended from outside before its end; run again on resume",
-    "died": "it went without saying how it ended, or wrote what is no event",
-    "not_started": "no worker could be started; tried again on resume",
+    "killed": "ended from outside before its end; its round is made again",
+    "died": "it ended without saying how, or wrote what is no event",
+    "not_started": "no worker could be started; its round is made again",
     "skipped": "planned, but cannot run here",
 }
 SAID_BY_WORKER = ("ok", "oom", "unsupported", "not_finite", "error")
-# endings that are results; `killed` and `not_started` were cut short from outside and run again on resume
+# endings that are results; `killed` and `not_started` were cut short from outside, and their rounds are made again
 FINAL = frozenset({"ok", "oom", "unsupported", "not_finite", "error", "timeout", "died", "skipped"})
 WELL = frozenset({"ok", "oom", "unsupported"})      # nothing went wrong: too little memory is an answer, too
 LONGEST_LINE = 2**24     # bytes; the longest real event is far smaller, and a longer line comes cut

@@ -114,7 +114,7 @@ def _make(stack: PinnedStack, home: Path, say: Say) -> None:
         package_sources.bring_own(stack, pip, stack.lock_text, log, heard=heard)
         run([*pip, "-r", str(stack.lock)], log, heard)
         run([str(inside), "-m", "pip", "check"], log)
-        if frameworks.is_known(stack.framework):
+        if frameworks.is_known(stack.framework) and "==" in stack.lock.read_text():
             run([str(inside), "-c", _HAS.format(package=frameworks.package(stack.framework))], log)
         for script in stack.program[:1]:
             run(["sh", str(script), str(unfinished)], log)

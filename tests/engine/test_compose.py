@@ -67,7 +67,7 @@ def of(kind: str, results: Path) -> list[dict[str, Any]]:
 def test_up_trains_on_three_nodes_keeps_the_results_and_ends_with_0(compose: Compose, tmp_path: Path) -> None:
     found = compose("up")
     assert 0 == found.returncode, found.stdout
-    assert "LeNet-5 (tanh, 62 k parameters) train" in found.stdout and "results: results/" in found.stdout
+    assert "LeNet-5 (tanh, 62 k parameters), training" in found.stdout and "results: results/" in found.stdout
     assert "node0-1  |" not in found.stdout
     [begun], [ended] = of("begin", tmp_path), of("ending", tmp_path)
     assert ("compose", NODES) == (begun["place"]["isolation"], set(begun["place"]["nodes"]))
