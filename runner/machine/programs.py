@@ -17,7 +17,7 @@ import psutil
 
 Clocks = Mapping[int, float]             # CPU seconds since its start, of each process by its number
 
-_KERNEL_THREADS = "kthreadd"             # process 2 of a host; in a container it is another, or none is seen
+_KERNEL_THREADS, _PARENT = "kthreadd", 2          # their parent on a host; in a container 2 is another, or not seen
 _SCHEDULED = 2                           # CPUCLOCK_SCHED (linux/posix-timers.h)
 _LEAST_SECONDS = 1e-4                    # of a program that is worth asking who it is
 _OPENMP = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME")         # how its threads wait
@@ -34,7 +34,7 @@ class Taken(NamedTuple):
     """What others took of the CPUs between two readings."""
 
     seconds: float
-    by: str = ""                         # the program that took the most, and its user
+    by: str = ""                         # the program that took the most, and its user; of a worker its stack
     worker: str = ""                     # the stack whose worker that was, where it was one
     spinning: str = ""                   # of such a worker: that it does not wait, with what may have it do so
 
@@ -42,7 +42,7 @@ class Taken(NamedTuple):
 def clocks(proc: Path = Path("/proc"), clock: Callable[[int], float] = time.clock_gettime) -> Clocks | None:
     """Of all processes of this host now; None where they are not seen from here, as in most containers."""
     with suppress(OSError):
-        if (proc / "2/comm").read_text().strip() == _KERNEL_THREADS:
+        if (proc / f"{_PARENT}/comm").read_text().strip() == _KERNEL_THREADS:
             return dict(_read(proc, clock))
     return None
 
@@ -53,16 +53,16 @@ def _read(proc: Path, clock: Callable[[int], float]) -> Iterator[tuple[int, floa
             yield number, clock(~number << 3 | _SCHEDULED)
 
 
-def taken(before: Clocks, after: Clocks, own: Worker) -> Taken:
-    """What all took but this process and a worker with what that started."""
+def taken(before: Clocks, after: Clocks, own: Worker | None = None) -> Taken:
+    """What all took but this process and, where one is given, a worker with what that started."""
     used = sorted(((seconds - before.get(number, 0.0), number) for number, seconds in after.items()), reverse=True)
     others = [(seconds, number) for seconds, number in used if seconds >= _LEAST_SECONDS and number != os.getpid()]
     found = [(seconds, number, workers) for seconds, number in others if own not in (workers := [*_workers(number)])]
     if not found:
         return Taken(0.0)
     _, number, workers = found[0]
-    all_taken = Taken(sum(seconds for seconds, *_ in found), _name(number))
     stack = workers[0].stack if workers else ""
+    all_taken = Taken(sum(seconds for seconds, *_ in found), f"the worker of {stack}" if stack else _name(number))
     return all_taken._replace(worker=stack, spinning=_spinning(number, stack)) if stack else all_taken
 
 
@@ -80,6 +80,8 @@ def _workers(number: int) -> Iterator[Worker]:
 def _name(number: int) -> str:
     with suppress(psutil.Error):
         process = psutil.Process(number)
+        if not process.cmdline() and process.ppid() == _PARENT:
+            return f"the kernel's thread {process.name()}"
         return f"process {number}, {process.name()} of {process.username()},"
     return "a program that has ended"
 

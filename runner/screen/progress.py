@@ -12,7 +12,6 @@ from rich.text import Text
 from runner import formatting
 from runner.analysis.summary import summary_of
 from runner.cells import comparisons
-from runner.machine.neighbours import Neighbours
 from runner.planning.plan import Plan
 from runner.report.answer import answer
 from runner.report.document import Answer
@@ -49,7 +48,6 @@ class RunProgress:
         self._is_left_told = False             # by what a round took
         self._label = self._doing = ""
         self._wait_said = -_AGAIN_SECONDS
-        self._neighbours = Neighbours()
         self._told: set[tuple[str, str]] = set()         # cells and their endings that have a line
         self._so_far: Answer | None = None
 
@@ -118,9 +116,7 @@ class RunProgress:
         return "tokens/s" if cell.measure == "decode" and cell.decode == "token" else "samples/s"
 
     def _waits(self, why: str) -> None:
-        """Say what the session waits for, and on whom, in a log now and then."""
-        named = self._neighbours.busiest()
-        why = f"{why}: {named}" if named else why
+        """Say what the session waits for, in a log now and then."""
         if not self._live and self._clock() - self._wait_said >= _AGAIN_SECONDS:
             self._wait_said = self._clock()
             self._line(why)

@@ -9,7 +9,7 @@ import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, as_completed
 
-from runner.machine import host
+from runner.machine import host, programs
 from runner.measuring.bench import Bench, Event
 from runner.measuring.session.live_run import NO_ROOM, LiveRun, is_warm
 from runner.results.turns import FOREIGN_SHARE, Turn
@@ -139,11 +139,17 @@ def _wait(bench: Bench, turn: Turn, patience: Patience) -> Iterator[Event]:
     """Return when others leave the CPUs alone, or the session has no more patience."""
     patience.spend(turn.seconds)
     while patience.is_left and not bench.is_stopping():
-        before, began = bench.readings(), bench.clock()
+        before, clocks, began = bench.readings(), bench.programs(), bench.clock()
         bench.wait(_LOOK_SECONDS)
         seconds = bench.clock() - began
         share = host.foreign_share(before, bench.readings(), 0.0, seconds) or 0.0
         patience.spend(seconds)
         if share <= FOREIGN_SHARE:
             return
-        yield {"event": "now", "waits": f"{turn.reason}: waiting"}
+        yield {"event": "now", "waits": f"{_busiest(clocks, bench.programs(), seconds) or turn.reason}: waiting"}
+
+
+def _busiest(before: programs.Clocks | None, after: programs.Clocks | None, seconds: float) -> str:
+    """Which program took what of a CPU while nothing of ours ran; "" where none is seen."""
+    others = programs.Taken(0.0) if before is None or after is None else programs.taken(before, after)
+    return f"{others.by} took {others.seconds / seconds:.0%} of a CPU" if others.by else ""

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -133,6 +134,20 @@ def busy_bench(folder: Path, busy: Callable[[str, int], float], rounds: int = 5)
     made, _ = turn_bench(folder, rounds, busy=busy)
     clock, reading = made.clock, READING._replace(cpus=2)
     return made._replace(readings=lambda: reading._replace(all_cpus=reading.all_cpus._replace(busy=2.0 * clock())))
+
+
+def test_a_session_says_who_keeps_it_waiting(tmp_path: Path) -> None:
+    begun: list[float] = []
+    said: list[str] = []
+
+    def busy(stack: str, turn: int) -> float:
+        begun.extend([made.clock()] * (turn == 3))
+        return 0.3 * (turn == 3)
+
+    made = busy_bench(tmp_path / "r", busy, rounds=1)
+    run(made._replace(programs=lambda: {ENDED: 0.4 * (made.clock() - begun[0] if begun else 0.0)}),
+        lambda event: said.append(event["waits"]) if "waits" in event else None)
+    assert re.fullmatch(r"a program that has ended took 4\d% of a CPU: waiting", said[0])
 
 
 def test_workers_that_compute_while_they_wait_are_named_and_measured_one_after_the_other(

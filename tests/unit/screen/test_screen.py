@@ -1,11 +1,8 @@
 """What people see: on 80 columns, without colour, in a pipe; and what no file can make a terminal do."""
 
 import io
-import os
-import pwd
 import re
 from contextlib import closing
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +10,6 @@ from rich.console import Console
 
 from runner import formatting
 from runner.analysis.stats import Interval
-from runner.machine.neighbours import Neighbours
 from runner.planning import plan_listing
 from runner.planning.plan import Plan, Planned
 from runner.report.document import Report
@@ -226,24 +222,6 @@ def test_count_bar_and_time_left_are_whole_on_any_terminal(width: int, monkeypat
 
     assert len(drawn) > 5 and width >= max(map(len, drawn))
     assert all(re.match(r"\d/2  [━.]{8,16}  (20|8.2) s left", line) for line in drawn)
-
-
-def test_the_neighbour_that_took_most_of_the_cpus_is_named(tmp_path: Path) -> None:
-    def at(seconds: float, *took: tuple[int, str, int, float]) -> None:
-        (tmp_path / "uptime").write_text(f"{seconds} 0.0")
-        for number, name, session, cpu in took:
-            (tmp_path / str(number)).mkdir(exist_ok=True)
-            ticks = int(cpu * os.sysconf("SC_CLK_TCK"))
-            (tmp_path / str(number) / "stat").write_text(f"{number} ({name}) R 1 1 {session} 0 0 0 0 0 0 0 {ticks} 0 0")
-
-    neighbours = Neighbours(tmp_path, own_session=7)
-    at(100.0, (1, "init", 1, 5.0), (8, "ours", 7, 1.0), (9, "stress (x)", 3, 1.0))
-    assert "" == neighbours.busiest()
-    at(110.0, (1, "init", 1, 5.1), (8, "ours", 7, 9.0), (9, "stress (x)", 3, 9.0))
-    user = pwd.getpwuid(os.getuid()).pw_name
-    assert f"stress (x) of {user}, 80 % of a CPU" == neighbours.busiest()
-    at(120.0)
-    assert "" == neighbours.busiest()
 
 
 @pytest.mark.parametrize(("form", "values", "expected"), [
