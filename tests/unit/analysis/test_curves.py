@@ -72,21 +72,13 @@ def test_after_unequal_warm_ups_equal_trainings_agree() -> None:
     assert ("39 to 50", "yes") == (row["steps"], row["agrees"])
 
 
-def test_stacks_that_share_no_step_are_named_and_not_compared() -> None:
+def test_stacks_that_share_no_step_are_named_and_neither_curves_nor_losses_compared() -> None:
     measured = after_warm_ups(2, 60)
 
     assert [] == curves.compared(measured)
-    assert [f"tf, {made.LENET5}, training, batch 10, precision float64: no step in common with torch"
-            ] == curves.apart(measured)
-
-
-def test_losses_beside_each_other_are_of_the_same_steps() -> None:
-    first, second = summary_of(after_warm_ups(10, 38)).comparisons[0].results
-    apart = summary_of(after_warm_ups(2, 60)).comparisons[0].results
-
-    assert (2 / 39, 2 / 50, (39, 50)) == (first.loss_first, first.loss_last, first.loss_steps)
-    assert (first.loss_first, first.loss_last) == (second.loss_first, second.loss_last)
-    assert [(None, None)] * 2 == [(each.loss_first, each.loss_steps) for each in apart]
+    (told,) = curves.apart(measured)
+    assert told.startswith("tf, ") and "no step in common with torch" in told
+    assert {None} == {each.loss_steps for each in summary_of(measured).comparisons[0].results}
 
 
 CALM = [made.turn([0.1], before=100)] * 2           # so that the round counts

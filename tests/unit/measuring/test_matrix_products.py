@@ -20,6 +20,7 @@ from tests import made_rows as made
 from tests.clock import FakeClock
 from tests.fake_session import OPENED, STACKS, bench, stored
 from tests.fakes import MACHINE, no_engine, study
+from tests.sent import Sent
 from workloads.measuring.matrix_products import sizes
 from workloads.spec import tasks
 from workloads.spec.cell import Cell
@@ -152,13 +153,13 @@ def test_a_stored_product_that_cannot_be_is_refused(key: str, value: Any, said: 
 
 def worker(seconds: float, memory_bytes: int = 0) -> list[dict[str, Any]]:
     """The events of a worker whose product of 512 takes so long, and eight times that at each next size."""
-    clock, events = FakeClock(step=0.0), []
+    clock, events = FakeClock(step=0.0), Sent()
 
     def made(cell: Cell, size: int, numbers: str) -> Any:
         return lambda: clock.advance(seconds * (size / 512) ** 3), lambda: None
 
     cell = Cell(stack="a", task="lenet5", measure="product", memory_bytes=memory_bytes)
-    sizes(cell, made, "float32", lambda event, **values: events.append(values), clock)
+    sizes(cell, made, "float32", events, clock)
     return events
 
 

@@ -19,17 +19,6 @@ DOCKER = Path(__file__).parents[3] / "docker"
 PINNED = [*read_all(DOCKER).values(), read_runner(DOCKER)]
 
 
-def test_a_folder_is_read_whole(tmp_path):
-    stack = small_stack(tmp_path)
-
-    assert (stack.name, stack.framework, stack.version, stack.python) == ("torch-9", "pytorch", "9.0", "3.11")
-    assert (stack.studies, stack.devices, stack.title) == (("quick",), ("cpu",), "PyTorch 9")
-    assert stack.base.image == f"debian:bookworm-slim@sha256:{DIGEST}"
-    assert (stack.base.verified, stack.size.wheels_bytes) == (False, 1_000_000)
-    assert stack.lock == tmp_path / "docker/torch-9/requirements.txt"
-    assert stack.pip_lock == tmp_path / "docker/pip/3.11.txt"
-
-
 @pytest.mark.parametrize(("found", "instead", "message"), [
     ('framework = "pytorch"', 'framework = "caffe"',
      r"found 'caffe', expected .*'tensorflow', 'pytorch', 'mxnet', 'jax', 'onnxruntime', 'openvino', 'onednn' or"),

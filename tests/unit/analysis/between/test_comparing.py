@@ -50,18 +50,13 @@ def test_a_word_is_of_the_ratio_and_of_its_rounds(a: Measurements, b: Measuremen
 def test_what_differed_around_the_runs_is_told_by_name() -> None:
     cell = made.cell()
     a = measured({cell: STEADY})
-    b = measured({cell: STEADY}, machine={"kernel": "6.2"}, facts={**made.FACTS, "threads": 1},
+    b = measured({cell: STEADY}, machine={"kernel": "6.2"}, facts={**made.FACTS, "threads": 1, "cudnn": "9.1"},
                  place={**made.PLACE, "base": "own"})
 
     assert {("machine: kernel", "6.1", "6.2"),
             ("threads of all stacks", "2", "1"), ("base of all stacks", "ubuntu:18.04", "own"),
+            ("cudnn of all stacks", "-", "9.1"),                                              # which only one told
             ("flagged threads differ", "-", "1 of 1 cells")} == set(compare(a, b).differences)
-
-
-def test_a_fact_that_only_one_told_is_a_difference() -> None:
-    a, b = (measured({made.cell(): STEADY}, facts={**made.FACTS, **more}) for more in ({}, {"cudnn": "9.1"}))
-
-    assert (Difference("cudnn of all stacks", "-", "9.1"),) == compare(a, b).differences
 
 
 def test_a_cell_of_one_session_or_that_ended_badly_is_listed_and_a_lone_stack_has_rates_alone() -> None:

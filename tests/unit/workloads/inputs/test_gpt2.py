@@ -17,11 +17,6 @@ TINY_LLAMA = llama.Sizes(layers=1, width=4, heads=2, key_heads=1, inner=3, vocab
 CELL = Cell(stack="s", task="gpt2", measure="decode", batch=3, length=64)
 
 
-def test_the_names_of_a_layer_s_arrays_end_in_their_kinds() -> None:
-    assert {each.kind for each in gpt2.parameters(SIZES)} == {"weight", "bias", "gamma", "beta"}
-    assert all(each.name.endswith("." + each.kind) for each in gpt2.parameters(SIZES))
-
-
 def test_flops_of_a_tiny_model_are_those_counted_by_hand() -> None:
     # a token: four products of 2 x 2, two of 2 x 3; attention: ten pairs of two products of 2; a head of 2 x 5
     assert gpt2.forward_flops(TINY) == 2 * (4 * (4 * 4 + 2 * 6) + 10 * 2 * 2 + 4 * 10)
@@ -43,12 +38,9 @@ def test_flops_of_a_tiny_llama_are_those_counted_by_hand() -> None:
             == llama.forward_flops(TINY_LLAMA))
 
 
-def test_a_prompt_has_one_head_and_a_token_sees_all_before_it() -> None:
+def test_a_prompt_has_one_head_a_token_sees_all_before_it_and_with_all_heads_they_are_a_whole_pass() -> None:
     assert gpt2.prefill_flops(TINY, 2) == 2 * (2 * 28 + 3 * 2 * 2 + 10)
     assert gpt2.decode_flops(TINY, 2) == 2 * (2 * 28 + 7 * 2 * 2 + 2 * 10) // 2
-
-
-def test_a_prompt_with_all_heads_and_the_tokens_after_it_are_a_whole_pass() -> None:
     missing_head = 2 * 1 * 10
     assert gpt2.prefill_flops(TINY, 2) + missing_head + 2 * gpt2.decode_flops(TINY, 2) == gpt2.forward_flops(TINY)
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tests.clock import FakeClock
+from tests.sent import Sent
 from workloads.frameworks import contract
 from workloads.inputs.images import Images
 from workloads.measuring import epochs, measures
@@ -56,9 +57,9 @@ class Fit(Workload):
 
 
 def followed(kind: type[Workload], losses: list[float]) -> tuple[list[dict[str, Any]], Workload]:
-    clock, told = FakeClock(step=0.0), []
+    clock, told = FakeClock(step=0.0), Sent()
     workload = kind(clock, losses)
-    steps = epochs.Course(CELL, workload, HELD_OUT, 3, lambda event, **values: told.append(values), clock)
+    steps = epochs.Course(CELL, workload, HELD_OUT, 3, told, clock)
     epochs.follow(steps, None)
     return told, workload
 

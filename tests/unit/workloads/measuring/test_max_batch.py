@@ -5,6 +5,7 @@ import sys
 import pytest
 
 from tests.lifetimes import eventually, is_gone
+from tests.sent import Sent
 from workloads.measuring import max_batch
 from workloads.spec.cell import Cell
 
@@ -70,10 +71,9 @@ def test_of_what_trials_tell_the_first_start_is_passed_on_and_the_rest_as_beats(
 
 def measured(endings, **changes):
     """The ending and the event of a measurement whose trials end so by batch."""
-    sent = []
-    ending = max_batch.measure(CELL._replace(**changes), "/data", lambda event, **values: sent.append(values),
-                               lambda cell, folder, emit, is_first: max_batch.Tried(
-                                   cell.batch, endings(cell.batch), "why", 1.0, None))
+    sent = Sent()
+    ending = max_batch.measure(CELL._replace(**changes), "/data", sent, lambda cell, folder, emit, is_first:
+                               max_batch.Tried(cell.batch, endings(cell.batch), "why", 1.0, None))
     return ending, sent
 
 

@@ -8,22 +8,11 @@ import weakref
 import pytest
 
 from tests.clock import FakeClock
+from tests.sent import Sent
 from workloads.measuring import watch as watching
 from workloads.measuring.watch import ENDS, Beats, Compiling, Over, Recorded, Watch, WorkersWatch
 from workloads.process.errors import NotFinite
 from workloads.spec.cell import Cell
-
-
-class Sent(list):
-    def __call__(self, event, **values):
-        self.append(dict(event=event, **values))
-
-    def of(self, event):
-        return [line for line in self if line["event"] == event]
-
-    def values(self, key, event="steps"):
-        """Those of every such line, one after the other."""
-        return [value for line in self.of(event) for value in line[key]]
 
 
 class Device:
@@ -204,7 +193,7 @@ def test_beats_end_after_their_longest_time_however_many_threads_compute():
 def test_on_a_gpu_and_in_compiled_loops_there_are_beats_until_the_first_steps_and_else_none(device, loop, count):
     sent, (clock, seen) = Sent(), ticking(0.0, 1.0, 2.0, 3.0)
     with Compiling(cell(device=device, loop=loop), sent, every=0.001, clock=clock) as emit:
-        emit("start")
+        emit("compiled", programs=1, seconds=0.5)
         assert not count or seen.wait(10)
         emit("warm", seconds=[])
         emit("steps", seconds=[])
