@@ -5,15 +5,14 @@ from typing import Any
 
 from runner.analysis.summary import summary_of
 from runner.analysis.summary_format import Summary
-from runner.paths import STACKS, STUDIES
+from runner.paths import STACKS
 from runner.planning.plan import Plan, Wishes, plan
 from runner.report.contents import report
 from runner.report.document import Report
 from runner.results import store
 from runner.results.rows import Measurements, measurements
 from runner.stacks import definition
-from runner.study import file
-from tests import fakes
+from tests import fakes, studies
 from tests import made_rows as made
 from workloads.spec.cell import Cell
 
@@ -34,7 +33,7 @@ def records(*more: Any, cells: dict[Cell, list[float]] | None = None, session: d
 
 def planned(name: str) -> Plan:
     """A study of the repository, planned for two CPUs; a stack that has no folder yet is a made one."""
-    read = file.read(name, STUDIES)
+    read = studies.read(name)
     known = definition.read_all(STACKS)
     missing = {each for one in read.experiments for each in one.stacks} - known.keys()
     return plan(read, {**known, **{each: fakes.stack(each) for each in missing}}, fakes.MACHINE, Wishes(),

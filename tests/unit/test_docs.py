@@ -11,6 +11,7 @@ from runner.cli import app
 from runner.paths import STACKS, STUDIES
 from runner.study import file
 from runner.study.claims import KINDS, paper_claim
+from tests.studies import read
 from tools import pages
 
 ROOT = Path(__file__).parents[2]
@@ -97,7 +98,7 @@ def test_pages_have_every_command_every_stack_and_every_kind_of_claim() -> None:
 def test_the_studies_of_the_readme_have_as_many_experiments_and_claims() -> None:
     readme = (ROOT / "README.md").read_text()
     rows = re.findall(r"^\| (\w+) \|.*\| (\d+) \| (\d+) \|$", readme, flags=re.MULTILINE)
-    studies = {name: file.read(name, STUDIES) for name, _, _ in rows}
+    studies = {name: read(name) for name, _, _ in rows}
 
     assert len(rows) == 5
     assert {name: (int(experiments), int(claims)) for name, experiments, claims in rows} == {

@@ -1,6 +1,5 @@
 """The campaign sees what it is there to see: runs that are lost, repeated, late, or left without an ending."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +7,7 @@ import pytest
 
 from tests.faults import lab, worker
 from tests.faults.faults import FAULTS
-from tests.faults.outcome import Outcome, finished, missing, repeated, table
+from tests.faults.outcome import Outcome, finished, missing, repeated
 
 PLAN = {"event": "plan", "cells": [{"key": "a"}, {"key": "b"}], "rounds": 2}
 GOOD = Outcome("worker killed", "killed", "docker", 10, 10, 1.25)
@@ -39,11 +38,6 @@ def test_an_outcome_with_a_flaw_is_not_good(change: dict[str, Any]) -> None:
     assert not GOOD._replace(**change).is_good
 
 
-def test_the_table_has_a_line_a_fault() -> None:
-    assert "| worker killed | docker | killed | 10 | 10 | 1.2 s | 0 | 0 | 2 |" == table(
-        [GOOD._replace(left=["x", "y"])]).splitlines()[2]
-
-
 def test_every_behaviour_of_the_worker_is_tried_and_every_name_is_one_fault_s() -> None:
     assert set(worker.BEHAVIOURS) - {worker.good} == {fault.behaviour for fault in FAULTS}
     assert len(FAULTS) == len({fault.name for fault in FAULTS})
@@ -56,9 +50,3 @@ def test_the_laboratory_has_the_real_runner_and_the_faulty_worker_alone(tmp_path
     assert (made.root / "workloads/__main__.py").read_bytes() == Path(worker.__file__).read_bytes()
     assert not (made.root / "workloads/measuring/measures.py").exists()
     assert [] == made.left()
-
-
-def test_a_worker_that_keeps_to_the_contract_says_its_end(capfd: pytest.CaptureFixture[str]) -> None:
-    worker.good()
-    events = [json.loads(line)["event"] for line in capfd.readouterr().out.splitlines()]
-    assert ["start", "warm", "steps", "steps", "steps", "end"] == events

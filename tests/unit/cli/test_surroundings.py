@@ -2,6 +2,7 @@
 
 import os
 import pwd
+import re
 import resource
 import sys
 import tomllib
@@ -70,34 +71,27 @@ def test_a_command_ends_with_a_line_and_no_traceback(command: str, surroundings:
     assert all("Errno" not in line for line in lines)
 
 
+ABOVE_CACHE = str(paths.cache_folder().parent)
+
+
 @pytest.mark.parametrize(("error", "line"), [
-    (PermissionError(13, "Permission denied", "/x/y"),
-     "/x/y: Permission denied; name another place, or give this user the right to it"),
-    (OSError(30, "Read-only file system", "{cache}/venvs/a"),
-     "{cache}/venvs/a: Read-only file system; set XDG_CACHE_HOME to a folder that this user can write"),
-    (FileNotFoundError(2, "No such file or directory", str(paths.cache_folder().parent)),
-     f"{paths.cache_folder().parent}: No such file or directory; set XDG_CACHE_HOME to a folder that this user can "
-     "write"),
-    (OSError(28, "No space left on device", "{cache}/data"),
-     "{cache}/data: No space left on device; make room there, or set XDG_CACHE_HOME to a folder on another disk"),
-    (OSError(28, "No space left on device", "/x/y"),
-     "/x/y: No space left on device; make room there, or name another place"),
-    (FileNotFoundError(2, "No usable temporary directory found in ['/tmp', '/']"),
-     "No usable temporary directory found in ['/tmp', '/']: set TMPDIR to a folder that this user can write"),
-    (OSError(28, "No space left on device"), "what is printed cannot be written: No space left on device"),
-    (PermissionError(13, "Permission denied", b"/x/\xff"),
-     "/x/\udcff: Permission denied; name another place, or give this user the right to it"),
+    (PermissionError(13, "Permission denied", "/x/y"), "^/x/y: Permission denied; name another place"),
+    (OSError(30, "Read-only file system", "{cache}/venvs/a"), "^{cache}/venvs/a: Read-only .*; set XDG_CACHE_HOME to"),
+    (FileNotFoundError(2, "No such file", ABOVE_CACHE), f"^{ABOVE_CACHE}: No such file; set XDG_CACHE_HOME to"),
+    (OSError(28, "No space left", "{cache}/data"), "^{cache}/data: No space .*, or set XDG_CACHE_HOME to .* disk$"),
+    (OSError(28, "No space left on device", "/x/y"), "^/x/y: No space .*; make room there, or name another place"),
+    (FileNotFoundError(2, "No usable temporary directory found in /tmp"), "^No usable .* in /tmp: set TMPDIR to"),
+    (OSError(28, "No space left on device"), "^what is printed cannot be written: No space left"),
+    (PermissionError(13, "Permission denied", b"/x/\xff"), "^/x/\udcff: Permission denied; name another place"),
     (ConnectionResetError(104, "Connection reset by peer"), None),
-    (requests.ReadTimeout("Read timed out."),
-     "the Docker engine does not answer as it did (Read timed out.): look at `docker info`, then give the same command "
-     "again"),
+    (requests.ReadTimeout("Read timed out."), r"engine does not answer .*\(Read timed out\.\): look at `docker info`"),
     (FileNotFoundError(2, "No such file or directory", str(paths.ROOT / "runner" / "gone.py")), None)])
 def test_what_cannot_be_used_is_told_with_the_remedy_and_a_bug_is_not(error: OSError, line: str | None) -> None:
     cache = str(paths.cache_folder())
     if isinstance(error.filename, str):
         error.filename = error.filename.format(cache=cache)
     told = paths.unusable(error)
-    assert (line.format(cache=cache) if line else None) == (str(told) if told else None)
+    assert re.search(line.format(cache=cache), str(told)) if line else told is None
 
 
 @pytest.mark.parametrize("command", ["run quick", "check lenet5"])

@@ -71,9 +71,8 @@ def test_of_a_list_each_value_is_measured() -> None:
     ("batch=1 batch=2", "^--set batch=2: found batch twice, expected it once; batch=A,B measures both$"),
     ("device=cpu,gpu", "^--set device=cpu,gpu: found 2 values, expected one: a session has one device$")])
 def test_a_setting_that_cannot_be_is_refused_with_what_was_found_and_expected(pairs: str, message: str) -> None:
-    with pytest.raises(InputError, match=message) as caught:
+    with pytest.raises(InputError, match=message):
         job.settings(pairs.split())
-    assert "\n" not in str(caught.value)
 
 
 # ---- the command

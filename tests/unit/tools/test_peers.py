@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.stacks.definition import Stack, fingerprint, wheels_fingerprint
+from runner.stacks.definition import Stack
 from tests.made_wheel import lock_of_wheel, stack_of_wheels
 from tools import peers
 
@@ -52,9 +52,3 @@ def test_a_stack_without_a_lock_has_none(stack: Stack, tmp_path: Path) -> None:
     peers.lock(stack).unlink()
     assert peers.ready(stack, tmp_path / "cache") is None
     assert not (tmp_path / "cache").exists()
-
-
-def test_a_stack_and_its_image_are_the_same_with_another_lock_of_peers(stack: Stack) -> None:
-    before = fingerprint(stack), wheels_fingerprint(stack)
-    peers.lock(stack).write_text("visionary==2.0\n")
-    assert before == (fingerprint(stack), wheels_fingerprint(stack))

@@ -10,7 +10,7 @@ from runner.planning.plan import Wishes, plan
 from runner.results.rows import Measurements, measurements
 from tests import made_rows as made
 from tests.fakes import MACHINE, stack
-from tools.self_comparison import Plan, again, beta_quantile, binomial, judge, lines, study
+from tools.self_comparison import Plan, again, binomial, judge, lines, study
 
 
 def measured(one: list[float], other: list[float]) -> Measurements:
@@ -82,7 +82,3 @@ def test_nothing_is_said_of_too_few_rounds_and_what_is_no_cell_twice_is_refused(
                                 ("lenet5", "check", 'aa: --measure "check" is unknown')):
         with pytest.raises(InputError, match=said):
             study("a", task, measure, Plan(5, 20))
-
-
-def test_a_beta_quantile_is_the_inverse() -> None:
-    assert beta_quantile(0.6875, 2, 3) == pytest.approx(0.5, abs=1e-9)

@@ -44,8 +44,5 @@ def test_the_time_of_a_file_does_not_count_and_everything_else_does() -> None:
     assert [Difference("/etc/a", "content")] == changed(content=b"hullo")
     assert [Difference("/etc/a", "size, content")] == changed(content=b"hello!")
     assert [Difference("/etc/a", "mode, owner")] == changed(mode=0o600, uid=1000)
-
-
-def test_a_path_of_one_image_alone_is_told() -> None:
     assert [Difference("/etc/a", "only in the first"), Difference("/etc/d", "only in the second")] == changed(
         name="etc/d")

@@ -13,12 +13,12 @@ from runner.results.rows import measurements
 from runner.stacks.definition import read_all
 from runner.study import quantities
 from runner.study.claims import Verdict
-from runner.study.file import read
 from runner.study.published import Published
 from runner.study.subjects import Subject
 from tests import made_rows as made
 from tests.fakes import MACHINE
 from tests.made_claims import claim, here, judge, took
+from tests.studies import read
 
 ROOT = Path(__file__).parents[4]
 STACKS = read_all(ROOT / "docker")
@@ -29,7 +29,7 @@ OF_STEPS = [name for name, each in quantities.QUANTITIES.items() if each.measure
 
 def planned(study: str, gpu: str, capability: str) -> Plan:
     gpus = tuple(Gpu(f"GPU-{index}", gpu, capability, 2**34, f"GPU-{index}") for index in range(4))
-    return plan(read(study, ROOT / "studies", "paper", on_gpu=True), STACKS, MACHINE, Wishes(),
+    return plan(read(study, "paper", on_gpu=True), STACKS, MACHINE, Wishes(),
                 lambda stack: stack.unbuildable, Gpus(gpus, driver="560.28", problem=""))
 
 

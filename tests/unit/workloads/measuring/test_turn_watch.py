@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from tests.clock import FakeClock
-from tests.sent import Sent
 from workloads.measuring.turns import TurnWatch
 from workloads.measuring.watch import Over
 from workloads.process import processor
@@ -32,11 +31,12 @@ class Runner:
 
 
 def said(*words: str, step: Callable[[int], float] = lambda index: 0.025, cell: Cell = CELL, pass_steps: int = 0,
-         waits: float | None = 0.5) -> Sent:
+         waits: float | None = 0.5) -> list[tuple[str, dict[str, Any]]]:
     """What a worker says whose step takes so long, until it is told to end; step: of the number of a step."""
-    clock, events = FakeClock(step=0.0), Sent()
-    watch = TurnWatch(Runner(clock, *words), cell, lambda handle: None, lambda handle: 1.0, events, clock,
-                      pass_steps=pass_steps,
+    clock = FakeClock(step=0.0)
+    events: list[tuple[str, dict[str, Any]]] = []
+    watch = TurnWatch(Runner(clock, *words), cell, lambda handle: None, lambda handle: 1.0,
+                      lambda event, **values: events.append((event, values)), clock, pass_steps=pass_steps,
                       readings=lambda: (clock() / 4, waits and clock() * waits, clock() / 8, clock() / 4, 0.0))
     with pytest.raises(Over):
         for index in range(10_000):
@@ -46,9 +46,9 @@ def said(*words: str, step: Callable[[int], float] = lambda index: 0.025, cell: 
 
 
 def test_pauses_and_leads_are_no_part_of_any_step() -> None:
-    first, turn = said("go", "turn 0.03 0.1 3", "end")
+    (warm, first), (steps, turn) = said("go", "turn 0.03 0.1 3", "end")
 
-    assert ("warm", "steps") == (first["event"], turn["event"])
+    assert ("warm", "steps") == (warm, steps)
     assert [0.025, 0.025] == pytest.approx(first["seconds"])
     assert [0.025] * 4 == pytest.approx(turn["seconds"])                  # 0.1 s, after 2 of the lead
     assert {"index": 0, "lead_steps": 2} == {name: turn["turn"][name] for name in ("index", "lead_steps")}
@@ -56,23 +56,23 @@ def test_pauses_and_leads_are_no_part_of_any_step() -> None:
 
 
 def test_a_turn_has_as_many_steps_as_it_is_told_and_ends_on_a_whole_pass() -> None:
-    assert 8 == len(said("go", "turn 0.03 0.1 8", "end")[1]["seconds"])
-    assert 9 == len(said("go", "turn 0.03 0.1 8", "end", pass_steps=3)[1]["seconds"])
+    assert 8 == len(said("go", "turn 0.03 0.1 8", "end")[1][1]["seconds"])
+    assert 9 == len(said("go", "turn 0.03 0.1 8", "end", pass_steps=3)[1][1]["seconds"])
 
 
 def test_steps_much_longer_than_the_lead_need_none() -> None:
-    turn = said("go", "turn 0.03 0.1 1", "end", step=lambda index: 4.0)[1]
+    turn = said("go", "turn 0.03 0.1 1", "end", step=lambda index: 4.0)[1][1]
     assert (1, 0) == (len(turn["seconds"]), turn["turn"]["lead_steps"])
 
 
 def test_more_warms_up_again_and_turns_go_on_counting() -> None:
     events = said("go", "turn 0.03 0.1 1", "more", "turn 0.03 0.1 1", "end")
-    assert ["warm", "steps", "warm", "steps"] == [line["event"] for line in events]
-    assert [(0, 0), (1, 4)] == [(line["turn"]["index"], line["first"]) for line in events.of("steps")]
+    assert ["warm", "steps", "warm", "steps"] == [event for event, _ in events]
+    assert [(0, 0), (1, 4)] == [(values["turn"]["index"], values["first"]) for _, values in events if "turn" in values]
 
 
 def test_what_the_machine_did_is_read_around_the_lead_and_the_timed_steps() -> None:
-    turn = said("go", "turn 0.03 0.1 4", "end")[1]["turn"]
+    turn = said("go", "turn 0.03 0.1 4", "end")[1][1]["turn"]
     assert [0.15, 0.0375, 0.075] == pytest.approx([turn["seconds"], turn["own_seconds"], turn["waited_seconds"]])
     assert 0.15 * turn["cpus"] - 0.0375 == pytest.approx(turn["busy_seconds"])        # a quarter of a CPU was idle
 
@@ -80,14 +80,14 @@ def test_what_the_machine_did_is_read_around_the_lead_and_the_timed_steps() -> N
 @pytest.mark.parametrize(("waits", "still"), [(0.5, 0.25), (None, 0.75)])
 def test_how_long_no_thread_has_work_is_known_from_the_warm_up_on(waits: float | None, still: float) -> None:
     events = said("go", "turn 0.03 0.1 4", "turn 0.03 0.1 4", "end", waits=waits)
-    assert [still, still] == pytest.approx([line["turn"]["still_share"] for line in events.of("steps")])
+    assert [still, still] == pytest.approx([values["turn"]["still_share"] for _, values in events if "turn" in values])
 
 
 @pytest.mark.parametrize("warmup", [0, 1])
 def test_a_warm_up_of_one_step_ends_before_a_turn(warmup: int) -> None:
     events = said("turn 0.03 0.1 4", "turn 0.03 0.1 4", "end", cell=CELL._replace(warmup=warmup))
-    assert ["warm", "steps", "steps"] == [line["event"] for line in events]
-    assert [0.0, 0.25] == pytest.approx([line["turn"]["still_share"] for line in events.of("steps")])
+    assert ["warm", "steps", "steps"] == [event for event, _ in events]
+    assert [0.0, 0.25] == pytest.approx([values["turn"]["still_share"] for _, values in events if "turn" in values])
 
 
 def test_threads_that_wait_for_a_cpu_are_counted_and_a_kernel_without_the_count_says_nothing(tmp_path: Any) -> None:
