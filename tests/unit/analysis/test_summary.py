@@ -112,12 +112,15 @@ def test_a_run_far_from_the_others_is_named_and_counts() -> None:
     assert {"ok": 5} == found.endings
 
 
-def test_what_was_seen_beside_the_rate() -> None:
-    found = result(summary({TORCH: SLOW}), "torch")
+def test_what_the_runs_observed_stands_beside_the_rate_and_in_the_column() -> None:
+    whole = summary({TORCH: SLOW})
+    found, (column,) = result(whole, "torch"), whole.columns
 
     assert (1.5, 2.0, 1.0, 300_000_000, 62006) == (
         found.first_step_seconds, found.loss_first, found.loss_last, found.peak_bytes, found.parameters)
     assert found.load_share == pytest.approx(0.1)
+    assert ("2.13.0", "3.11.7", "docker", True, 2, "sha256:" + "1" * 64) == (
+        column.version, column.python, column.isolation, column.base_is_default, column.threads, column.image)
     assert result(summary({made.cell(sync="end"): SLOW}), "torch").first_step_seconds is None      # not waited for
     assert () == summary({made.cell(measure="check"): []}).comparisons
 
@@ -133,14 +136,6 @@ def test_compiling_is_the_median_over_runs_and_none_where_a_framework_tells_noth
     assert (3.0, 3) == (found.compile_seconds, found.compiled_programs)
     silent = result(summary({TORCH: SLOW}), "torch")
     assert (None, None) == (silent.compile_seconds, silent.compiled_programs)
-
-
-def test_columns_tell_what_the_runs_observed() -> None:
-    (column,) = summary({TORCH: SLOW}).columns
-
-    assert ("2.13.0", "3.11.7", "docker", True, 2) == (
-        column.version, column.python, column.isolation, column.base_is_default, column.threads)
-    assert "sha256:" + "1" * 64 == column.image
 
 
 def test_a_summary_does_not_depend_on_which_stack_was_run_first() -> None:

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import typer
 from typer.testing import CliRunner
 
 from runner import paths
@@ -121,12 +120,6 @@ def test_no_two_options_of_a_command_write_to_one_name(command: str) -> None:
     assert len(set(names)) == len(names)
 
 
-def test_shells_can_complete_commands() -> None:
-    names = {name for parameter in typer.main.get_command(app).params for name in parameter.opts}
-
-    assert {"--install-completion", "--show-completion"} <= names
-
-
 def made(*words: str) -> list[Request]:
     """The request of a command with all options, as these words ask."""
     commands, seen = Commands(), []
@@ -139,14 +132,11 @@ def made(*words: str) -> list[Request]:
     return seen
 
 
-def test_without_options_the_study_is_asked_for_as_it_is() -> None:
-    assert [Request("quick")] == made("quick")
-
-
-def test_every_option_is_handed_down_in_one_request() -> None:
+def test_every_option_is_handed_down_in_one_request_and_without_any_the_study_is_asked_for_as_it_is() -> None:
     wishes = Wishes(("torch-1.7", "tf-2.5"), 3, 7, "tf-2.5", {"batch": 8, "device": "gpu"})
     assert [Request("s", "paper", "swarm:encrypted", "cifar10=d", wishes, results=Path("r"),
                     going=Going(is_fresh=True, stall=9.0))] == made(
         "s", "--scale", "paper", "--launcher", "swarm:encrypted", "--data", "cifar10=d", "--stack", "torch-1.7,tf-2.5",
         "--rounds", "3", "--seed", "7", "--baseline", "tf-2.5", "--set", "batch=8", "--device", "gpu",
         "--results", "r", "--fresh", "--stall", "9")
+    assert [Request("quick")] == made("quick")

@@ -65,15 +65,12 @@ def test_images_for_gpus_are_built_only_where_they_are_named() -> None:
     assert ["tf-1.15-gpu"] == chosen_names(["tf-1.15-gpu"], STACKS)
 
 
-def test_a_base_of_unknown_digest_is_not_built_on() -> None:
+def test_a_stack_that_nobody_can_build_is_skipped_before_anything_is_built_with_the_way_out(tmp_path: Path) -> None:
+    nobody_s, docker = STACKS["tf-1.15-nv"], DockerLauncher(NoImages())     # type: ignore[arg-type]
+    assert "imagetools inspect" in str(docker.missing(nobody_s)) and docker.missing(STACKS["tf-2.21-gpu"]) is None
+    assert "only there as an image" in str(VenvLauncher(tmp_path).missing(nobody_s))
     with pytest.raises(BuildFailed, match=r"tf-1.15-nv: the digest of its base is on no record: run `docker buildx"):
-        bases.choose(None, STACKS["tf-1.15-nv"], print)     # type: ignore[arg-type]
-
-
-def test_a_stack_that_nobody_can_build_is_skipped_before_anything_is_built_with_the_way_out() -> None:
-    docker = DockerLauncher(NoImages())     # type: ignore[arg-type]
-    assert "imagetools inspect" in str(docker.missing(STACKS["tf-1.15-nv"]))
-    assert docker.missing(STACKS["tf-2.21-gpu"]) is None
+        bases.choose(None, nobody_s, print)     # type: ignore[arg-type]
 
 
 class NoImages:
@@ -94,10 +91,6 @@ def test_no_base_of_our_own_stands_in_for_one_with_cuda(tmp_path: Path, monkeypa
     with pytest.raises(BuildFailed, match=r"tf-1.15-gpu: its base tensorflow/tensorflow:1.15.2-gpu-py3 cannot be had "
                                           r"here \(the registry: no answer\), and no base of our own brings its CUDA"):
         bases.choose(NoImages(), STACKS["tf-1.15-gpu"], print)      # type: ignore[arg-type]
-
-
-def test_a_stack_whose_framework_is_in_its_base_has_no_virtual_environment(tmp_path: Path) -> None:
-    assert "only there as an image" in str(VenvLauncher(tmp_path).missing(STACKS["tf-1.15-nv"]))
 
 
 @pytest.fixture

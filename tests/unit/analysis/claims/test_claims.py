@@ -236,11 +236,12 @@ def test_a_missing_cell_is_named_with_its_reason_and_the_others_numbers_are_told
     assert ["lenet5", "alexnet"] == [number.case["task"] for number in found.numbers]
 
 
-def test_runs_without_the_quantity_are_no_data() -> None:
+def test_runs_without_the_quantity_and_a_scale_without_the_cells_are_no_data() -> None:
     quiet = claim("faster", quantity="communication")
     found = judge(quiet, took({made.cell(stack, measure="phases"): 1.0 for stack in ("tf", "torch")}))
 
     assert ("tf: its runs tell of no communication", "torch: its runs tell of no communication") == found.missing
+    assert NO_DATA is judge(claim("faster", cases=()), of_stacks(tf=1.0, torch=2.0)).verdict
 
 
 def test_a_phase_that_took_no_time_gives_no_ratio() -> None:
@@ -251,10 +252,6 @@ def test_a_phase_that_took_no_time_gives_no_ratio() -> None:
     found = judge(claim("faster", quantity="load"), measurements([made.session(), made.plan(*cells), *records]))
 
     assert (NO_DATA, ("tf: 0 in round 0, of which no ratio can be taken",)) == (found.verdict, found.missing)
-
-
-def test_a_scale_without_the_cells_has_no_data() -> None:
-    assert NO_DATA is judge(claim("faster", cases=()), of_stacks(tf=1.0, torch=2.0)).verdict
 
 
 # ---- in a study, in the store, in the summary

@@ -3,6 +3,9 @@
 import builtins
 import dataclasses
 import sys
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 import pytest
@@ -33,10 +36,12 @@ def modules(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "modules", {**sys.modules})
 
 
-def opened(text: str = FILE, same: str = "", **fields: object) -> UserFile:
-    model = own_model.dumps(own_model.Model("net.py", "pytorch", {"net.py": text}, same))
-    cell = Cell("pytorch", "net.py", "train", source=model, batch=2, **fields)  # type: ignore[arg-type]
-    return UserFile(cell, "/data")
+def opened(text: str = FILE, same: str = "", beside: Mapping[str, str] = MappingProxyType({}), lane: str = "pytorch",
+           settings: Any = dict, **fields: object) -> UserFile:
+    """The file net.py with that text, with modules beside it."""
+    model = own_model.dumps(own_model.Model("net.py", lane, {"net.py": text, **beside}, same))
+    cell = Cell(lane, "net.py", "train", source=model, batch=2, **fields)  # type: ignore[arg-type]
+    return UserFile(cell, "/data", settings=settings)
 
 
 def test_a_batch_has_the_cell_s_size_and_precision_and_another_number_is_another_batch() -> None:
@@ -115,36 +120,28 @@ def batch(rng, size): return Pair(rng.rand(size), rng.rand(size, 3)), None
 
 
 def test_modules_of_the_file_s_folder_come_along_with_its_text() -> None:
-    files = {"net.py": "from parts.deep import size\nimport beside\ndef model(): return size + beside.more",
-             "parts/__init__.py": "", "parts/deep.py": "from .other import size", "parts/other.py": "size = 3",
-             "beside.py": "more = 4", "numpy.py": "raise ValueError"}
-    model = own_model.dumps(own_model.Model("net.py", "pytorch", files, ""))
+    beside = {"parts/__init__.py": "", "parts/deep.py": "from .other import size", "parts/other.py": "size = 3",
+              "beside.py": "more = 4", "numpy.py": "raise ValueError"}
+    text = "from parts.deep import size\nimport beside\ndef model(): return size + beside.more"
 
-    assert 7 == UserFile(Cell("pytorch", "net.py", "train", source=model)).call("model")
+    assert 7 == opened(text, beside=beside).call("model")
 
 
 def test_what_a_module_lacks_is_no_missing_package() -> None:
-    files = {"net.py": "import beside", "beside.py": "from json import gone"}
-    model = own_model.dumps(own_model.Model("net.py", "pytorch", files, ""))
-
     with pytest.raises(ImportError, match="cannot import name 'gone'"):
-        UserFile(Cell("pytorch", "net.py", "train", source=model))
+        opened("import beside", beside={"beside.py": "from json import gone"})
 
 
 def test_a_keras_file_that_uses_another_backend_itself_runs_on_that_one_alone() -> None:
-    model = own_model.dumps(own_model.Model("net.py", "keras-on-jax", {"net.py": "import tensorflow as tf"}, ""))
-
     with pytest.raises(Unsupported, match=r"net\.py uses TensorFlow itself, .* keras-on-tensorflow alone can run it"):
-        UserFile(Cell("keras-on-jax", "net.py", "train", source=model))
+        opened("import tensorflow as tf", lane="keras-on-jax")
 
 
 def test_a_file_that_changes_how_numbers_are_computed_is_refused_with_the_setting() -> None:
-    settings = {"precision": "highest"}
+    builtins.of_test = {"precision": "highest"}  # type: ignore[attr-defined]
     text = "def model(settings=None): import builtins; builtins.of_test['precision'] = 'medium'"
-    model = own_model.dumps(own_model.Model("net.py", "pytorch", {"net.py": text}, ""))
-    file = UserFile(Cell("pytorch", "net.py", "train", source=model), settings=settings.copy)
+    file = opened(text, settings=builtins.of_test.copy)  # type: ignore[attr-defined]
 
-    builtins.of_test = settings  # type: ignore[attr-defined]
     with pytest.raises(DataError, match=r"net\.py: it sets precision to medium, found highest before"):
         file.call("model")
 

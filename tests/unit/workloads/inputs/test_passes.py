@@ -9,14 +9,11 @@ def cell(**values):
     return Cell(**{"stack": "s", "task": "lenet5", "measure": "epochs", "batch": 4, "epochs": 3, **values})
 
 
-def test_each_pass_takes_whole_batches_of_different_samples():
+def test_each_pass_takes_whole_batches_of_different_samples_the_first_as_they_lie_and_the_others_not():
     ahead = passes.drawn(cell(), 10)
     assert (3, 8) == (ahead.count, ahead.samples) and (3, 8) == ahead.orders.shape
     assert [8, 8, 8] == [len(set(order)) for order in ahead.orders.tolist()]
     assert set(range(10)) >= set(ahead.orders.ravel().tolist())
-
-
-def test_the_first_pass_is_as_the_images_lie_and_the_others_are_not():
     first, second, third = passes.drawn(cell(), 12).orders.tolist()
     assert list(range(12)) == first
     assert first != second and second != third and first != third
