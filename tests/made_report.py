@@ -9,7 +9,6 @@ from runner.paths import STACKS
 from runner.planning.plan import Plan, Wishes, plan
 from runner.report.contents import report
 from runner.report.document import Report
-from runner.results import store
 from runner.results.rows import Measurements, measurements
 from runner.stacks import definition
 from tests import fakes, studies
@@ -78,7 +77,4 @@ def evil() -> list[Any]:
 
 def stored(folder: Path, identifier: str = "made") -> Path:
     """The session of two stacks, done, as a folder of results holds it."""
-    with store.Store(folder) as opened:
-        for record in records(DONE):
-            opened.append({**record, "id": identifier} if record["event"] == "session" else record)
-    return folder
+    return made.kept(folder, *records(DONE, session={"id": identifier}))

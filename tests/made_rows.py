@@ -1,11 +1,12 @@
 """Made store records, for tests of what is computed from them: every value is chosen here, none was measured."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from runner import __version__
 from runner.cells import key
-from runner.results.store import SCHEMA
+from runner.results.store import SCHEMA, Store
 from workloads.spec.cell import Cell
 
 Record = dict[str, Any]
@@ -77,6 +78,14 @@ def run(measured: Cell, round: int, *lines: Record, attempt: int = 1, ending: st
         yield {"event": "ending", "run": name, "ending": ending, "message": message, "seconds": 4.0,
                "host": dict(after)}
         yield {"event": "closed", "reason": "incomplete"}       # so that words are said of what there is
+
+
+def kept(folder: Path, *records: Mapping[str, Any]) -> Path:
+    """A result's folder, which holds these records."""
+    with Store(folder) as opened:
+        for record in records:
+            opened.append(dict(record))
+    return folder
 
 
 def runs(measured: Cell, rates: list[float], first_round: int = 0, **values: Any) -> Iterator[Record]:

@@ -12,7 +12,6 @@ from runner import leftovers, paths
 from runner.cli import app, listings
 from runner.machine import gpus, host, nvml
 from runner.planning.plan import Wishes, plan
-from runner.results import store
 from runner.stacks import definition
 from runner.study import file
 from tests import made_rows as made
@@ -73,13 +72,9 @@ def keep_measured(results: Path, studies: Path, on_gpu: bool) -> None:
     stacks = definition.read_all(paths.STACKS)
     cells = [each.cell for each in plan(file.read("moved", studies, "quick", on_gpu), stacks, host.observe(), Wishes(),
                                         lambda stack: None, ONE_GPU).cells]
-    with store.Store(results / "r") as opened:
-        for record in (made.session(), made.plan(*cells)):
-            opened.append(record)
-        for cell in cells:
-            place = {**made.PLACE, "fingerprint": definition.fingerprint(stacks[cell.stack])}
-            for record in made.run(cell, 0, place=place):
-                opened.append(record)
+    runs = (record for cell in cells for record in made.run(
+        cell, 0, place={**made.PLACE, "fingerprint": definition.fingerprint(stacks[cell.stack])}))
+    made.kept(results / "r", made.session(), made.plan(*cells), *runs)
 
 
 @pytest.mark.parametrize(("here", "on_gpu"), [(ONE_GPU, True), (gpus.NONE, False)], ids=["a GPU", "no GPU"])

@@ -15,7 +15,6 @@ from runner.cli import app
 from runner.launchers import table
 from runner.measuring import job
 from runner.measuring.bench import Bench
-from runner.results import store
 from tests import made_rows as made
 from tests.clock import FakeClock
 from tests.fakes import READING, FakeLauncher, row_of
@@ -62,9 +61,7 @@ def ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
     folder = tmp_path / "asked"
     records = [each for cell, rate in ((TORCH, 100.0), (TF, 25.0)) for each in made.runs(
         cell, [rate, rate * 1.01, rate * 0.99, rate, rate], facts=FACTS[cell.stack])]
-    with store.Store(folder) as opened:
-        for record in (made.session(id="asked", launcher="fake"), made.plan(TORCH, TF, baseline=TORCH.stack), *records):
-            opened.append(record)
+    made.kept(folder, made.session(id="asked", launcher="fake"), made.plan(TORCH, TF, baseline=TORCH.stack), *records)
     monkeypatch.setattr(job, "Bench", functools.partial(Bench, clock=FakeClock(0.001), readings=lambda: READING))
 
     def asked(launcher: FakeLauncher, budget: str = "5h") -> Any:

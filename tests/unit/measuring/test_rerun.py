@@ -10,7 +10,7 @@ from runner.cells import key
 from runner.errors import InputError
 from runner.measuring import job
 from runner.measuring.rerun import Recorded, chosen, data_argument, differences, plan_again, recorded
-from runner.results import earlier_sessions, store
+from runner.results import earlier_sessions
 from tests import made_rows as made
 from tests.clock import FakeClock
 from tests.fake_session import job_of
@@ -21,10 +21,8 @@ STACKS = {name: stack(name) for name in ("torch", "tf")}
 
 
 def kept(folder: Path, *records: Any, **session: Any) -> Recorded:
-    with store.Store(folder) as opened:
-        for record in (made.session(**session), made.plan(*CELLS, skipped={made.cell("mxnet"): "no image"}), *records):
-            opened.append(record)
-    return recorded(folder)
+    return recorded(made.kept(folder, made.session(**session), made.plan(
+        *CELLS, skipped={made.cell("mxnet"): "no image"}), *records))
 
 
 def test_the_same_plan_comes_back(tmp_path: Path) -> None:
@@ -78,10 +76,8 @@ def test_a_record_that_cannot_be_repeated_is_refused_in_one_line(tmp_path: Path,
 
 
 def test_a_folder_without_a_plan_is_refused(tmp_path: Path) -> None:
-    with store.Store(tmp_path) as opened:
-        opened.append(made.session())
     with pytest.raises(InputError, match="hold no plan, so there is nothing to repeat"):
-        recorded(tmp_path)
+        recorded(made.kept(tmp_path, made.session()))
 
 
 def test_what_differs_now_is_told_line_by_line(tmp_path: Path) -> None:
@@ -118,8 +114,8 @@ def test_a_rerun_with_orders_of_its_own_is_still_the_same_command(tmp_path: Path
 
 def test_a_resumed_rerun_goes_on_in_the_orders_that_it_began_with(tmp_path: Path) -> None:
     begun, later = rerun(tmp_path / "r", 1), rerun(tmp_path / "r", 2)
-    with store.Store(tmp_path / "results" / "a") as opened:
-        opened.append(job.session_record(begun, opened.folder, is_resumed=False))
+    folder = tmp_path / "results" / "a"
+    made.kept(folder, job.session_record(begun, folder, is_resumed=False))
     unfinished = earlier_sessions.unfinished(tmp_path / "results", later.command())
 
     assert unfinished and 1 == job.resumed(later, unfinished).plan.seed

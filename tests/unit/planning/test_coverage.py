@@ -19,12 +19,9 @@ def planned() -> Plan:
 
 def kept(folder: Path, *runs: tuple[Cell, str, str]) -> None:
     """A result with runs of (cell, fingerprint, ending)."""
-    with store.Store(folder) as opened:
-        opened.append(made.session())
-        opened.append(made.plan(*(cell for cell, _, _ in runs)))
-        for index, (cell, made_of, ending) in enumerate(runs):
-            for record in made.run(cell, index, ending=ending, place={**made.PLACE, "fingerprint": made_of}):
-                opened.append(record)
+    records = (record for index, (cell, made_of, ending) in enumerate(runs)
+               for record in made.run(cell, index, ending=ending, place={**made.PLACE, "fingerprint": made_of}))
+    made.kept(folder, made.session(), made.plan(*(cell for cell, _, _ in runs)), *records)
 
 
 def state(results: Path) -> dict[str, Any]:

@@ -230,9 +230,8 @@ def test_a_chart_holds_what_fits_and_says_what_it_left_out() -> None:
 def test_epochs_are_drawn_against_their_number_and_their_time() -> None:
     cell = made.cell("torch", measure="epochs", epochs=2)
     runs = [record for index, last in enumerate((0.7, 0.8, 0.9)) for record in made.run(
-        cell, index, *({"event": "epoch", "index": epoch, "steps": 2, "train_seconds": 2.0, "validation_seconds": 0.5,
-                        "loss": 1.0 / (epoch + 1), "accuracy": accuracy} for epoch, accuracy in
-                       enumerate((0.5, last))))]
+        cell, index, *(made.epoch(epoch, 2.0, accuracy, validation_seconds=0.5)
+                       for epoch, accuracy in enumerate((0.5, last))))]
     section = contents(*runs, cells={cell: []}).sections[0]
     epochs, times = [chart for chart in section.charts if isinstance(chart, Curves)]
 

@@ -8,15 +8,14 @@ import pytest
 
 from runner.errors import InputError
 from runner.results import manifest, store
+from tests.made_rows import kept
 
 SESSION = {"event": "session", "schema": store.SCHEMA, "command": "c"}
 
 
 def ended(folder: Path) -> Path:
     """A result of an ended session with a summary beside its events."""
-    with store.Store(folder) as opened:
-        opened.append(SESSION)
-    store.write_beside(folder, "summary.json", "{}")
+    store.write_beside(kept(folder, SESSION), "summary.json", "{}")
     return folder
 
 

@@ -10,15 +10,13 @@ from runner.errors import InputError
 from runner.results import earlier_sessions, error_output, manifest, store
 from runner.stacks import definition
 from runner.study import file as study
+from tests.made_rows import kept
 
 SESSION = {"event": "session", "schema": store.SCHEMA, "command": "c"}
 
 
 def made(folder: Path, *records: dict[str, object]) -> Path:
-    with store.Store(folder) as opened:
-        for record in (SESSION, *records):
-            opened.append(record)
-    return folder
+    return kept(folder, SESSION, *records)
 
 
 def test_a_torn_last_line_is_left_out_and_cut_off_before_the_next_append(tmp_path: Path) -> None:
@@ -32,8 +30,7 @@ def test_a_torn_last_line_is_left_out_and_cut_off_before_the_next_append(tmp_pat
 
 
 def test_a_newer_schema_is_refused(tmp_path: Path) -> None:
-    with store.Store(tmp_path) as opened:
-        opened.append({"event": "session", "schema": store.SCHEMA + 1})
+    kept(tmp_path, {"event": "session", "schema": store.SCHEMA + 1})
     with pytest.raises(InputError, match=r"events\.jsonl:1: schema 4 is newer"):
         list(store.read(tmp_path))
 

@@ -10,8 +10,7 @@ from runner.study.published import Published, Subject
 from tests import made_rows as made
 from tests.made_claims import here
 
-EPOCHS = [{"event": "epoch", "index": 0, "steps": 1, "train_seconds": seconds, "validation_seconds": 0.5, "loss": 1.0,
-           "accuracy": 0.5} for seconds in (2.0, 1.0)]
+EPOCHS = [made.epoch(0, seconds) for seconds in (2.0, 1.0)]
 SCALED = b"""
 [study]
 id = "s"

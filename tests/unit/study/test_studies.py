@@ -92,9 +92,3 @@ def test_printed_numbers_stand_in_the_paper_s_own_digits_and_once_in_a_cell_of_i
     assert all(parted(number.printed) for number in numbers)
     places = [(number.source, number.row, number.column) for number in numbers if number.row]
     assert len(places) == len(set(places)) and all(column for _, _, column in places)
-
-
-def test_there_are_sixty_seven_claims_of_the_papers_about_forty_two_figures_and_tables() -> None:
-    figures = [{each.split("-")[0] for each in ids.split()} for _, ids, _ in FIGURES.values()]
-
-    assert (67, 42) == (sum(claims for _, _, claims in FIGURES.values()), sum(map(len, figures)))
