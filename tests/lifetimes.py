@@ -10,7 +10,7 @@ import psutil
 _Told = TypeVar("_Told")
 
 
-def eventually(tell: Callable[[], _Told], seconds: float = 10.0) -> _Told | None:
+def eventually(tell: Callable[[], _Told], seconds: float = 60.0) -> _Told | None:
     """What tell() gives as soon as it gives something, asked again after an OSError; None after so many seconds."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:

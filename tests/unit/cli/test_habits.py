@@ -258,7 +258,7 @@ def test_a_link_and_a_device_are_written_to_and_not_taken_away(tmp_path: Path) -
         reader = subprocess.Popen(["cat", str(tmp_path / "pipe")], stdout=out)
     for name in ("link", "pipe"):
         assert 0 == answered("report", tmp_path / "a", "--json", tmp_path / name).exit_code
-    assert 0 == reader.wait(10)
+    assert 0 == reader.wait(60)
 
     assert (tmp_path / "link").is_symlink() and (tmp_path / "pipe").is_fifo()
     assert (tmp_path / "file").read_text() == (tmp_path / "out").read_text() != ""

@@ -1,5 +1,7 @@
 """How workers that train together agree on the number of their steps."""
+import contextlib
 import itertools
+import os
 import socket
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -13,9 +15,12 @@ from workloads.spec.cell import Cell
 
 
 def free_port():
-    with socket.socket() as tried:
-        tried.bind(("127.0.0.1", 0))
-        return tried.getsockname()[1]
+    """One below those that the kernel gives to clients, so that none of them takes it meanwhile."""
+    for port in range(20000 + os.getpid() % 1000 * 10, 32000):
+        with contextlib.suppress(OSError), socket.socket() as tried:
+            tried.bind(("127.0.0.1", port))
+            return port
+    raise OSError("found no free port")
 
 
 def clusters(cell, count=3):

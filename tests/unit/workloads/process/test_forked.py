@@ -40,7 +40,7 @@ def told(worker: "subprocess.Popen[str]", task: str, **fields: str) -> None:
 def test_each_cell_is_a_child_s_and_is_told_to_the_letter(worker: "subprocess.Popen[str]") -> None:
     for task in ("lenet5", "gpt2"):
         told(worker, task, data="two  spaces")
-    heard, _ = worker.communicate(timeout=20)
+    heard, _ = worker.communicate(timeout=60)
     waiting = {"event": "waiting", "at": "imported", "forks": True}
     beats = [{"event": "beat", "task": task, "data": "two  spaces", "is_child": True} for task in ("lenet5", "gpt2")]
     assert [waiting, beats[0], waiting, beats[1], waiting] == list(map(json.loads, heard.splitlines()))
@@ -48,7 +48,7 @@ def test_each_cell_is_a_child_s_and_is_told_to_the_letter(worker: "subprocess.Po
 
 
 def test_without_a_cell_it_runs_its_own_and_forks_no_child(worker: "subprocess.Popen[str]") -> None:
-    heard, _ = worker.communicate("go\n", timeout=20)
+    heard, _ = worker.communicate("go\n", timeout=60)
     assert {"event": "beat", "task": "own", "data": "digits32", "is_child": False} == json.loads(heard.splitlines()[1])
     assert 0 == worker.returncode
 

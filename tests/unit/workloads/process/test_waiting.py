@@ -21,7 +21,7 @@ def test_a_worker_that_computes_ends_when_its_standard_input_closes(begin: str, 
                           env={**os.environ, variable: "1"}) as worker:
         assert worker.stdin and worker.stdout and b"computes\n" == worker.stdout.readline()
         worker.stdin.close()
-        assert -signal.SIGIO == worker.wait(10)
+        assert -signal.SIGIO == worker.wait(60)
 
 
 def test_standard_input_that_is_nobody_s_ends_no_worker() -> None:
