@@ -21,7 +21,7 @@ from runner.analysis import doubts, stats
 from runner.measuring.stopping_rule import CAP
 from runner.results import turns
 from runner.results.looks import look, looks
-from runner.results.turns import FOREIGN_SHARE
+from runner.results.turns import FOREIGN_SHARE, LOST_SHARE
 from workloads.spec.turns import LEAST_TURNS, TURNS
 
 Array = NDArray[np.float64]          # (comparisons of all sessions, stacks, rounds, turns)
@@ -120,8 +120,18 @@ KINDS = {"quiet": _calm, "neighbours": _neighbours, "two speeds": _two_speeds, "
 
 def counting(shares: Array) -> Booleans:
     """Which turns are taken and count: as runner.results.turns and the session have it, of many runs at once."""
-    is_calm = shares <= FOREIGN_SHARE
-    return is_calm & (np.cumsum(is_calm, axis=-1) <= TURNS)
+    lost = np.where(shares > FOREIGN_SHARE, shares, 0.0)
+    counts = np.zeros(shares.shape, bool)
+    is_open = np.ones(shares.shape[:-1], bool)
+    for taken in range(TURNS, shares.shape[-1] + 1):
+        some = lost[is_open][:, :taken]
+        order = some.argsort(axis=-1, kind="stable")
+        total = np.take_along_axis(some, order, -1).cumsum(axis=-1)
+        found = np.zeros(some.shape, bool)
+        np.put_along_axis(found, order, total <= LOST_SHARE * np.arange(1, taken + 1), -1)
+        counts[is_open, :taken] = found
+        is_open &= counts.sum(axis=-1) < TURNS
+    return counts
 
 
 class Said(NamedTuple):

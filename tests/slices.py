@@ -29,7 +29,7 @@ from runner.machine import gpus, programs
 from runner.measuring.session.live_run import STILL_LEADING
 from runner.results import store
 from runner.results.lines import Steps
-from runner.results.turns import Turn
+from runner.results.turns import Turn, counted
 from runner.stacks import definition
 from workloads.spec import turns
 from workloads.spec.cell import Cell, parse
@@ -120,7 +120,7 @@ def compared(cells: Sequence[Cell], repetitions: int) -> Iterator[tuple[Cell, li
                 for worker in drawn.sample(workers, len(workers)):
                     taken.setdefault((worker, seconds), []).append(worker.turn(seconds))
             for worker in workers:
-                calm, whole = ([turn.rate for turn in taken[worker, seconds] if not turn.is_disturbed]
+                calm, whole = ([turn.rate for turn in counted(taken[worker, seconds])]
                                for seconds in (turns.SLICE_SECONDS, CONTINUOUS_SECONDS))
                 if whole and 2 * len(calm) > turns.TURNS:
                     worker.ratios.append(statistics.geometric_mean(calm) / whole[0])

@@ -10,6 +10,7 @@ from runner.machine.gpus import THROTTLED_SHARE
 from runner.machine.host import FOREIGN_SHARE
 from runner.results.rows import Row
 from runner.results.runs import Run, Samples
+from runner.results.turns import disturbed
 from workloads.spec import cluster
 from workloads.spec.cell import Cell
 from workloads.spec.refusals import BFLOAT16
@@ -157,9 +158,9 @@ class Flag(StrEnum):
         "{lost} of {runs} runs are of rounds that do not count: a stack had fewer than three undisturbed turns, or its "
         "run was lost.")
     TURNS_REPEATED = ("turns_repeated",
-        "{disturbed} of {turns} turns were disturbed: they lost more than 1 % of their time to others, or stood still. "
-        "Those do not count, and were repeated.",
-        lambda seen: any(turn.is_disturbed for turn in seen.run.turns))
+        "{disturbed} of {turns} turns were disturbed: others took time from them, or they stood still. They do "
+        "not count, and were repeated. The turns of a run that count lost at most 1 % of their time together.",
+        lambda seen: disturbed(seen.run.turns) > 0)
     APART = ("apart",
         "The workers of this comparison could not be alive at once, since memory was too small or one computed while "
         "it waited: runs were made one after the other.")

@@ -36,6 +36,7 @@ from runner.formatting import rerun
 from runner.results.lines import Facts
 from runner.results.rows import TOKENS, Measurements, Row, by_comparison, measurements, recorded
 from runner.results.runs import Run, step_seconds
+from runner.results.turns import disturbed
 from runner.study import claims, published, quantities
 from workloads.spec.cell import Cell
 from workloads.spec.measures import TIMED
@@ -252,7 +253,7 @@ def _result(row: Row, statistics: _Statistics, told: Mapping[str, Any], plain_se
         round_ratios=tuple(rates[index] / statistics.base[index] for index in sorted(
             rates.keys() & statistics.base.keys())) if name in statistics.ratios else (),
         verdict=verdict, withheld=withheld, **told, turns=len(turns),
-        disturbed_turns=sum(turn.is_disturbed for turn in turns),
+        disturbed_turns=sum(disturbed(run.turns) for run in row.runs),
         outlier_rounds=tuple(list(rates)[index] for index in stats.outliers(list(rates.values()))),
         workers=len(runs[0].workers) if runs else 0, mode=_fact(runs, "mode"), phases=phases,
         step_seconds=seconds, step_interval=step_interval,
@@ -355,9 +356,8 @@ def _data(measured: Measurements) -> tuple[Data, ...]:
 def _footnotes(comparisons: Iterable[Comparison], measured: Measurements) -> tuple[Footnote, ...]:
     used = {flag for comparison in comparisons for result in comparison.results for flag in result.flags}
     runs = [run for row in measured.rows for run in row.runs]
-    turns = [turn for run in runs for turn in run.turns]
     off = dict.fromkeys(f"{row.cell.stack}: {each}" for row in measured.rows for run in row.ok_runs
                         for each in left_off(run))
     counts = {"left_off": "; ".join(off), "runs": len(runs), "lost": sum(not run.counts for run in runs),
-              "turns": len(turns), "disturbed": sum(turn.is_disturbed for turn in turns)}
+              "turns": sum(len(run.turns) for run in runs), "disturbed": sum(disturbed(run.turns) for run in runs)}
     return tuple(Footnote(flag=flag, text=flag.text.format(**counts)) for flag in Flag if flag in used)

@@ -27,14 +27,14 @@ _NAMES = {                     # of flags whose own words do not say enough
 def answer(summary: Summary) -> Answer:
     """The answer."""
     timed = [each for each in summary.comparisons if each.measure != "phases"
-             and any(result.rate_per_worker is not None for result in each.results)]
+             and any(result.rate_per_worker is not None or result.withheld for result in each.results)]
     columns = {column.stack: column for column in summary.columns}
     blocks = tuple(Block(each.key, each.label, each.unit, tuple(sorted(
         (_standing(each, result, columns.get(result.stack)) for result in each.results),
         key=lambda standing: -(standing.rate or 0.0)))) for each in timed)
     said = _between_versions(blocks, summary.columns) or verdict(blocks, summary.baseline)
     return Answer(said, tuple(_facts(summary)), summary.baseline, blocks,
-                  tuple(_trust(summary)), tuple(_notes(summary)), summary.is_complete, len(summary.failures),
+                  tuple(_trust(summary)), tuple(_notes(summary)), missing(summary), len(summary.failures),
                   len(summary.skipped), _HINTS.get(summary.study, ()))
 
 
@@ -118,6 +118,14 @@ def _of_one(first: Standing | None, block: Block, baseline: str) -> str:
 
 
 # ---- what to trust it by
+
+def missing(summary: Summary) -> str:
+    """What a session that is not complete still has to measure; "" of a complete one."""
+    if summary.is_complete:
+        return ""
+    busy = dict.fromkeys(result.withheld for each in summary.comparisons for result in each.results
+                         if result.withheld.startswith(Verdict.TOO_BUSY.value + " ("))
+    return f"{'; '.join(busy) or 'the session has not run to its end'}. The same command goes on"
 
 def _facts(summary: Summary) -> Iterator[str]:
     machine = summary.machine

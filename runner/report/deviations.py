@@ -6,6 +6,7 @@ from operator import itemgetter
 
 from runner import formatting
 from runner.analysis.summary_format import Summary
+from runner.report.answer import missing
 from runner.report.claims import wording
 from runner.report.comparisons import grouped
 from runner.report.document import Named
@@ -19,8 +20,8 @@ def is_published(summary: Summary) -> bool:
 
 def deviations(summary: Summary, measured: Measurements) -> Iterator[Named]:
     """What is not as in the study, or what to mistrust: the one that changes most first."""
-    if not summary.is_complete:
-        yield "not complete", "The session has not run to its end; the same command resumes it."
+    if still := missing(summary):
+        yield "not complete", f"{still}."
     yield from _stand_ins(summary)
     if count := sum(map(wording.is_on_a_cpu, summary.claims)):
         yield "on a CPU", (f"{formatting.count(count, 'claim')} of the paper's on a GPU are judged here on a CPU; "

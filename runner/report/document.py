@@ -175,7 +175,7 @@ class Answer(NamedTuple):
     blocks: tuple[Block, ...]
     trust: tuple[Trust, ...]     # models, turns, isolation, data, and files where some changed
     notes: tuple[str, ...]       # what else to know, the most important first, in a few words each
-    is_complete: bool
+    missing: str                 # what an incomplete session still has to measure; ""
     failed: int                  # runs that did not end ok
     left_out: int                # cells that were not to run
     hints: tuple[str, ...]       # commands for more

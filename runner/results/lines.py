@@ -203,9 +203,9 @@ class TurnTaken(Line):
     stolen_seconds: Annotated[Seconds, says("of the host's other guests")]
     waited_seconds: Annotated[Seconds | None, says(
         "that its threads together were ready and had no CPU; null where the kernel does not count them")] = None
-    still_share: Annotated[Number, says(
-        "of the time, in which it usually has no thread that runs or is ready: the median of its warm-up and the turns "
-        "before")] = 0.0
+    usual_ready: Annotated[Seconds | None, says(
+        "how many of its threads run or are ready on average: the median of its warm-up and the turns before; null "
+        "where there were none")] = None
     taken_seconds: Annotated[Seconds, says("of CPU time that others took, as the runner saw them by process")] = 0.0
 
 

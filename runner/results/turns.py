@@ -6,20 +6,21 @@ A turn is judged by the machine, never by its own rate: who repeats what came ou
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import compress
 
 from runner import student_t
 from runner.results.lines import Steps
-from workloads.spec.turns import LEAST_TURNS
+from workloads.spec.turns import LEAST_TURNS, TURNS
 
 TREND = math.log1p(0.05)  # of a rate from the first turn to the last: less moves no rate by more than 2.5 %
-LOST_SHARE = 0.01        # of a turn's time: what others may cost it before it is repeated
+LOST_SHARE = 0.01        # of a run's time: what others may cost the turns that count
 FOREIGN_SHARE = 0.05     # of the CPUs that a worker may use: what ticks show of others, and not a tick that fell badly
 _LEAST_OF_A_LINE = 3     # turns that have a line with noise around it
 _NOTHING = 1e-12         # of a log rate: what rounding leaves of equal rates
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Turn:
     """A slice of timed steps."""
 
@@ -29,27 +30,30 @@ class Turn:
     stolen_share: float              # the same, that the hypervisor's other guests took
     taken_share: float = 0.0         # of a CPU, that other programs took by their own clocks
     waited_share: float = math.inf   # of the turn, that its threads together waited for a CPU
-    still_share: float = 0.0         # of the turn, in which no thread of it ran or was ready, beyond what it is used to
+    still_share: float = 0.0         # of the turn, in which its threads did not run nor were ready, beyond what varies
     taken_by: str = ""               # who took the most; not stored
 
     @property
-    def is_disturbed(self) -> bool:
-        """Whether the machine was not the turn's alone."""
-        return bool(self.reason)
+    def lost_share(self) -> float:
+        """What others cost it of its time, at most, or a stop."""
+        return sum(self._lost.values())
 
     @property
     def reason(self) -> str:
-        """What cost the turn more than LOST_SHARE of its time; "" where nothing did.
+        """What cost the turn more than LOST_SHARE of its time; "" where nothing did."""
+        return max(self._lost, key=self._lost.__getitem__) if self.lost_share > LOST_SHARE else ""
+
+    @cached_property
+    def _lost(self) -> dict[str, float]:
+        """Shares of its time by what cost them.
 
         Another program costs it no more than that took of a CPU, nor more than its own threads waited for one: they
         wait for each other, too, where they are more than its CPUs.
         """
         taken = max(self.taken_share, self.foreign_share if self.foreign_share > FOREIGN_SHARE else 0.0)
-        lost = {
-            f"{self.taken_by or 'another program'} took {taken:.1%} of a CPU": min(taken, self.waited_share),
-            f"the host's other guests took {self.stolen_share:.1%} of the CPUs": self.stolen_share,
-            f"it stood still for {self.still_share:.1%} of its time": self.still_share}
-        return max(lost, key=lost.__getitem__) if sum(lost.values()) > LOST_SHARE else ""
+        return {f"{self.taken_by or 'another program'} took {taken:.1%} of a CPU": min(taken, self.waited_share),
+                f"the host's other guests took {self.stolen_share:.1%} of the CPUs": self.stolen_share,
+                f"it stood still for {self.still_share:.1%} of its time": self.still_share}
 
     @property
     def rate(self) -> float:
@@ -64,16 +68,43 @@ class Turn:
             raise ValueError('key "turn" is missing')
         seconds = said.seconds or math.inf
         room, waited = seconds * max(1, said.cpus), said.waited_seconds
-        still = 1 - (said.own_seconds + (waited or 0.0)) / seconds - 2 * said.still_share
         return cls(sum(line.sample_steps), sum(line.seconds),
                    max(0.0, said.busy_seconds - said.own_seconds) / room, said.stolen_seconds / room,
                    said.taken_seconds / seconds, math.inf if waited is None else waited / seconds,
-                   max(0.0, still) if waited is not None else 0.0)
+                   0.0 if waited is None else _still((said.own_seconds + waited) / seconds, said.usual_ready))
+
+
+def _still(ready: float, usual: float | None) -> float:
+    """The share of a turn that it stood still, of how many of its threads ran or were ready on average.
+
+    What varies by itself is let go: in a worker that waits by nature, twice what it usually waits; in one whose threads
+    share its CPUs, at most what moves no rate of TURNS turns by more than LOST_SHARE.
+    """
+    usual = 1.0 if usual is None else usual
+    varies = 2 * (1 - usual) if usual < 1 else min(TURNS * LOST_SHARE, 2 * (usual - 1))
+    return max(0.0, 1 - ready / max(1.0, usual) - varies)
 
 
 def counting(turns: Sequence[Turn]) -> tuple[bool, ...]:
-    """Whether each turn counts: the undisturbed ones do."""
-    return tuple(not turn.is_disturbed for turn in turns)
+    """Whether each turn counts: the least disturbed ones, as many as lost at most LOST_SHARE of their time together.
+
+    So a short burst in a few turns is let go, which moves the run's rate by no more; what takes as much of every turn
+    is not.
+    """
+    counts = [False] * len(turns)
+    lost = seconds = 0.0
+    for index in sorted(range(len(turns)), key=lambda index: turns[index].lost_share):
+        lost += turns[index].lost_share * turns[index].seconds
+        seconds += turns[index].seconds
+        if lost > LOST_SHARE * seconds:
+            break
+        counts[index] = True
+    return tuple(counts)
+
+
+def disturbed(turns: Sequence[Turn]) -> int:
+    """How many turns do not count."""
+    return counting(turns).count(False)
 
 
 def are_enough(turns: Sequence[Turn]) -> bool:

@@ -57,9 +57,8 @@ def so_far_view(answer: Answer, lines: int) -> View:
 
 
 def _trust(report: Report, answer: Answer, page: Page) -> Iterator[RenderableType]:
-    if not answer.is_complete:
-        yield page.text("NOT COMPLETE: the session has not run to its end. The same command resumes it.",
-                        "bold yellow")
+    if answer.missing:
+        yield page.text(f"NOT COMPLETE: {answer.missing}.", "bold yellow")
     if report.claims:
         yield from map(page.text, report.in_short)
     trusted = [each for each in answer.trust if each.name not in ("Isolation", "Data")]

@@ -35,7 +35,7 @@ class TurnWatch(Watch):
         self._taken = 0                  # steps of the run, warm-up and leads too
         self._turn, self._turns = None, 0
         self._is_leading = False
-        self._still = []                 # of the warm-up and each turn: the share of time in which no thread was ready
+        self._ready = []                 # of the warm-up and each turn: its threads that ran or were ready, on average
 
     def _short_warm_up(self):
         return warm_up(self._cell, self._pass_steps, turns.WARM_UP_SECONDS) or Fixed(1)
@@ -126,12 +126,13 @@ class TurnWatch(Watch):
 
     def _since(self):
         """What the machine did since a warm-up or a turn began, as a turn's line has it."""
-        usual = median(self._still) if self._still else 0.0
+        usual = median(self._ready) if self._ready else None
         seconds, own, waited, idle, slept, stolen = (
             None if begin is None else max(0.0, end - begin) for begin, end in zip(self._read_at, self._read()))
-        self._still.append(max(0.0, 1 - (own + (waited or 0.0)) / seconds) if seconds else 0.0)
+        if seconds:
+            self._ready.append((own + (waited or 0.0)) / seconds)
         cpus = len(os.sched_getaffinity(0))
-        return {"seconds": seconds, "cpus": cpus, "own_seconds": own, "waited_seconds": waited, "still_share": usual,
+        return {"seconds": seconds, "cpus": cpus, "own_seconds": own, "waited_seconds": waited, "usual_ready": usual,
                 "stolen_seconds": stolen, "busy_seconds": max(0.0, seconds * cpus - max(idle, slept) - stolen)}
 
     def _block(self, losses):

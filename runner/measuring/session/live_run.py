@@ -190,13 +190,17 @@ class LiveRun:
         return self._others.spinning if is_much and self._others.worker in {run.cell.stack for run in beside} else ""
 
     def wants_turn(self, is_patient: bool) -> bool:
-        """Whether it is to have more turns: undisturbed ones, as long as the session is patient."""
+        """Whether it is to have more turns: ones that count, as long as the session is patient.
+
+        A round with fewer than LEAST_TURNS is lost, and its next start takes longer than some more turns.
+        """
         if self.ending:
             return False
         calm = sum(counting(self.turns))
         if sum(turn.seconds for turn in self.turns) >= turns.MOST_SECONDS and calm >= turns.LEAST_TURNS:
             return False
-        return calm < turns.TURNS and len(self.turns) < (2 * turns.TURNS if is_patient else turns.TURNS)
+        most = 4 if calm < turns.LEAST_TURNS else 2 if is_patient else 1     # times TURNS
+        return calm < turns.TURNS and len(self.turns) < most * turns.TURNS
 
     def is_cold(self, beside: "Sequence[LiveRun]") -> bool:
         """Whether its turns show that its warm-up was too short, and it has not gone on warming up yet."""

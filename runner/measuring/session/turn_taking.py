@@ -131,7 +131,7 @@ def _by_turns(bench: Bench, runs: Sequence[LiveRun], drawn: random.Random, patie
                 for each in runs:
                     each.apart_for = why
                 return
-            if turn and turn.is_disturbed:
+            if turn and turn.reason:
                 yield from _wait(bench, turn, patience)
 
 

@@ -11,6 +11,7 @@ from runner.analysis.summary_format import Result
 from runner.report.document import Chart, Line, Strip, Strips
 from runner.results.rows import Row, by_comparison
 from runner.results.runs import Run, Samples
+from runner.results.turns import counting
 from workloads.spec.measures import RATED
 
 MOST_CHARTS = 24              # in a section
@@ -105,8 +106,8 @@ def _disturbed(run: Run, times: StepTimes) -> Iterator[tuple[float, float]]:
     first = float(times.seconds[0]) if times.counts[0] == 1 else 0.0
     ends = np.concatenate([[0.0], np.cumsum(times.seconds * times.counts)]) - first
     ends_of_turns = times.warmup + np.cumsum([0, *sizes])
-    for turn, begin, end in zip(run.first.turns, ends_of_turns[:-1], ends_of_turns[1:], strict=True):
-        if turn.is_disturbed:
+    for counts, begin, end in zip(counting(run.first.turns), ends_of_turns[:-1], ends_of_turns[1:], strict=True):
+        if not counts:
             yield max(0.0, float(ends[begin])), float(ends[end])
 
 

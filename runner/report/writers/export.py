@@ -16,6 +16,7 @@ from runner.formatting import clean
 from runner.report.writers.spreadsheet import harmless
 from runner.results.rows import Measurements, Row
 from runner.results.runs import Run, Worker
+from runner.results.turns import counting
 from runner.study.quantities import PHASES
 from workloads.spec.cell import FIELDS
 
@@ -58,7 +59,7 @@ def _samples(worker: Worker, is_counted: bool) -> Iterator[dict[str, Any]]:
     count = len(worker.sample_seconds)
     phases = {f"{name}_seconds": samples.tolist() for name, samples in worker.phases.items()
               if f"{name}_seconds" in SAMPLE and len(samples) == count}
-    turns = [{"turn": place, "is_disturbed": turn.is_disturbed} for place, turn in enumerate(worker.turns)
+    turns = [{"turn": place, "is_disturbed": not counts} for place, counts in enumerate(counting(worker.turns))
              for _ in range(worker.turn_samples[place])] or [{}] * count
     for index, seconds in enumerate(worker.sample_seconds.tolist()):
         yield {**_NO_SAMPLE, "is_warmup": False, "index": index, **turns[index],

@@ -43,10 +43,11 @@ def test_a_sibling_that_spins_gets_no_word() -> None:
 
 
 def test_the_simulation_counts_the_turns_that_a_run_counts() -> None:
-    shares = np.random.default_rng(1).choice([0.0, 0.5], (50, 24), p=[0.4, 0.6])
+    shares = np.random.default_rng(1).choice([0.0, 0.06, 0.5], (50, 24), p=[0.4, 0.1, 0.5])
     for run, counts in zip(shares, counting(shares), strict=True):
-        taken = next((index for index in range(24) if (run[:index] < 0.05).sum() == TURNS), 24)
-        assert counts[:taken].tolist() == list(turns.counting([Turn(1, 0.1, share, 0.0) for share in run[:taken]]))
+        made = [Turn(1, 0.1, share, 0.0) for share in run]
+        taken = next((index for index in range(24) if sum(turns.counting(made[:index])) == TURNS), 24)
+        assert counts[:taken].tolist() == list(turns.counting(made[:taken]))
         assert not counts[taken:].any()
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from runner.results.lines import Steps
-from runner.results.turns import Turn, are_enough, counted, counting, gets_faster, trend
+from runner.results.turns import LOST_SHARE, Turn, are_enough, counted, counting, gets_faster, trend
 from tests import made_rows as made
 
 
@@ -31,7 +31,7 @@ def lost(**shares: Any) -> Turn:
     (lost(waited_share=0.5), ""),                       # for its own threads
     (lost(taken_share=0.004, stolen_share=0.004, still_share=0.004), "took 0.4% of a CPU")])
 def test_a_turn_is_judged_by_what_the_machine_cost_it(one: Turn, reason: str) -> None:
-    assert (bool(reason), True) == (one.is_disturbed, reason in one.reason)
+    assert (bool(reason), True) == (one.lost_share > LOST_SHARE, reason in one.reason)
 
 
 def test_who_took_the_most_is_named() -> None:
@@ -46,13 +46,21 @@ def read(**said: Any) -> Turn:
 def test_one_cpu_of_64_is_seen_where_threads_waited_for_it() -> None:
     full = {"cpus": 64, "own_seconds": 63 * 0.2, "busy_seconds": 64 * 0.2, "taken_seconds": 0.2}
     assert "another program took 100" in read(**full, waited_seconds=0.2).reason
-    assert not read(**full, waited_seconds=0.001).is_disturbed
+    assert not read(**full, waited_seconds=0.001).reason
 
 
 def test_a_worker_that_stood_still_is_disturbed_unless_it_always_does() -> None:
     stopped = {"seconds": 6.2, "own_seconds": 0.4, "waited_seconds": 0.0}
     assert "stood still" in read(**stopped).reason
-    assert not read(**stopped, still_share=0.5).is_disturbed
+    assert not read(**stopped, usual_ready=0.5).reason
+
+
+@pytest.mark.parametrize(("own", "usual", "stood"), [
+    (0.2, 2.0, True),            # half of the turn, of two busy CPUs
+    (0.37, 2.0, False),          # what varies
+    (0.2, 1.0, False), (0.19, 1.0, True), (0.2, None, False), (0.15, None, True), (0.15, 0.8, False)])
+def test_a_stop_shows_in_how_many_threads_run_or_are_ready(own: float, usual: float | None, stood: bool) -> None:
+    assert stood == bool(read(own_seconds=own, waited_seconds=0.0, usual_ready=usual).reason)
 
 
 def test_shares_are_of_the_cpus_that_the_worker_may_use() -> None:
@@ -68,6 +76,13 @@ def test_undisturbed_turns_count_and_three_of_them_are_enough() -> None:
     assert (True, False, True, False) == counting([CALM, DISTURBED, CALM, DISTURBED])
     assert [True, True, False] == [are_enough(some) for some in ((), (CALM, DISTURBED, CALM, CALM), (CALM, CALM))]
     assert (CALM,) * 3 == counted([DISTURBED, CALM, CALM, CALM])
+
+
+@pytest.mark.parametrize(("lost", "counts"), [
+    ([0.02, 0.0, 0.0], [True] * 3), ([0.04, 0.0, 0.0], [False, True, True]),      # 0.67 and 1.3 % of three turns
+    ([0.04, 0.02, 0.0, 0.0], [False, True, True, True]), ([0.011] * 3, [False] * 3), ([0.01] * 3, [True] * 3)])
+def test_turns_count_that_lost_at_most_a_hundredth_together(lost: list[float], counts: list[bool]) -> None:
+    assert counts == list(counting([turn(0.0, share) for share in lost]))
 
 
 def test_a_trend_is_the_change_on_a_line_through_the_logarithms() -> None:

@@ -77,17 +77,17 @@ def test_what_the_machine_did_is_read_around_the_lead_and_the_timed_steps() -> N
     assert 0.15 * turn["cpus"] - 0.0375 == pytest.approx(turn["busy_seconds"])        # a quarter of a CPU was idle
 
 
-@pytest.mark.parametrize(("waits", "still"), [(0.5, 0.25), (None, 0.75)])
-def test_how_long_no_thread_has_work_is_known_from_the_warm_up_on(waits: float | None, still: float) -> None:
+@pytest.mark.parametrize(("waits", "ready"), [(0.5, 0.75), (None, 0.25)])
+def test_how_many_threads_have_work_is_known_from_the_warm_up_on(waits: float | None, ready: float) -> None:
     events = said("go", "turn 0.03 0.1 4", "turn 0.03 0.1 4", "end", waits=waits)
-    assert [still, still] == pytest.approx([values["turn"]["still_share"] for _, values in events if "turn" in values])
+    assert [ready, ready] == pytest.approx([values["turn"]["usual_ready"] for _, values in events if "turn" in values])
 
 
 @pytest.mark.parametrize("warmup", [0, 1])
 def test_a_warm_up_of_one_step_ends_before_a_turn(warmup: int) -> None:
     events = said("turn 0.03 0.1 4", "turn 0.03 0.1 4", "end", cell=CELL._replace(warmup=warmup))
     assert ["warm", "steps", "steps"] == [event for event, _ in events]
-    assert [0.0, 0.25] == pytest.approx([values["turn"]["still_share"] for _, values in events if "turn" in values])
+    assert [None, 0.75] == [values["turn"]["usual_ready"] for _, values in events if "turn" in values]
 
 
 def test_threads_that_wait_for_a_cpu_are_counted_and_a_kernel_without_the_count_says_nothing(tmp_path: Any) -> None:
