@@ -206,7 +206,8 @@ class TurnTaken(Line):
     usual_ready: Annotated[Seconds | None, says(
         "how many of its threads run or are ready on average: the median of its warm-up and the turns before; null "
         "where there were none")] = None
-    taken_seconds: Annotated[Seconds, says("of CPU time that others took, as the runner saw them by process")] = 0.0
+    taken_seconds: Annotated[Seconds | None, says(
+        "of CPU time that others took, as the runner saw them by process; null where it sees none")] = None
 
 
 class Parts(Line):

@@ -26,9 +26,10 @@ class Turn:
 
     steps: int
     seconds: float                   # of these steps, by the worker's clock
-    foreign_share: float             # of its CPUs' time, that other programs took by the kernel's ticks
+    foreign_share: float             # of its CPUs' time, that other programs took by the kernel's ticks, which take
+                                     # short sleeps for work
     stolen_share: float              # the same, that the hypervisor's other guests took
-    taken_share: float = 0.0         # of a CPU, that other programs took by their own clocks
+    taken_share: float | None = None     # of a CPU, that other programs took by their own clocks; where they are seen
     waited_share: float = math.inf   # of the turn, that its threads together waited for a CPU
     still_share: float = 0.0         # of the turn, in which its threads did not run nor were ready, beyond what varies
     taken_by: str = ""               # who took the most; not stored
@@ -50,7 +51,9 @@ class Turn:
         Another program costs it no more than that took of a CPU, nor more than its own threads waited for one: they
         wait for each other, too, where they are more than its CPUs.
         """
-        taken = max(self.taken_share, self.foreign_share if self.foreign_share > FOREIGN_SHARE else 0.0)
+        taken = self.taken_share
+        if taken is None:
+            taken = self.foreign_share if self.foreign_share > FOREIGN_SHARE else 0.0
         return {f"{self.taken_by or 'another program'} took {taken:.1%} of a CPU": min(taken, self.waited_share),
                 f"the host's other guests took {self.stolen_share:.1%} of the CPUs": self.stolen_share,
                 f"it stood still for {self.still_share:.1%} of its time": self.still_share}
@@ -70,7 +73,8 @@ class Turn:
         room, waited = seconds * max(1, said.cpus), said.waited_seconds
         return cls(sum(line.sample_steps), sum(line.seconds),
                    max(0.0, said.busy_seconds - said.own_seconds) / room, said.stolen_seconds / room,
-                   said.taken_seconds / seconds, math.inf if waited is None else waited / seconds,
+                   None if said.taken_seconds is None else said.taken_seconds / seconds,
+                   math.inf if waited is None else waited / seconds,
                    0.0 if waited is None else _still((said.own_seconds + waited) / seconds, said.usual_ready))
 
 

@@ -186,7 +186,7 @@ class LiveRun:
 
     def spinning(self, beside: "Sequence[LiveRun]") -> str:
         """Which of the workers beside it computed in its last turn, and how; "" where none did for much of it."""
-        is_much = bool(self.turns) and self.turns[-1].taken_share > _SPINNING
+        is_much = bool(self.turns) and (self.turns[-1].taken_share or 0.0) > _SPINNING
         return self._others.spinning if is_much and self._others.worker in {run.cell.stack for run in beside} else ""
 
     def wants_turn(self, is_patient: bool) -> bool:

@@ -26,6 +26,7 @@ def lost(**shares: Any) -> Turn:
     (turn(0.05), ""),                                   # of ticks, which are too coarse for less
     (turn(0.051), "another program"), (turn(0.0, 0.011), "other guests"),
     (lost(taken_share=0.011), "another program"), (lost(taken_share=0.009), ""),
+    (replace(DISTURBED, taken_share=0.0), ""),          # ticks that took its own short sleeps for work
     (lost(still_share=0.011), "stood still"),
     (lost(taken_share=0.5, waited_share=0.009), ""),    # on CPUs that it did not need
     (lost(waited_share=0.5), ""),                       # for its own threads
