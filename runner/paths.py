@@ -120,7 +120,7 @@ def unusable(error: OSError) -> InputError | None:
     if not isinstance(error.filename, str | bytes | os.PathLike):
         return None
     path = Path(os.fsdecode(error.filename))
-    if {ROOT / "runner", ROOT / "clusters", ROOT / "workloads"}.intersection(path.parents):
+    if {ROOT / "runner", ROOT / "workloads"}.intersection(path.parents):
         return None
     is_full = error.errno in _FULL
     places = (("XDG_CACHE_HOME", cache_folder), ("TMPDIR", lambda: Path(tempfile.gettempdir())))

@@ -13,9 +13,10 @@ from typing import NamedTuple
 from runner import screen
 from runner.datasets import choice
 from runner.errors import BenchError, InputError
+from runner.launchers.rank import NAME, STACKS
 from runner.machine import host
 
-NODES = 3                        # of compose.yaml
+NODES, COORDINATORS = 3, 1       # of compose.yaml
 _RESULTS, _DATA, _FILE = Path("/results"), Path("/data"), Path("/compose.yaml")
 _SETTINGS = {"PARALLEL": "parallel", "TASK": "task", "BATCH": "batch", "STEPS": "steps"}
 _EXACT_STEPS = {"seconds": "0"}     # the study's last as long as they must
@@ -54,7 +55,8 @@ def arguments(said: Mapping[str, str], here: host.Machine, say: Callable[[str], 
                 **(_EXACT_STEPS if said.get("STEPS") else {})}
     if said.get("RESULTS"):
         say(f"{_RESULTS.name}/ below is {said['RESULTS']}")
-    return ["run", "cluster", "--yes", "--launcher", "compose", "--stall", said["STALL"],       # nobody is asked there
+    return ["run", "cluster", "--yes", "--launcher", f"{NAME}:{STACKS}", "--nodes", str(NODES + COORDINATORS),
+            "--stall", said["STALL"],       # --yes: nobody can be asked there
             "--results", _RESULTS.name, "--data", data(said),
             *(["--stack", said["STACK"]] if said.get("STACK") else []),
             *(["--rounds", said["ROUNDS"]] if said.get("ROUNDS") else []),

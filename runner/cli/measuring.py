@@ -22,7 +22,7 @@ from runner.analysis.kinds import Parts
 from runner.cells import built, comparison_key, model_name
 from runner.cli import complete, options
 from runner.cli.output import Output, checked
-from runner.cli.request import Form, MoreFiles, Own, Settled
+from runner.cli.request import Form, MoreFiles, Own, Processes, Settled
 from runner.cli.results import keep_reasons, measured_in, show_result
 from runner.errors import InputError, Stopped
 from runner.measuring import equality, matrix_products, own_models, own_stacks, rerun, session, stopping_rule, why
@@ -48,13 +48,14 @@ app = options.Commands()
 
 @app.command()
 def run(name: options.StudyName, more: MoreFiles = None, *, own: Own, form: Form, settled: Settled, going: Going,
-        output: Output, prove: Annotated[bool, typer.Option(
+        processes: Processes, output: Output, prove: Annotated[bool, typer.Option(
             "--prove", help="First check what no check has shown equal yet.")] = False,
         width: Annotated[str | None, typer.Option(
             "--until", help="Add rounds until every ratio's interval is narrower, such as 2%.")] = None,
         cap: Annotated[int | None, typer.Option(min=1, max=1000, help=f"Rounds at most, with --until; {CAP} if left "
                                                 "out.")] = None) -> None:
     """Measure a study; the same command resumes an interrupted session."""
+    settled = settled._replace(launcher=processes.launcher(settled.launcher))
     request = own.of(form.request(name, settled), more)._replace(
         going=going, is_proving=prove, until=parse_until(width, cap))
     enough = stopping_rule.narrow(request.until) if request.until else stopping_rule.decided

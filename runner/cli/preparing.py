@@ -14,6 +14,7 @@ from runner.datasets import choice, published
 from runner.doctor import host
 from runner.errors import InputError, unknown
 from runner.launchers import choose, table
+from runner.machine import nvml
 from runner.stacks import definition, engine, images, locking, sif
 from runner.stacks.definition import chosen_names
 
@@ -63,13 +64,14 @@ def data_(output: Output) -> None:
 
 
 @app.command("doctor")
-def doctor_(launcher: Annotated[str, typer.Option(help="swarm: look at every node of a Docker Swarm; slurm: at a "
-                                                  "Slurm cluster. With options as for run.")] = table.AUTO, *,
+def doctor_(launcher: Annotated[str, typer.Option(help="inside: look at every node, started once on each, or with "
+                                                  "inside:hosts=HOST+HOST.")] = table.AUTO, *,
             output: Output) -> None:
     """Look at what measuring needs: engine, interpreters, disk, load; each lack with the command that mends it."""
     stacks = definition.read_all(paths.STACKS)
-    findings = (host.examine(stacks, paths.cache_folder()) if launcher == table.AUTO
-                else choose.examined(launcher, stacks))
+    findings = host.examine(stacks, paths.cache_folder())
+    if launcher != table.AUTO:
+        findings = choose.examined(launcher, findings, nvml.observe())
     rows = [finding._asdict() for finding in findings]
     output.rows(rows, [                                # a command in a narrow column could not be copied
         [{name: value for name, value in row.items() if name != "mend"} for row in rows],

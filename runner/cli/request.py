@@ -9,6 +9,8 @@ import typer
 
 from runner.cli import complete, options
 from runner.errors import InputError
+from runner.launchers.rank import NAME, Asked
+from runner.launchers.table import AUTO
 from runner.measuring import job, own_models
 from runner.measuring.bench import Request
 from runner.planning.plan import Wishes
@@ -45,6 +47,26 @@ class Settled(NamedTuple):
         wishes = wishes._replace(seed=self.seed, settings=settings)
         return Request(study, scale, self.launcher, self.data, wishes, options.split("--env", self.env),
                        results=self.results)
+
+
+class Processes(NamedTuple):
+    """Options of a command that a cluster's engine, or ssh, starts once a node."""
+
+    rank: Annotated[int | None, typer.Option(min=0, help="With --launcher inside: this process's rank, where its "
+                                             "engine sets none.")] = None
+    nodes: Annotated[int | None, typer.Option(min=1, help="The number of processes, likewise.")] = None
+    head: Annotated[str, typer.Option(metavar="HOST[:PORT]", help="Where rank 0 is, likewise.")] = ""
+    hosts: Annotated[list[str] | None, typer.Option(
+        "--hosts", help="Start the others on these hosts by ssh, from rank 0. Repeat, or put commas.")] = None
+
+    def launcher(self, asked: str) -> str:
+        """--launcher with these options behind it. Raises InputError."""
+        hosts = options.split("--hosts", self.hosts)
+        words = Asked(rank=self.rank, nodes=self.nodes, head=self.head, hosts=hosts).words()
+        name, _, more = (NAME if asked == AUTO else asked).partition(":")
+        if words and name != NAME:
+            raise InputError(f"--rank, --nodes, --head, --hosts: found --launcher {name}, expected --launcher inside")
+        return f"{name}:{','.join([*filter(None, [more]), *words])}" if words else asked
 
 
 class Form(NamedTuple):

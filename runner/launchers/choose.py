@@ -4,7 +4,7 @@ A session may hold pinned stacks and the user's own ones. Each stack is run by a
 record of every run names.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 from runner.errors import EngineUnreachable, InputError
 from runner.findings import Finding
@@ -13,7 +13,7 @@ from runner.launchers.table import AUTO, LAUNCHERS, WITH_ENGINE, WITHOUT_ENGINE
 from runner.machine.gpus import Gpus
 from runner.processes import Say
 from runner.stacks import own
-from runner.stacks.definition import PinnedStack, Stack
+from runner.stacks.definition import Stack
 
 
 def names(is_meant: Callable[[type[Launcher]], bool]) -> str:
@@ -29,13 +29,13 @@ def again(recorded: object) -> str:
     return str(recorded) if isinstance(recorded, str) and recorded in LAUNCHERS and recorded != WITH_ENGINE else AUTO
 
 
-def examined(asked: str, stacks: Mapping[str, PinnedStack]) -> list[Finding]:
-    """What the doctor finds where the launcher of that name measures. Raises BenchError."""
+def examined(asked: str, findings: list[Finding], here: Gpus) -> list[Finding]:
+    """What the doctor finds where the launcher of that name measures; findings: on this machine. Raises BenchError."""
     kind, options = _parsed(asked)
     if not kind.is_examined:
         raise InputError(f'doctor --launcher: found "{asked}", expected {names(lambda each: each.is_examined)}, or '
                          "nothing for this machine")
-    return kind.examine(stacks, options)
+    return kind.examine(findings, options, here)
 
 
 def for_stacks(asked: str, say: Say, here: Gpus, stacks: Sequence[Stack]) -> Launcher:
@@ -70,7 +70,7 @@ def _named(asked: str, say: Say, here: Gpus) -> Launcher:
 
 
 def _parsed(asked: str) -> tuple[type[Launcher], list[str]]:
-    """The launcher of "slurm:partition=cpu,account=x", and its options. Raises InputError."""
+    """The launcher of "inside:venv,rank=1", and its options. Raises InputError."""
     name, _, options = asked.partition(":")
     if name not in LAUNCHERS:
         raise InputError(f'--launcher: found "{name}", expected one of {", ".join((AUTO, *LAUNCHERS))}')

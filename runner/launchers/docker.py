@@ -105,7 +105,7 @@ class DockerLauncher(HostLauncher):
             with running.stopped_on_error():
                 kernels = self._kernels(order, own)
                 running.create(image.id, [on_gpus(settings(order, rank, share), own, kernels)
-                                          for rank in range(len(order.places))])
+                                          for rank in order.ranks])
         except (DockerException, OSError) as error:                # requests' errors are OSErrors
             reason = explained(error)
             mend = f": {NEEDS_TOOLKIT}" if "could not select device driver" in reason else ""
@@ -144,8 +144,10 @@ def settings(order: Order, rank: int, share: Share) -> dict[str, Any]:
     cell, place, is_alone, name = order.cell, order.places[rank].name, len(order.places) == 1, run_name(order.run)
     # processes of one place find each other by the host's name, which must mean something
     network: dict[str, Any] = {"network_mode": "none", "hostname": "localhost"} if is_alone else {
-        "network": name, "hostname": place, "nano_cpus": None if share.quota is None else int(share.quota * 1e9),
+        "network_mode": "host"} if order.at else {           # other hosts reach it by their own network
+        "network": name, "hostname": place,
         "networking_config": {name: EndpointConfig(version="1.41", aliases=[place])}}
+    quota = None if share.quota is None or is_alone else int(share.quota * 1e9)
     module, text = order.words
     return with_workloads({
         "entrypoint": ["python", "-m", module],
@@ -160,6 +162,7 @@ def settings(order: Order, rank: int, share: Share) -> dict[str, Any]:
         "volumes": {str(order.data): {"bind": "/data", "mode": "ro"}},
         "log_config": {"Type": "none"},                 # lines come by the attached stream; a log would be disk work
         **network,
+        "nano_cpus": quota,
         "environment": {**order.variables(), **order.by_name(rank), **({} if order.listens else {turns.ENDS: "1"})},
         "stdin_open": True,                             # which closes with the runner, and the worker then ends
     }, order.stack)
@@ -203,8 +206,8 @@ class DockerRunning(Running):
     """The containers of a run, and their network."""
 
     def __init__(self, client: DockerClient, waiting: Waiting, order: Order, record: dict[str, Any]) -> None:
-        super().__init__(record, order.places)
-        self._client, self._names = client, [place.name for place in order.places]
+        super().__init__(record, order.here)
+        self._client, self._names = client, [place.name for place in order.here]
         self._waiting, self._absences = waiting, waiting.absences
         self._network: Network | None = None
 

@@ -1,7 +1,5 @@
 """Where GPU code that the driver compiled is kept from run to run: a folder of each stack in the cache.
 
-On the nodes of a Swarm, which share no cache, it is a volume of each node.
-
 A container's home is gone with it, so without this the driver would compile a stack's intermediate code anew in every
 run: many minutes. The worker says in its record whether the folder was empty. What frameworks compile is not kept.
 """
@@ -13,7 +11,6 @@ from runner.stacks.own import OwnStack
 
 VARIABLE = "EVENBENCH_KERNELS"      # as workloads/process/caches.py reads it
 INSIDE = "/kernels"                 # where a container has it
-VOLUME_INSIDE = "/var/tmp"          # where it has a volume: a new one takes over who may write there, everybody
 _EVERYBODY = 0o1777                 # a container's user is another than the host's
 
 

@@ -14,9 +14,16 @@ _WAITING_LINES = 256
 class Pipe:
     """Lines of a run's places on their way; the threads wait while nobody asks for them."""
 
-    def __init__(self) -> None:
-        self._lines: queue.Queue[tuple[str, bytes]] = queue.Queue(_WAITING_LINES)
+    def __init__(self, most: int = _WAITING_LINES) -> None:
+        """most: lines that wait before who adds one does; 0: any number."""
+        self._lines: queue.Queue[tuple[str, bytes]] = queue.Queue(most)
         self._is_closed = threading.Event()
+        self._put = self._taken = 0              # bytes, each counted by one thread at a time
+
+    @property
+    def waiting_bytes(self) -> int:
+        """The bytes of the lines that nobody has asked for yet."""
+        return self._put - self._taken
 
     def add(self, place: str, lines: Iterable[bytes]) -> None:
         """Read a place's lines from now on."""
@@ -35,14 +42,17 @@ class Pipe:
         while not self._is_closed.is_set():
             with suppress(queue.Full):
                 self._lines.put((place, line), timeout=0.5)
+                self._put += len(line)
                 return
 
     def next(self, seconds: float) -> tuple[str, bytes] | None:
         """A place and its next line, b"" at its end; None if nothing came in time."""
         try:
-            return self._lines.get(timeout=seconds)
+            place, line = self._lines.get(timeout=seconds)
         except queue.Empty:
             return None
+        self._taken += len(line)
+        return place, line
 
     def close(self) -> None:
         """Stop reading; what was not asked for is dropped."""

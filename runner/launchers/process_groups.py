@@ -4,13 +4,11 @@ import ctypes
 import os
 import resource
 import signal
-import socket
 import subprocess
 import tempfile
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from itertools import islice
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
@@ -24,13 +22,13 @@ from runner.launchers.protocol import Exit, Order, Running, Worker
 from runner.machine.gpus import Gpu
 from runner.processes import for_workers
 from runner.results.error_output import ErrorOutput, Written
+from workloads.places import addresses
 from workloads.process import control_groups
 
 _CHUNK_BYTES = 2**14
 _READING_SECONDS = 0.2   # for what an ended worker wrote last
 _GONE_SECONDS = 5.0      # in which killed processes are gone, unless a device holds them
 _PR_SET_PDEATHSIG = 1    # linux/prctl.h
-_PORTS = (23000, 31000, 10)      # from, to, ports a place; below those that kernels hand out
 
 
 def on_gpus(own: Sequence[Gpu], kernels: object) -> dict[str, str]:
@@ -39,28 +37,15 @@ def on_gpus(own: Sequence[Gpu], kernels: object) -> dict[str, str]:
             kernel_cache.VARIABLE: str(kernels)} if own else {}
 
 
-def _addresses(count: int) -> list[dict[str, str]]:
-    """The variables that tell each place of the others. All share an address, so each has ports of its own."""
-    if count == 1:
-        return [{}]
-    nodes = ",".join(f"127.0.0.1:{port}" for port in _free_ports(count))
-    return [{"EVENBENCH_NODES": nodes, "EVENBENCH_RANK": str(rank)} for rank in range(count)]
-
-
-def _free_ports(count: int) -> list[int]:
-    """First ports of places: each with the ports behind it that its roles need, free a moment ago."""
-    free = (first for first in range(*_PORTS) if all(_is_free(first + offset) for offset in range(_PORTS[2])))
-    ports = list(islice(free, count))
-    if len(ports) < count:
-        raise BenchError(f"the host has no {count} free groups of ports from {_PORTS[0]} to {_PORTS[1]}")
-    return ports
-
-
-def _is_free(port: int) -> bool:
-    with socket.socket() as listener, suppress(OSError):
-        listener.bind(("127.0.0.1", port))
-        return True
-    return False
+def _addresses(order: Order) -> list[dict[str, str]]:
+    """The variables that tell each place here of the others. All of one host share an address, and have own ports."""
+    if order.at or len(order.places) == 1:
+        return [order.by_name(rank) for rank in order.ranks]
+    try:
+        nodes = ",".join(f"127.0.0.1:{port}" for port in addresses.free_ports(len(order.places)))
+    except OSError as error:
+        raise BenchError(str(error)) from error
+    return [{"EVENBENCH_NODES": nodes, "EVENBENCH_RANK": str(rank)} for rank in order.ranks]
 
 
 class Limits(NamedTuple):
@@ -79,9 +64,9 @@ class ProcessRunning(Running):
 
         Raises what start raises, and leaves no group then.
         """
-        super().__init__(record, order.places)
+        super().__init__(record, order.here)
         with self.stopped_on_error():
-            for rank, address in enumerate(_addresses(len(order.places))):
+            for rank, address in zip(order.ranks, _addresses(order), strict=True):
                 name = order.places[rank].name
                 group = self._workers[name] = start(rank, address)
                 self._pipe.add(name, lines_of_file(group.output))

@@ -6,7 +6,7 @@ them answer stands here once.
 
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -122,10 +122,6 @@ class Running:
         """Whether what runs the worker went away while it ran, and is there again: the run can be made anew."""
         return False
 
-    def is_waiting(self) -> bool:
-        """Whether the places are still in a queue, which counts for no deadline."""
-        return False
-
     def tell(self, words: str) -> None:
         """Write a line to the standard input of each worker that was started to listen."""
         for worker in self._workers.values():
@@ -136,15 +132,19 @@ class Running:
         for worker in self._workers.values():
             worker.forget_errors()
 
-    def learnt(self) -> dict[str, Any]:
-        """What the record of its ending says of where it ran, which nobody knew when it was started."""
-        return {}
-
     def stop(self) -> None:
         """End all that still runs, and leave nothing behind. Safe to repeat."""
         self._pipe.close()
         for worker in self._workers.values():
             worker.stop()
+
+
+class At(NamedTuple):
+    """Which place of a run on several machines is started here."""
+
+    rank: int
+    addresses: tuple[str, ...]       # of all places, HOST:FIRST_PORT
+    beside: tuple[int, int]          # which of how many nodes of the run on this machine its node is
 
 
 class Order(NamedTuple):
@@ -157,6 +157,7 @@ class Order(NamedTuple):
     module: str = "workloads"
     padding: int = 0             # the length of an unused variable in its environment (workloads/spec/placement.py)
     listens: bool = False        # it waits for what Running.tell says; only of a launcher that tells
+    at: At | None = None         # None: all places are started here
 
     @property
     def words(self) -> tuple[str, str]:
@@ -170,6 +171,16 @@ class Order(NamedTuple):
         return places
 
     @property
+    def ranks(self) -> tuple[int, ...]:
+        """Those of the places that are started here."""
+        return (self.at.rank,) if self.at else tuple(range(len(self.places)))
+
+    @property
+    def here(self) -> tuple[cluster.Place, ...]:
+        """The places that are started here."""
+        return tuple(self.places[rank] for rank in self.ranks)
+
+    @property
     def is_on_gpu(self) -> bool:
         """Whether it computes on GPUs."""
         return self.cell.device == "gpu"
@@ -180,8 +191,8 @@ class Order(NamedTuple):
                 **({turns.VARIABLE: "1"} if self.listens else {})}
 
     def by_name(self, rank: int) -> dict[str, str]:
-        """What a place is told of the others, which find each other by their names; {} where it is alone."""
-        names = [place.name for place in self.places]
+        """What a place is told of the others, which find each other by name or address; {} where it is alone."""
+        names = self.at.addresses if self.at else [place.name for place in self.places]
         return {"EVENBENCH_NODES": ",".join(names), "EVENBENCH_RANK": str(rank)} if len(names) > 1 else {}
 
     def record(self) -> dict[str, Any]:
@@ -191,7 +202,11 @@ class Order(NamedTuple):
 
     def share(self) -> Share:
         """The CPUs of each place on this host."""
-        return shared(self.cell, os.sched_getaffinity(0), topology.observe())
+        if not self.at:
+            return shared(self.cell, os.sched_getaffinity(0), topology.observe())
+        index, nodes = self.at.beside
+        share = shared(self.cell._replace(nodes=nodes), os.sched_getaffinity(0), topology.observe())
+        return share._replace(sets=(share.sets[index],))
 
 
 class Launcher:
@@ -217,8 +232,8 @@ class Launcher:
         return cls()
 
     @classmethod
-    def examine(cls, stacks: Mapping[str, PinnedStack], options: Sequence[str]) -> list[Finding]:
-        """What the doctor says of where this launcher measures. Raises as made."""
+    def examine(cls, findings: list[Finding], options: Sequence[str], here: Gpus) -> list[Finding]:
+        """What the doctor says of where this launcher measures; findings: on this machine. Raises as made."""
         raise NotImplementedError
 
     @property
@@ -258,6 +273,10 @@ class Launcher:
     def fingerprint(self, stack: Stack) -> str:
         """What the stack's runs are made of: runs of different fingerprints are never mixed."""
         return fingerprint(stack)
+
+    def check_data(self, folders: Iterable[Path]) -> None:
+        """Raise InputError where data sets' folders are not the same wherever this launcher measures."""
+        return
 
     def image(self, stack: Stack) -> str:
         """The id of the image that a stack which was prepared runs in; "" where none is known."""
@@ -315,19 +334,3 @@ class HostLauncher(Launcher):
     def _kernels(self, order: Order, own: Sequence[Gpu]) -> Path | None:
         """The folder that keeps what GPUs' driver compiles; None for a run on CPUs."""
         return kernel_cache.folder(order.stack, self._cache) if own else None
-
-
-class ClusterLauncher(Launcher):
-    """A launcher that spreads a run over machines of a cluster, each of which gets one node of it."""
-
-    has_gpus_here = False
-    nodes: Sequence[Any]             # each with cpus and memory_bytes
-
-    @property
-    def hosts(self) -> int:
-        return len(self.nodes)
-
-    def machine(self, here: Machine) -> Machine:
-        """The smallest of the cluster's machines."""
-        return here._replace(cpus=min(node.cpus for node in self.nodes),
-                             memory_bytes=min(node.memory_bytes for node in self.nodes))

@@ -32,13 +32,9 @@ class Entry(NamedTuple):
 _OURS = {
     "docker": Entry("runner.launchers.docker:DockerLauncher", "in containers of this machine's engine"),
     "venv": Entry("runner.launchers.venv:VenvLauncher", "in virtual environments"),
-    "apptainer": Entry("clusters.apptainer:ApptainerLauncher", "in Apptainer's images"),
-    "compose": Entry("runner.launchers.compose:ComposeLauncher", "in compose.yaml's runner"),
-    "swarm": Entry("clusters.swarm.launcher:SwarmLauncher", "on a Docker Swarm's nodes, such as "
-                   "swarm:encrypted,registry=HOST/NAME,engine:NODE=URL"),
-    "slurm": Entry("clusters.slurm.launcher:SlurmLauncher", "as jobs of a Slurm cluster, such as "
-                   "slurm:partition=cpu,account=x; also qos=, reservation=, constraint=, nodelist=, time=, shared, "
-                   "apptainer"),
+    "apptainer": Entry("runner.launchers.apptainer:ApptainerLauncher", "in Apptainer's images"),
+    "inside": Entry("runner.launchers.inside:InsideLauncher", "on a cluster's nodes, whose engine starts this command "
+                    "once on each; inside:venv: by this launcher there"),
 }
 
 

@@ -6,9 +6,7 @@ and the worker says so itself; what it only maps, such as libraries, is not coun
 """
 
 import subprocess
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from runner.errors import InterpreterMissing
 from runner.launchers.process_groups import Limits, ProcessGroup, ProcessRunning, on_gpus
@@ -74,7 +72,8 @@ class VenvLauncher(HostLauncher):
         variables = {**order.variables(), **on_gpus(own, self._kernels(order, own))}
         limit = 0 if order.is_on_gpu else order.cell.memory_bytes
         return ProcessRunning(
-            {**_made_of(python), "environment": self.image(order.stack), **self._record(order, share, own)}, order,
+            {"isolation": self.name, "image": None, "base": f"host, {python}", "base_is_default": False,
+             "environment": self.image(order.stack), **self._record(order, share, own)}, order,
             lambda rank, address: ProcessGroup(
                 lambda scratch: [str(python), "-m", *order.words, "--data", str(order.data)],
                 Limits(share.cpus(rank), limit), order.stack.root, {**address, **variables}, order.listens))
@@ -82,19 +81,6 @@ class VenvLauncher(HostLauncher):
     def _ready(self, stack: Stack) -> Path:
         """The interpreter of a stack; of a user's own one it is looked each time whether it still holds the same."""
         return self._made(stack, lambda text: None) if isinstance(stack, OwnStack) else Path(super()._ready(stack))
-
-    def on_a_node(self, stack: Stack, seen: Sequence[Path], on_gpus: bool) -> tuple[list[str], dict[str, Any]]:
-        """The words that start the stack's Python on a node that shares the cache, and what the record says of it.
-
-        seen: what it must be able to see, all of which the node has.
-        """
-        python = self._ready(stack)
-        return [str(python)], _made_of(python)
-
-
-def _made_of(python: Path) -> dict[str, Any]:
-    """What the record says of the interpreter."""
-    return {"isolation": VenvLauncher.name, "image": None, "base": f"host, {python}", "base_is_default": False}
 
 
 def _compile(python: Path, root: Path) -> None:

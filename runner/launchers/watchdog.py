@@ -154,8 +154,6 @@ class _Watchdog:
         if self._ending:
             return self._ending
         now = self._clock()
-        if not self._started and is_idle and self._running.is_waiting():
-            self._deadlines = dict.fromkeys(self._deadlines, now + self._limits.start)
         if self._complaint:
             return self._caused(self._complaint[1]) if now >= self._complaint[0] else None
         late = [place for place, deadline in self._deadlines.items() if now > deadline]

@@ -43,7 +43,7 @@ class Request(NamedTuple):
 
     study: str                      # its name, or with experiments: krisilias/kri-f3,kri-mem
     scale: str | None = None
-    launcher: str = "auto"           # with its own options: slurm:partition=cpu
+    launcher: str = "auto"           # with its own options: inside:venv
     data: str | None = None
     wishes: Wishes = Wishes()
     env: tuple[str, ...] = ()        # names of variables that workers get

@@ -253,6 +253,7 @@ def prepared(job: Job, say: Say) -> Job:
     for folder in job.folders.values():
         if folder.is_relative_to(cache) and folder.is_dir():
             paths.let_all_read(folder)
+    job.launcher.check_data(job.folders.values())
     failures: dict[str, str] = {}
     tried: set[str] = set()
     while names := [name for name in dict.fromkeys(planned.cell.stack for planned in job.plan.cells)

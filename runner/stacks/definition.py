@@ -261,7 +261,7 @@ class Runner(Pinned):
     @property
     def carries(self) -> tuple[str, ...]:
         """All that the command needs, and what makes a stack's fingerprint."""
-        return ("clusters", "data", "docker", "runner", "studies", "workloads")
+        return ("data", "docker", "runner", "studies", "workloads")
 
 
 _Kind = TypeVar("_Kind", bound=Pinned)
@@ -340,7 +340,7 @@ def carried(stack: Pinned) -> list[Path]:
 
 
 def workloads_digest(root: Path) -> str:
-    """The workloads alone, as a SHA-256: the same that workloads.places.compose_node says of its own."""
+    """The workloads alone, as a SHA-256: the same that workloads.places.agent says of its own."""
     return _digest(lambda path: path.relative_to(root),
                    [path for path in root.joinpath("workloads").rglob("*") if is_source(path)])
 

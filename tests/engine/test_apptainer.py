@@ -11,8 +11,8 @@ from typing import Any
 import psutil
 import pytest
 
-from clusters.apptainer import ApptainerLauncher
 from runner import paths
+from runner.launchers.apptainer import ApptainerLauncher
 from runner.launchers.process_groups import ProcessRunning
 from runner.launchers.watchdog import Ending, limits
 from runner.machine import host

@@ -70,7 +70,7 @@ def test_up_trains_on_three_nodes_keeps_the_results_and_ends_with_0(compose: Com
     assert "LeNet-5 (tanh, 62 k parameters), training" in found.stdout and "results: results/" in found.stdout
     assert "node0-1  |" not in found.stdout
     [begun], [ended] = of("begin", tmp_path), of("ending", tmp_path)
-    assert ("compose", NODES) == (begun["place"]["isolation"], set(begun["place"]["nodes"]))
+    assert ("container", NODES) == (begun["place"]["isolation"], set(begun["place"]["nodes"]))
     assert ("ok", NODES) == (ended["ending"], set(ended["places"]))
     assert list(tmp_path.glob("*/summary.json"))
 

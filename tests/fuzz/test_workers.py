@@ -1,8 +1,8 @@
 """Workers gone wrong: whatever one writes, its run has an ending, the session goes on, and its results can be read."""
 
 import json
+import socket
 import tempfile
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -10,17 +10,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.analysis import summary
-from runner.launchers import compose_messages
+from runner.launchers import watchdog
+from runner.launchers.line_queue import Pipe
+from runner.launchers.nodes import Node, RemoteWorker
 from runner.measuring import session
 from runner.planning.plan import Plan, Planned
 from runner.results import contract, store
-from runner.results.lines import Line
 from runner.results.rows import measurements
 from runner.study.file import Study
 from tests import fakes
 from tests.clock import FakeClock
 from tests.fake_session import stored
 from tests.fuzz.mutations import bytes_of, document_of
+from workloads.places import wire
 from workloads.spec.cell import Cell
 
 CELL = Cell("torch-x", "lenet5", "train")
@@ -85,18 +87,16 @@ def test_a_worker_that_writes_anything(content: list[bytes]) -> None:
     ran(content)
 
 
-MESSAGES: list[Any] = [{"place": "node0", "stack": "torch-x", "base": "", "fingerprint": "", "workloads": "0",
-                        "affinity": [0], "cpu_quota": 1.5, "memory_bytes": None},
-                       {"line": '{"event": "warm"}'}, {"alive": True, "group_peak_bytes": 5},
-                       {"exit": -9, "is_out_of_memory": True, "last_words": "Killed"}]
+MESSAGES: list[Any] = [{"run": "r", "line": '{"event": "warm"}'}, {"number": 1, "value": {"group_peak_bytes": 5}},
+                       {"run": "r", "exit": {"code": -9, "is_out_of_memory": True, "last_words": "Killed",
+                                             "is_gone": False, "limit_bytes": 0, "verdict": ["killed", "why"]}}]
 
 
-def broken(message: Any) -> st.SearchStrategy[bytes]:
-    """A node's line, its values or its bytes others."""
-    return document_of(message).map(lambda found: json.dumps(found).encode()) | bytes_of(json.dumps(message).encode())
-
-
-@given(st.sampled_from(MESSAGES).flatmap(broken))
-def test_a_node_s_message(line: bytes) -> None:
-    with suppress(compose_messages.Unheard):
-        assert isinstance(compose_messages.message(line), Line | None)
+@given(st.sampled_from(MESSAGES).flatmap(document_of))
+def test_a_node_s_message(message: Any) -> None:
+    link, other = socket.socketpair()
+    node = Node(wire.Link(link), ("", ""), {"rank": 0, "stack": "", "host": "h", "machine": "m"}, lambda: None)
+    worker = RemoteWorker(node, "r", "node0", Pipe(0))
+    node.listen(iter([message]))
+    other.close()
+    assert node.is_lost and watchdog.gone(worker.exit(0)).word in contract.ENDINGS

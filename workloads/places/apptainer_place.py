@@ -6,14 +6,15 @@ that is this process's standard input: the worker is killed then, since Apptaine
 parent. Python 3.6 and later, standard library only.
 """
 import os
+import signal
 import stat
 import subprocess
 import sys
 import threading
 
-from workloads.places.swarm_node import exit_code
 from workloads.process import control_groups
 from workloads.spec import turns
+from workloads.spec.cluster import OUT_OF_MEMORY
 
 
 def main(arguments):
@@ -27,6 +28,13 @@ def main(arguments):
     if stat.S_ISFIFO(os.fstat(0).st_mode):
         threading.Thread(target=_pass_on, args=(worker,), daemon=True).start()
     return exit_code(worker.wait(), control_groups.kills(control_groups.memory_group(root=arguments[0])))
+
+
+def exit_code(code, kills):
+    """What to leave with, where so many processes of this control group, which is new, were killed for memory."""
+    if code == -signal.SIGKILL and kills:
+        return OUT_OF_MEMORY
+    return 128 - code if code < 0 else code
 
 
 def _pass_on(worker: subprocess.Popen) -> None:

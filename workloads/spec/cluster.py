@@ -8,7 +8,7 @@ from typing import NamedTuple
 # sync and async leave the choice to the framework, which has one of each at most
 PARALLEL = ("none", "sync", "async", "allreduce", "central", "ps-sync", "ps-async", "horovod")
 
-# what workloads.places.swarm_node leaves with where its worker ran out of memory: no signal's code, and none of an
+# what workloads.places.apptainer_place leaves with where its worker ran out of memory: no signal's code, and none of an
 # interpreter's
 OUT_OF_MEMORY = 82
 

@@ -234,7 +234,7 @@ class LiveRun:
         bench, running = self._bench, self._running
         seen, energy = self._seen()
         waits = ending.word == "ok" and self._forks and running is not None and _waits(running)
-        learnt, errors = (running.learnt(), running.errors()) if running else ({}, {})
+        errors = running.errors() if running else {}
         exit_status, used = (Exit(0), {}) if waits else _went(running, Limits().leave if ending.word == "ok" else 0.0)
         share = self._foreign_share(ending)
         if self._imported and running and waits:
@@ -257,7 +257,7 @@ class LiveRun:
                         **(seen.readings if seen else {}), **energy},
                **({"places": places} if places else {}),
                **({"gpu_libraries": said["gpu_libraries"]} if said.get("gpu_libraries") else {}),
-               **({"gpu": seen.record()} if seen else {}), **learnt}
+               **({"gpu": seen.record()} if seen else {})}
         yield from _errors(self.pending.name, errors or {"": Written(exit_status.last_words.encode())})
 
     def _foreign_share(self, ending: Ending) -> float | None:

@@ -8,7 +8,8 @@ import pytest
 from runner import paths
 from runner.cli import compose
 from runner.errors import InputError
-from runner.launchers.compose import ComposeLauncher
+from runner.launchers.inside import InsideLauncher
+from runner.launchers.nodes import Nodes
 from runner.machine import host
 from runner.machine.host import Machine
 from runner.measuring import job
@@ -44,7 +45,7 @@ def test_the_machine_of_the_nodes_is_the_whole_one_whatever_limits_the_runner(mo
     before = host.whole()
     monkeypatch.setattr(control_groups, "limit_bytes", lambda: 2**31)
     monkeypatch.setattr(control_groups, "cpu_quota", lambda: 0.5)
-    launcher = ComposeLauncher(("127.0.0.1", 0))
+    launcher = InsideLauncher(Nodes(("127.0.0.1", 0), b"", ""), None, 4)
     try:
         assert before == launcher.machine(host.observe()) == host.whole()
         assert (1, 2**31) == (host.observe().cpus, host.observe().memory_bytes)

@@ -131,7 +131,7 @@ def test_a_study_without_a_scale_is_planned_at_the_largest_that_takes_no_hour_he
         answer = answered("plan", name, "--studies", tmp_path, "--launcher", "venv")
         assert re.search(r"^scale quick: paper takes about [\d,]+ days here; --scale paper chooses it$", answer.stderr,
                          re.MULTILINE)
-    assert ["venv"] * 2 == made                # one launcher for all scales that are tried: compose's listens on a port
+    assert ["venv"] * 2 == made                # one launcher for all scales that are tried: that of a cluster listens
     answer = answered("plan", "sized", "--studies", tmp_path, "--launcher", "venv", "--scale", "paper")
     assert 0 == answer.exit_code and "scale quick" not in answer.stderr
     assert "scale" not in answered("plan", "quick", "--launcher", "venv").stderr        # the default stays as it is

@@ -66,12 +66,6 @@ def test_every_way_in_which_a_worker_goes_has_its_ending(lines: list[Any], exit:
     assert (word, message) == ending(lines, exit)[:2]
 
 
-def test_a_place_in_a_queue_meets_no_deadline_until_it_runs() -> None:
-    clock = FakeClock(step=0.0)
-    last = ending([None], clock=clock, is_waiting=lambda: clock.now < 1000)
-    assert ("timeout", "did not start in 60 s", 1060) == (*last[:2], round(clock.now, -1))
-
-
 def test_a_worker_whose_instruction_the_cpu_lacks_says_which_this_one_has_not(monkeypatch: pytest.MonkeyPatch) -> None:
     cpuinfo = "processor: 0\nflags: sse avx\n\nprocessor: 1\nflags: fma\n"
     monkeypatch.setattr(kernel_files, "content", lambda path: cpuinfo)

@@ -120,24 +120,24 @@ def test_without_an_engine_environments_are_measured_and_that_is_said(monkeypatc
 @pytest.mark.parametrize(("name", "message"), [
     ("fly", 'found "fly", expected one of auto, docker, venv, '),
     *((f"{name}:words", f'found "{name}:words", expected {name} without options')
-      for name in ("docker", "venv", "compose"))])
+      for name in ("docker", "venv"))])
 def test_a_launcher_that_is_not_in_the_table_or_has_no_options_is_refused(name: str, message: str) -> None:
     with pytest.raises(InputError, match=f"--launcher: {message}"):
         choose.for_stacks(name, print, gpus.NONE, ())
 
 
 @pytest.mark.parametrize(("recorded", "name"), [
-    ("venv", "venv"), ("swarm", "swarm"), ("slurm", "slurm"), ("docker", "auto"),
+    ("venv", "venv"), ("inside", "inside"), ("slurm", "auto"), ("docker", "auto"),
     ("fly", "auto"), (None, "auto"), (["venv"], "auto")])
 def test_a_record_is_repeated_with_its_launcher_where_that_is_known(recorded: object, name: str) -> None:
     assert name == choose.again(recorded)
 
 
 @pytest.mark.parametrize(("is_able", "expected"), [
-    (lambda kind: not kind.uses_images, "venv or slurm"),
-    (lambda kind: not kind.has_gpus_here, "swarm or slurm")])
+    (lambda kind: not kind.uses_images, "venv"),
+    (lambda kind: not kind.has_gpus_here, "inside")])
 def test_messages_name_the_launchers_that_can_do_something(is_able: Callable[[Any], bool], expected: str,
                                                            monkeypatch: pytest.MonkeyPatch) -> None:
-    some = {name: table.LAUNCHERS[name] for name in ("docker", "venv", "swarm", "slurm")}
+    some = {name: table.LAUNCHERS[name] for name in ("docker", "venv", "inside")}
     monkeypatch.setattr(choose, "LAUNCHERS", some)
     assert expected == choose.names(is_able)

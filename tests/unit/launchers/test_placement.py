@@ -3,8 +3,6 @@
 from pathlib import Path
 from typing import Any
 
-from clusters.swarm import launcher as swarm_launcher
-from clusters.swarm.manager import Node
 from runner.launchers import docker
 from runner.launchers.protocol import Order
 from runner.machine.cpu_sets import shared
@@ -45,9 +43,3 @@ def test_what_the_user_passes_on_comes_with_its_names() -> None:
     expected = {"LD_PRELOAD": "/x.so", "OMP_WAIT_POLICY": "PASSIVE", "EVENBENCH_ENV": "LD_PRELOAD OMP_WAIT_POLICY"}
     assert {**PADDED, **expected} == settings(1, 3, passed)
     assert expected == placement.variables(0, passed)
-
-
-def test_a_service_of_a_swarm_has_it_too() -> None:
-    node = Node("n", "host", "27", "ready", "active", 2, 2**33)
-    [service] = swarm_launcher.services(Order(CELL, stack(), Path("/d"), "r.0.1", padding=3), [node], "image")
-    assert PADDED == service.environment

@@ -62,7 +62,8 @@ def test_a_stack_may_have_another_synchronous_mode_than_its_framework():
     ("docker/pip/3.11.txt", (True, True, False, True)), ("docker/system.sh", (True, False, False, True)),
     ("workloads/spec/cell.py", (True, False, True, True)), ("runner/__main__.py", (False, False, False, True)),
     ("docker/torch-9/source.txt", (True, True, False, True)), ("docker/torch-9/peers.txt", (False, False, False, True)),
-    ("docker/torch-9/lstm.cpp", (True, True, False, True)), ("clusters/apptainer.py", (False, False, False, True)),
+    ("docker/torch-9/lstm.cpp", (True, True, False, True)),
+    ("runner/launchers/apptainer.py", (False, False, False, True)),
     ("docker/other-1/requirements.txt", (False, False, False, True)),
     ("workloads/spec/__pycache__/cell.cpython-311.pyc", (False, False, False, False))])
 def test_a_fingerprint_changes_with_each_of_its_inputs_and_with_nothing_else(tmp_path, name, changes):

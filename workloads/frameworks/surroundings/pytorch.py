@@ -1,5 +1,5 @@
 """What PyTorch needs around it. PyTorch 1.4 and later, Python 3.6."""
-from workloads.places.addresses import resolved
+from workloads.places.addresses import interface, resolved
 from workloads.spec.cell import Cell
 
 SEEN = ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF", "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE")
@@ -17,9 +17,9 @@ def place_variables(cluster, role: str):
     host, port = cluster.address("worker", 0).split(":")
     own = {"MASTER_ADDR": resolved(host), "MASTER_PORT": port, "RANK": str(cluster.worker),
            "WORLD_SIZE": str(cluster.workers)}
-    if len(cluster.places) == 1:                 # a container without a network has nothing else to offer
-        own.update(GLOO_SOCKET_IFNAME="lo", NCCL_SOCKET_IFNAME="lo")
-    return own
+    # a container without a network has nothing but lo to offer; elsewhere Gloo takes the interface of the host's name
+    name = "lo" if len(cluster.places) == 1 else interface(resolved(cluster.addresses[cluster.rank][0]))
+    return dict(own, GLOO_SOCKET_IFNAME=name, NCCL_SOCKET_IFNAME=name) if name else own
 
 
 def gpu_code(torch):

@@ -5,7 +5,7 @@ import json
 import os
 import sys
 
-from workloads.places.addresses import resolved
+from workloads.places.addresses import interface, resolved
 from workloads.spec.cell import Cell
 
 SEEN = ("TF_ENABLE_ONEDNN_OPTS", "XLA_FLAGS", "TF_XLA_FLAGS", "TF_CUDNN_USE_AUTOTUNE", "TF_CUDNN_DETERMINISTIC",
@@ -52,8 +52,9 @@ def _horovod(cluster):
            "HOROVOD_CROSS_RANK": cluster.rank, "HOROVOD_CROSS_SIZE": len(cluster.places),
            "HOROVOD_HOSTNAME": cluster.place.name, "HOROVOD_GLOO_TIMEOUT_SECONDS": _MEETING_SECONDS,
            "HOROVOD_GLOO_RENDEZVOUS_ADDR": resolved(host), "HOROVOD_GLOO_RENDEZVOUS_PORT": port}
-    if resolved(cluster.addresses[cluster.rank][0]).startswith("127."):      # a container without a network
-        own.update(HOROVOD_GLOO_IFACE="lo", NCCL_SOCKET_IFNAME="lo")
+    name = interface(resolved(cluster.addresses[cluster.rank][0]))
+    if name:
+        own.update(HOROVOD_GLOO_IFACE=name, NCCL_SOCKET_IFNAME=name)
     return {name: str(value) for name, value in own.items()}
 
 

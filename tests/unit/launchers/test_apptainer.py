@@ -10,11 +10,10 @@ from typing import Any
 
 import pytest
 
-from clusters import apptainer
-from clusters.apptainer import ApptainerLauncher
 from runner import paths
 from runner.errors import BuildFailed, InputError
-from runner.launchers import choose
+from runner.launchers import apptainer, choose
+from runner.launchers.apptainer import ApptainerLauncher
 from runner.launchers.watchdog import Ending, follow, limits
 from runner.machine import gpus
 from runner.stacks import definition, sif

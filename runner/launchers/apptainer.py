@@ -6,11 +6,9 @@ systemd delegates groups of version 2. Elsewhere memory is limited as in a virtu
 """
 
 import subprocess
-import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import psutil
 
@@ -26,7 +24,6 @@ from runner.stacks.definition import Stack, pinned
 # nothing to write to but a folder that is gone with the run, nobody to become, none of the host's variables; images are
 # read-only by themselves
 _CONFINED = ("--containall", "--cleanenv", "--no-privs", "--no-umask", "--pwd", "/opt/evenbench")
-_ON_A_NODE = ("--contain", "--pid", "--ipc", "--no-privs", "--no-umask", "--pwd", "/opt/evenbench")
 _ALONE = ("--net", "--network", "none", "--hostname", "localhost")       # no way out; its own name means something
 _GROUPS_HERE, _GROUPS_INSIDE = "/sys/fs/cgroup", "/mnt/cgroup"
 _CLEARING_SECONDS = 2.0          # for what Apptainer removes after a container's end
@@ -91,24 +88,10 @@ class ApptainerLauncher(HostLauncher):
                                  "--bind", ",".join(volumes), *told, str(file.path), *worker],
                 Limits(share.cpus(rank), by_process), _ROOT, {})
 
-        record = {**self._made_of(file), **self._record(order, share, own), "memory_limited_by": limited_by,
+        record = {"isolation": self.name, "image": file.id, "base": file.base, "base_is_default": file.base_is_default,
+                  "engine": sif.version(_program()), **self._record(order, share, own), "memory_limited_by": limited_by,
                   "cpu_quota": share.quota if has_groups else None}
         return ProcessRunning(record, order, started)
-
-    def _made_of(self, file: sif.Sif) -> dict[str, Any]:
-        """What the record says of the image and its program."""
-        return {"isolation": self.name, "image": file.id, "base": file.base, "base_is_default": file.base_is_default,
-                "engine": sif.version(_program())}
-
-    def on_a_node(self, stack: Stack, seen: Sequence[Path], on_gpus: bool) -> tuple[list[str], dict[str, Any]]:
-        """The words that start the stack's Python on a node that shares the cache, and what the record says of it.
-
-        seen: what it must be able to see. Limits are the scheduler's, and so are the variables that tell of its step.
-        """
-        file = self._ready(stack)
-        volumes = ",".join(map(str, [*seen, tempfile.gettempdir(), _GROUPS_HERE]))
-        return [_program(), "--silent", "exec", *_ON_A_NODE, *(["--nv"] if on_gpus else []), "--bind", volumes,
-                str(file.path), "python"], self._made_of(file)
 
 
 def _program() -> str:

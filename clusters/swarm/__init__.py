@@ -1,1 +1,0 @@
-"""Runs on the nodes of a Docker Swarm."""

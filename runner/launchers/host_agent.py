@@ -1,0 +1,137 @@
+"""A node's part where nodes are hosts: it prepares stacks and starts workers by the node's own launcher.
+
+The same command as the runner's, started on another node, comes here: workloads/places/agent.py serves the runner.
+"""
+
+import json
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+
+from runner import __version__
+from runner.datasets import choice
+from runner.errors import BenchError
+from runner.findings import Finding
+from runner.launchers import choose
+from runner.launchers.protocol import At, Launcher, Order, Running
+from runner.machine import host
+from runner.machine.gpus import Gpus
+from runner.paths import ROOT, cache_folder
+from runner.stacks.definition import PinnedStack, Stack, fingerprint, workloads_digest
+from runner.stacks.own import OwnStack
+from workloads.places import agent
+from workloads.spec.cell import loads
+
+_LEAVE_SECONDS = 20.0
+_KINDS: dict[str, type[Stack]] = {kind.__name__: kind for kind in (PinnedStack, OwnStack)}
+
+
+def told() -> dict[str, Any]:
+    """What a node says of itself as it comes."""
+    return {**agent.of_host(), "stack": "", "version": f"{__version__} {workloads_digest(ROOT)[:12]}"}
+
+
+def packed(stack: Stack) -> dict[str, str]:
+    """A stack as it is sent to another node, which has the same files at the same paths."""
+    assert isinstance(stack, BaseModel)
+    return {"kind": type(stack).__name__, "said": stack.model_dump_json(), "fingerprint": fingerprint(stack)}
+
+
+class HostAgent(agent.Local):
+    """Workers are started by a launcher of this host."""
+
+    CALLS = agent.Local.CALLS | {"join", "missing", "prepare", "has_data", "findings"}
+
+    def __init__(self, gpus: Gpus, findings: Sequence[Finding] = ()) -> None:
+        """findings: of the doctor, who asks for them."""
+        super().__init__()
+        self._gpus, self._findings = gpus, findings
+        self._launcher: Launcher = Launcher()
+
+    def join(self, local: str) -> dict[str, Any]:
+        """Start workers by the launcher of that name; what there is for them."""
+        self._launcher = choose.for_stacks(local, lambda line: None, self._gpus, ())
+        here = self._launcher.machine(host.observe())
+        return {"launcher": self._launcher.name, "cpus": here.cpus, "memory_bytes": here.memory_bytes}
+
+    def findings(self) -> list[Any]:
+        """What the doctor found here."""
+        return list(self._findings)
+
+    def missing(self, stack: dict[str, str]) -> str | None:
+        """Why a stack cannot run here, or None."""
+        return self._launcher.missing(_unpacked(stack))
+
+    def prepare(self, stack: dict[str, str]) -> None:
+        """Build a stack, and sweep what earlier sessions left."""
+        self._launcher.prepare([_unpacked(stack)], lambda line: None)
+
+    def has_data(self, folder: str) -> str:
+        """The listing of a data set's folder; the stand-in's is written first where it is not there."""
+        if folder == str(choice.digits32_folder(cache_folder())):
+            choice.digits32(cache_folder(), lambda line: None)
+        return str(self.listing(folder))
+
+    def start(self, run: str, cell: dict[str, Any], stack: dict[str, str], data: str, module: str, padding: int,
+              listens: bool, at: list[Any] | None) -> dict[str, Any]:
+        """Start a place's worker; what the record says of it."""
+        place = None if at is None else At(at[0], tuple(at[1]), (at[2][0], at[2][1]))
+        order = Order(loads(json.dumps(cell)), _unpacked(stack), Path(data), run, module, padding, listens, place)
+        worker = self.runs[run] = _Worker(run, self._launcher.begin(order), self.send)
+        return worker.running.place
+
+
+def _unpacked(stack: dict[str, str]) -> Stack:
+    """Raises BenchError where this node's files make another stack of it."""
+    known = _KINDS[stack["kind"]].model_validate_json(stack["said"], strict=False)
+    if fingerprint(known) != stack["fingerprint"]:
+        raise BenchError(f"{known.name} is made of other files here than on rank 0: install the same evenbench")
+    return known
+
+
+class _Worker:
+    """The one place of a run that is here."""
+
+    def __init__(self, run: str, running: Running, send: Any) -> None:
+        self.running = running
+        [self._place] = (*running.reporters, *running.servers)
+        self._run, self._send, self._is_stopped = run, send, threading.Event()
+        threading.Thread(target=self._pass_on, daemon=True).start()
+
+    def _pass_on(self) -> None:
+        try:
+            while not self._is_stopped.is_set():
+                line = self.running.next_line(1.0)
+                if line and not line[1]:
+                    exit = self.running.exit(self._place, _LEAVE_SECONDS)
+                    self._send(run=self._run, exit=exit._asdict())
+                    return
+                if line:
+                    self._send(run=self._run, line=line[1].decode("utf-8", "surrogateescape"))
+        except OSError:
+            return                   # the runner is gone, and serve ends the worker
+
+    def tell(self, words: str) -> None:
+        self.running.tell(words)
+
+    def trouble(self) -> str:
+        return self.running.trouble().get(self._place, "")
+
+    def used(self) -> dict[str, int | None] | None:
+        return self.running.used().get(self._place)
+
+    def errors(self) -> list[Any] | None:
+        """(head, tail, dropped), bytes as half surrogates."""
+        written = self.running.errors().get(self._place)
+        return written and [written.head.decode("utf-8", "surrogateescape"),
+                            written.tail.decode("utf-8", "surrogateescape"), written.dropped]
+
+    def forget_errors(self) -> None:
+        self.running.begin_another()
+
+    def stop(self) -> None:
+        self._is_stopped.set()
+        self.running.stop()

@@ -1,0 +1,109 @@
+"""Which of a cluster's processes this one is: as its engine says by variables, or the command line. Pure."""
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from runner.errors import InputError
+from workloads.places import wire
+
+# (rank, number of processes) of: Open MPI; MPICH and Intel MPI; SkyPilot; Slurm's steps; HTCondor's parallel universe;
+# Kubernetes' Indexed Jobs, which do not say how many they are; torchrun's convention. mpirun within a job comes first.
+_RANKS = (("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"), ("PMI_RANK", "PMI_SIZE"),
+          ("SKYPILOT_NODE_RANK", "SKYPILOT_NUM_NODES"), ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS"),
+          ("_CONDOR_PROCNO", "_CONDOR_NPROCS"), ("JOB_COMPLETION_INDEX", ""), ("RANK", "WORLD_SIZE"))
+# where rank 0 is, or the hosts of a job, whose first one has it
+_HEADS = ("MASTER_ADDR", "SKYPILOT_NODE_IPS", "SLURM_STEP_NODELIST", "SLURM_JOB_NODELIST", "LSB_HOSTS")
+_HOST_FILES = ("PBS_NODEFILE", "PE_HOSTFILE")           # of PBS and of Grid Engine: the same in a file, a line a host
+NAME = "inside"          # of the launcher
+STACKS = "stacks"        # in place of a local launcher: the nodes are containers of stacks
+_LOCAL = ("auto", "docker", "venv", "apptainer", STACKS)
+_FIND = "--rank, --nodes and --head say it"
+
+
+class Asked(NamedTuple):
+    """What the words behind `--launcher inside:` say."""
+
+    local: str = "auto"              # the launcher of each node
+    rank: int | None = None
+    nodes: int | None = None
+    head: str = ""                   # HOST, HOST:PORT or :PORT of rank 0
+    hosts: tuple[str, ...] = ()      # on which rank 0 starts the others by ssh
+
+    def words(self) -> list[str]:
+        """Those that say it."""
+        said = {"rank": self.rank, "nodes": self.nodes, "head": self.head, "hosts": "+".join(self.hosts)}
+        return [*([] if self.local == "auto" else [self.local]),
+                *(f"{name}={value}" for name, value in said.items() if value not in (None, ""))]
+
+
+class Rank(NamedTuple):
+    """A process of the cluster."""
+
+    rank: int
+    nodes: int                       # processes, rank 0 among them
+    host: str                        # of rank 0; "" where nobody needs it
+    port: int
+
+
+def asked(options: Sequence[str]) -> Asked:
+    """Raises InputError for a word that is none of these."""
+    said = Asked()
+    for word in options:
+        name, _, value = word.partition("=")
+        if word in _LOCAL:
+            said = said._replace(local=word)
+        elif name == "rank" and value.isdigit():
+            said = said._replace(rank=int(value))
+        elif name == "nodes" and value.isdigit():
+            said = said._replace(nodes=int(value))
+        elif name == "head" and re.fullmatch(r"[\w.-]*(:\d{1,5})?", value):
+            said = said._replace(head=value)
+        elif name == "hosts" and value and all(re.fullmatch(r"(?!-)[\w.@-]+", host) for host in value.split("+")):
+            said = said._replace(hosts=tuple(value.split("+")))
+        else:
+            raise InputError(f'--launcher inside: found "{word}", expected one of {", ".join(_LOCAL)}, or a number '
+                             "with --rank and --nodes, HOST:PORT with --head, names with --hosts")
+    return said
+
+
+def read(said: Asked, environment: Mapping[str, str]) -> Rank:
+    """This process among the others. Raises InputError where nobody says it."""
+    host, _, port = said.head.partition(":")
+    if said.hosts:
+        if said.rank is not None or said.nodes is not None:
+            raise InputError("--hosts: found --rank or --nodes beside it, expected none: this process is rank 0")
+        return Rank(0, 1 + len(said.hosts), host, int(port or 0))
+    if said.local == STACKS:
+        return Rank(0, said.nodes or 1, host, int(port or wire.PORT))
+    found = next((names for names in _RANKS if environment.get(names[0], "").isdigit()), None)
+    if said.rank is None and found is None:
+        raise InputError("--launcher inside: found no rank, expected one process a node, started by srun, mpirun or "
+                         f"the like, or --hosts; {_FIND}")
+    rank = said.rank if said.rank is not None else int(environment[found[0]]) if found else 0
+    count = environment.get(found[1], "") if found else ""
+    nodes = said.nodes if said.nodes is not None else int(count) if count.isdigit() else 0
+    if rank >= nodes:
+        raise InputError(f"--launcher inside: found rank {rank} of {nodes or 'an unknown number of'} nodes; {_FIND}")
+    host = host or _head(environment)
+    if not host and nodes > 1:
+        raise InputError("--launcher inside: found no variable that says where rank 0 is: set MASTER_ADDR to its host "
+                         "on every node (mpirun -x MASTER_ADDR=HOST), or --head HOST")
+    return Rank(rank, nodes, host, int(port or wire.PORT))
+
+
+def _head(environment: Mapping[str, str]) -> str:
+    """The host of rank 0, as the first variable that tells of it says; "" for none."""
+    said = [environment.get(name, "") for name in _HEADS]
+    files = [Path(path) for name in _HOST_FILES if (path := environment.get(name))]
+    hosts = next(filter(None, (*said, *(path.read_text(encoding="utf-8") for path in files if path.is_file()))), "")
+    if not hosts:                    # sshd says who called: with --hosts that is rank 0
+        hosts = environment.get("SSH_CONNECTION", "")
+    return _first(hosts)
+
+
+def _first(hosts: str) -> str:
+    """The first of "a b", of lines, of Slurm's "node[03-07,9],x"."""
+    match = re.match(r"\s*([^\s,\[]*)(?:\[(\w+))?([^\s,]*)", hosts)
+    return (match[1] + (match[2] or "")) if match else ""
