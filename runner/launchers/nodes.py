@@ -16,7 +16,7 @@ from runner.results.error_output import Written
 from workloads.places import wire
 
 _ANSWER_SECONDS = 20.0           # for what a node knows at once, also a busy one
-_TROUBLE_SECONDS = 2.0           # for a sign of life
+_TROUBLE_SECONDS = 5.0           # for a sign of life
 _CLOCK_EXCHANGES = 5             # the quickest of them says most
 _MOST_BYTES = 2**28              # of lines that nobody has asked for yet, as the watchdog takes at once
 _STRANGERS = 32                  # connections that have not proved themselves yet

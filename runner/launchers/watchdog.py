@@ -16,6 +16,7 @@ from runner.results.contract import NotAnEvent, first, parsed
 from workloads.spec.cell import Cell
 
 _POLL_SECONDS = 1.0
+_MINUTE_SECONDS = 50.0           # with time to end the run
 # Grace period for lines that arrive late because the host was suspended.
 _READING_SECONDS = 5.0
 # When one node fails, its peers fail too. Wait this long for the first cause before naming one.
@@ -35,10 +36,11 @@ class Limits(NamedTuple):
 def limits(cell: Cell, stall: float | None = None) -> Limits:
     """The deadlines of a cell's runs; stall in seconds, by default 300, and 50 on many nodes.
 
-    With many nodes a hang is likelier than a long step, and a lost place should end the run within a minute.
+    With many nodes a hang is likelier than a long step, and a lost place should end the run within a minute. While no
+    place is in trouble, a start may take as long as on one node.
     """
-    seconds = stall or (Limits().stall if cell.nodes == 1 else 50.0)
-    return Limits(start=max(seconds, 50.0), stall=seconds)
+    seconds = stall or (Limits().stall if cell.nodes == 1 else _MINUTE_SECONDS)
+    return Limits(start=max(seconds, _MINUTE_SECONDS), stall=seconds)
 
 
 class Ending(NamedTuple):
@@ -157,8 +159,19 @@ class _Watchdog:
         if self._complaint:
             return self._caused(self._complaint[1]) if now >= self._complaint[0] else None
         late = [place for place, deadline in self._deadlines.items() if now > deadline]
+        if late and self._is_starting():
+            return None
         seen = [self._late.setdefault(place, now) for place in late]
         return self._timed_out(late) if late and (is_idle or now - min(seen) > _READING_SECONDS) else None
+
+    def _is_starting(self) -> bool:
+        """Whether some have yet to start, for which others wait, and none is in trouble: all get more time."""
+        if (not self._is_many or self._limits.start >= Limits().start or self._started.issuperset(self._deadlines)
+                or self._running.trouble()):
+            return False
+        self._limits = self._limits._replace(start=self._limits.start + _MINUTE_SECONDS)
+        self._deadlines = {place: deadline + _MINUTE_SECONDS for place, deadline in self._deadlines.items()}
+        return True
 
     def _caused(self, complaint: Ending) -> Ending:
         """A place's own error, or what made it: another place that is paused or cut off."""

@@ -6,7 +6,8 @@ import struct
 import threading
 import time
 
-_RESOLVE_SECONDS = 30.0          # containers start one after the other
+from workloads.spec.cluster import PATIENCE_SECONDS
+
 _SIOCGIFADDR = 0x8915            # linux/sockios.h
 _PORTS = range(23000, 31000, 10)         # first ports of places, each with those behind it; below what kernels hand out
 _LOCK, _NEXT = threading.Lock(), itertools.cycle(_PORTS)
@@ -14,7 +15,7 @@ _LOCK, _NEXT = threading.Lock(), itertools.cycle(_PORTS)
 
 def resolved(host: str, clock=time.monotonic, wait=time.sleep):
     """The IPv4 address of a host that may not be up yet. Raises OSError."""
-    deadline = clock() + _RESOLVE_SECONDS
+    deadline = clock() + PATIENCE_SECONDS
     while True:
         try:
             return socket.gethostbyname(host)

@@ -6,7 +6,8 @@ timed: they agree between parts of the warm-up, and once on how many steps are t
 import socket
 import time
 
-_SECONDS = 60.0              # without a word from another worker
+from workloads.spec.cluster import PATIENCE_SECONDS
+
 _LONGEST = 32                # bytes of a number
 
 
@@ -40,7 +41,7 @@ class Leader:
         self._door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         self._door.bind((host, port))
         self._door.listen(others)
-        self._door.settimeout(_SECONDS)
+        self._door.settimeout(PATIENCE_SECONDS)
 
     def say(self, number: int):
         """The number, once it is on its way to all. Raises OSError."""
@@ -74,10 +75,10 @@ class Follower:
         return int(line)
 
     def _connected(self):
-        deadline = self._clock() + _SECONDS
+        deadline = self._clock() + PATIENCE_SECONDS
         while True:
             try:
-                return socket.create_connection(self._address, timeout=_SECONDS)
+                return socket.create_connection(self._address, timeout=PATIENCE_SECONDS)
             except OSError:
                 if self._clock() > deadline:
                     raise

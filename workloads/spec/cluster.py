@@ -11,6 +11,8 @@ PARALLEL = ("none", "sync", "async", "allreduce", "central", "ps-sync", "ps-asyn
 # what workloads.places.apptainer_place leaves with where its worker ran out of memory: no signal's code, and none of an
 # interpreter's
 OUT_OF_MEMORY = 82
+# for which places wait for each other: a busy machine starts some of them late, and the runner ends a run that hangs
+PATIENCE_SECONDS = 300
 
 
 class Mode(NamedTuple):

@@ -111,7 +111,8 @@ NODES = ("node0", "node1")
     ([*lines("node0", START, ERROR), None], {"seen": {"node1": "is cut from the network"}}, "timeout",
      "node1 is cut from the network; then node0: connection reset"),
     ([*lines("node0", START), None], {}, "timeout", "node1 has not started; node0: no step finished in 30 s"),
-    ([None], {}, "timeout", "node0, node1: did not start in 60 s"),
+    ([None], {}, "timeout", "node0, node1: did not start in 310 s"),
+    ([None], {"seen": {"node1": "is paused"}}, "timeout", "node1 is paused; did not start in 60 s"),
     ([*lines("node0", START), ("node2", b"")], {"exit": Exit(1), "servers": ("node2",)}, "died", "node2")])
 def test_a_run_of_two_places_is_ok_once_both_said_so_and_names_the_one_that_ended_it(
         script: list[Any], more: dict[str, Any], word: str, message: str) -> None:
@@ -133,6 +134,15 @@ def test_a_place_that_stands_still_is_timed_out_while_another_one_goes_on() -> N
     last = ending([*lines("node0", START), *[speaking(clock, "node1", 0.5)] * 80], clock=clock, reporters=NODES)
     assert ("timeout", "node0: no step finished in 30 s") == last[:2]
     assert 36 == clock.now           # late from 30 on, seen at 30.5, and 5 s for what may wait to be read
+
+
+@pytest.mark.parametrize(("slow", "seen", "word"), [(250, {}, "ok"), (250, {"node1": "is paused"}, "timeout"),
+                                                    (400, {}, "timeout")])
+def test_a_place_that_a_busy_machine_starts_late_is_waited_for_while_none_is_in_trouble(
+        slow: int, seen: dict[str, str], word: str) -> None:
+    clock = FakeClock(step=0.0)
+    script = [*lines("node0", START), *[speaking(clock, "node0", 1)] * slow, *lines("node1", START, OK), ("node0", OK)]
+    assert word == ending(script, clock=clock, reporters=NODES, seen=seen).word
 
 
 def test_lines_that_waited_while_the_host_stood_still_count() -> None:

@@ -16,6 +16,7 @@ from workloads.frameworks.jax import model, settings
 from workloads.frameworks.jax.steps import State, array, cross_entropy
 from workloads.inputs import loading
 from workloads.process.errors import Unsupported
+from workloads.spec.cluster import PATIENCE_SECONDS
 
 _SECONDS = 60                    # without a word from another worker
 _WORKERS = "workers"             # the mesh's one axis
@@ -157,7 +158,7 @@ def _join(cell, cluster):
     address = os.environ["JAX_COORDINATOR_ADDRESS"]
     jax.distributed.initialize(
         address, len(cluster.places), cluster.rank, cluster_detection_method="deactivate",
-        coordinator_bind_address="0.0.0.0:" + address.rpartition(":")[2], initialization_timeout=_SECONDS,
+        coordinator_bind_address="0.0.0.0:" + address.rpartition(":")[2], initialization_timeout=PATIENCE_SECONDS,
         heartbeat_timeout_seconds=_SECONDS, shutdown_timeout_seconds=_SECONDS)
 
 

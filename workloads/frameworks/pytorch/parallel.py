@@ -16,8 +16,8 @@ from workloads.frameworks.pytorch.steps import Steps
 from workloads.inputs import images
 from workloads.process.errors import Unsupported
 from workloads.spec import refusals
+from workloads.spec.cluster import PATIENCE_SECONDS
 
-_SECONDS = 60                    # without a word from another worker
 _PROBES = 10
 
 
@@ -73,7 +73,7 @@ class _Worker(Steps):
         self.mode = "DistributedDataParallel over %s" % {"nccl": "NCCL", "gloo": "Gloo"}[backend]
         self.communication = "full" if cell.overlap == "off" else "exposed"
         self._workers, self._compute_seconds = cluster.workers, None
-        torch.distributed.init_process_group(backend, timeout=datetime.timedelta(seconds=_SECONDS))
+        torch.distributed.init_process_group(backend, timeout=datetime.timedelta(seconds=PATIENCE_SECONDS))
 
     def _in_buckets(self, module):
         """The module, whose gradients are exchanged in buckets as they come."""

@@ -7,6 +7,7 @@ import sys
 
 from workloads.places.addresses import interface, resolved
 from workloads.spec.cell import Cell
+from workloads.spec.cluster import PATIENCE_SECONDS
 
 SEEN = ("TF_ENABLE_ONEDNN_OPTS", "XLA_FLAGS", "TF_XLA_FLAGS", "TF_CUDNN_USE_AUTOTUNE", "TF_CUDNN_DETERMINISTIC",
         "TF_DETERMINISTIC_OPS", "TF_CUDNN_USE_FRONTEND", "TF_CUDNN_RNN_USE_AUTOTUNE", "TF_CUDNN_WORKSPACE_LIMIT_IN_MB",
@@ -18,7 +19,6 @@ SERVERS = {"rendezvous": "workloads.frameworks.servers.horovod"}       # others 
 # do not know.
 _CONVOLUTIONS = {"profiling": {"TF_CUDNN_USE_AUTOTUNE": "1"}, "heuristic": {"TF_CUDNN_USE_AUTOTUNE": "0"},
                  "fixed": {"TF_CUDNN_DETERMINISTIC": "1", "TF_CUDNN_USE_FRONTEND": "0"}}
-_MEETING_SECONDS = 60            # Horovod's workers wait for each other
 _NAMES = {"worker": "worker", "server": "ps", "coordinator": "chief"}       # of roles, in TF_CONFIG
 
 
@@ -50,7 +50,7 @@ def _horovod(cluster):
            "HOROVOD_RANK": cluster.worker, "HOROVOD_SIZE": cluster.workers,
            "HOROVOD_LOCAL_RANK": cluster.process, "HOROVOD_LOCAL_SIZE": cluster.processes,
            "HOROVOD_CROSS_RANK": cluster.rank, "HOROVOD_CROSS_SIZE": len(cluster.places),
-           "HOROVOD_HOSTNAME": cluster.place.name, "HOROVOD_GLOO_TIMEOUT_SECONDS": _MEETING_SECONDS,
+           "HOROVOD_HOSTNAME": cluster.place.name, "HOROVOD_GLOO_TIMEOUT_SECONDS": PATIENCE_SECONDS,
            "HOROVOD_GLOO_RENDEZVOUS_ADDR": resolved(host), "HOROVOD_GLOO_RENDEZVOUS_PORT": port}
     name = interface(resolved(cluster.addresses[cluster.rank][0]))
     if name:

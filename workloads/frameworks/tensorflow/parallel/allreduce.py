@@ -6,8 +6,7 @@ from workloads.frameworks.tensorflow import images_v2, optimizers, settings
 from workloads.frameworks.tensorflow.parallel import synchronous
 from workloads.frameworks.tensorflow.profiling import operators
 from workloads.process.errors import Unsupported
-
-_TIMEOUT_SECONDS = 60.0      # a worker whose partner is gone would wait for ever
+from workloads.spec.cluster import PATIENCE_SECONDS
 
 
 class Workload(synchronous.Meeting, images_v2.Workload):
@@ -31,7 +30,7 @@ class Workload(synchronous.Meeting, images_v2.Workload):
             raise Unsupported("TensorFlow %s cannot limit how long MultiWorkerMirroredStrategy waits: that came with "
                               "2.4" % tf.__version__)
         return tf.distribute.MultiWorkerMirroredStrategy(communication_options=experimental.CommunicationOptions(
-            implementation=experimental.CommunicationImplementation.RING, timeout_seconds=_TIMEOUT_SECONDS))
+            implementation=experimental.CommunicationImplementation.RING, timeout_seconds=PATIENCE_SECONDS))
 
     def check(self, images, labels):
         """One update of the global batch, of which images and labels are this worker's part."""

@@ -8,8 +8,7 @@ import tensorflow as tf
 from workloads.frameworks.tensorflow import images_v1, sequences, settings, steps_v1
 from workloads.frameworks.tensorflow.parallel import synchronous
 from workloads.process.errors import Unsupported
-
-_STORE_SECONDS = 30.0        # until the first node's store of keys answers; Horovod itself would try for 2 s
+from workloads.spec.cluster import PATIENCE_SECONDS
 
 
 class _Exchanging(synchronous.Meeting, steps_v1.Steps):
@@ -83,7 +82,7 @@ def _horovod():
 
 def _await(host, port):
     """Return once somebody answers there. Raises OSError."""
-    deadline = time.monotonic() + _STORE_SECONDS
+    deadline = time.monotonic() + PATIENCE_SECONDS          # Horovod itself would try for 2 s
     while True:
         try:
             socket.create_connection((host, port), timeout=1.0).close()
