@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,7 @@ GOOD = b"".join(good_lines()).decode()
 @pytest.fixture
 def fake(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> FakeApptainer:
     made = install(monkeypatch, tmp_path)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))      # nobody else's leftovers are swept
     made.says(lines=GOOD, labels={"org.evenbench.fingerprint": definition.fingerprint(TORCH), "org.evenbench.base": "b",
                                   "org.evenbench.base-is-default": "true"})
     return made
