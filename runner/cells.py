@@ -93,7 +93,8 @@ def label(cell: Cell) -> str:
     size = model_size(cell)
     model = f"{name[:-1]}, {size})" if size and name.endswith(")") else f"{name} ({size})" if size else name
     has_image = is_known(cell) and not is_sequence(cell.task) and cell.image != of(cell).image
-    sizes = f"{model}, {_done(cell)}, batch {cell.batch}{f', {cell.image} px' if has_image else ''}"
+    batch = "" if cell.measure == "step" and cell.batch == 1 else f", batch {cell.batch}"
+    sizes = f"{model}, {_done(cell)}{batch}{f', {cell.image} px' if has_image else ''}"
     quiet = {"stack", "steps", "warmup", "warm", "seconds",
              "seed", "cpus", "memory_bytes", "learning_rate", "data", "source", "decode", *_SHOWN}
     if cell.source or (is_sequence(cell.task) and cell.input == "synthetic"):
@@ -103,7 +104,8 @@ def label(cell: Cell) -> str:
     if is_known(cell) and not is_sequence(cell.task) and cell.classes == of(cell).classes:
         quiet.add("classes")
     switches = [f"{name} {value}" for name, value in content(compared(cell)).items() if name not in quiet]
-    return ", ".join([sizes, *switches])
+    options = own_model.loads(cell.source).options if cell.source else {}
+    return ", ".join([sizes, *(f"{name} {value}" for name, value in options.items()), *switches])
 
 
 def _done(cell: Cell) -> str:

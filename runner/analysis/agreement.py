@@ -84,6 +84,7 @@ class Verdict(NamedTuple):
     loop: str = ""                   # that the stack was checked in, where not its native one
     proves: bool = True              # float32 shows rounding alone, but of stacks that have nothing wider
     is_own: bool = False             # of a user's own model, in the widest precision that both lanes have
+    compared: int = 0                # arrays
 
     @property
     def passed(self) -> bool:
@@ -138,7 +139,7 @@ def compare(cell: Cell, ours: Sent | Failed, theirs: Sent | Failed, stack: Named
     beyond = [kind for kind in worst if not worst[kind] <= limits[kind]]        # NaN too
     judged = ("inferred",) if _only_infer(stack, reference) else KINDS
     first = _first(cell, differences, limits, beyond) if set(beyond) & set(judged) else ""
-    return verdict_of(cell, stack, reference, worst, first)
+    return verdict_of(cell, stack, reference, worst, first)._replace(compared=sum(map(len, pairs.values())))
 
 
 def verdict_of(cell: Cell, stack: Named, reference: Named, worst: dict[str, float], first: str = "", problem: str = ""
@@ -147,6 +148,14 @@ def verdict_of(cell: Cell, stack: Named, reference: Named, worst: dict[str, floa
     return Verdict(model_name(cell), stack.name, reference.name, cell.precision, worst, first, problem,
                    loop="" if cell.loop == NATIVE else cell.loop,
                    proves=cell.precision == ("float32" if _only_infer(stack, reference) else "float64"))
+
+
+def apart(verdict: Verdict) -> str:
+    """How far what two runs of code returned is apart."""
+    if verdict.problem or not verdict.compared:
+        return verdict.problem or "its results are random or no arrays, so they are not compared"
+    worst = verdict.worst.get("inferred", 0.0)
+    return f"results differ by up to {worst:.0e}, relative" if worst else "equal results"
 
 
 def _only_infer(*pair: Named) -> bool:

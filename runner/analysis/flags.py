@@ -130,7 +130,7 @@ class Flag(StrEnum):
     OTHER_PRECISION = ("other_precision",
         "Computed in another precision than the cell's (amp is bfloat16), as loop tuned may. Verdicts compare it with "
         "stacks that may have kept the requested precision.",
-        lambda seen: seen.run.facts.get("precision", seen.cell.precision) != seen.cell.precision)
+        lambda seen: (seen.run.facts.get("precision") or seen.cell.precision) != seen.cell.precision)
     CONVERTED = ("converted",
         "amp is bfloat16, for which this CPU has no instructions: numbers are converted to float32 and back, which "
         "is often slower than float32.", _is_converted)
@@ -182,7 +182,8 @@ def flags(row: Row, cpus: int | None, proved: Proved) -> tuple[Flag, ...]:
     raised = {flag for flag in Flag if any(map(flag.holds, seen))}
     if row.ok_runs and len(row.ok_runs) < LEAST_RUNS:
         raised.add(Flag.FEW_RUNS)
-    if row.ok_runs and (model_name(row.cell), built(row.cell.stack, row.cell.loop)) not in proved:
+    is_code = row.cell.measure == "step"                  # which nobody can prove
+    if row.ok_runs and not is_code and (model_name(row.cell), built(row.cell.stack, row.cell.loop)) not in proved:
         raised.add(Flag.UNPROVED)
     if any(not run.counts for run in row.runs):
         raised.add(Flag.BUSY)

@@ -20,7 +20,7 @@ from runner.study.published import Published
 from workloads.spec.measures import TIMED
 from workloads.spec.turns import LEAST_TURNS
 
-Unit = Literal["samples/s", "tokens/s"]
+Unit = Literal["samples/s", "tokens/s", "steps/s"]
 
 
 class _Model(BaseModel):

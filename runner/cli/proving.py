@@ -50,8 +50,10 @@ def check_(names: Annotated[list[str] | None, typer.Argument(
     if wrong := next((option for option, value in others.items() if value), ""):
         raise InputError(f"check: found {wrong}, which is of {'tasks' if files else 'models of your own, MODEL.py'}")
     if files:
-        wishes = Wishes(split_stacks(stacks), settings=job.settings(pairs or []))
-        sys.exit(_of_files(own.of(Request(files[0], None, launcher, data, wishes, results=results), files[1:]), output))
+        of_cells, values = own_models.options_of(files[0], pairs or [])
+        wishes = Wishes(split_stacks(stacks), settings=job.settings(of_cells))
+        request = Request(files[0], None, launcher, data, wishes, results=results, options=values)
+        sys.exit(_of_files(own.of(request, files[1:]), output))
     if names and every:
         raise InputError(f"check: found --all and {names[0]}, expected one of them")
     here_gpus = nvml.observe()

@@ -42,11 +42,12 @@ class Settled(NamedTuple):
             raise InputError(f"found --device {self.device} and --set device=, expected one of them")
         if self.is_tuned and any(pair.startswith("loop=") for pair in pairs):
             raise InputError("found --tuned and --set loop=, expected one of them")
+        pairs, values = own_models.options_of(study, pairs) if own_models.is_file(study) else (pairs, {})
         settings = job.settings([*pairs, *([f"device={self.device}"] if self.device else []),
                                  *(["loop=native,tuned"] if self.is_tuned else [])])
         wishes = wishes._replace(seed=self.seed, settings=settings)
         return Request(study, scale, self.launcher, self.data, wishes, options.split("--env", self.env),
-                       results=self.results)
+                       results=self.results, options=values)
 
 
 class Processes(NamedTuple):

@@ -12,14 +12,16 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from runner import formatting, screen
-from runner.analysis import curves, summary
+from runner.analysis import agreement, curves, summary
 from runner.analysis.between import comparing, history
 from runner.analysis.summary_format import Summary
+from runner.cells import model_name
 from runner.cli import complete
 from runner.cli.options import RESULTS, Commands, Details, NewestResult, ResultName, Results
 from runner.cli.output import NO_FILES, STANDARD_OUTPUT, Output, checked
 from runner.errors import InputError
 from runner.measuring import equality
+from runner.report import answer as answers
 from runner.report import contents, file_formats
 from runner.report.between import history as history_report
 from runner.report.between import reasons
@@ -100,6 +102,7 @@ def summarized(folder: Path) -> Session:
     measured = measured_in(folder)
     summarised = summary.summary_of(measured, equality.proved(folder.parent, measured.made_of()))
     made = _with_files(contents.report(summarised, measured), folder)
+    made = _with_code_compared(made, measured, folder.parent)
     found = reasons.section(_reasons(folder))
     return Session(summarised, made._replace(sections=(*made.sections, *found)))
 
@@ -132,6 +135,18 @@ def _with_files(made: Report, folder: Path) -> Report:
         return made
     found_text = f"not as the session left them: {', '.join(names)}"
     return made._replace(answer=made.answer._replace(trust=(*made.answer.trust, Trust("Files", found_text, False))))
+
+
+def _with_code_compared(made: Report, measured: Measurements, results: Path) -> Report:
+    """The report; where it is of code, its answer says how far the stacks' results were apart."""
+    tasks = dict.fromkeys(model_name(row.cell) for row in measured.rows if row.cell.measure == "step")
+    told = [agreement.apart(each) for task in tasks
+            for each in equality.of_code(results, task, measured.made_of())]
+    if made.answer is None or not told:
+        return made
+    trust = tuple(Trust(each.name, f"{each.text}; {'; '.join(dict.fromkeys(told))}", each.is_good)
+                  if each.name == answers.EQUAL else each for each in made.answer.trust)
+    return made._replace(answer=made.answer._replace(trust=trust))
 
 
 def _of_study(name: str, results: Path) -> Session:

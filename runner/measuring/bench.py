@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Mapping, Set
 from pathlib import Path
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from runner.launchers.protocol import Launcher
 from runner.machine import host as machine
@@ -54,6 +54,7 @@ class Request(NamedTuple):
     models: tuple[str, ...] = ()     # the user's own files, in place of a study
     same: str = ""                   # the file that gives all of them their weights
     lanes: tuple[str, ...] = ()      # of the files; (): all
+    options: Mapping[str, tuple[Any, ...]] = MappingProxyType({})      # values of the files' own parameters, by name
     packages: tuple[str, ...] = ()   # that their environments have besides, each NAME==VERSION
     with_products: bool = True       # the machine's matrix products are measured first, for shares of the machine
 

@@ -69,6 +69,14 @@ class Check(NamedTuple):
             return Ending("not_started", str(error))
         return sent(events) if ending.word == "ok" else ending
 
+    def loaded(self, cell: Cell, stack: Stack) -> set[str]:
+        """The top names of what a check of a user's own file imports. Raises BenchError where it did not end well."""
+        running = self.launcher.start(cell, stack, self.data, f"check-{cell.task}-{stack.name}.0.1")
+        events, ending = followed(running, watchdog.limits(cell, Limits().stall), self.clock)
+        if ending.word != "ok":
+            raise BenchError(f"{stack.name}: {ending.word}: {ending.message}")
+        return {str(name) for event in events if event["event"] == "loaded" for name in event["modules"]}
+
     def of_one(self, cell: Cell, stack: Stack) -> Sent | Ending:
         """What the one place of a cell sent."""
         by_place = self.sent(cell, stack)
@@ -196,6 +204,18 @@ def of_switches(pairs: Sequence[tuple[Cell, Cell, Stack]], check: Check, results
             keep([known[pair]], prints, results)
         found[cell.stack] = known[pair]
     return found
+
+
+def of_code(results: Path, task: str, fingerprints: dict[str, str]) -> list[Verdict]:
+    """The last verdict on each pair of stacks, as they are made now, that ran a user's code (cells.model_name)."""
+    found = {}
+    for record in _records(results):
+        pair = record.get("stack"), record.get("reference")
+        if (record.get("task") == task and record.get("is_own") and record.keys() >= {*Verdict._fields}
+                and [fingerprints.get(str(each)) for each in pair]
+                == [record["fingerprint"], record["reference_fingerprint"]]):
+            found[pair] = Verdict(**{name: record[name] for name in Verdict._fields})
+    return list(found.values())
 
 
 def _made_of(record: dict[str, Any]) -> tuple[str, ...]:

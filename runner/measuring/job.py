@@ -137,7 +137,7 @@ def planned(request: Request, say: Say) -> Job:
         loops = settings.pop("loop", ())
         study, lanes = own_models.study(request.models, request.same, request.lanes,
                                         loops if isinstance(loops, tuple) else (loops,), settings.pop("measure", ""),
-                                        chosen.named if chosen else (), say)
+                                        chosen.named if chosen else (), say, request.options)
         wishes = request.wishes._replace(settings=settings)
         return planned_study(study, request._replace(wishes=wishes), say, lanes=lanes, chosen=chosen)
 

@@ -5,7 +5,9 @@ stack of its own, to the launcher the pinned stack that has what it needs.
 """
 
 import ast
+import contextlib
 import functools
+import itertools
 import re
 import sys
 import warnings
@@ -15,7 +17,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from runner import paths
-from runner.analysis.agreement import Sent, Verdict, compare
+from runner.analysis.agreement import Sent, Verdict, apart, compare
 from runner.errors import BenchError, InputError, unknown
 from runner.launchers.watchdog import Ending
 from runner.measuring import equality
@@ -36,9 +38,14 @@ SETTINGS = ("batch", "steps", "warmup", "warm", "seconds", "cpus", "memory_bytes
 PRECISIONS = ("float64", "float32")          # the wider first
 _OF_PRECISION = re.compile("dtype|double|float64", re.IGNORECASE)     # why a wider one alone may fail
 _BATCH = 32
-_MEASURES = {"train": "Training", "infer": "Inference of"}
+_MEASURES = {"train": "Training", "infer": "Inference of", "step": "Steps of"}
+CODE = "code"                # the kind of a file that is timed as it stands
 _KINDS = {"torch": "model() of a torch.nn.Module", "jax": "init(key) and apply(parameters, inputs)",
-          "keras": "model() of a keras.Model"}
+          "keras": "model() of a keras.Model", CODE: "step() alone, which is timed as it stands"}
+
+
+Options = Mapping[str, tuple[Any, ...]]
+_GIVEN = ("rng", "size", "data")     # what a file's functions are given in any case
 
 
 class Differs(BenchError):
@@ -51,6 +58,7 @@ class Read(NamedTuple):
     path: Path
     text: str
     kind: str
+    takes: frozenset[str]        # the parameters of batch(), or of setup() where it is code
     beside: dict[str, str]       # texts of the modules that it imports from its own folder, by their place there
     packages: tuple[str, ...]    # that these import, but where they try to
 
@@ -81,13 +89,22 @@ def read(name: str) -> Read:
     functions = _bound(tree)
     beside, imported = _beside(path, tree)
     kind = "jax" if {"init", "apply"} <= functions else "" if "model" not in functions else _of_model(tree, imported)
+    if not kind and "step" in functions:
+        kind = CODE
     if kind == "torch" and "tensorflow" in imported:
         raise InputError(f"{path}: found tensorflow imported, expected `import keras`: all backends have Keras 3")
-    if not kind or "batch" not in functions:
+    if not kind or (kind != CODE and "batch" not in functions):
         raise InputError(f"{path}: found {', '.join(sorted(functions)) or 'nothing'} at its top, expected "
-                         f"batch(rng, size) and {', or '.join(_KINDS.values())}: `evenbench init torch` writes one to "
-                         "begin with")
-    return Read(path, text, kind, beside, tuple(sorted(imported - sys.stdlib_module_names)))
+                         f"batch(rng, size) and {', or '.join(_KINDS[each] for each in _KINDS if each != CODE)}, or "
+                         f"{_KINDS[CODE]}: `evenbench init torch` writes one to begin with")
+    takes = frozenset(_taken(tree, "setup" if kind == CODE else "batch"))
+    return Read(path, text, kind, takes, beside, tuple(sorted(imported - sys.stdlib_module_names)))
+
+
+def _taken(tree: ast.Module, function: str) -> list[str]:
+    """The parameters of a file's function, [] where it has none."""
+    return [each.arg for found in tree.body if isinstance(found, ast.FunctionDef) and found.name == function
+            for each in (*found.args.posonlyargs, *found.args.args, *found.args.kwonlyargs)]
 
 
 def _parsed(name: str, option: str = "") -> tuple[Path, str, ast.Module]:
@@ -164,21 +181,21 @@ def _bound(tree: ast.Module) -> set[str]:
 
 def words_of(names: Sequence[str], stacks: Sequence[str]) -> list[str]:
     """The words of --stack, those of environments with the framework that the first file is for."""
-    package = {"torch": "#torch", "jax": "#jax"}.get(read(names[0]).kind, "")
+    package = {"torch": "#torch", "jax": "#jax", CODE: f"#{frameworks.WITHOUT}"}.get(read(names[0]).kind, "")
     return [word + package if "=" in word and "#" not in word else word for word in stacks]
 
 
 def study(names: Sequence[str], same: str = "", lanes: Sequence[str] = (), loops: Sequence[str] = (),
-          measure: str = "", stacks: Sequence[Stack] = (), say: Say = lambda line: None
-          ) -> tuple[Study, dict[str, Named]]:
-    """The study of the files, training and inference, with its lanes by their columns' names. Raises InputError.
+          measure: str = "", stacks: Sequence[Stack] = (), say: Say = lambda line: None,
+          options: Options = MappingProxyType({})) -> tuple[Study, dict[str, Named]]:
+    """The study of the files, training and inference, or the steps of code, with its lanes by their columns' names.
 
     lanes, loops: the columns that are measured; without either all but those of the loop step. measure: the one alone.
-    stacks: where each lane runs that has what it needs there; without any in the lane's own.
+    stacks: where each lane runs that has what it needs there; without any in the lane's own. options: values that the
+    files' functions are given by name, each combination in rows of its own. Raises InputError.
     """
-    if measure and measure not in _MEASURES:
-        raise unknown("--set measure", measure, _MEASURES)
     files = [read(name) for name in names]
+    measures = _measures(files, same, measure, bool(stacks))
     if len({each.path.name for each in files}) < len(files):
         raise InputError(f"{', '.join(names)}: found a name twice, expected files of different names")
     weights = _same(same)
@@ -192,22 +209,74 @@ def study(names: Sequence[str], same: str = "", lanes: Sequence[str] = (), loops
                 raise InputError(f"{each.path}: it imports {place}, and another file has one of that name with another "
                                  "text: rename one of them")
         along |= each.beside
+    given = [dict(zip(options, values, strict=True)) for values in itertools.product(*options.values())]
     try:
-        models = {each.name: own_model.dumps(Model(each.file, each.lane.name, {**texts, **along}, weights))
-                  for each in chosen}
+        models = {each.name: [own_model.dumps(Model(each.file, each.lane.name, {**texts, **along}, weights, some))
+                              for some in given] for each in chosen}
     except own_model.ModelError as error:
         raise InputError(f"{', '.join((*names, *along))}: {error}; larger modules come by --data own=FOLDER"
                          ) from error
     title = " and ".join(texts)
-    shared = {"task": "+".join(texts), "batch": _BATCH, "input": "synthetic", "warm": "steady", "warmup": 10,
+    batch = _BATCH if any(each.kind != CODE or "size" in each.takes for each in files) else 1
+    shared = {"task": "+".join(texts), "batch": batch, "input": "synthetic", "warm": "steady", "warmup": 10,
               "seconds": 1.0, "steps": 50}
     experiments = tuple(Experiment(
         each, f"{words} {title}", tuple(one.name for one in able), {**shared, "measure": each}, ({},), {},
-        {}, variants={one.name: ({"loop": one.lane.loop, "source": models[one.name]},) for one in able})
-        for each, words in _MEASURES.items() if measure in ("", each)
+        {}, variants={one.name: tuple({"loop": one.lane.loop, "source": text} for text in models[one.name])
+                      for one in able})
+        for each, words in measures.items()
         if (able := [one for one in chosen if each == "infer" or not frameworks.only_infers(one.lane.framework)]))
     identifier = "".join(each if each.isalnum() or each in "._-" else "-" for each in "+".join(texts))[:64]
     return (Study(identifier, title, 5, chosen[0].name, "own", experiments), {each.name: each for each in chosen})
+
+
+def _measures(files: Sequence[Read], same: str, measure: str, has_stacks: bool) -> dict[str, str]:
+    """What is measured of the files, with the words that a title begins with. Raises InputError."""
+    code = [each.path for each in files if each.kind == CODE]
+    known = {name: words for name, words in _MEASURES.items() if (name == "step") == bool(code)}
+    if code and (other := next((each for each in files if each.kind != CODE), None)):
+        raise InputError(f"{code[0]} is code and {other.path} a model of {other.kind}, expected files of one sort: "
+                         "models alone can be proved equal")
+    if code and same:
+        raise InputError(f"--same {same}: found it with {code[0]}, which is code and has no weights that are known")
+    if code and not has_stacks:
+        raise InputError(f"{code[0]}: found code without --stack, expected the environments that it runs in: "
+                         f"--stack old=PATH --stack new=PATH, or --stack mine={sys.prefix}")
+    if measure and measure not in known:
+        raise unknown("--set measure", measure, known)
+    return {name: words for name, words in known.items() if measure in ("", name)}
+
+
+def options_of(name: str, pairs: Sequence[str]) -> tuple[list[str], dict[str, tuple[Any, ...]]]:
+    """(the pairs KEY=VALUE of --set that are of cells, the values by name that the file's functions take).
+
+    Raises InputError.
+    """
+    if not pairs:
+        return [], {}
+    file = read(name)
+    takes = file.takes - {*SETTINGS, *_GIVEN}
+    mine = [pair for pair in pairs if pair.partition("=")[0] in takes and "=" in pair]
+    options: dict[str, tuple[Any, ...]] = {}
+    for pair in mine:
+        key, _, text = pair.partition("=")
+        if key in options:
+            raise InputError(f"--set {pair}: found {key} twice, expected it once; {key}=A,B measures both")
+        options[key] = tuple(dict.fromkeys(map(_value, text.split(","))))
+    if wrong := next((pair for pair in pairs if pair not in mine and pair.partition("=")[0] not in SETTINGS), ""):
+        function = "setup()" if file.kind == CODE else "batch()"
+        raise InputError(f"--set {wrong}: expected KEY=VALUE with KEY one of {', '.join((*SETTINGS, *sorted(takes)))}; "
+                         f"others are parameters of {function} in {file.path.name}")
+    if file.kind == CODE and "size" not in file.takes and any(pair.startswith("batch=") for pair in pairs):
+        raise InputError(f"--set batch: found it with {file.path.name}, whose setup() has no parameter size")
+    return [pair for pair in pairs if pair not in mine], options
+
+
+def _value(text: str) -> int | float | str:
+    for kind in (int, float):
+        with contextlib.suppress(ValueError):
+            return kind(text)
+    return text
 
 
 def _same(name: str) -> str:
@@ -226,8 +295,9 @@ def columns(names: Sequence[str]) -> list[str]:
 
 def _every(files: Sequence[Read]) -> list[Named]:
     of_kinds = [each.kind for each in files]
-    return [Named(lane.name if of_kinds.count(lane.kind) == 1 else f"{each.path.stem}-{lane.name}", lane,
-                  each.path.name, each.packages) for each in files for lane in LANES if lane.kind == each.kind]
+    return [Named(lane.name if of_kinds.count(lane.kind) == 1 else each.path.stem if lane.kind == CODE
+                  else f"{each.path.stem}-{lane.name}", lane, each.path.name, each.packages)
+            for each in files for lane in LANES if lane.kind == each.kind]
 
 
 def _chosen(files: Sequence[Read], lanes: Sequence[str], loops: Sequence[str]) -> list[Named]:
@@ -302,6 +372,10 @@ def prove(plan: Plan, stacks: Mapping[str, Stack], check: Check, results: Path) 
     Raises Differs where one is another.
     """
     plan, verdicts = checked(plan, stacks, check, results)
+    if all(each.cell.measure == "step" for each in plan.cells):
+        for verdict in verdicts:
+            check.say(told_of_code(verdict))
+        verdicts = []
     for verdict in filter(lambda each: each.passed, verdicts):
         check.say(told(verdict))
     lanes = of_cells([*(each.cell for each in plan.cells), *(each.cell for each in plan.skipped)])
@@ -335,6 +409,7 @@ def checked(plan: Plan, stacks: Mapping[str, Stack], check: Check, results: Path
         return check.of_one(cells[name]._replace(precision=precision), stacks[name])
 
     widest = {name: _widest(each.lane, functools.partial(sent, name)) for name, each in named.items()}
+    is_code = any(each.lane.kind == CODE for each in named.values())
     reasons = {name: ending.message for name, precision in widest.items()
                if isinstance(ending := sent(name, precision), Ending)}
     there = [name for name in named if name not in reasons]
@@ -343,7 +418,7 @@ def checked(plan: Plan, stacks: Mapping[str, Stack], check: Check, results: Path
                                    f"{reason}" for reason in dict.fromkeys(reasons.values())))
     for name, reason in reasons.items():
         check.say(f"{name} is left out: {reason}")
-    if there[1:]:
+    if there[1:] and not is_code:
         check.say("check: each with the same weights and batch; dropout is off in it")
     verdicts, place = [], {name: stacks[name].name if "/" in name else "" for name in there}
     for name in there[1:]:
@@ -354,16 +429,16 @@ def checked(plan: Plan, stacks: Mapping[str, Stack], check: Check, results: Path
                           shown(stacks[name], named[name]), shown(stacks[first], named[first]))
         if verdict.problem and named[name].file != named[first].file and not own_model.loads(cells[name].source).same:
             verdict = verdict._replace(problem=f"{verdict.problem}; --same FILE pairs what only has another name")
-        verdicts.append(verdict._replace(loop="", proves=True, is_own=True))
+        verdicts.append(verdict._replace(loop="", proves=not is_code, is_own=True))
     equality.keep(verdicts, {name: check.launcher.fingerprint(stacks[name]) for name in there}, results)
     only_infer = {name: f"{named[name].file}: batch() gives no targets, so it only infers" for name in there
-                  if isinstance(told_of := sent(name, widest[name]), dict) and not told_of.get("loss")}
+                  if isinstance(told_of := sent(name, widest[name]), dict) and not told_of.get("loss") and not is_code}
     return plan.without(reasons).without(only_infer, "train"), verdicts
 
 
 def _widest(lane: Lane, sent: Callable[[str], Sent | Ending]) -> str:
     """The widest precision in which a lane's check runs; the narrowest where none does."""
-    of_lane = PRECISIONS[1:] if frameworks.only_infers(lane.framework) else PRECISIONS
+    of_lane = PRECISIONS[1:] if lane.kind == CODE or frameworks.only_infers(lane.framework) else PRECISIONS
     first = sent(of_lane[0])
     if isinstance(first, Ending) and not _OF_PRECISION.search(first.message):        # it would fail again
         return of_lane[0]
@@ -371,10 +446,17 @@ def _widest(lane: Lane, sent: Callable[[str], Sent | Ending]) -> str:
 
 
 def told(verdict: Verdict) -> str:
-    """A verdict in a line: "jax is equal to pytorch: float64, loss 2e-16, gradient 3e-15"."""
+    """A verdict in a line: "jax is equal to pytorch: float64, loss 2e-16, gradient 3e-15"; of code how far apart."""
+    if not verdict.proves and verdict.is_own:
+        return told_of_code(verdict)
     pair = f"{verdict.stack} and {verdict.reference}"
     if verdict.problem:
         return f"{pair}: {verdict.problem}"
     worst = ", ".join(f"{kind} {value:.0e}" for kind, value in verdict.worst.items() if value or kind == "inferred")
     said = "are equal" if verdict.passed else f"differ first in {verdict.first}"
     return f"{pair} {said} ({verdict.precision}, largest relative differences: {worst})"
+
+
+def told_of_code(verdict: Verdict) -> str:
+    """What is known of two runs of code: "new and old: your step, not proved equal; results differ by up to 2e-07"."""
+    return f"{verdict.stack} and {verdict.reference}: your step, not proved equal; {apart(verdict)}"

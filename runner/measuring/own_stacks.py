@@ -9,6 +9,7 @@ from runner.machine.gpus import NONE, Gpus
 from runner.processes import Say
 from runner.stacks import containers, engine, own
 from runner.stacks.definition import PinnedStack, Stack
+from workloads.spec import frameworks
 
 
 class Chosen(NamedTuple):
@@ -61,6 +62,12 @@ def again(arguments: Sequence[str], session: Mapping[str, Any], cells: Sequence[
             raise InputError(f"--stack {argument}: found a name, expected NAME=PATH or NAME=image:NAME of a stack of "
                              "your own; the others are the record's")
     are_of_gpus = any(cell.get("device") == "gpu" for cell in cells)
+    recorded = {name: str(each["asked"]).rpartition("#")[2] for name, each in _recorded(session).items()
+                if "#" in str(each["asked"])}                  # for which framework it was taken, or for code
+    packages = {name.partition("/")[0]: package for name, package in recorded.items()
+                if package in {**dict(frameworks.PACKAGES), frameworks.WITHOUT: ""}}
+    arguments = [f"{word}#{packages[name]}" if "#" not in word and name in packages else word
+                 for word in arguments for name in [word.partition("=")[0]]]
     here = chosen(arguments, pinned, root, gpus if are_of_gpus else NONE)
     here = here._replace(names=tuple(dict.fromkeys(str(cell["stack"]) for cell in cells)))
     for name, record in _recorded(session).items():

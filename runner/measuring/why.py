@@ -133,6 +133,9 @@ def _record(name: str, ratio: Ratio) -> dict[str, Any]:
 
 def questions(measured: Measurements, stacks: Sequence[str] = ()) -> list[Question]:
     """The rows that are more than a tenth behind, or all of the stacks that are named. Raises InputError."""
+    if measured.rows and all(row.cell.measure == "step" for row in measured.rows):
+        raise InputError("why: found code, expected models: nobody knows the parts of a step() of your own; a profiler "
+                         "such as py-spy shows them")
     known = {row.cell.stack for row in measured.rows}
     named = {name for word in stacks for name in _named(word, known)}
     asked = []

@@ -15,6 +15,7 @@ from runner.report.document import Answer, Block, Standing, Trust
 from workloads.spec import frameworks
 
 _HINTS = {"quick": ("evenbench run today (ResNet-50, GPT-2)",)}       # by study
+EQUAL = "Equal models"         # whether they were proved so
 _MOST_NAMED = 3                # stacks that a note names
 _TOLD = (Flag.UNPROVED, Flag.TURNS_REPEATED)           # in words of their own
 _NAMES = {                     # of flags whose own words do not say enough
@@ -150,8 +151,11 @@ def _trust(summary: Summary) -> Iterator[Trust]:
         return
     unproved, of = stacks_of.get(Flag.UNPROVED, []), len({result.stack for result in results})
     whose = "" if len(unproved) == of else f" of {', '.join(unproved)}"
-    yield Trust("Equal models", "proved" if not unproved else "one column, nothing to compare" if of == 1
-                else f"not checked here{whose}, --prove does", not unproved)
+    if all(each.measure == "step" for each in summary.comparisons):
+        yield Trust(EQUAL, "your step, not proved equal", False)
+    else:
+        yield Trust(EQUAL, "proved" if not unproved else "one column, nothing to compare" if of == 1
+                    else f"not checked here{whose}, --prove does", not unproved)
     every = [result for each in summary.comparisons for result in each.results]       # those without a rate, too
     turns, disturbed = (sum(getattr(result, name) for result in every) for name in ("turns", "disturbed_turns"))
     is_busy = any(Flag.BUSY in result.flags for result in every)

@@ -418,6 +418,12 @@ class MaxBatch(Event):
     tried: list[Tried]
 
 
+class Loaded(Event):
+    """Once, of a user's own file that was checked; not stored."""
+
+    modules: Annotated[list[Text], says("the top names of all that the process has imported")]
+
+
 class Weights(Event):
     """Once, after the last step of a parallel run."""
 
@@ -464,4 +470,4 @@ def usage(said: Facts) -> dict[str, Any]:
 EVENTS: dict[str, type[Event]] = {
     "start": Start, "beat": Beat, "waiting": Waiting, "warm": Warm, "values": Values, "steps": Steps, "epoch": Epoch,
     "operators": Operators, "parts": Profiled, "kernels": Kernels, "graph": Graph, "tensor": Tensor, "harness": Harness,
-    "product": Block, "max_batch": MaxBatch, "weights": Weights, "compiled": Compiled, "end": End}
+    "product": Block, "max_batch": MaxBatch, "weights": Weights, "loaded": Loaded, "compiled": Compiled, "end": End}

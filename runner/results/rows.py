@@ -18,7 +18,7 @@ from runner.results.turns import Turn
 from runner.results.worker_lines import Begun, ended
 from workloads.spec.cell import Cell, CellError, parse
 
-SAMPLES, TOKENS = "samples/s", "tokens/s"
+SAMPLES, TOKENS, STEPS = "samples/s", "tokens/s", "steps/s"
 _OF_TOKENS = ("bert", "gpt2", "gnmt", "llama")
 
 
@@ -48,7 +48,9 @@ class Row:
         return {index: rate for index, rate in rates.items() if rate is not None}
 
     def amount(self, run: Run) -> float:
-        """Samples of a step, or its tokens without padding."""
+        """Samples of a step, or its tokens without padding; of code what its file says, or 1."""
+        if self.cell.measure == "step":
+            return 1.0 if self.unit == STEPS else run.units[0]
         return self.cell.batch if self.unit == SAMPLES else run.tokens("tokens") or 0.0
 
     @property
@@ -84,7 +86,15 @@ def _in_unit(rows: Sequence[Row]) -> Iterator[Row]:
     """The rows, in tokens where all runs of a comparison of texts say how many a step has."""
     plain = {of[0].comparison.key for of in by_comparison(rows).values() if of[0].cell.task not in _OF_TOKENS
              or not all(run.tokens("tokens") for row in of for run in row.ok_runs)}
-    return (row if row.comparison.key in plain else replace(row, unit=TOKENS) for row in rows)
+    of_code = {key: _unit_of_code(of) for key, of in by_comparison(rows).items() if of[0].cell.measure == "step"}
+    return (replace(row, unit=unit) if (unit := of_code.get(row.comparison.key)) else
+            row if row.comparison.key in plain else replace(row, unit=TOKENS) for row in rows)
+
+
+def _unit_of_code(rows: Sequence[Row]) -> str:
+    """That all of a comparison's runs count a step in; else steps."""
+    units = {run.units[1] for row in rows for run in row.ok_runs}
+    return f"{units.pop()}/s" if len(units) == 1 else STEPS
 
 
 @dataclass(frozen=True, eq=False, slots=True)

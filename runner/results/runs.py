@@ -197,6 +197,14 @@ class Run:
         count = (self.facts.get("data") or {}).get(name)
         return float(count) if isinstance(count, int | float) and not isinstance(count, bool) else None
 
+    @property
+    def units(self) -> tuple[float, str]:
+        """What a step of a user's code is, as its file says: 512 tokens, or samples; else one step."""
+        match self.facts.get("units"):
+            case [int() | float() as count, "samples" | "tokens" as unit] if 0 < count < math.inf:
+                return float(count), str(unit)
+        return 1.0, "steps"
+
     def phase_seconds(self, name: str) -> float | None:
         """Mean seconds of a phase in a step, over the workers."""
         return _mean_of_known(worker.phase_seconds(name) for worker in self.workers)

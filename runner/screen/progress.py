@@ -87,7 +87,8 @@ class RunProgress:
 
     def _of_run(self, run: str, key: str, event: Record) -> None:
         if run not in self._rates:
-            self._rates[run], self._label = RateSoFar(self._cells[key].batch), self._labels[key]
+            cell = self._cells[key]
+            self._rates[run], self._label = RateSoFar(1 if cell.measure == "step" else cell.batch), self._labels[key]
             self._draw("starting")
         match event:
             case {"line": {"event": "start"}}:
@@ -112,7 +113,10 @@ class RunProgress:
         return f"{self._cells[key].stack}: {self._labels[key]}"
 
     def _unit(self, key: str) -> str:
-        cell = self._cells[key]         # in generation a step gives each sample a token, or in one program all of them
+        cell = self._cells[key]
+        if cell.measure == "step":
+            return "steps/s"
+        # in generation a step gives each sample a token, or in one program all of them
         return "tokens/s" if cell.measure == "decode" and cell.decode == "token" else "samples/s"
 
     def _waits(self, why: str) -> None:

@@ -20,7 +20,8 @@ _LOCKED_FOR = "x86_64"      # what every lock has wheels of
 RUNNER = "runner"           # the folder, and the name, of our own image
 # of GPUs, from Pascal to Blackwell: what every [gpu] table tells of
 CAPABILITIES = ("6.0", "6.1", "7.0", "7.5", "8.0", "8.6", "8.9", "9.0", "10.0", "12.0")
-Framework = Literal["tensorflow", "pytorch", "mxnet", "jax", "onnxruntime", "openvino", "onednn", "cudnn"]
+Framework = Literal["tensorflow", "pytorch", "mxnet", "jax", "onnxruntime", "openvino", "onednn", "cudnn",
+                    "python"]
 _Version = Annotated[str, Field(pattern=r"^\d+(\.\d+)+$")]
 _Python = Annotated[str, Field(pattern=r"^3\.\d+$")]
 _SET_HERE = ("folder", "shared", "env")         # fields that no file says

@@ -134,7 +134,7 @@ def parse(word: str, pinned: Mapping[str, Stack]) -> Asked:
                          "dashes")
     if name in pinned:
         raise InputError(f'--stack {word}: "{name}" is a pinned stack\'s name; choose another, such as my-{name}')
-    if (package and package not in dict(frameworks.PACKAGES)) or rest.endswith("#"):
+    if (package and package not in {**dict(frameworks.PACKAGES), frameworks.WITHOUT: ""}) or rest.endswith("#"):
         raise InputError(f'--stack {word}: found "#{package}", expected one of '
                          f"{', '.join(f'#{known}' for known, _ in frameworks.PACKAGES)}")
     if where.startswith(_IMAGE) and where != _IMAGE:
@@ -275,6 +275,9 @@ def inventory(asked: Asked, output: str | bytes | None, words: str = "") -> Inve
 def framework_package(asked: Asked, held: Inventory) -> str:
     """The framework's package: the one that was asked for, else the only one. Raises InputError."""
     known, has = [package for package, _ in frameworks.PACKAGES], [*held.frameworks]
+    if asked.package == frameworks.WITHOUT:
+        _demand_numpy(asked, held)
+        return asked.package
     if not has:
         raise InputError(f"--stack {asked}: found no framework in it, expected one of {', '.join(known)}")
     if asked.package and asked.package not in has:
@@ -284,25 +287,36 @@ def framework_package(asked: Asked, held: Inventory) -> str:
         without = str(asked._replace(package=""))
         raise InputError(f"--stack {asked}: found {' and '.join(meant)} in it; choose by "
                          f"{' or '.join(f'{without}#{package}' for package in meant)}")
+    _demand_numpy(asked, held)
+    return meant[0]
+
+
+def _demand_numpy(asked: Asked, held: Inventory) -> None:
     if not held.numpy:
         raise InputError(f"--stack {asked}: found no numpy in it, which the workloads need: install it there")
-    return meant[0]
 
 
 def stack(asked: Asked, root: Path, held: Inventory, python: str, ask: Ask | None, image: str = "") -> OwnStack:
     """The OwnStack of what an environment or image holds; ask: where the machine has GPUs. Raises InputError."""
     package = framework_package(asked, held)
+    where = "image" if image else "environment"
+    if package == frameworks.WITHOUT:
+        return _made(asked, root, held, python, image, framework=package, version=held.python,
+                     title=f"Python {held.python} (own {where})", devices=("cpu",))
     framework = frameworks.adapter(package)
     version = held.frameworks[package] or "unknown"
     if _release(version) and _release(version) < _release(oldest := frameworks.oldest(framework)):
         raise InputError(f"--stack {asked}: found {package} {version}, expected {oldest} or newer")
     code = gpu_code(asked, ask([python, "-m", DEVICES, package])) if ask else None
-    where = "image" if image else "environment"
-    return OwnStack(name=asked.name, framework=framework, version=version,
-                    python=".".join(held.python.split(".")[:2]),
-                    title=f"{frameworks.title(framework)} {version} (own {where})",
-                    devices=("cpu", "gpu") if code else ("cpu",), gpu=code, interpreter=python, repository=root,
-                    build=held.build, installed=tuple(sorted(held.installed.items())), asked=asked, image=image)
+    return _made(asked, root, held, python, image, framework=framework, version=version,
+                 title=f"{frameworks.title(framework)} {version} (own {where})",
+                 devices=("cpu", "gpu") if code else ("cpu",), gpu=code)
+
+
+def _made(asked: Asked, root: Path, held: Inventory, python: str, image: str, **named: Any) -> OwnStack:
+    return OwnStack(name=asked.name, python=".".join(held.python.split(".")[:2]), interpreter=python, repository=root,
+                    build=held.build, installed=tuple(sorted(held.installed.items())), asked=asked, image=image,
+                    **named)
 
 
 def gpu_code(asked: Asked, answer: str | bytes | None) -> GpuCode | None:

@@ -172,6 +172,7 @@ class Workload:
     mode = None          # type: Optional[str]           # of a parallel run, where it is more than spec.cluster's title
     communication = None         # type: Optional[str]   # of a parallel run: "exposed" or "full" (docs/cluster.md)
     attention = "plain"          # what computes it in transformers, where the cell's switch became something else
+    units = None         # type: Optional[Tuple[float, str]]     # of a step: 512, "tokens"; None: its samples
     generates = False            # whether it keeps keys and values, and so has prefill, decode and cached
     is_coordinator = False       # whether its watch hears told(worker, seconds, loss, phases) of others' steps
 

@@ -2,6 +2,7 @@
 import hashlib
 import importlib
 import os
+import sys
 import time
 from functools import partial
 from random import Random
@@ -146,6 +147,8 @@ def _start(cell: Cell, adapter: "contract.Adapter", workload: contract.Workload,
         facts.update(mode=cluster.mode.title, communication=workload.communication)
     if tasks.is_transformer(cell):
         facts["attention"] = workload.attention
+    if workload.units:
+        facts["units"] = list(workload.units)
     if workload.mode:                          # which says more than the mode's title
         facts["mode"] = workload.mode
     facts["left_off"] = switches.left_off(facts["framework"], cell, facts)
@@ -358,6 +361,7 @@ def own_check(cell: Cell, adapter: "contract.Adapter", workload, images, folder:
             if not np.isfinite(array).all():
                 raise NotFinite("%s has NaN or infinite values" % " ".join(dict.fromkeys([kind, name])))
         _send(emit, kind, arrays)
+    emit("loaded", modules=sorted({name.partition(".")[0] for name in sys.modules}))
 
 
 def _send_inferred(cell: Cell, workload: contract.Workload, logits, emit) -> None:
@@ -480,5 +484,5 @@ def _bare_block(block, step, sync):
 MEASURES = {"train": train, "infer": infer, "epochs": epochs, "phases": phases, "operators": operators,
             "kernels": kernels, "graph": graph, "check": check, "prefill": generate, "decode": generate}
 MEASURES.update(dict.fromkeys(PARTS_OF, parts))
-OWN_MEASURES = {"train": train, "infer": infer, "check": own_check, "parts": parts, "parts_infer": parts}
+OWN_MEASURES = {"train": train, "infer": infer, "step": infer, "check": own_check, "parts": parts, "parts_infer": parts}
 SEQUENCE_MEASURES = dict(MEASURES, epochs=sequence_epochs, check=sequence_check)

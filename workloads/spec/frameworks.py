@@ -30,6 +30,7 @@ FRAMEWORKS = (
 )
 PACKAGES = tuple((framework.package, framework.name) for framework in FRAMEWORKS)
 _BY_NAME = {framework.name: framework for framework in FRAMEWORKS}
+WITHOUT = "python"       # what an environment is for that is asked for no framework: a user's code
 CHOSEN = "EVENBENCH_FRAMEWORK"       # in a worker's environment: the adapter's name; for users' own stacks alone
 
 

@@ -44,6 +44,7 @@ ALL = (
     Measure("prefill", "reading a prompt", is_timed=True, is_rated=True, is_open=True, is_forward=True,
             is_generating=True),
     Measure("decode", "generating", is_timed=True, is_rated=True, is_open=True, is_forward=True, is_generating=True),
+    Measure("step", "your step", is_timed=True, is_open=True, is_forward=True, is_untrained=True),
     Measure("harness_prefill", "the harness itself, reading a prompt", harness_of="prefill", is_beside=True),
     Measure("harness_decode", "the harness itself, generating", harness_of="decode", is_beside=True),
 )

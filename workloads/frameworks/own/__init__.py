@@ -11,7 +11,7 @@ from workloads.process import errors
 from workloads.spec.models import own_model
 
 NAME = "own"
-_MODULES = {"torch": "pytorch", "jax": "jax", "keras": "keras"}      # by kind of file
+_MODULES = {"torch": "pytorch", "jax": "jax", "keras": "keras", "code": "code"}      # by kind of file
 _RUNTIMES = ("onnxruntime", "openvino")
 
 
@@ -31,7 +31,9 @@ def Workload(folder, cell):
 
 def facts(cell):
     """What the lane's framework says of itself, once the Workload is built."""
-    return importlib.import_module("workloads.frameworks." + _lane(cell).framework).facts(cell)
+    lane = _lane(cell)
+    name = "own.code" if lane.kind == "code" else lane.framework
+    return importlib.import_module("workloads.frameworks." + name).facts(cell)
 
 
 def is_oom(error):

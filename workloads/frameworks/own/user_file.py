@@ -2,6 +2,7 @@
 import functools
 import inspect
 import linecache
+import os
 import random
 import sys
 import types
@@ -14,6 +15,7 @@ import numpy as np
 
 from workloads.inputs import weights
 from workloads.process.errors import DataError, Unsupported, place_of
+from workloads.spec import frameworks
 from workloads.spec.cell import DEFAULTS
 from workloads.spec.models import own_model
 
@@ -60,6 +62,7 @@ class UserFile:
     def __init__(self, cell, folder="", settings=dict):
         self._cell, self._model, self._folder = cell, own_model.loads(cell.source), folder
         self.name, self.lane = self._model.file, own_model.BY_NAME[self._model.lane]
+        self.options = self._model.options
         random.seed(cell.seed)
         np.random.seed(cell.seed % 2 ** 32)
         self._settings, self._set = settings, settings()
@@ -73,24 +76,27 @@ class UserFile:
         module = types.ModuleType("own_" + "".join(each if each.isalnum() else "_" for each in name))
         module.__file__ = "<%s>" % name
         sys.modules[module.__name__] = module
-        with self._ran(name):
+        with self.ran(name):
             _run(module, text)
         return module
 
     @contextmanager
-    def _ran(self, name):
+    def ran(self, name=""):
         """Raise for what a file of this name may not do: import what is missing, end, change how others compute."""
+        name = name or self.name
         try:
             yield
         except ModuleNotFoundError as error:
             missing = (error.name or "PACKAGE").partition(".")[0]
-            where = "the environment of lane %s, %s" % (self.lane.name, self.lane.stack)
+            is_own = frameworks.CHOSEN in os.environ           # where evenbench installs nothing
+            where = sys.prefix if is_own else "the environment of lane %s, %s" % (self.lane.name, self.lane.stack)
             title = own_model.TITLES.get(missing)
             if title:
                 alone = ": keras-on-%s alone can run it" % title.lower() if self.lane.kind == "keras" else ""
                 raise Unsupported("%s uses %s itself, which is not in %s%s" % (name, title, where, alone)) from error
-            raise DataError("%s%s: it is not in %s: --with %s==VERSION adds it" % (
-                place_of(error) or name + ": ", error, where, missing)) from error
+            raise DataError("%s%s: it is not in %s: %s" % (
+                place_of(error) or name + ": ", error, where,
+                "install it there" if is_own else "--with %s==VERSION adds it" % missing)) from error
         except SystemExit as error:
             raise DataError("%s: found sys.exit(%s), expected a file that ends nothing" % (name, error)) from error
         for setting, now in self._settings().items():
@@ -118,8 +124,12 @@ class UserFile:
         if function is None:
             raise DataError("%s: found no %s(), which a file of kind %s has" % (self.name, name, self.lane.kind))
         self._demand_parameters(name, function)
-        with self._ran(self.name):
-            return function(*arguments)
+        with self.ran():
+            return function(*arguments, **self._options(name))
+
+    def _options(self, name):
+        """What --set gives the file's function besides."""
+        return self.options if name == "batch" else {}
 
     def _demand_parameters(self, name, function):
         """Raise DataError where a function cannot be called with what it is given."""
@@ -129,7 +139,7 @@ class UserFile:
         except ValueError:                       # of a builtin nothing is known
             return
         try:
-            signature.bind(*words)
+            signature.bind(*words, **self._options(name))
         except TypeError:
             code = getattr(getattr(function, "func", function), "__code__", None)
             line = ", line %d" % code.co_firstlineno if code else ""
@@ -257,7 +267,7 @@ class UserFile:
                            if is_told[place.astype("int64")].any())
 
     def _arrays(self):
-        with self._ran("--same"):
+        with self.ran("--same"):
             made = self._with_data("--same", self._same.arrays)(np.random.RandomState(self._cell.seed))
         return OrderedDict((name, np.asarray(made[name], "float64")) for name in sorted(made))
 

@@ -14,9 +14,9 @@ class Lane(NamedTuple):
     """A way to run a file of a kind."""
 
     name: str            # the column's
-    kind: str            # of the file: torch, jax or keras
+    kind: str            # of the file: torch, jax, keras or code
     framework: str       # whose rules of equality hold
-    stack: str           # that has what it needs
+    stack: str           # that has what it needs; "": the user says
     loop: str
 
 
@@ -32,6 +32,7 @@ LANES = (
     Lane("keras-on-tensorflow-step", "keras", "tensorflow", "tf-2.21", "step"),
     Lane("keras-on-jax-step", "keras", "jax", "jax-0.10-own", "step"),
     Lane("keras-on-pytorch-step", "keras", "pytorch", "torch-2.13-own", "step"),
+    Lane("code", "code", "python", "", "native"),
 )
 # the parameters that a file's functions are given, by the file's kind
 PARAMETERS = {
@@ -47,7 +48,7 @@ NOT_BESIDE = tuple(each + end for each in ("numpy", "keras", "jaxlib") + tuple(T
 NEEDS = {"pytorch": ("torch",), "pytorch-compile": ("torch",), "jax": ("jax",),
          "onnxruntime": ("torch", "onnx", "onnxscript", "onnxruntime"),
          "openvino": ("torch", "onnx", "onnxscript", "openvino"), "keras-on-tensorflow": ("keras", "tensorflow"),
-         "keras-on-jax": ("keras", "jax"), "keras-on-pytorch": ("keras", "torch")}
+         "keras-on-jax": ("keras", "jax"), "keras-on-pytorch": ("keras", "torch"), "code": ()}
 WISHED = "step"       # the loop of lanes that are measured where they are asked for
 BY_NAME = {lane.name: lane for lane in LANES}
 
@@ -59,6 +60,7 @@ class Model(NamedTuple):
     lane: str
     files: dict          # text by name
     same: str            # the text of the file that gives all of them their weights; ""
+    options: dict = {}   # what --set gives the file's functions, by the names of their parameters
 
 
 class ModelError(ValueError):
@@ -67,7 +69,8 @@ class ModelError(ValueError):
 
 def dumps(model):
     """The model as text. Raises ModelError where a command line cannot carry it."""
-    text = json.dumps(dict(model._asdict()), separators=(",", ":"), sort_keys=True)
+    values = {name: value for name, value in model._asdict().items() if name != "options" or value}
+    text = json.dumps(values, separators=(",", ":"), sort_keys=True)
     if len(json.dumps(text)) > LONGEST:
         raise ModelError("found files of %d characters, expected at most %d" % (len(json.dumps(text)), LONGEST))
     return text
@@ -80,7 +83,7 @@ def loads(text: str):
     except (ValueError, TypeError, RecursionError) as error:
         raise ModelError("found no model: %s" % str(error)[:100]) from error
     texts = model.files if isinstance(model.files, dict) else {}
-    if model.lane not in BY_NAME or model.file not in texts or not all(
+    if model.lane not in BY_NAME or model.file not in texts or not isinstance(model.options, dict) or not all(
             isinstance(each, str) for each in list(texts.values()) + [model.same]):
         raise ModelError("found a model without its file, or of an unknown lane")
     return model

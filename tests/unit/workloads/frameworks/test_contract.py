@@ -11,7 +11,7 @@ from mypy import api
 from runner.stacks import definition
 from workloads.frameworks import surroundings
 from workloads.spec import library
-from workloads.spec.frameworks import FRAMEWORKS
+from workloads.spec.frameworks import FRAMEWORKS, WITHOUT
 from workloads.spec.sequence_tasks import SEQUENCES
 
 ROOT = Path(importlib.import_module("workloads").__file__ or "").parent
@@ -65,7 +65,7 @@ def test_nobody_asks_an_adapter_what_it_can_do() -> None:
     assert [] == [str(path) for path in sorted(ROOT.rglob("*.py")) if asking.search(path.read_text())]
 
 
-def test_a_stack_s_framework_is_of_the_table_or_a_bare_library() -> None:
-    known = {framework.name for framework in FRAMEWORKS} | {*library.NAMES}
+def test_a_stack_s_framework_is_of_the_table_or_a_bare_library_or_none() -> None:
+    known = {framework.name for framework in FRAMEWORKS} | {*library.NAMES, WITHOUT}
 
     assert known == {*get_args(definition.Framework)}

@@ -1,0 +1,175 @@
+"""A file that is just code on the host: its rows, its unit, what --set hands it, and what is said of its results."""
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from runner import cells, paths
+from runner.analysis import agreement
+from runner.analysis.summary import summary_of
+from runner.errors import InputError
+from runner.measuring import equality, own_models, own_stacks, why
+from runner.planning.plan import Plan, Wishes, plan
+from runner.report.answer import answer
+from runner.results.rows import measurements
+from runner.stacks import definition, own
+from tests.clock import FakeClock
+from tests.fakes import MACHINE, FakeLauncher
+from workloads.measuring.count_sketch import encoded
+from workloads.spec.models import own_model
+
+CODE = "import sklearn\ndef setup(rng, size, length=3): ...\ndef step(state): ...\n"
+PINNED = definition.read_all(paths.STACKS)
+
+
+def held(name: str, **packages: str) -> own.OwnStack:
+    """An environment of the user's without a framework."""
+    inventory = own.Inventory(python="3.11.7", build="3.11.7", installed={"numpy": "2.4.6", **packages}, frameworks={},
+                              numpy=True)
+    return own.stack(own.Asked(name, f"/envs/{name}", package="python"), paths.ROOT, inventory, "python", None)
+
+
+OLD, NEW = held("old"), held("new", pillow="12.0")
+
+
+def written(folder: Path, name: str, text: str) -> str:
+    (folder / name).write_text(text)
+    return str(folder / name)
+
+
+def planned(name: str, options: Mapping[str, tuple[Any, ...]] | None = None) -> Plan:
+    study, lanes = own_models.study([name], stacks=[OLD, NEW], options=options or {})
+    stacks = {"old": OLD, "new": NEW}
+    shown = {column: own_models.shown(stacks[each.where], each) for column, each in lanes.items()}
+    return plan(study, shown, MACHINE, Wishes(), lambda stack: None)
+
+
+def test_code_has_one_row_of_steps_a_column_an_environment_whatever_that_holds(tmp_path: Path) -> None:
+    name = written(tmp_path, "mine.py", CODE)
+
+    made = planned(name).cells
+
+    assert [("old", "step", 32), ("new", "step", 32)] == [
+        (each.cell.stack, each.cell.measure, each.cell.batch) for each in made]
+    assert 1 == len({cells.comparison_key(each.cell) for each in made})
+    assert {"mine.py, your step, batch 32"} == {cells.label(each.cell) for each in made}
+    assert ["old=/envs/old#python"] == own_models.words_of([name], ["old=/envs/old"])
+    alone = planned(written(tmp_path, "plain.py", "def step(): ...")).cells[0].cell
+    assert (1, "plain.py, your step") == (alone.batch, cells.label(alone))
+
+
+def test_each_value_that_setup_takes_is_a_row(tmp_path: Path) -> None:
+    name = written(tmp_path, "mine.py", CODE)
+
+    left, options = own_models.options_of(name, ["length=32,128", "batch=8"])
+    made = planned(name, options).cells
+
+    assert ["batch=8"] == left and {"length": (32, 128)} == options
+    assert ["mine.py, your step, batch 32, length 32", "mine.py, your step, batch 32, length 128"] == [
+        *dict.fromkeys(cells.label(each.cell) for each in made)]
+    assert [32, 32, 128, 128] == sorted(own_model.loads(each.cell.source).options["length"] for each in made)
+    assert own_models.options_of(name, ["length=a,1.5,2"])[1] == {"length": ("a", 1.5, 2)}
+
+
+@pytest.mark.parametrize(("text", "pairs", "said"), [
+    (CODE, ["size=3"], "--set size=3: expected KEY=VALUE with KEY one of batch, "),
+    (CODE, ["wrong=3"], "loop, length; others are parameters of setup() in mine.py"),
+    (CODE, ["length=3", "length=4"], "--set length=4: found length twice"),
+    ("def step(): ...", ["batch=3"], "--set batch: found it with mine.py, whose setup() has no parameter size")])
+def test_what_code_does_not_take_is_refused(tmp_path: Path, text: str, pairs: list[str], said: str) -> None:
+    with pytest.raises(InputError, match=re.escape(said)):
+        own_models.options_of(written(tmp_path, "mine.py", text), pairs)
+
+
+def test_code_needs_environments_and_stands_beside_no_model_and_no_weights(tmp_path: Path) -> None:
+    code = written(tmp_path, "mine.py", CODE)
+    model = written(tmp_path, "net.py", "import torch\ndef model(): ...\ndef batch(rng, size): ...")
+
+    with pytest.raises(InputError, match=r"mine\.py: found code without --stack, expected .* --stack old=PATH"):
+        own_models.study([code])
+    with pytest.raises(InputError, match=r"mine\.py is code and .*net\.py a model of torch"):
+        own_models.study([code, model], stacks=[OLD])
+    with pytest.raises(InputError, match=r"--same .*same\.py: found it with"):
+        own_models.study([code], same=str(tmp_path / "same.py"), stacks=[OLD])
+    with pytest.raises(InputError, match='--set measure "train" is unknown; known: step'):
+        own_models.study([code], measure="train", stacks=[OLD])
+
+
+def lines(*values: float) -> list[bytes]:
+    tensor = {"event": "tensor", "kind": "inferred", "name": "output", "shape": [len(values)], "norm": 1.0,
+              "sketch": encoded(np.array(values))}
+    end = {"event": "end", "status": "ok", "message": ""}
+    return [json.dumps(line).encode() for line in (*([tensor] if values else []), end)]
+
+
+@pytest.mark.parametrize(("new", "said"), [
+    (lines(1.0, 2.0), "equal results"), (lines(1.0, 2.5), "results differ by up to 2e-01, relative"),
+    (lines(), "inferred output is in old alone"), ])
+def test_results_that_differ_are_told_and_the_steps_timed(tmp_path: Path, new: list[bytes], said: str) -> None:
+    made = planned(written(tmp_path, "mine.py", CODE))
+    sent, told, stacks = {"old": lines(1.0, 2.0), "new": new}, list[str](), {"old": OLD, "new": NEW}
+    launcher = FakeLauncher(FakeClock(), lambda cell, run: sent[cell.stack])
+    check = equality.Check(launcher, tmp_path, (2, 0), told.append, clock=FakeClock())
+
+    left = own_models.prove(made, stacks, check, tmp_path)
+
+    prints = {name: launcher.fingerprint(each) for name, each in stacks.items()}
+    assert 2 == len(left.cells) and f"new and old: your step, not proved equal; {said}" in told
+    assert set() == equality.proved(tmp_path, prints)
+    assert [said] == [agreement.apart(each) for each in equality.of_code(
+        tmp_path, cells.model_name(made.cells[0].cell), prints)]
+    assert [] == equality.of_code(tmp_path, cells.model_name(made.cells[0].cell), {**prints, "new": "another"})
+
+
+def records(folder: Path, *units: list[Any] | None) -> list[dict[str, Any]]:
+    """A session of steps of 0.01 s, whose workers say these units."""
+    made = planned(written(folder, "mine.py", CODE))
+    found: list[dict[str, Any]] = [{"event": "session"}, made.record()]
+    for each, unit in zip(made.cells, units, strict=True):
+        run = f"{each.key}.0"
+        facts = {"framework": "python", "version": "3.11.7", **({"units": unit} if unit else {})}
+        found += [{"event": "begin", "run": run, "key": each.key, "round": 0},
+                  {"event": "line", "run": run, "line": {"event": "start", "facts": facts, "parameters": 0}},
+                  {"event": "line", "run": run, "line": {"event": "steps", "first": 0, "seconds": [0.01] * 4}},
+                  {"event": "ending", "run": run, "ending": "ok", "message": ""}]
+    return [*found, {"event": "closed", "reason": "done"}]
+
+
+@pytest.mark.parametrize(("old", "new", "unit", "rate"), [
+    (None, None, "steps/s", 100), ([512, "tokens"], [512, "tokens"], "tokens/s", 51200),
+    ([3, "samples"], [5, "tokens"], "steps/s", 100), (["x", "tokens"], ["x", "tokens"], "steps/s", 100)])
+def test_a_rate_is_in_the_file_s_unit_where_both_sides_say_the_same(
+        tmp_path: Path, old: list[Any] | None, new: list[Any] | None, unit: str, rate: float) -> None:
+    measured = measurements(records(tmp_path, old, new))
+
+    assert {unit} == {row.unit for row in measured.rows}
+    assert [rate, rate] == pytest.approx([row.rates[0] for row in measured.rows])
+
+
+def test_the_answer_says_that_a_step_is_not_proved_equal(tmp_path: Path) -> None:
+    told = answer(summary_of(measurements(records(tmp_path, None, None))))
+
+    assert ["your step, not proved equal"] == [each.text for each in told.trust if each.name == "Equal models"]
+
+
+def test_of_code_nobody_knows_why(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="why: found code, expected models"):
+        why.questions(measurements(records(tmp_path, None, None)))
+
+
+def test_a_rerun_takes_an_environment_for_what_it_was_taken_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[own.Asked] = []
+
+    def environment(each: own.Asked, root: Path, has_gpus: bool) -> own.OwnStack:
+        asked.append(each)
+        return OLD
+
+    monkeypatch.setattr(own, "environment", environment)
+    own_stacks.again(["old=/envs/other"], {"own": {"old": OLD.record()}}, [], {}, paths.ROOT, own_stacks.NONE, print)
+
+    assert [own.Asked("old", "/envs/other", package="python")] == asked
