@@ -39,7 +39,7 @@ from runner.report.writers import spreadsheet
 from runner.results import earlier_sessions, store
 from runner.results.earlier_sessions import Kept
 from runner.screen.progress import progress
-from runner.stacks import definition
+from runner.stacks import definition, revisions
 from runner.stacks.own import is_own, side
 from workloads.spec import frameworks
 
@@ -85,6 +85,7 @@ def _on_a_cpu(request: Request, job: jobs.Job) -> str:
 
 def _agree(request: Request, seconds: float) -> None:
     """Ask before more than an hour, unless the command line says --yes. Raises InputError without a yes."""
+    seconds = min(seconds, 60 * (request.going.minutes or math.inf))
     if seconds <= jobs.HOUR or request.going.is_agreed:
         return
     takes = f"{request.study} takes about {formatting.seconds(seconds)}"
@@ -385,15 +386,20 @@ def _of_plan(job: jobs.Job, plan: Plan, ends: float, names: Mapping[str, str] = 
 def gate_(name: Annotated[str, typer.Argument(metavar="[STUDY]", help="The study that both sides run, or "
                                                    "MODEL.py, whose columns they are.",
                                               show_default=True, autocompletion=complete.studies)] = "upgrade",
-          base: Annotated[str, typer.Option(help="A stack, an environment's PATH, image:NAME, or a column "
-                                          "of MODEL.py.",
+          base: Annotated[str, typer.Option(help="A stack, an environment's PATH, image:NAME, git:REV of "
+                                          "this directory, or a column of MODEL.py.",
                                             show_default=False)] = ...,  # type: ignore[assignment]
           head: Annotated[str, typer.Option(help="The same, of what may have become slower.",
                                             show_default=False)] = ...,  # type: ignore[assignment]
-          allow: Annotated[str, typer.Option(help="How much slower the head may be.")] = "3%",
-          rounds: Annotated[int, typer.Option(min=5, max=1000, help="Rounds of both sides.")] = regression.ROUNDS,
+          allow: Annotated[str, typer.Option("--allow", "--within", help="How much slower the head may be.")] = "3%",
+          rounds: Annotated[int | None, typer.Option(
+              min=5, max=regression.MOST_ROUNDS, help=f"Rounds of both sides at most; {regression.ROUNDS} if left out, "
+              "with --minutes as many as there is time for.")] = None,
           junit: Annotated[str | None, typer.Option(metavar="FILE", callback=checked, help="Write JUnit's XML; - as "
                                                     "below.")] = None,
+          benchmark: Annotated[str | None, typer.Option(
+              metavar="FILE", callback=checked, help="Write the ratios as customBiggerIsBetter of "
+              "github-action-benchmark; - as below.")] = None,
           scale: options.Scale = None, more: MoreFiles = None, *, own: Own, settled: Settled, going: Going,
           output: Output) -> None:
     """Is the head slower than the base? Exit code 1 where it is, by more than allowed, 0 where not, 3 if unclear."""
@@ -401,7 +407,7 @@ def gate_(name: Annotated[str, typer.Argument(metavar="[STUDY]", help="The study
     known = definition.read_all(paths.STACKS)
     columns = own_models.columns([name, *(more or ())]) if own_models.is_file(name) else []
     are_lanes = {base, head} <= {*columns}
-    sides = [base, head] if are_lanes else [side(role, own_stacks.full_name(word, known), known)
+    sides = [base, head] if are_lanes else [side(role, own_stacks.full_name(_installed(word), known), known)
                                               for role, word in (("base", base), ("head", head))]
     names = tuple(word.partition("=")[0] for word in sides)
     if names[0] == names[1]:
@@ -412,9 +418,14 @@ def gate_(name: Annotated[str, typer.Argument(metavar="[STUDY]", help="The study
     if columns:                                # of two environments one lane
         request = request._replace(lanes=names if are_lanes else request.lanes or tuple(columns[:1]))
     judge = functools.partial(regression.judge, base=names[0], head=names[1], allow=allowed)
-    folder, ended = ran(_named(request), sides=names, enough=lambda measured: judge(measured).decided)
+    job = _named(request)
+    if going.minutes and not rounds:
+        most = regression.rounds_within(60 * going.minutes, job.seconds() / job.plan.rounds)
+        job = job._replace(plan=job.plan._replace(rounds=most))
+    folder, ended = ran(job, sides=names, enough=lambda measured: judge(measured).decided)
     outcome = judge(measured_in(folder))
-    code = (ended if ended == INCOMPLETE and outcome.answer is regression.Answer.UNCLEAR
+    is_too_short = ended == INCOMPLETE and not going.minutes
+    code = (ended if is_too_short and outcome.answer is regression.Answer.UNCLEAR
             else regression.EXIT_CODES[outcome.answer])
     record, rows = {**outcome.record(), "exit_code": code}, regression.columns(outcome)
     keep(folder, "gate.json", record)
@@ -422,5 +433,14 @@ def gate_(name: Annotated[str, typer.Argument(metavar="[STUDY]", help="The study
         "csv": lambda: spreadsheet.of_rows(record["compared"]),
         "markdown": lambda: regression_forms.markdown(outcome, folder.name),
         "json": lambda: json.dumps(record, indent=2, allow_nan=False),
-        "junit": lambda: regression_forms.junit(outcome)}, junit=junit)
+        "junit": lambda: regression_forms.junit(outcome),
+        "benchmark": lambda: json.dumps(regression_forms.benchmark(outcome), indent=2)}, junit=junit,
+                benchmark=benchmark)
     sys.exit(code)
+
+
+def _installed(word: str) -> str:
+    """A side's word; of git:REV the environment in which that revision is installed."""
+    if not word.startswith(revisions.PREFIX):
+        return word
+    return str(revisions.environment(word, Path.cwd(), paths.cache_folder(), screen.say))

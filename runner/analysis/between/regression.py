@@ -22,7 +22,12 @@ from runner.results.rows import Measurements, Row, by_comparison
 FORMAT = 2                       # of an outcome's record
 ROUNDS = 10
 _POWER = 0.8                     # with which the estimated rounds would tell
-_MOST_ROUNDS = 1000
+MOST_ROUNDS = 1000
+
+
+def rounds_within(seconds: float, of_round: float) -> int:
+    """The most rounds to plan for so much time; twice what is thought to fit, since a guess may be too high."""
+    return max(2 * LEAST_ROUNDS, min(MOST_ROUNDS, math.ceil(2 * seconds / max(of_round, 1.0))))
 
 
 class Answer(StrEnum):
@@ -122,10 +127,10 @@ def _rounds_that_would_tell(ratio: Ratio, limit: float, error: float) -> str:
     away = abs(mean.value - math.log(limit)) if mean else 0.0
     if mean is None or not away:
         return "the ratio is the allowed one"
-    reach = student_t.quantile(1 - error / 2, _MOST_ROUNDS) + student_t.quantile(_POWER, _MOST_ROUNDS)
+    reach = student_t.quantile(1 - error / 2, MOST_ROUNDS) + student_t.quantile(_POWER, MOST_ROUNDS)
     rounds = math.ceil(ratio.pairs * (reach * mean.error / away)**2)
-    return (f"about {rounds} rounds would tell" if rounds <= _MOST_ROUNDS
-            else f"more than {_MOST_ROUNDS} rounds would be needed: the ratio is too near to the allowed one")
+    return (f"about {rounds} rounds would tell" if rounds <= MOST_ROUNDS
+            else f"more than {MOST_ROUNDS} rounds would be needed: the ratio is too near to the allowed one")
 
 
 def conclusion(outcome: Outcome) -> str:

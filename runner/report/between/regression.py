@@ -19,6 +19,14 @@ def markdown(outcome: Outcome, folder: str) -> str:
         "of equal sides says slower.", f"Session: {folder}"])
 
 
+def benchmark(outcome: Outcome) -> list[dict[str, str | float]]:
+    """The ratios as customBiggerIsBetter of github-action-benchmark; what has none is left out."""
+    return [{"name": clean(each.label), "unit": "times as fast as base", "value": each.ratio.value,
+             "extra": f"{each.answer.value}, {row['head / base']}"}
+            for each, row in zip(outcome.compared, regression.columns(outcome), strict=True)
+            if each.ratio.value is not None]
+
+
 def junit(outcome: Outcome) -> str:
     """A test case a comparison: failed where the head is slower than allowed, an error where it did not run, skipped
     where it could not be told.

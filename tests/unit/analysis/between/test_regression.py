@@ -1,15 +1,18 @@
 """Whether a head is slower than its base by more than is allowed."""
 
+import math
 import random
 from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 
+from runner.analysis import stats
 from runner.analysis.between import regression
 from runner.analysis.between.regression import Answer, Outcome
 from runner.errors import InputError
 from runner.report.between import regression as forms
+from runner.results.looks import look, looks
 from runner.results.rows import measurements
 from runner.stacks import own
 from tests import made_rows as made
@@ -123,3 +126,35 @@ def test_a_head_that_does_not_run_where_the_base_does_fails_and_is_an_error_in_j
 def test_a_side_is_a_stack_s_name_or_a_path_that_gets_the_side_s() -> None:
     assert ["torch", "base=/opt/env", "base=image:mine", "old=/opt/env"] == [
         own.side("base", word, {"torch": None}) for word in ("torch", "/opt/env", "image:mine", "old=/opt/env")]
+
+
+def test_the_rounds_that_are_planned_for_a_time_are_twice_those_that_are_thought_to_fit() -> None:
+    assert [120, 1000, 10] == [regression.rounds_within(600, 10), regression.rounds_within(86400, 3),
+                               regression.rounds_within(1, 60)]
+
+
+@pytest.mark.parametrize("true", [1.0, 0.95, 0.9])
+def test_a_gate_that_goes_on_until_it_is_decided_is_wrong_in_at_most_one_of_twenty(true: float) -> None:
+    """By the looks of the longest gate; at the allowed ratio itself every decision is wrong."""
+    drawn, limit, counts = random.Random(3), 0.95, {"slower": 0, "within": 0}
+    planned = looks(100)
+    for _ in range(300):
+        logs = [math.log(true) + drawn.gauss(0, 0.05) for _ in range(100)]
+        for reached in planned:
+            share = look(planned, reached).share
+            ratio = stats.ratio({index: math.exp(each) for index, each in enumerate(logs[:reached])},
+                                dict.fromkeys(range(reached), 1.0), stats.ERROR * share)
+            if ratio.excludes(limit):
+                counts["slower" if (ratio.value or 0.0) < limit else "within"] += 1
+                break
+
+    wrong = counts["slower"] * (true >= limit) + counts["within"] * (true <= limit)
+    assert wrong <= 15 + 3 * math.sqrt(300 * 0.05 * 0.95)
+    assert true == limit or sum(counts.values()) > 270
+
+
+def test_ratios_are_given_as_github_action_benchmark_reads_them() -> None:
+    assert [{"name": forms.clean(each.label), "unit": "times as fast as base", "value": each.ratio.value,
+             "extra": f"slower than allowed, {regression.columns(judged(times(0.9)))[0]['head / base']}"}
+            for each in judged(times(0.9)).compared] == forms.benchmark(judged(times(0.9)))
+    assert [] == forms.benchmark(judged([]))

@@ -1,0 +1,51 @@
+"""Environments of revisions of the current directory, `git:REV`: installed once by pip, and kept by revision."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+from runner import paths
+from runner.errors import InputError
+from runner.processes import Say, fresh_log, locked, run
+from runner.stacks import package_sources
+
+PREFIX = "git:"
+
+
+def environment(word: str, here: Path, cache: Path, say: Say) -> Path:
+    """The folder of the environment of a word git:REV: the revision's package, what it requires, and numpy.
+
+    Raises InputError, BuildFailed.
+    """
+    revision = word.removeprefix(PREFIX)
+    top = _git(word, here, "rev-parse", "--show-toplevel")
+    commit = _git(word, here, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
+    if not any((Path(top) / name).is_file() for name in ("pyproject.toml", "setup.py")):
+        raise InputError(f"{word}: found no pyproject.toml in {top}, expected a package that pip installs")
+    folder = paths.usable(cache).absolute() / "git" / f"{commit[:16]}-{sys.version_info[0]}.{sys.version_info[1]}"
+    with locked(folder.with_name(f"{folder.name}.lock")):
+        if not (folder / "complete").is_file():
+            _make(word, top, commit, folder, say)
+    return folder
+
+
+def _git(word: str, here: Path, *words: str) -> str:
+    try:
+        ended = subprocess.run(["git", *words], cwd=here, capture_output=True, text=True, errors="replace", check=False)
+    except OSError as error:
+        raise InputError(f"{word}: git did not start: {error.strerror}") from error
+    if ended.returncode:
+        raise InputError(f"{word}: found no such revision in {here}, expected one that `git log` shows: "
+                         f"{ended.stderr.strip() or 'git fetch may bring it'}")
+    return ended.stdout.strip()
+
+
+def _make(word: str, top: str, commit: str, folder: Path, say: Say) -> None:
+    log, source = fresh_log(folder.with_name(f"{folder.name}.log")), folder / "source"
+    say(f"{word}: installing {commit[:12]} into {folder}")
+    run([sys.executable, "-m", "venv", "--clear", "--without-pip", str(folder)], log)
+    run(["git", "clone", "--quiet", "--shared", "--no-checkout", top, str(source)], log)
+    run(["git", "-C", str(source), "checkout", "--quiet", "--detach", commit], log)
+    run([*package_sources.pip(), "--python", str(folder / "bin/python"), "install", "--no-input",
+         "--disable-pip-version-check", str(source), "numpy"], log)
+    (folder / "complete").touch()

@@ -1,0 +1,50 @@
+"""Environments of git revisions: what is no revision or no package is refused; one is installed once, and kept."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from runner.errors import InputError
+from runner.stacks import revisions
+
+
+def git(folder: Path, *words: str) -> str:
+    named = ["-c", "user.name=a", "-c", "user.email=a@b"]
+    return subprocess.check_output(["git", *named, *words], cwd=folder, text=True, stderr=subprocess.PIPE).strip()
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    folder = tmp_path / "checkout"
+    folder.mkdir()
+    git(folder, "init", "--quiet")
+    (folder / "a").write_text("")
+    git(folder, "add", "-A")
+    git(folder, "commit", "--quiet", "-m", "a")
+    return folder
+
+
+def test_what_is_no_revision_or_no_package_is_refused(checkout: Path, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"git:HEAD: found no pyproject\.toml in .*checkout, expected a package"):
+        revisions.environment("git:HEAD", checkout, tmp_path / "cache", print)
+    for word in ("git:nowhere", "git:--help", "git:"):
+        with pytest.raises(InputError, match=f"{word}: found no such revision"):
+            revisions.environment(word, checkout, tmp_path / "cache", print)
+    with pytest.raises(InputError, match="git:HEAD: found no such revision"):
+        revisions.environment("git:HEAD", tmp_path, tmp_path / "cache", print)
+
+
+def test_a_revision_s_environment_is_made_once(checkout: Path, tmp_path: Path) -> None:
+    (checkout / "pyproject.toml").write_text("")
+    git(checkout, "add", "-A")
+    git(checkout, "commit", "--quiet", "-m", "b")
+    kept = tmp_path / "cache" / "git"
+    name = git(checkout, "rev-parse", "HEAD")[:16]
+    (tmp_path / "cache").mkdir()
+    made = kept / "{}-{}.{}".format(name, *sys.version_info[:2])
+    made.mkdir(parents=True)
+    (made / "complete").touch()
+
+    assert made == revisions.environment("git:HEAD", checkout, tmp_path / "cache", pytest.fail)
