@@ -27,13 +27,15 @@ class Entry(NamedTuple):
     group: str
 
 
-_GROUPS = {"Measure": (("measuring", "run plan rerun why gate"),),
+_GROUPS = {"Measure": (("measuring", "run plan rerun why gate"), ("blaming", "blame")),
            "Look": (("results", "report compare history export curves"), ("listings", "list paper help")),
            "Prove": (("proving", "check"),),
            "Prepare": (("preparing", "init images data doctor"),), "Maintain": (("preparing", "lock"),)}
 COMMANDS = {name: Entry(module, group) for group, modules in _GROUPS.items() for module, names in modules
             for name in names.split()}          # in the order of --help
-_OF_STUDIES_AND_STACKS = ("measuring", "proving", "preparing", "listings")        # modules whose commands read them
+# modules whose commands read them
+# modules whose commands read them
+_OF_STUDIES_AND_STACKS = ("measuring", "blaming", "proving", "preparing", "listings")
 
 
 class _Commands(Mapping[str, Any]):

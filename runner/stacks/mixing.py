@@ -1,0 +1,224 @@
+"""Environments mixed of two that are here: each package's files are linked from where it lies, by its RECORD.
+
+No index is asked and next to no disk is used; builds stay what they were. A package that is in neither of the two, such
+as a release between their versions, pip brings into a folder of its own.
+"""
+
+import csv
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from runner.errors import InputError
+from runner.processes import Say, clean_environment, fresh_log, run
+from runner.stacks import package_sources
+from runner.stacks.package_sources import normal
+
+_WHERE = ("import json, sys; print('\\n' + json.dumps({'prefix': sys.prefix, 'version': sys.version, 'sites': "
+          "[each for each in sys.path if each.endswith(('site-packages', 'dist-packages'))]}))")
+_REQUIREMENT = re.compile(r"([A-Za-z0-9][\w.-]*)\s*(?:\[[^]]*])?\s*\(?([^;)]*)\)?\s*(?:;(.*))?$")
+_NUMBER = re.compile(r"v?(\d+(?:\.\d+)*)(.*)$")
+_SECONDS = 120
+
+
+class Package(NamedTuple):
+    """A package as it lies in an environment or a folder."""
+
+    name: str
+    version: str
+    site: Path                   # the folder that its RECORD's paths begin from
+    prefix: Path                 # that they stay in
+    files: tuple[str, ...]
+    content: frozenset[str]      # its files with their hashes, without what the installer wrote of itself
+    needs: tuple[tuple[str, str], ...]       # (name, specifiers) of what it requires
+
+
+class Environment(NamedTuple):
+    """What an environment holds."""
+
+    python: Path
+    version: str                 # sys.version
+    packages: Mapping[str, Package]
+
+
+def read(python: Path) -> Environment:
+    """What an environment holds, by its own Python. Raises InputError."""
+    answer = subprocess.run([python, "-c", _WHERE], capture_output=True, text=True, errors="replace", check=False,
+                            timeout=_SECONDS, env=clean_environment(), stdin=subprocess.DEVNULL)
+    try:
+        told = json.loads(answer.stdout.strip().splitlines()[-1])
+    except (ValueError, IndexError) as error:
+        raise InputError(f"{python}: it did not say where its packages are: {answer.stderr.strip()[-200:]}") from error
+    packages = [each for site in told["sites"] for each in held(Path(site), Path(told["prefix"]))]
+    return Environment(python, told["version"], {each.name: each for each in reversed(packages)})
+
+
+def held(site: Path, prefix: Path) -> Iterable[Package]:
+    """The packages of a folder, as pip and uv install them."""
+    for folder in sorted(site.glob("*.dist-info")):
+        header = (folder / "METADATA").read_text(encoding="utf-8", errors="replace").partition("\n\n")[0]
+        fields = [line.partition(": ")[::2] for line in header.splitlines()]
+        named = {name: value.strip() for name, value in reversed(fields)}
+        record = folder / "RECORD"
+        rows = list(csv.reader(record.read_text(encoding="utf-8", errors="replace").splitlines())
+                    ) if record.is_file() else []
+        rows = [row for row in rows if row and not Path(row[0]).is_absolute()]
+        content = frozenset(",".join(row) for row in rows if not row[0].startswith((f"{folder.name}/", "../"))
+                            and "__pycache__" not in row[0])
+        yield Package(normal(named["Name"]), named["Version"], site, prefix, tuple(row[0] for row in rows), content,
+                      tuple(need for name, value in fields if name == "Requires-Dist"
+                            if (need := _need(value.strip()))))
+
+
+def _need(text: str) -> tuple[str, str] | None:
+    """(name, specifiers) of a requirement, None of an extra's."""
+    match = _REQUIREMENT.match(text)
+    return None if not match or "extra" in (match[3] or "") else (normal(match[1]), match[2].strip())
+
+
+def differing(old: Environment, new: Environment) -> list[str]:
+    """The names of packages that the two hold in other versions or with other files, or that one alone holds."""
+    return [name for name in sorted({*old.packages, *new.packages})
+            if name not in old.packages or name not in new.packages
+            or (old.packages[name].version, old.packages[name].content)
+            != (new.packages[name].version, new.packages[name].content)]
+
+
+def is_bound(one: str, other: str, old: Environment, new: Environment) -> bool:
+    """Whether a package as one of the two environments has it does not go with another as the other one has it."""
+    return any(name == other and (other not in there.packages
+                                  or not satisfies(there.packages[other].version, specifiers))
+               for here, there in ((old, new), (new, old)) if one in here.packages
+               for name, specifiers in here.packages[one].needs)
+
+
+def satisfies(version: str, specifiers: str) -> bool:
+    """Whether a version is one of those that specifiers such as ">=2.0,<3" name; unknown ones exclude nothing."""
+    return all(_holds(version, *match.groups()) for each in specifiers.split(",")
+               if (match := re.fullmatch(r"\s*(===|==|!=|<=|>=|~=|<|>)\s*(\S+)\s*", each)))
+
+
+def _holds(version: str, sign: str, limit: str) -> bool:
+    if limit.endswith(".*"):
+        parts = [int(part) for part in limit[:-2].split(".") if part.isdigit()]
+        is_in = list(order(version)[0][:len(parts)]) == parts
+        return is_in == (sign != "!=")
+    if sign == "===":
+        return version == limit
+    one, other = order(version), order(limit)
+    if sign == "~=":
+        length = len(_digits(limit)) - 1
+        return one >= other and one[0][:length] == other[0][:length]
+    return {"==": one == other, "!=": one != other, "<=": one <= other, ">=": one >= other, "<": one < other,
+            ">": one > other}[sign]
+
+
+def order(version: str) -> tuple[tuple[int, ...], int, str]:
+    """What versions are sorted by: their numbers, then what comes before or after a release."""
+    match = _NUMBER.match(version.partition("+")[0])
+    rest = match[2] if match else version
+    place = 0 if not rest else 1 if "post" in rest else -1
+    return (*_digits(version), *[0] * 8)[:8], place, rest
+
+
+def _digits(version: str) -> tuple[int, ...]:
+    match = _NUMBER.match(version)
+    return tuple(int(part) for part in match[1].split(".")) if match else ()
+
+
+def made(folder: Path, python: Path, packages: Iterable[Package]) -> Path:
+    """The interpreter of a new environment that holds these packages, of the same Python as that one.
+
+    Raises InputError, BuildFailed.
+    """
+    shutil.rmtree(folder, ignore_errors=True)
+    log = fresh_log(folder.with_name(f"{folder.name}.log"))
+    run([str(python), "-m", "venv", "--without-pip", str(folder)], log)
+    mine = folder / "bin" / "python"
+    site = Path(json.loads(subprocess.run([mine, "-c", _WHERE], capture_output=True, text=True, check=True,
+                                          env=clean_environment()).stdout.strip().splitlines()[-1])["sites"][0])
+    for package in packages:
+        if not package.files:
+            raise InputError(f"{package.name} in {package.site} has no RECORD of its files, expected a package that "
+                             "pip or uv installed")
+        for name in package.files:
+            _link(package.site / name, Path(os.path.normpath(site / name)), folder)
+    log.unlink(missing_ok=True)
+    return mine
+
+
+def _link(source: Path, target: Path, folder: Path) -> None:
+    """A file of a package where it belongs in an environment; what leads out of it, or is gone, is passed over."""
+    if not target.is_relative_to(folder) or target.exists() or not source.is_file():
+        return
+    target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        os.link(source, target)
+    except OSError:                                      # on another disk, or another user's
+        shutil.copy2(source, target)
+
+
+def top_level(package: Package) -> set[str]:
+    """The names under which a package is imported."""
+    return {top.partition(".")[0] for name in package.files
+            for top in [name.partition("/")[0]] if top not in ("..", "__pycache__") and not top.endswith(".dist-info")}
+
+
+def installed(word: Path, folder: Path, python: str, say: Say) -> Path:
+    """The folder of an environment made of requirements.txt, pylock.toml or uv.lock; uv makes it where it is there.
+
+    Raises InputError, BuildFailed.
+    """
+    uv, log = shutil.which("uv"), fresh_log(folder.with_name(f"{folder.name}.log"))
+    if (folder / "complete").exists():
+        return folder
+    if word.suffix != ".txt" and not uv:
+        raise InputError(f"{word}: found no uv, which reads it: `pip install uv`, or give a requirements.txt")
+    shutil.rmtree(folder, ignore_errors=True)
+    say(f"installing {word} into {folder}")
+    if uv:
+        wanted = word
+        run([uv, "venv", "--quiet", "--python", python, str(folder)], log)
+        if word.name == "uv.lock":
+            wanted = folder / "requirements.txt"
+            run([uv, "export", "--quiet", "--frozen", "--no-emit-project", "--project", str(word.parent),
+                 "--output-file", str(wanted)], log)
+        run([uv, "pip", "install", "--quiet", "--python", str(folder / "bin/python"), "-r", str(wanted)], log)
+    else:
+        run([python, "-m", "venv", "--without-pip", str(folder)], log)
+        run([*package_sources.pip(), "--python", str(folder / "bin/python"), "install", "--no-input",
+             "--disable-pip-version-check", "-r", str(word)], log)
+    (folder / "complete").touch()
+    return folder
+
+
+def releases(name: str, old: str, new: str, python: str) -> list[str]:
+    """The releases that pip's index has between two versions, the oldest first; python: "3.11"."""
+    answer = subprocess.run([*package_sources.pip(), "index", "versions", normal(name), *_for(python)],
+                            capture_output=True, text=True, errors="replace", check=False)
+    listed = re.search(r"^Available versions: (.+)$", answer.stdout, re.MULTILINE)
+    low, high = sorted([order(old), order(new)])
+    found = [each for each in (listed[1].split(", ") if listed else ()) if low < order(each) < high]
+    return sorted(set(found), key=order, reverse=order(old) > order(new))
+
+
+def brought(name: str, version: str, beside: Iterable[str], folder: Path, python: str) -> list[Package]:
+    """A release, and the packages beside it that are bound to it, in a folder of their own. Raises BuildFailed."""
+    others, log = [*beside], fresh_log(folder.with_name(f"{folder.name}.log"))
+    if not folder.is_dir():
+        run([*package_sources.pip(), "install", "--no-input", "--disable-pip-version-check", "--quiet",
+             *([] if others else ["--no-deps"]), *_for(python), f"--target={folder}", f"{name}=={version}", *others],
+            log)
+    return [each for each in held(folder, folder) if each.name in {name, *others}]
+
+
+def _for(python: str) -> list[str]:
+    """pip's options for another Python than its own."""
+    own = "{}.{}".format(*sys.version_info[:2])
+    return [] if python == own else package_sources.of_python(python)

@@ -1,0 +1,94 @@
+"""`evenbench blame` and the GitHub action to their ends, in environments of packages that were made for it."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from runner import paths
+from runner.stacks import mixing
+from tests import own_environment
+
+pytestmark = pytest.mark.measures
+EVENBENCH = [sys.executable, "-m", "runner"]
+STEP = """
+import harmless0, slowly
+
+def setup():
+    return 20_000
+
+def step(count):
+    return slowly.work(count)
+"""
+WORK = """
+def work(count):
+    total = 0
+    for index in range(int(count * {share})):
+        total += index % 7
+    return 1
+"""
+
+
+def environment(folder: Path, version: str, share: float) -> Path:
+    """One with numpy, one package that does so much, and four that do nothing."""
+    numpy = mixing.read(Path(sys.executable)).packages["numpy"]
+    mixing.made(folder, Path(sys.executable), [numpy])
+    for name in ("slowly", "harmless0", "harmless1", "harmless2", "harmless3"):
+        own_environment.install(folder, name, version)
+    (file,) = folder.glob("lib/python3*/site-packages/slowly/__init__.py")
+    file.write_text(WORK.format(share=share))
+    return folder
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> tuple[Path, Path]:
+    return environment(tmp_path / "old", "1.0", 1), environment(tmp_path / "new", "2.0", 1.43)
+
+
+def test_the_package_that_slows_a_step_is_named_and_proved_twice(pair: tuple[Path, Path], tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(STEP)
+    words = ["blame", *map(str, pair), "--model", str(tmp_path / "mine.py"), "--results", str(tmp_path / "results"),
+             "--set", "seconds=0.3", "--launcher", "venv", "--json", "-"]
+    variables = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache"), "PIP_NO_INDEX": "1"}
+
+    first = subprocess.run([*EVENBENCH, *words], capture_output=True, text=True, check=True, env=variables)
+    again = subprocess.run([*EVENBENCH, *words], capture_output=True, text=True, check=True, env=variables)
+
+    told = json.loads(first.stdout)
+    assert "slowly 1.0 -> 2.0: the reason why new is slower." == told["conclusion"]
+    (reason,) = told["reasons"]
+    assert reason["is_proved"] and 0.6 < reason["into_old_alone"]["ratio"] < 0.8 < 0.9 < reason["out_of_new"]["ratio"]
+    assert ["harmless0", "slowly"] == told["loaded"]
+    assert 0 == json.loads(again.stdout)["environments"]           # all of it was known
+    assert not [*(tmp_path / "cache").glob("**/bin/python")]
+
+
+def steps() -> list[str]:
+    """The shell scripts of action.yml's steps."""
+    text = (paths.ROOT / "action.yml").read_text()
+    return [re.sub(r"^ {8}", "", each, flags=re.MULTILINE)
+            for each in re.findall(r"^      run: \|\n((?: {8}.*\n|\n)+)", text, re.MULTILINE)]
+
+
+def test_the_steps_of_the_action_run_as_they_stand(pair: tuple[Path, Path], tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(STEP)
+    (tmp_path / "evenbench" / "bin").mkdir(parents=True)
+    (tmp_path / "evenbench" / "bin" / "evenbench").symlink_to(Path(sys.prefix) / "bin" / "evenbench")
+    install, gate = steps()
+    variables = {**os.environ, "RUNNER_TEMP": str(tmp_path), "GITHUB_STEP_SUMMARY": str(tmp_path / "summary"),
+                 "GITHUB_OUTPUT": str(tmp_path / "output"), "FILE": str(tmp_path / "mine.py"), "BASE": str(pair[0]),
+                 "HEAD": str(pair[1]), "WITHIN": "5%", "MINUTES": "3"}
+
+    ended = subprocess.run(["bash", "-e", "-c", gate], env=variables, capture_output=True, text=True, check=False)
+
+    assert 1 == ended.returncode, ended.stderr
+    outputs = dict(line.split("=", 1) for line in (tmp_path / "output").read_text().splitlines())
+    assert "slower than allowed" == outputs["answer"]
+    assert "head is slower than base" in (tmp_path / "summary").read_text()
+    (ratio,) = json.loads(Path(outputs["benchmark"]).read_text())
+    assert 0.6 < ratio["value"] < 0.8 and "<failure" in Path(outputs["junit"]).read_text()
+    assert '"$RUNNER_TEMP/evenbench/bin/pip" install' in install

@@ -1,0 +1,89 @@
+"""Environments mixed of two: which packages differ, which are bound, and that files are linked as they are."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from runner.errors import InputError
+from runner.stacks import mixing
+from runner.stacks.mixing import Environment, Package
+from tests import own_environment
+
+
+def package(name: str, version: str, *needs: tuple[str, str], content: str = "") -> Package:
+    return Package(name, version, Path("/site"), Path("/"), (f"{name}/__init__.py",), frozenset([content or version]),
+                   needs)
+
+
+def environment(*packages: Package) -> Environment:
+    return Environment(Path("/envs/bin/python"), "3.11.7", {each.name: each for each in packages})
+
+
+@pytest.mark.parametrize(("version", "specifiers", "is_one"), [
+    ("2.3.5", ">=2.0,<3", True), ("2.3.5", ">=2.4", False), ("0.8.1", "<=0.8.1,>=0.8.1", True), ("1.10", ">1.9", True),
+    ("1.4.2", "~=1.4", True), ("2.0", "~=1.4", False), ("1.4.2", "~=1.4.0", True), ("1.5", "~=1.4.0", False),
+    ("2.13.0+cpu", "==2.13.0", True), ("1.0", "==1.0.0", True), ("1.2.3", "==1.2.*", True), ("1.3", "!=1.3.*", False),
+    ("2.0rc1", "<2.0", True), ("2.0.post1", ">2.0", True), ("1.0", "", True), ("1.0", "===1.0", True)])
+def test_a_version_is_held_against_a_requirement_s_specifiers(version: str, specifiers: str, is_one: bool) -> None:
+    assert is_one is mixing.satisfies(version, specifiers)
+
+
+def test_a_package_differs_by_its_version_its_files_or_being_there() -> None:
+    old = environment(package("a", "1.0"), package("b", "1.0", content="x"), package("c", "1.0"), package("d", "1.0"))
+    new = environment(package("a", "2.0"), package("b", "1.0", content="y"), package("c", "1.0"), package("e", "1.0"))
+
+    assert ["a", "b", "d", "e"] == mixing.differing(old, new)
+
+
+def test_packages_are_bound_where_one_does_not_go_with_the_other_s_other_version() -> None:
+    old = environment(package("jax", "0.8", ("jaxlib", "<=0.8"), ("numpy", ">=1.26")), package("jaxlib", "0.8"),
+                      package("numpy", "2.3"))
+    new = environment(package("jax", "0.10", ("jaxlib", "<=0.10,>=0.10"), ("numpy", ">=2.0")),
+                      package("jaxlib", "0.10"), package("numpy", "2.4"), package("plugin", "1", ("jax", ">=0.10")))
+
+    assert mixing.is_bound("jax", "jaxlib", old, new) and mixing.is_bound("plugin", "jax", old, new)
+    assert not mixing.is_bound("jax", "numpy", old, new) and not mixing.is_bound("numpy", "jax", old, new)
+
+
+def test_a_mix_has_each_package_as_one_of_the_two_has_it_by_links(tmp_path: Path) -> None:
+    homes = [own_environment.made(tmp_path / name, mine=version, same="1.0")
+             for name, version in (("old", "1.0"), ("new", "2.0"))]
+    old, new = (mixing.read(home / "bin" / "python") for home in homes)
+
+    mixed = mixing.made(tmp_path / "mix", old.python, [old.packages["same"], new.packages["mine"]])
+
+    assert ["mine"] == mixing.differing(old, new) and {"mine"} == mixing.top_level(new.packages["mine"])
+    code = "import mine, same; print(mine.__version__, same.__version__)"
+    assert "2.0 1.0" == subprocess.check_output([mixed, "-c", code], text=True).strip()
+    there = mixing.read(mixed).packages
+    assert {"mine": "2.0", "same": "1.0"} == {name: each.version for name, each in there.items()}
+    linked = there["mine"].site / "mine" / "__init__.py"
+    assert linked.samefile(new.packages["mine"].site / "mine" / "__init__.py")
+
+
+def test_what_a_package_requires_is_read_without_its_extras(tmp_path: Path) -> None:
+    about = tmp_path / "my_own-1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Name: my_own\nVersion: 1.0\nRequires-Dist: numpy<3,>=2.0\n"
+                                    "Requires-Dist: Six\n"
+                                    "Requires-Dist: pytest>=8; extra == 'dev'\n"
+                                    "Requires-Dist: a[b] (>=1) ; python_version < '4'\n\nRequires-Dist: no\n")
+
+    (found,) = mixing.held(tmp_path, tmp_path)
+
+    assert ("my-own", (), (("numpy", "<3,>=2.0"), ("six", ""), ("a", ">=1"))) == (found.name, found.files, found.needs)
+
+
+def test_a_package_without_a_list_of_its_files_is_refused_by_name(tmp_path: Path) -> None:
+    python = own_environment.made(tmp_path / "old") / "bin" / "python"
+
+    with pytest.raises(InputError, match=r"mine in /site has no RECORD of its files, expected a package that pip or"):
+        mixing.made(tmp_path / "mix", python, [package("mine", "1.0")._replace(files=())])
+
+
+def test_a_lock_that_only_uv_reads_says_so_where_it_is_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(InputError, match=r"uv\.lock: found no uv, which reads it: `pip install uv`"):
+        mixing.installed(tmp_path / "uv.lock", tmp_path / "made", sys.executable, print)
