@@ -1,5 +1,7 @@
 """What doctor says of a machine's pace."""
 
+import re
+
 import pytest
 
 from runner.doctor.host import left_told, pace_told
@@ -9,15 +11,13 @@ EVEN = Pace(1, 0.0005, 0.0006)
 
 
 @pytest.mark.parametrize(("seen", "stolen_share", "grade", "told"), [
-    (EVEN, 0.005, "good", "equal work takes 0.5 to 0.6 ms from moment to moment (CPU 1)"),
-    (EVEN, 0.08, "note", "equal work takes 0.5 to 0.6 ms from moment to moment (CPU 1); the host's other guests took "
-                         "8.0 % of the time"),
-    (Pace(0, 0.0005, 0.0009), 0.0, "note", "equal work takes 0.5 to 0.9 ms from moment to moment (CPU 0)")])
+    (EVEN, 0.005, "good", r"0\.5 to 0\.6 ms .*\(CPU 1\)$"), (EVEN, 0.08, "note", r"\(CPU 1\);.* other guests .*8\.0 %"),
+    (Pace(0, 0.0005, 0.0009), 0.0, "note", r"0\.5 to 0\.9 ms .*\(CPU 0\)$")])
 def test_a_pace_is_good_where_work_takes_alike_and_no_other_guest_takes_time(
         seen: Pace, stolen_share: float, grade: str, told: str) -> None:
     finding = pace_told(seen, stolen_share)
 
-    assert (grade, told) == (finding.grade, finding.found)
+    assert grade == finding.grade and re.search(told, finding.found)
     assert ("more --rounds" in finding.mend) is (grade == "note")
 
 

@@ -1,5 +1,6 @@
 """Which cells run on which GPUs: machines with a P100, two RTX 2080 Ti, four V100, an H100, MIG slices and none."""
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -62,8 +63,8 @@ def test_up_to_turing_every_stack_of_the_studies_runs_and_cuda_13_from_turing_on
 
 def test_on_an_h100_the_old_stacks_are_skipped_with_the_one_that_runs_there() -> None:
     assert ["tf-2.5-gpu", "torch-2.13-gpu", "tf-1.15-nv"] == running(seen(H100))
-    assert ("tf-1.15-gpu needs compute capability ≤ 7.5, not NVIDIA H100 80GB HBM3 (9.0): CUDA 10.0's cuBLAS and cuDNN "
-            "have no code for newer GPUs; tf-1.15-nv runs there") == reason(seen(H100), "tf-1.15-gpu")
+    assert re.fullmatch(r"tf-1\.15-gpu needs .* ≤ 7\.5, not NVIDIA H100 80GB HBM3 \(9\.0\): .*; tf-1\.15-nv runs there",
+                        reason(seen(H100), "tf-1.15-gpu"))
     assert reason(seen(H100), "torch-1.4").endswith("; torch-2.13-gpu runs there")
 
 
@@ -90,16 +91,16 @@ def test_a_stack_for_cpus_names_its_sister_for_gpus() -> None:
 def test_a_driver_older_than_the_stack_s_cuda_is_told_with_what_it_needs() -> None:
     old_driver = seen(P100, driver="418.87.00")
     assert "torch-1.4" in running(old_driver)
-    assert ("torch-2.13-gpu (CUDA 13.0) needs driver 580.65.06 or newer, this machine has 418.87.00: update the NVIDIA "
-            "driver") == reason(old_driver, "torch-2.13-gpu")
+    assert "(CUDA 13.0) needs driver 580.65.06 or newer, this machine has 418.87.00" in reason(
+        old_driver, "torch-2.13-gpu")
 
 
 @pytest.mark.parametrize(("gpu", "driver", "needed"), [
     (H100, "550.54.15", "560.28.03"), (H100, "560.28.03", ""), (V100[0], "550.54.15", "")])
 def test_code_that_is_compiled_first_wants_the_driver_of_its_own_cuda(gpu: Any, driver: str, needed: str) -> None:
     lacking = gpus.lacking(cell(stack="tf-2.21-gpu"), STACKS["tf-2.21-gpu"], STACKS, seen(gpu, driver=driver))
-    assert lacking == (f"tf-2.21-gpu (CUDA 12.6) needs driver {needed} or newer, this machine has {driver}: update the "
-                       "NVIDIA driver" if needed else None)
+    assert f"(CUDA 12.6) needs driver {needed} or newer, this machine has {driver}:" in str(lacking) or not needed
+    assert bool(needed) is bool(lacking)
 
 
 @pytest.mark.parametrize(("gpu", "changes", "what"), [
@@ -133,8 +134,8 @@ def test_an_unknown_capability_is_taken_for_the_newest_known_one_below_it_of_its
 
 def test_code_that_is_compiled_first_is_warned_of() -> None:
     cells = [each.cell for each in planned(seen(H100)).cells]
-    assert ["tf-2.5-gpu has no ready code for NVIDIA H100 80GB HBM3 (compute capability 9.0): its first run "
-            "compiles it, which can take half an hour, and keeps it"] == gpus.warnings(cells, STACKS, seen(H100))
+    (told,) = gpus.warnings(cells, STACKS, seen(H100))
+    assert told.startswith("tf-2.5-gpu has no ready code for NVIDIA H100 80GB HBM3 (compute capability 9.0)")
     assert [] == gpus.warnings(cells, STACKS, seen(P100))
 
 

@@ -139,8 +139,7 @@ def test_a_session_whose_image_is_another_one_now_is_not_resumed_and_says_so(tmp
     assert with_image("sha256:1") and with_image("") and not said
     assert with_image("sha256:2") is None
     name = made.plan.cells[0].cell.stack
-    assert [f"{name}: another image or environment than the session's; so 1-s is not resumed and a new session "
-            "begins"] == said
+    assert len(said) == 1 and f"{name}: another image" in said[0] and "1-s is not resumed" in said[0]
 
 
 @pytest.mark.parametrize(("began_with", "options", "outcome"), [
@@ -194,8 +193,7 @@ def test_where_there_are_no_locks_it_measures_and_says_that_nobody_is_kept_out(
     said: list[str] = []
     with job.measuring_alone(tmp_path, say=said.append):
         pass
-    assert [f"{tmp_path}/measuring.lock: its file system has no locks (Function not implemented): nobody keeps a "
-            "second session out"] == said
+    assert len(said) == 1 and f"{tmp_path}/measuring.lock: its file system has no locks (Function not" in said[0]
     with processes.locked(tmp_path / "builds" / "x.lock"):
         pass
 

@@ -93,21 +93,17 @@ def test_a_word_asks_for_an_environment_or_an_image_or_is_refused(word: str, exp
         assert (expected, word) == (own.parse(word, PINNED), str(expected))
 
 
-def test_an_environment_is_asked_what_it_holds(mine: Path) -> None:
-    read = own.environment(asked_of(mine), ROOT, has_gpus=False)
+def test_an_environment_is_asked_what_it_holds_and_is_one_stack_by_its_interpreter_its_folder_and_its_equal_elsewhere(
+        tmp_path: Path, mine: Path) -> None:
+    twin = own_environment.made(tmp_path / "twin", torch="2.13.0", numpy="2.4.6")
+    read, *others = (own.environment(asked_of(path), ROOT, has_gpus=False)
+                     for path in (mine, mine / "bin/python", twin))
 
     assert ("mine", "pytorch", "2.13.0", ("cpu",)) == (read.name, read.framework, read.version, read.devices)
     assert str(mine / "bin/python") == read.interpreter
     versions = {name: entry.split()[0] for name, entry in read.installed}
     assert {"torch": "2.13.0", "numpy": "2.4.6"} == versions
-
-
-def test_an_interpreter_its_folder_and_an_equal_environment_elsewhere_are_the_same_stack(tmp_path: Path, mine: Path
-                                                                                         ) -> None:
-    twin = own_environment.made(tmp_path / "twin", torch="2.13.0", numpy="2.4.6")
-
-    assert 1 == len({own.environment(asked_of(path), ROOT, has_gpus=False).made_of()
-                     for path in (mine, mine / "bin/python", twin)})
+    assert [read.made_of()] * 2 == [each.made_of() for each in others]
 
 
 def test_of_several_frameworks_the_word_chooses(mine: Path) -> None:
@@ -130,10 +126,7 @@ def test_a_runtime_beside_a_framework_that_trains_is_meant_only_by_its_own_word(
 
 
 @pytest.mark.parametrize(("packages", "message"), [
-    ({"numpy": "2.0"}, "found no framework in it, expected one of torch, tensorflow, mxnet, jax, onnxruntime, "
-     "openvino"),
-    ({"torch": "2.0"}, "found no numpy in it, which the workloads need: install it there"),
-])
+    ({"numpy": "2.0"}, "no framework in it, expected one of torch, tensorflow"), ({"torch": "2.0"}, "no numpy in it")])
 def test_an_environment_that_lacks_what_workers_need_is_refused(tmp_path: Path, packages: dict[str, str],
                                                                 message: str) -> None:
     home = own_environment.made(tmp_path / "poor", **packages)
@@ -537,8 +530,7 @@ def test_each_stack_goes_to_the_launcher_that_can_start_it(tmp_path: Path, here_
 
 def test_a_launcher_of_pinned_stacks_alone_starts_no_stack_of_the_users(here_is: Callable[[Launcher], None]) -> None:
     here_is(FakeLauncher(None))
-    with pytest.raises(InputError, match=r"--stack mine=/envs/mine: found --launcher fake, which starts pinned stacks "
-                                         "alone; expected --launcher docker or venv$"):
+    with pytest.raises(InputError, match=r"mine=/envs/mine: found --launcher fake, .* expected --launcher docker or v"):
         launched("fake", own_of())
 
 
@@ -555,7 +547,7 @@ def test_a_worker_starts_in_the_users_environment_told_of_its_framework(tmp_path
     assert list((root / "workloads/__pycache__").glob("__main__.*.pyc"))        # compiled once, not in each run
     running = launcher.start(Cell(stack="mine", task="lenet5", measure="train", cpus=1), mine_stack, tmp_path, "run")
     try:
-        line, end = running.next_line(30), running.next_line(30)
+        line, end = running.next_line(60), running.next_line(60)
     finally:
         running.stop()
 

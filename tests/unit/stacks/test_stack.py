@@ -176,5 +176,5 @@ def test_a_worker_in_a_stack_takes_the_framework_that_it_is_called_after_whateve
 def test_a_stack_is_refused_on_another_kind_of_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     assert fakes.stack("torch-2.13-cpu").foreign is None
     monkeypatch.setattr(definition.platform, "machine", lambda: "aarch64")
-    assert ("torch-2.13-cpu is locked for x86_64, and this machine is aarch64: measure an environment of your own, "
-            "--stack mine=PATH") == fakes.stack("torch-2.13-cpu").foreign
+    told = fakes.stack("torch-2.13-cpu").foreign or ""
+    assert "locked for x86_64" in told and "machine is aarch64" in told and "--stack mine=PATH" in told

