@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from tests.sent import Sent
 from workloads.frameworks import contract
 from workloads.inputs import sequence_batches
 from workloads.inputs.models import gpt2 as inputs
@@ -104,9 +105,8 @@ class _Workload:
 
 
 def test_a_check_sends_what_the_cache_gave_and_how_far_it_is_from_the_whole_pass_or_ends_there() -> None:
-    sent: list[dict[str, object]] = []
-    generating.check(CELL._replace(precision="float64"), _Workload(0.0), ({},),
-                     lambda event, **values: sent.append(dict(values, event=event)))
+    sent = Sent()
+    generating.check(CELL._replace(precision="float64"), _Workload(0.0), ({},), sent)
     assert [("decoded", "logits", 0.0), ("decoded", "tokens", None)] == [
         (each["kind"], each["name"], each.get("from_whole")) for each in sent]
     with pytest.raises(ArithmeticError, match=r"the whole sequence by 1\.0e-09, expected at most 1e-10"):

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.sent import Sent
 from workloads.inputs import weights
 from workloads.measuring import measures
 from workloads.process.errors import NotFinite
@@ -46,14 +47,12 @@ class Workload:
         return np.array([handle[0] * np.ones(2), *handle[1:]])
 
 
-def sent(cell: Cell) -> list[dict[str, Any]]:
+def sent(cell: Cell) -> Sent:
     """What is sent of a batch, the number 7."""
-    events: list[dict[str, Any]] = []
-    workload = Workload()
-    measures._send_inferred(cell, workload, lambda: measures._answer(workload, 7.0),
-                            lambda event, **values: events.append(values))
+    told, workload = Sent(), Workload()
+    measures._send_inferred(cell, workload, lambda: measures._answer(workload, 7.0), told)
     assert all(np.array_equal(ARRAYS[name], array) for name, array in workload.loaded.items())
-    return events
+    return told
 
 
 def test_the_logits_of_drawn_running_statistics_are_sent() -> None:

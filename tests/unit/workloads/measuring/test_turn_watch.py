@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from tests.clock import FakeClock
+from tests.sent import Sent
 from workloads.measuring.turns import TurnWatch
 from workloads.measuring.watch import Over
 from workloads.process import processor
@@ -34,15 +35,15 @@ def said(*words: str, step: Callable[[int], float] = lambda index: 0.025, cell: 
          waits: float | None = 0.5) -> list[tuple[str, dict[str, Any]]]:
     """What a worker says whose step takes so long, until it is told to end; step: of the number of a step."""
     clock = FakeClock(step=0.0)
-    events: list[tuple[str, dict[str, Any]]] = []
-    watch = TurnWatch(Runner(clock, *words), cell, lambda handle: None, lambda handle: 1.0,
-                      lambda event, **values: events.append((event, values)), clock, pass_steps=pass_steps,
+    sent = Sent()
+    watch = TurnWatch(Runner(clock, *words), cell, lambda handle: None, lambda handle: 1.0, sent, clock,
+                      pass_steps=pass_steps,
                       readings=lambda: (clock() / 4, waits and clock() * waits, clock() / 8, clock() / 4, 0.0))
     with pytest.raises(Over):
         for index in range(10_000):
             clock.advance(step(index))
             watch.stepped(index)
-    return events
+    return [(line["event"], line) for line in sent]
 
 
 def test_pauses_and_leads_are_no_part_of_any_step() -> None:
