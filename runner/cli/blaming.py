@@ -272,7 +272,7 @@ class _Search:
         is_code = all(each.cell.measure == "step" for each in job.plan.cells)
         judge = functools.partial(regression.judge, base=_OLD, head=_NEW, allow=1 - limit)
         try:
-            folder, ended = ran(job, is_proved=is_code, sides=(_OLD, _NEW), ends=self._ends,
+            folder, _ = ran(job, is_proved=is_code, sides=(_OLD, _NEW), ends=self._ends,
                                 enough=lambda measured: judge(measured).decided)
         except (Busy, BuildFailed, DiskFull):
             raise
@@ -285,13 +285,12 @@ class _Search:
             raise _TimeOver
         if compared.answer is regression.Answer.BROKEN:
             return Measured(reason=compared.reason)
-        if ended == INCOMPLETE and not compared.ratio.is_judged:
-            raise Busy(f"blame: {compared.reason or 'too few rounds count'}: the same command goes on")
         if compared.answer is regression.Answer.UNCLEAR and compared.ratio.excludes(limit):
             return Measured()                            # doubted, as where steps get no faster and no slower
-        if compared.ratio.interval is None or compared.ratio.value is None:
-            return Measured(reason=compared.reason or "no round counts")
-        return Measured(compared.ratio.value, *compared.ratio.interval)
+        ratio = compared.ratio
+        if not ratio.is_judged or ratio.interval is None or ratio.value is None:
+            raise Busy(f"blame: {compared.reason or 'too few rounds count'}: the same command goes on")
+        return Measured(ratio.value, *ratio.interval)
 
     def _release(self, group: str, reason: Reason) -> blame.Releases | None:
         """The first release of a group's package that is like the new one; None where none lies between."""
