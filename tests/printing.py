@@ -1,6 +1,8 @@
-"""What a terminal would show."""
+"""What a terminal would show, and a page's tables."""
 
+import html
 import io
+import re
 from typing import Any
 
 from rich.console import Console
@@ -10,3 +12,18 @@ def printed(view: Any, width: int = 80, **settings: Any) -> str:
     file = io.StringIO()
     Console(file=file, width=width, markup=False, highlight=False, emoji=False, **settings).print(view, crop=False)
     return file.getvalue()
+
+
+def page_lines(text: str) -> list[tuple[str, str, list[str]]]:
+    """The lines of the page's tables as texts, with their table's caption and the label of their group."""
+    lines = []
+    for caption, table in re.findall(r"<table>\n<caption>(.*?)</caption>(.*?)</table>", text, re.DOTALL):
+        label = ""
+        for group, line in re.findall(r'<tr( class="group")?>(.*?)</tr>', table):
+            cells = re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", line)
+            texts = [html.unescape(re.sub("<.*?>", "", cell)) for cell in cells]
+            if group:
+                label = texts[0]
+            else:
+                lines.append((html.unescape(caption), label, texts))
+    return lines

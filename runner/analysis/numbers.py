@@ -29,6 +29,7 @@ class Number(NamedTuple):
     text: Callable[[Any], str] = str         # how people read it
     part: str = RATES                        # the table that has the column
     is_whole: bool = False                   # a count
+    is_of_all: bool = False                  # None where one of the runs does not tell: who does may be the fast ones
 
 
 def joules(row: Row, run: Run, watts: float | None) -> float | None:
@@ -66,7 +67,8 @@ def _quantity(name: str) -> Reader:
 NUMBERS: dict[str, Number] = {
     **{f"step_p{percent}": Number(
         f"seconds that {percent} % of a run's single timed steps stay below; null where they are not timed one by one, "
-        "or too few", _percentile(percent), f"step p{percent}", formatting.milliseconds, BESIDE)
+        "or in one of them too few", _percentile(percent), f"step p{percent}", formatting.milliseconds, BESIDE,
+        is_of_all=True)
        for percent in (50, 95, 99)},
     "first_step_seconds": Number(
         "the first warm-up step, compilation included", _first_step_seconds, "first step", formatting.seconds, BESIDE),

@@ -33,6 +33,7 @@ from runner.analysis.summary_format import (
 from runner.cells import key, settings
 from runner.errors import InputError
 from runner.formatting import rerun
+from runner.results.contract import INTERRUPTED
 from runner.results.lines import Facts
 from runner.results.rows import TOKENS, Measurements, Row, by_comparison, measurements, recorded
 from runner.results.runs import Run, step_seconds
@@ -120,7 +121,8 @@ def _summary(measured: Measurements, proved: Proved) -> Summary:
         comparisons=comparisons,
         failures=tuple(Failure(run=run.name, stack=row.cell.stack, label=row.comparison.label, round=run.round,
                                ending=run.ending, message=run.message)
-                       for row in measured.rows for run in row.runs if run.ending != "ok"),
+                       for row in measured.rows for run in row.runs
+                       if run.ending != "ok" and run.message != INTERRUPTED),
         skipped=tuple(Skip(experiment=each.experiment, stack=each.cell.stack, label=each.comparison.label,
                            reason=each.reason) for each in measured.skipped),
         **summary_profiles.tables(measured.rows, measured.session_of),
@@ -247,7 +249,7 @@ def _result(row: Row, statistics: _Statistics, told: Mapping[str, Any], plain_se
     if row.unit == TOKENS:
         tokens = rate, rate_interval
     return Result(
-        stack=name, key=row.key, endings=dict(Counter(run.ending for run in row.runs)),
+        stack=name, key=row.key, endings=dict(Counter(run.ending for run in row.runs)), runs=len(runs),
         rate_per_worker=rate, rate_interval=rate_interval,
         ratio=ratio.value, ratio_interval=ratio.interval, pairs=ratio.pairs,
         round_ratios=tuple(rates[index] / statistics.base[index] for index in sorted(
@@ -274,7 +276,8 @@ def _result(row: Row, statistics: _Statistics, told: Mapping[str, Any], plain_se
 
 
 def _median(row: Row, number: Number) -> float | None:
-    value = middle(row.ok_runs, lambda run: number.read(row, run))
+    values = [number.read(row, run) for run in row.ok_runs]
+    value = None if number.is_of_all and None in values else stats.median([each for each in values if each is not None])
     return round(value) if number.is_whole and value is not None else value
 
 

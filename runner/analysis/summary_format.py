@@ -78,6 +78,8 @@ class _Result(_Model):
     """The cell's key: finds its runs in events.jsonl."""
     endings: dict[str, int]
     """How many runs ended with each word."""
+    runs: int = 0
+    """That its numbers are of: ended ok, in rounds that count."""
     rate_per_worker: float | None = None
     """Geometric mean of the runs' rates, in the comparison's unit; null without an ok run."""
     rate_interval: Interval | None = None
@@ -94,7 +96,7 @@ class _Result(_Model):
     withheld: str = ""
     """Why no other word is said; "" where one is, or where none is asked for."""
     turns: int = 0
-    """Of the runs that ended ok; 0 where none took turns."""
+    """Of all runs; 0 where none took turns."""
     disturbed_turns: int = 0
     """Of these, those that lost over 1 % of their time to others, or stood still; they do not count."""
     flags: tuple[Flag, ...] = ()

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from runner import formatting
 from runner.launchers.protocol import Exit, Running
 from runner.machine import host
-from runner.results.contract import NotAnEvent, first, parsed
+from runner.results.contract import INTERRUPTED, NotAnEvent, first, parsed
 from workloads.spec.cell import Cell
 
 _POLL_SECONDS = 1.0
@@ -82,7 +82,7 @@ def follow(running: Running, limits: Limits, clock: Callable[[], float],
     while True:
         line = running.next_line(_POLL_SECONDS)
         if is_stopping():
-            yield Ending("killed", "the session was interrupted")
+            yield Ending("killed", INTERRUPTED)
             return
         if line and (event := watch.heard(*line)):
             yield event

@@ -48,8 +48,13 @@ def _standing(comparison: Comparison, result: Result, column: Column | None) -> 
         formatting.ratio_and_ends(result.ratio, result.ratio_interval))
     return Standing(result.stack, rate, 1.0 if is_baseline else result.ratio, result.ratio_interval,
                     result.rate_interval, *texts, _word(comparison, result), result.stack == comparison.winner,
-                    result.round_ratios, " ".join(filter(None, [
-                        (column.version or "").partition("+")[0] if column else None, result.ran_as])))
+                    result.round_ratios, "" if column is None else " ".join(filter(None, [
+                        (column.version or "").partition("+")[0], _way(column, result)])))
+
+
+def _way(column: Column, result: Result) -> str:
+    """How a stack's steps ran, as its users say: JAX's loop xla is jax.jit."""
+    return "jit" if (column.framework, result.ran_as) == ("jax", "xla") else result.ran_as or ""
 
 
 def _word(comparison: Comparison, result: Result) -> str:
@@ -138,7 +143,14 @@ def _facts(summary: Summary) -> Iterator[str]:
         yield f"{moment.day} {moment:%b %Y}"
     except ValueError:
         yield summary.began or "an unknown time"
-    yield f"{summary.study}, {formatting.count(summary.rounds, 'round')}"
+    yield f"{summary.study}, {_rounds(summary)}"
+
+
+def _rounds(summary: Summary) -> str:
+    """"8 rounds"; "5 of 8 rounds", "4–5 of 8 rounds" where fewer count."""
+    counted, planned = {result.runs for result in _measured(summary)} or {0}, formatting.count(summary.rounds, "round")
+    ends = dict.fromkeys((min(counted), max(counted)))
+    return planned if counted == {summary.rounds} else f"{formatting.DASH.join(map(str, ends))} of {planned}"
 
 
 def _trust(summary: Summary) -> Iterator[Trust]:

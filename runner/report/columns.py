@@ -82,7 +82,10 @@ def _turns(line: Line) -> str | None:
 
 def _loss(line: Line) -> str | None:
     first, last = line.result.loss_first, line.result.loss_last
-    return None if first is None or last is None else f"{first:.3g} to {last:.3g}"
+    if first is None or last is None:
+        return None
+    steps = line.result.loss_steps
+    return f"{first:.3g}" if steps and steps[0] == steps[1] else f"{first:.3g} to {last:.3g}"
 
 
 def _ends(interval: Interval | None, text: Callable[[float], str]) -> str:
@@ -159,13 +162,12 @@ RESULTS: tuple[Column[Line], ...] = (
     Column("Ratio", attrgetter("result.ratio"), "{:.3f}".format, CSV_ALONE | LATEX_ALONE, "ratio", is_number=True),
     Column("95 %", lambda line: _ends(line.result.ratio_interval, "{:.3f}".format), forms=LATEX_ALONE),
     *_fields("result", "pairs"),
-    Column("verdict", lambda line: verdict(line) if line.has_rate else wording.said(Verdict.NO_DATA),
-           forms=PAGE_ALONE),
+    Column("verdict", lambda line: verdict(line) if line.has_rate or line.result.withheld
+           else wording.said(Verdict.NO_DATA), forms=PAGE_ALONE),
     Column("Verdict", verdict, forms=LATEX_ALONE),
     _csv("verdict", lambda line: line.result.verdict.value),
     Column("notes", marks),
-    Column("ok runs", lambda line: f"{line.result.endings.get('ok', 0)} of {line.summary.rounds}" if line.has_rate
-           else None),
+    Column("rounds", lambda line: f"{line.result.runs} of {line.summary.rounds}" if line.has_rate else None),
     Column("turns", _turns),
     *_fields("result", "workers"),
     *_with_interval("step", "step_seconds", "step", formatting.step, RATES, PAGE_ALONE),
@@ -174,8 +176,8 @@ RESULTS: tuple[Column[Line], ...] = (
     Column("of machine", attrgetter("result.machine_share"), formatting.share, _ALL_BUT_LATEX, "machine_share", BESIDE),
     *_numbers("peak_bytes"),
     Column("loss", _loss, part=BESIDE),
-    Column("at steps", attrgetter("result.loss_steps"), lambda steps: formatting.DASH.join(map(str, steps)),
-           part=BESIDE),
+    Column("at steps", attrgetter("result.loss_steps"), lambda steps: formatting.DASH.join(
+        map(str, dict.fromkeys(steps))), part=BESIDE),
     *_fields("result", "loss_first", "loss_last"),
     *_numbers("accuracy"), *_fields("result", "parameters"),
     *_with_interval("tokens/s", "tokens_per_second", "tokens", formatting.rate, SEQUENCES,
@@ -186,7 +188,7 @@ RESULTS: tuple[Column[Line], ...] = (
     *_numbers(part=EPOCHS), *_numbers(part=ENERGY),
     *_fields("result", "turns", "disturbed_turns", "ran_precision"),
     *_ends_of("rate"), *_ends_of("ratio"),
-    _csv("runs_ok", lambda line: line.result.endings.get("ok", 0)),
+    *_fields("result", "runs"),
     _csv("endings", lambda line: " ".join(f"{name}:{count}" for name, count in line.result.endings.items())),
     _csv("is_winner", lambda line: int(line.is_winner)),
     _csv("flags", lambda line: " ".join(line.result.flags)),

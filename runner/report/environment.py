@@ -47,7 +47,7 @@ def tables(summary: Summary, measured: Measurements) -> Iterator[Table[Any]]:
         runs = [run for row in measured.rows if row.cell.stack == column.stack for run in row.runs]
         told = {**next((run.facts for run in runs if run.facts), {}),
                 **next((run.place for run in runs if run.place), {})}
-        yield from plain(f"What {column.stack} told of itself", ("fact", "value"), [*_facts(told)],
+        yield from plain(f"Facts of {column.stack}", ("fact", "value"), [*_facts(told)],
                          "By its first run; threads and data may differ between cells.", is_extra=True)
 
 

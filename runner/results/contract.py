@@ -19,6 +19,7 @@ ENDINGS = {
     "not_started": "no worker could be started; its round is made again",
     "skipped": "planned, but cannot run here",
 }
+INTERRUPTED = "the session was interrupted"          # why a run was killed that is made again when the session goes on
 SAID_BY_WORKER = ("ok", "oom", "unsupported", "not_finite", "error")
 # endings that are results; `killed` and `not_started` were cut short from outside, and their rounds are made again
 FINAL = frozenset({"ok", "oom", "unsupported", "not_finite", "error", "timeout", "died", "skipped"})

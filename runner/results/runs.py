@@ -1,4 +1,4 @@
-"""What a run measured: its workers' samples, raw, and what it told of itself. Pure."""
+"""What a run measured: its workers' samples, raw, and its facts. Pure."""
 
 import math
 from collections.abc import Collection, Iterable, Mapping

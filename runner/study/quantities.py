@@ -39,11 +39,14 @@ def of(name: str, row: Row, run: Run) -> float | None:
 
 
 def share(name: str, row: Row, run: Run) -> float | None:
-    """The quantity over its whole, or as it is where it is a share already; None where the run does not tell."""
+    """The quantity over its whole, or as it is where it is a share already; None where the run does not tell.
+
+    Parts of a step are means over the steps that count, and so is here their whole: its rate is another mean.
+    """
     value, whole = of(name, row, run), QUANTITIES[name].whole
     if not whole or value is None:
         return value
-    other = of(whole, row, run)
+    other = run.rest_seconds(()) if whole == "step" else of(whole, row, run)
     return value / other if other else None
 
 

@@ -24,7 +24,7 @@ from runner.measuring.session.imported import Imported
 from runner.measuring.session.live_run import LiveRun, head
 from runner.measuring.session.turn_taking import Patience
 from runner.results import store
-from runner.results.contract import FINAL, WELL
+from runner.results.contract import FINAL, INTERRUPTED, WELL
 from runner.results.rows import Fold, Measurements, blocks
 from workloads.spec import turns
 from workloads.spec.cell import Cell
@@ -216,7 +216,7 @@ def _ended(runs: list[LiveRun], events: Iterator[Event], threads: Executor) -> I
             yield from said
     except (Stopped, KeyboardInterrupt):
         for run in runs:
-            yield from run.finish("the session was interrupted")
+            yield from run.finish(INTERRUPTED)
         raise
     finally:
         for run in runs:

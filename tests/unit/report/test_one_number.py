@@ -1,7 +1,6 @@
 """One number for one thing: what terminal, page, CSV, LaTeX and summary.json say of unequal runs is the same."""
 
 import csv
-import html
 import io
 import json
 import re
@@ -15,7 +14,7 @@ from runner.analysis.summary import to_json
 from runner.report.document import Strips
 from runner.report.writers import latex, page, spreadsheet
 from runner.screen.summary import summary_view
-from tests import made_everything, made_report, made_rows
+from tests import made_everything, made_report, made_rows, printing
 from tests.made_everything import STACKS
 from tests.printing import printed
 
@@ -33,19 +32,7 @@ def contents() -> Any:
 
 @cache
 def page_lines() -> list[tuple[str, str, list[str]]]:
-    """The lines of the page's tables as texts, with their table's caption and the label of their group."""
-    lines = []
-    text = page.html(contents()[2])
-    for caption, table in re.findall(r"<table>\n<caption>(.*?)</caption>(.*?)</table>", text, re.DOTALL):
-        label = ""
-        for group, line in re.findall(r'<tr( class="group")?>(.*?)</tr>', table):
-            cells = re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", line)
-            texts = [html.unescape(re.sub("<.*?>", "", cell)) for cell in cells]
-            if group:
-                label = texts[0]
-            else:
-                lines.append((html.unescape(caption), label, texts))
-    return lines
+    return printing.page_lines(page.html(contents()[2]))
 
 
 def numbers(texts: Any) -> set[str]:
