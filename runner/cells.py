@@ -28,7 +28,7 @@ def comparison_key(cell: Cell) -> str:
 
 
 def lanes_key(cell: Cell) -> str:
-    """The key of what is measured together: of a tuned cell that of its common lane, else the comparison's."""
+    """The key of the group that takes turns together; a tuned cell joins its native comparison."""
     return comparison_key(cell._replace(loop="native") if cell.loop == "tuned" else cell)
 
 
@@ -101,6 +101,8 @@ def label(cell: Cell) -> str:
         quiet.add("input")                       # the usual one
     if is_sequence(cell.task) and cell.optimizer.startswith("adam"):
         quiet.add("optimizer")
+    if _generates(cell):
+        quiet.add("prompt")                      # which `_done` says
     if is_known(cell) and not is_sequence(cell.task) and cell.classes == of(cell).classes:
         quiet.add("classes")
     switches = [f"{name} {value}" for name, value in content(compared(cell)).items() if name not in quiet]
@@ -114,10 +116,14 @@ def _done(cell: Cell) -> str:
     "generating 128 tokens after 32, a call a token"
     """
     title = measures.TITLES[cell.measure]
-    if cell.measure != "decode" or not sequence_tasks.generates(cell.task):
+    if not _generates(cell):
         return title
     form = "a sequence in one program" if cell.decode == "program" else "a call a token"
     return f"{title} {sequence_tasks.new_tokens(cell)} tokens after {sequence_tasks.prompt(cell)}, {form}"
+
+
+def _generates(cell: Cell) -> bool:
+    return cell.measure == "decode" and sequence_tasks.generates(cell.task)
 
 
 def model_size(cell: Cell) -> str:

@@ -1,4 +1,4 @@
-"""What somebody who looks at what measuring needs says of one thing."""
+"""Findings of `evenbench doctor`: a subject, a grade, a text, and the command that mends it."""
 
 from typing import NamedTuple
 

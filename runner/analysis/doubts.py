@@ -17,8 +17,8 @@ from runner.results.runs import Run
 from runner.results.turns import TREND, are_enough
 from workloads.spec.measures import OPEN
 
-METHOD = ("any word, where the session is unfinished or fewer than five rounds could be measured, where programs were "
-          "compiled within timed steps, or where the turns (without turns: twelfths of "
+METHOD = ("any verdict, where the session is unfinished or fewer than five rounds could be measured, where programs "
+          "were compiled within timed steps, or where the turns (without turns: twelfths of "
           "the timed steps) of more than half of the runs get faster by more than 5 % from first to last, or slower, "
           "and by more than their noise (t test of the slope, 5 %); of the baseline, too")
 REMEDIES = {Verdict.UNFINISHED: "the same command goes on", Verdict.TOO_BUSY: "the same command goes on",

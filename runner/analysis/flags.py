@@ -144,7 +144,7 @@ class Flag(StrEnum):
         "have timed other batches.", lambda seen: any(worker.is_part_of_pass for worker in seen.run.workers))
     COMPILED = ("compiled",
         "The framework compiled programs within the timed steps of at least one run, for shapes that the warm-up had "
-        "not met: the rate is the compiler's, too, and gets no word.",
+        "not met: the rate is the compiler's, too, and gets no verdict.",
         lambda seen: any(worker.timed_compiled for worker in seen.run.workers))
     THROTTLED = ("throttled", "The CPU limit throttled at least one run.",
         lambda seen: any(used.get("throttled_periods") for used in (seen.run.after, *seen.run.usage.values())))

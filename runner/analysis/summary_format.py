@@ -417,7 +417,7 @@ METHODS = {
         "its interval is Student's t on the log-ratios of these rounds, at 1 - 0.05 / words (Bonferroni), which "
         "looks share: the first may use half of it, the next half of what is left, the last all",
     "verdict":
-        "faster or slower where the ratio's interval excludes 1, and never otherwise: some false word stands in at "
+        "faster or slower where the ratio's interval excludes 1, and never otherwise: some false verdict stands in at "
         f"most 5 % of sessions; none with fewer than {stats.LEAST_ROUNDS} rounds",
     "withheld": doubts.METHOD,
     "turns":
@@ -447,10 +447,10 @@ METHODS = {
         "the peak of the place's control group, page cache and helper processes included (in virtual environments the "
         "worker's resident memory); the median over runs",
     "claims":
-        "ratios paired by round, with intervals as ratios have them, for as many words as the claim has cases: it "
+        "ratios paired by round, with intervals as ratios have them, for as many verdicts as the claim has cases: it "
         "holds where all of them lie wholly on its side, and does not where one lies wholly on the other; "
-        f"inconclusive with fewer than {stats.LEAST_ROUNDS} rounds, for times of a stack whose word is withheld, and "
-        "for accuracies of one seed; no data where a cell is missing and no case contradicts",
+        f"inconclusive with fewer than {stats.LEAST_ROUNDS} rounds, for times of a stack whose verdict is withheld, "
+        "and for accuracies of one seed; no data where a cell is missing and no case contradicts",
     "lanes":
         "loop tuned over loop native of the same stack in the same rounds, as ratios of stacks are; switches are what "
         "the first tuned run that ended ok said",

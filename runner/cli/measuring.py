@@ -3,6 +3,7 @@
 import functools
 import json
 import math
+import shlex
 import signal
 import sys
 import time
@@ -185,7 +186,7 @@ def _events(job: jobs.Job, bench: Bench, is_resumed: bool) -> Generator[Event, N
 def _reasons(job: jobs.Job) -> str:
     if not job.gpus.gpus and all(s.cell.device == "gpu" for s in job.plan.skipped) and job.plan.skipped:
         return (f"{job.request.study} needs an NVIDIA GPU, and this machine has none ({job.gpus.problem}); "
-                f"`evenbench plan {job.request.study}` shows what would run")
+                f"`evenbench plan {shlex.quote(job.request.study)}` shows what would run")
     reasons = dict.fromkeys(f"{s.cell.stack}: {s.reason}" for s in job.plan.skipped)
     return "; ".join(reasons) or "the study has no cells"
 

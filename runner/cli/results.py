@@ -67,7 +67,8 @@ def report(name: NewestResult = store.LATEST, results: Results = RESULTS, detail
 
     def show() -> None:
         written = None if html else _write_page(session.report, page)
-        _show(session, folder, written, details, name if name != store.LATEST else _named(folder) if folder else "")
+        _show(session, folder, written, details,
+              shlex.quote(name) if name != store.LATEST else _named(folder) if folder else "")
 
     output.give(show, _forms(session), html=html, latex=latex)
 
@@ -178,7 +179,7 @@ def _forms(session: Session) -> dict[str, Callable[[], str]]:
 
 def _named(folder: Path) -> str:
     """How commands name a result that was just made: the newest of the usual folder needs no name."""
-    return "" if folder.parent == RESULTS else str(folder)
+    return "" if folder.parent == RESULTS else shlex.quote(str(folder))
 
 
 def _write_page(report: Report, to: Path) -> Path | None:

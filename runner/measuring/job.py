@@ -183,7 +183,7 @@ def planned_study(read: file.Study, request: Request, say: Say, names: Mapping[s
                   launcher: Launcher | None = None, chosen: own_stacks.Chosen | None = None) -> Job:
     """The job of a study that is at hand, without building anything. Raises InputError.
 
-    names: more names of stacks, each with the stack that it is: to the plan another one, to the launcher the same.
+    names: aliases of stacks: separate stacks in the plan, one stack for the launcher.
     lanes: those of the user's own models, which are such names, too.
     chosen: what --stack chose, where that is known; its stacks are where lanes run.
     there: reads the study without a scale's moves to the CPU, taken where this machine's GPUs run no fewer of its

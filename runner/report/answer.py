@@ -48,7 +48,7 @@ def _standing(comparison: Comparison, result: Result, column: Column | None) -> 
         formatting.ratio_and_ends(result.ratio, result.ratio_interval))
     return Standing(result.stack, rate, 1.0 if is_baseline else result.ratio, result.ratio_interval,
                     result.rate_interval, *texts, _word(comparison, result), result.stack == comparison.winner,
-                    result.round_ratios, "" if column is None else " ".join(filter(None, [
+                    result.round_ratios, "" if column is None or rate is None else " ".join(filter(None, [
                         (column.version or "").partition("+")[0], _way(column, result)])))
 
 
@@ -176,10 +176,10 @@ def _trust(summary: Summary) -> Iterator[Trust]:
             "" if not disturbed else ", with rounds that do not count" if is_busy else ", repeated"),
             not is_busy)
     else:
-        yield Trust("Disturbed", "not told, no turns were taken", False)
+        yield Trust("Disturbed", "unknown, no turns were taken", False)
     isolations = dict.fromkeys(column.isolation for column in summary.columns if column.isolation)
     words = {"venv": "virtual environments", "docker": "containers"}
-    yield Trust("Isolation", ", ".join(words.get(name, name) for name in isolations) or "not told",
+    yield Trust("Isolation", ", ".join(words.get(name, name) for name in isolations) or "unknown",
                 "venv" not in isolations)
     data = dict.fromkeys(each.name + (" (stand-in)" if each.is_stand_in else "") for each in summary.data)
     yield Trust("Data", ", ".join(data) or "none", not any(each.is_stand_in for each in summary.data))

@@ -1,6 +1,7 @@
 """A Summary and its measurements to a Report: what it says, in which order. Pure."""
 
 import itertools
+import shlex
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -38,7 +39,7 @@ def report(summary: Summary, measured: Measurements) -> Report:
         name=summary.id, title=f"{summary.study}: {measured.title}" if measured.title else summary.study,
         machine=environment.machine(summary.machine, recorded(measured.session, "hardware")),
         began=summary.began or "an unknown time",
-        command=" ".join(["evenbench", *map(str, argv if isinstance(argv, list) else [])]),
+        command=shlex.join(["evenbench", *map(str, argv if isinstance(argv, list) else [])]),
         reading=_OF_A_PAPER if is_published(summary) else _OF_OURS,
         deviations=tuple(deviations(summary, measured)), in_short=tuple(_in_short(summary, found)),
         claims=(*_index(measured), *_claims(summary)),

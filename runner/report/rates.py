@@ -23,6 +23,8 @@ def bars(context: Context, comparison: Comparison) -> Iterator[Chart]:
         return
     marks = tuple(Mark(each.stack, context.series.get(each.stack, 0), each.rate, f"{formatting.number(each.rate)}/s",
                        each.rate_ends) for each in block.standings if each.rate is not None and each.stack in own)
+    if not marks:
+        return
     yield Dots(f"{block.heading}: {block.unit} of one worker, with 95 % intervals over runs", block.unit,
                (("", marks),), is_bars=True)
 
@@ -33,7 +35,7 @@ def ratios(answer: Answer, series: Mapping[str, int]) -> list[Chart]:
         Mark(each.stack, series.get(each.stack, 0), each.ratio, " ".join(filter(None, [
             each.ratio_text, each.ends_text and f"({each.ends_text})", each.word])), each.ends, dots=each.rounds)
         for each in block.standings if each.ratio is not None)) for block in answer.blocks]
-    return fitted(Dots, f"Times as fast as {answer.baseline}: a dot a round, and the intervals that decide the words",
+    return fitted(Dots, f"Times as fast as {answer.baseline}: a dot a round, and the intervals that decide verdicts",
                   f"times {answer.baseline}, on a logarithmic scale", [group for group in groups if len(group[1]) > 1],
                   reference=1.0)
 
@@ -102,8 +104,8 @@ def machine_limits(summary: Summary) -> list[str]:
 
 _LANES_CAPTION = "Common and tuned: rates as each stack stands, and as its experts would tune it"
 _LANES_NOTE = ("Ratio: how many times as fast tuned is in the same rounds, with the interval that decides its "
-         "word. First step (compilation included), compile time and what they ran as are the "
-         "tuned runs' own words; that may be what the common lane has as well. docs/tuned.md says what each "
+         "verdict. First step (compilation included), compile time and what they ran as are what the "
+         "tuned runs reported; that may be what the common lane has as well. docs/tuned.md says what each "
          "framework's experts switch on, and why.")
 
 

@@ -17,6 +17,7 @@ from runner.report.tables import Part
 
 GAP = 2                        # between columns
 _LEAST_WIDTH = 8               # of a column that must give way, unless words are whole in less
+_TIGHT_WIDTH = 4               # of the others, before ids and stacks are broken
 _NAME_WIDTH = 20               # of columns whose words are broken last
 _INDENT = 2
 _GRADES = {"good": "green", "note": "yellow", "fails": "bold red"}
@@ -94,6 +95,10 @@ class Page:
     def text(self, content: object, style: str = "") -> Text:
         """A Text of one line, harmless."""
         return Text(self._harmless(content), style)
+
+    def whole(self, content: object, style: str = "") -> Text:
+        """The same, never broken: what people copy, which the terminal itself goes on below."""
+        return Text(self._harmless(content), style, no_wrap=True, overflow="ignore")
 
     def cell(self, content: object, style: str = "") -> Entry:
         """The same as a table's cell."""
@@ -191,7 +196,8 @@ def _fitted(rows: Sequence[Row], room: int) -> list[int]:
     first = [longest[0] if longest[0] <= room // 2 else 0, *[0] * (len(widths) - 1)]
     whole, whole_names, whole_first, least = ([max(word, _LEAST_WIDTH) for word in words] for words in (
         longest, map(max, of_names, first), first, [0] * len(widths)))
-    return _narrowed(widths, (whole, longest, whole_names, whole_first, least), room)
+    tight = [max(word, _TIGHT_WIDTH) for word in first] if first[0] else least
+    return _narrowed(widths, (whole, longest, whole_names, whole_first, tight, least), room)
 
 
 def _narrowed(widths: Sequence[int], floors: Iterable[Sequence[int]], room: int) -> list[int]:

@@ -43,7 +43,7 @@ def summary_view(report: Report, is_detailed: bool = False, named: str = "", wri
             hints = [f"Charts: {written or command}", *([] if is_detailed else [f"All tables: {tables}"]),
                      *(f"Next: {hint}" for hint in answer.hints)]
             hints = [each for each in hints if page.width >= _NARROW or len(each) <= page.width]
-            yield from (page.text(line, "dim") for line in _packed(hints, page.width))
+            yield from (page.whole(line, "dim") for line in _packed(hints, page.width))
 
     return View(parts)
 

@@ -193,7 +193,7 @@ def cells_of(experiment: Experiment) -> Iterator[claims_file.OfStudy]:
 
 
 def _experiment(table: Table, position: Position, scale: str) -> Experiment:
-    """One that is written out, at a scale: what that says is put in, of the grid key by key."""
+    """The experiment at one scale: the scale's keys override it, and grid keys merge."""
     position = position.entry(table, "experiment")
     scaled = table.get("scale", {}).get(scale, {})
     values = {**table, **scaled, "grid": {**table.get("grid", {}), **scaled.get("grid", {})}}

@@ -1,4 +1,4 @@
-"""Pages and schemas that are made from code and data, in docs/, where git passes them over."""
+"""Pages and schemas that are made from code and data, in docs/: git keeps the schema that studies name alone."""
 
 import json
 from collections.abc import Callable

@@ -226,7 +226,7 @@ def _ended(runs: list[LiveRun], events: Iterator[Event], threads: Executor) -> I
 class Memory:
     """A listener: how long cells took, which ran out of memory, what a stack cannot do, who does not fit together.
 
-    One that is equal to a cell without enough memory but for a larger batch would have too little, too.
+    If a batch ran out of memory, every larger batch of an equal cell is assumed to.
     """
 
     def __init__(self, cells: Mapping[str, Cell] = MappingProxyType({})) -> None:

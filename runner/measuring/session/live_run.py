@@ -46,7 +46,7 @@ class LiveRun:
                  ) -> None:
         """imported: where a worker that forks may come from, and is left; None: no worker forks.
 
-        share: of the seconds from its beginning on, which it has to account for where others are alive beside it.
+        share: the fraction of wall time charged to this run, 1/n while n workers are alive.
         """
         self._bench, self._imported, self._share = bench, imported, share
         self.pending, self.cell = pending, pending.cell

@@ -64,7 +64,8 @@ def charts(rows: Sequence[Row], results: Mapping[str, Result], series: Mapping[s
     """(key, chart) of each comparison of timed steps, a strip for each stack that ended ok; results by their keys."""
     groups = list(by_comparison(row for row in rows if row.cell.measure in RATED and row.ok_runs).values())
     for index, group in enumerate(groups[:MOST_CHARTS]):
-        ordered = sorted(group, key=lambda row: series.get(row.cell.stack, 0))
+        rates = {row.key: result.rate_per_worker or 0.0 for row in group if (result := results.get(row.key))}
+        ordered = sorted(group, key=lambda row: -rates.get(row.key, 0.0))              # as bars and tables are
         strips = tuple(strip for row in ordered for strip in _strip(row, results.get(row.key), series))
         if strips:
             is_cut = index == MOST_CHARTS - 1 and len(groups) > MOST_CHARTS

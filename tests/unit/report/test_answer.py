@@ -32,11 +32,18 @@ def test_stacks_stand_by_speed_each_with_its_ratio_its_interval_and_its_word() -
     ({TORCH: SLOW, TF: FAST}, ["LeNet-5 (tanh, 62 k parameters), training, batch 10"]),
     ({made.cell(name, task="gpt2", measure="decode", batch=1): SLOW for name in ("torch", "tf")},
      ["GPT-2 (0.5 M parameters, 2 layers), generating 32 tokens after 32, a call a token, batch 1"]),
+    ({made.cell(name, task="llama", measure="decode", batch=1, prompt=48): SLOW for name in ("torch", "tf")},
+     ["Llama (15.7 M parameters, 6 layers), generating 16 tokens after 48, a call a token, batch 1"]),
     ({made.cell(loop=loop, image=64): SLOW for loop in ("native", "tuned")},
      [f"LeNet-5 (tanh, 0.3 M parameters), training, batch 10, 64 px{loop}" for loop in ("", ", loop tuned")])])
 def test_a_heading_says_how_large_the_model_is_and_in_what_comparisons_that_read_alike_differ(
         cells: dict[Cell, list[float]], headings: list[str]) -> None:
     assert headings == [block.heading for block in answer(cells=cells).blocks]
+
+
+def test_a_page_s_command_can_be_pasted() -> None:
+    found = made_report.reported(made_report.records(session={"argv": ["run", "my model.py", "--set", "a;b"]}))
+    assert "evenbench run 'my model.py' --set 'a;b'" == found.command
 
 
 def test_a_stack_without_an_ok_run_stands_last_with_how_it_ended() -> None:

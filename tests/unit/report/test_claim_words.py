@@ -117,7 +117,8 @@ def two(rounds: int, **values: Any) -> Summary:
 def test_a_session_s_words_are_explained_in_two_sentences_and_withheld_ones_with_what_to_set() -> None:
     first, second, remedy = wording.reading(two(rounds=4), "WINNER")
 
-    assert "1.32 times as fast as torch" in first and "said where they exclude 1" in second
+    assert "1.32 times as fast as torch" in first
+    assert "a verdict (WINNER: against every other stack) where they exclude 1" in second
     assert "Needs five rounds: --rounds 5." == remedy
 
 

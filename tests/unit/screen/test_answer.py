@@ -56,7 +56,7 @@ def test_models_turns_and_notes_stand_below_and_at_most_three_notes() -> None:
     place = {**made.PLACE, "isolation": "venv", "pinned": False}
     text = printed(summary_view(session(facts=many, place=place)))
 
-    assert "Equal models: not checked here" in text and "Disturbed: not told" in text
+    assert "Equal models: not checked here" in text and "Disturbed: unknown" in text
     assert "Notes: virtual environments; not pinned; stand-in data; 1 more." in " ".join(text.split())
 
 

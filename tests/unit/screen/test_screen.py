@@ -3,6 +3,7 @@
 import io
 import re
 from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -249,6 +250,20 @@ def test_a_list_keeps_names_whole_and_lets_long_words_give_way() -> None:
 
     assert 80 >= max(map(len, lines))
     assert any(line.startswith("resnet18_cifar  torch-2.13-cpu  1e-12") for line in lines)
+
+
+def test_names_of_stacks_are_whole_in_80_columns_however_many_columns_stand_beside_them() -> None:
+    rows = {"LeNet-5": [{"": "torch-2.13-cpu", **{f"step p{index}0": "8.59 ms" for index in range(9)}}]}
+    lines = printed(parts_view([rows])).splitlines()
+
+    assert 80 >= max(map(len, lines)) and any(line.startswith("  torch-2.13-cpu  8.59") for line in lines)
+
+
+def test_paths_and_commands_below_the_answer_are_never_broken() -> None:
+    path = Path("/a folder", "n" * 60, "report.html")
+    shown = printed(summary_view(made_report.reported(made_report.records()), written=path)).splitlines()
+
+    assert f"Charts: {path}" in shown
 
 
 def test_a_list_breaks_lines_between_words_where_it_can_and_loses_no_letter_elsewhere() -> None:

@@ -10,6 +10,11 @@ from runner import paths
 from tools import pages
 
 
+def test_the_schema_that_studies_name_is_kept_and_is_today_s() -> None:
+    assert pages.PAGES["study.schema.json"]() == (paths.ROOT / "docs/study.schema.json").read_text(), (
+        "`python -m tools pages` writes docs/study.schema.json")
+
+
 def test_each_has_a_text_and_links_that_hold_and_schemas_are_schemas(tmp_path: Path) -> None:
     pages.write(tmp_path)
     for name in pages.PAGES:
