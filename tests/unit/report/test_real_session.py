@@ -102,8 +102,7 @@ def lost(line: Record) -> float:
     """The seconds that others, the hypervisor and standing still cost a turn."""
     turn = line["turn"]
     seconds, cpus = turn["seconds"], turn["cpus"]
-    ticks = (turn["busy_seconds"] - turn["own_seconds"]) / (seconds * cpus)
-    others = min(max(turn["taken_seconds"] / seconds, ticks if ticks > 0.05 else 0), turn["waited_seconds"] / seconds)
+    others = min(turn["taken_seconds"], turn["waited_seconds"]) / seconds
     still = max(0, 1 - (turn["own_seconds"] + turn["waited_seconds"]) / seconds)
     return float(others + turn["stolen_seconds"] / (seconds * cpus) + still) * sum(line["seconds"])
 

@@ -50,11 +50,15 @@ def test_a_word_is_of_the_ratio_and_of_its_rounds(a: Measurements, b: Measuremen
 def test_what_differed_around_the_runs_is_told_by_name() -> None:
     cell = made.cell()
     a = measured({cell: STEADY})
-    b = measured({cell: STEADY}, machine={"kernel": "6.2"}, facts={**made.FACTS, "threads": 1, "cudnn": "9.1"},
+    b = measured({cell: STEADY}, machine={"kernel": "6.2"}, facts={**made.FACTS, "threads": 1, "cudnn": "9.1",
+                                                                             "environment": {"LD_LIBRARY_PATH": "/x"},
+                                                                             "foreign_libraries": ["/x/libgomp.so"]},
                  place={**made.PLACE, "base": "own"})
 
     assert {("machine: kernel", "6.1", "6.2"),
             ("threads of all stacks", "2", "1"), ("base of all stacks", "ubuntu:18.04", "own"),
+            ("environment LD_LIBRARY_PATH of all stacks", "-", "/x"),
+            ("foreign_libraries of all stacks", "-", "/x/libgomp.so"),
             ("cudnn of all stacks", "-", "9.1"),                                              # which only one told
             ("flagged threads differ", "-", "1 of 1 cells")} == set(compare(a, b).differences)
 
