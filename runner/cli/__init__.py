@@ -30,7 +30,7 @@ class Entry(NamedTuple):
 _GROUPS = {"Measure": (("measuring", "run plan rerun why gate"), ("blaming", "blame")),
            "Look": (("results", "report compare history export curves"), ("listings", "list paper help")),
            "Prove": (("proving", "check"),),
-           "Prepare": (("preparing", "init images data doctor"),), "Maintain": (("preparing", "lock"),)}
+           "Prepare": (("preparing", "init images manifests data doctor"),), "Maintain": (("preparing", "lock"),)}
 COMMANDS = {name: Entry(module, group) for group, modules in _GROUPS.items() for module, names in modules
             for name in names.split()}          # in the order of --help
 # modules whose commands read them

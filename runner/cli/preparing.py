@@ -1,5 +1,6 @@
-"""Commands that prepare, and that tell what there is: init, images, data, doctor, lock."""
+"""Commands that prepare, and that tell what there is: init, images, manifests, data, doctor, lock."""
 
+import json
 import shlex
 import sys
 from pathlib import Path
@@ -8,12 +9,13 @@ from typing import Annotated
 import typer
 
 from runner import paths, screen
-from runner.cli.options import Commands, SomeStacks
+from runner.cli.options import Commands, SomeStacks, StudyName
 from runner.cli.output import Output
 from runner.datasets import choice, published
 from runner.doctor import host
 from runner.errors import InputError, unknown
-from runner.launchers import choose, table
+from runner.launchers import choose, kubernetes, table
+from runner.launchers.kubernetes import Pod
 from runner.machine import nvml
 from runner.stacks import definition, engine, images, locking, sif
 from runner.stacks.definition import chosen_names
@@ -54,6 +56,21 @@ def _image_files(names: list[str] | None, is_sif: bool, prune: bool, source: str
         return
     for name in chosen_names(names, known):
         screen.say(str(sif.ready(known[name], paths.cache_folder(), screen.say, source).path))
+
+
+@app.command()
+def manifests(study: StudyName, more: Annotated[list[str] | None, typer.Argument(
+                  metavar="-- OPTIONS", help="Of `evenbench run`.")] = None, *,
+              nodes: Annotated[int, typer.Option(min=1, help="Pods, each on a machine of its own.")],
+              image: Annotated[str, typer.Option(help="The runner's image, where the cluster finds it.")] = Pod().image,
+              cpus: Annotated[int, typer.Option(min=1, help="Of each pod.")] = Pod().cpus,
+              memory: Annotated[str, typer.Option(help="Of each pod.")] = Pod().memory,
+              gpus: Annotated[int, typer.Option(min=0, help="Of each pod.")] = 0,
+              claim: Annotated[str, typer.Option(help="A PersistentVolumeClaim for results, which all nodes can "
+                                                 "mount.")] = "") -> None:
+    """Write what runs a study on Kubernetes, for `kubectl apply -f -`."""
+    print(json.dumps(kubernetes.manifests([study, *(more or ())], nodes, Pod(image, cpus, memory, gpus, claim)),
+                     indent=2))
 
 
 @app.command("data")
