@@ -22,7 +22,7 @@ COMMANDS = ("help agents", "run quick --launcher venv", "plan quick", "rerun x",
             "gate --base torch-2.0 --head torch-2.13-cpu --launcher venv", "report x", "compare x y", "history",
             "blame a b --model x.py",
             "export x --csv y.csv", "curves x", "list stacks", "list results", "paper tian",
-            "check --launcher venv", "images", "data")
+            "check --launcher venv", "images", "manifests quick --nodes 3", "data")
 UNUSABLE = "/proc/none"           # no folder can be made there, by root neither
 
 
