@@ -1,7 +1,7 @@
 """evenbench as it is installed: one package, in which the repository's folders keep their names.
 
-Its modules import one another as in a checkout, so the package's own folder goes to the path: runner and workloads are
-names of this process alone, and site-packages has one.
+Its modules import one another as in a checkout, so the first call puts the package's own folder on the path: runner and
+workloads are names of this process alone, and site-packages has one. To import evenbench changes nothing.
 """
 
 import sys
@@ -9,21 +9,26 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from runner.cli.notebook import Result
+    from runner.application.notebook import Result
 
-if (folder := Path(__file__).parent).joinpath("runner").is_dir() and str(folder) not in sys.path:
-    sys.path.insert(0, str(folder))
+
+def _find_rooms() -> None:
+    """Put the package's own folder on the path, where the rooms lie in it."""
+    if (folder := Path(__file__).parent).joinpath("runner").is_dir() and str(folder) not in sys.path:
+        sys.path.insert(0, str(folder))
 
 
 def load(name: "str | Path" = "latest", results: "str | Path" = "results") -> "Result":
     """The result of a folder or id: its ratios() and frame() (docs/export.md). Raises InputError."""
-    from runner.cli.notebook import load as read
+    _find_rooms()
+    from runner.application.notebook import load as read
 
     return read(name, results)
 
 
 def main() -> None:
     """Run the command line."""
+    _find_rooms()
     from runner.cli import main as run
 
     run()

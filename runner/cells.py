@@ -23,7 +23,7 @@ def key(cell: Cell) -> str:
 
 
 def comparison_key(cell: Cell) -> str:
-    """The key of what is compared: all but the stack, and of parallel modes whether they are synchronous."""
+    """Key of the comparison: all fields but the stack; of a parallel mode only whether it is synchronous."""
     return _hash({name: value for name, value in content(compared(cell)).items() if name != "stack"})
 
 

@@ -11,13 +11,15 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import NamedTuple
 
 from runner.errors import InputError
 
 ROOT = Path(__file__).resolve().parents[1]
 STUDIES, STACKS = ROOT / "studies", ROOT / "docker"
-# folders with colons between, as PATH has them
+# variables for --studies and --stacks: folders with colons between, as PATH has them
 OWN_STUDIES, OWN_STACKS = "EVENBENCH_STUDIES", "EVENBENCH_STACKS"
+Shelf = Path | Sequence[Path]    # a folder, or several
 _LONGEST = 300           # characters of a client's words
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 
@@ -138,18 +140,26 @@ def _lies_in(path: Path, folder: Callable[[], Path]) -> bool:
         return False
 
 
-def own_folders(variable: str) -> tuple[Path, ...]:
-    """The folders that the user named with --studies or --stacks, or in their variable. Raises InputError."""
-    words = filter(None, os.environ.get(variable, "").split(os.pathsep))
-    folders = tuple(named(name).absolute() for name in words)
-    for each in folders:
+class Places(NamedTuple):
+    """Folders of studies and of stacks: evenbench's, then the user's own."""
+
+    studies: tuple[Path, ...] = (STUDIES,)
+    stacks: tuple[Path, ...] = (STACKS,)
+
+    def with_own(self, studies: Sequence[Path], stacks: Sequence[Path]) -> "Places":
+        """The same and these folders, as --studies and --stacks name them. Raises InputError."""
+        return Places((*self.studies, *_own(OWN_STUDIES, studies)), (*self.stacks, *_own(OWN_STACKS, stacks)))
+
+
+def _own(variable: str, folders: Sequence[Path]) -> tuple[Path, ...]:
+    found = tuple(named(folder).absolute() for folder in folders)
+    for each in found:
         if not each.is_dir():
             option = variable.rpartition("_")[2].lower()
             raise InputError(f"--{option} or {variable}: found {each}, expected a folder")
-    return folders
+    return found
 
 
-def name_own_folders(variable: str, folders: Sequence[Path]) -> None:
-    """Let own_folders say these, as an option of the command line names them; without any it stays as it was."""
-    if folders:
-        os.environ[variable] = os.pathsep.join(str(each.absolute()) for each in folders)
+def several(folders: Shelf) -> tuple[Path, ...]:
+    """The folders, of which one may come alone."""
+    return (folders,) if isinstance(folders, Path) else tuple(folders)

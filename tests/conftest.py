@@ -10,7 +10,7 @@ from functools import cache
 import pytest
 from hypothesis import HealthCheck, settings
 
-from runner.measuring import job
+from runner.measuring import alone
 from runner.stacks import environments
 
 # a shared machine's load says nothing about the code: nothing fails for being slow. The same examples each time, so
@@ -30,9 +30,9 @@ def known_interpreters(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(autouse=True)
-def alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     """A session of a test's own process keeps out none but its own."""
-    monkeypatch.setattr(job, "MACHINE", f"evenbench-test-{os.getpid()}")
+    monkeypatch.setattr(alone, "MACHINE", f"evenbench-test-{os.getpid()}")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

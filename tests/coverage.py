@@ -1,7 +1,7 @@
 """How often intervals and words are wrong, by simulation: python -m tests.coverage [SESSIONS] prints docs' tables.
 
 Sessions of eight rounds of three comparisons of four stacks that take turns, on machines of several kinds. Rounds count
-or are made again, and comparisons stop at a look, as runner.results.rows, runner.results.looks and
+or are made again, and comparisons stop at a look, as runner.results.reader, runner.results.looks and
 runner.measuring.stopping_rule have it; this is the same rule for many sessions at once, which a test holds against
 theirs. Equal stacks have the same rate undisturbed, so that every word is false and every interval should hold 1; then
 the last is 1.2 times as fast. Then quiet sessions of one to forty words, and such to which --until 2% adds rounds.

@@ -9,7 +9,7 @@ from runner.launchers.protocol import Launcher
 from runner.measuring import job, session
 from runner.measuring.bench import Bench, Event, Request
 from runner.planning.plan import Wishes, plan
-from runner.results import store
+from runner.results import sessions, store
 from runner.study.file import parse
 from tests.clock import FakeClock
 from tests.fakes import MACHINE, READING, FakeLauncher, good_lines, stack, study
@@ -56,12 +56,10 @@ def run(made: Bench, heard: Callable[[Event], object] = lambda event: None) -> b
 
 def stored(events: Iterator[Event], opened: store.Store, heard: Callable[[Event], object] = lambda event: None) -> bool:
     """Store what comes; whether all runs of it went well."""
-    endings = session.Endings()
     for event in events:
         opened.append(event)
-        endings.heard(event)
         heard(event)
-    return endings.exit_code == 0
+    return session.exit_code(sessions.read(opened.folder)) == 0
 
 
 def endings(folder: Path) -> list[str]:

@@ -9,7 +9,8 @@ from runner.paths import STACKS
 from runner.planning.plan import Plan, Wishes, plan
 from runner.report.contents import report
 from runner.report.document import Report
-from runner.results.rows import Measurements, measurements
+from runner.results.reader import measurements
+from runner.results.rows import Measurements
 from runner.stacks import definition
 from tests import fakes, studies
 from tests import made_rows as made

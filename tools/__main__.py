@@ -8,15 +8,15 @@ from typing import Annotated
 import typer
 
 from runner import paths, screen
-from runner.cli import measuring
+from runner.application.measure import keep, ran
+from runner.application.read import measured_in
 from runner.cli.options import Commands, LauncherName, SomeStacks, StackNames, split, split_stacks
 from runner.cli.output import Output
 from runner.cli.request import Settled
-from runner.cli.results import measured_in
 from runner.errors import BenchError, InputError
 from runner.launchers import choose
 from runner.machine import gpus, host, nvml
-from runner.measuring import job, own_stacks
+from runner.measuring import alone, building, job, own_stacks
 from runner.measuring.bench import Going
 from runner.planning.plan import Wishes
 from runner.stacks import definition, engine, own
@@ -48,11 +48,11 @@ def bench_self(stacks: StackNames = None,
     if device == "gpu" and not here_gpus.gpus:
         raise InputError(f"--device gpu: this machine has no NVIDIA GPU ({here_gpus.problem}); see `evenbench doctor`")
     how = choose.for_stacks(launcher, screen.say, here_gpus, here.named)
-    chosen = job.buildable([here.stacks[name] for name in chosen_names(here.names, here.stacks)], how, screen.say)
+    chosen = building.buildable([here.stacks[name] for name in chosen_names(here.names, here.stacks)], how, screen.say)
     if refused := next((each for each in chosen if device not in each.devices), None):
         raise InputError(f"--device {device}: stack {refused.name} is for {', '.join(refused.devices)}; name others by "
                          "--stack")
-    with job.measuring_alone(paths.cache_folder(), say=screen.say):
+    with alone.measuring_alone(paths.cache_folder(), say=screen.say):
         setup = overhead.Setup(how, paths.cache_folder(), how.machine(host.observe()).cpus, turns, time.monotonic,
                                device)
         bench = (overhead.run_peers(chosen, setup, screen.say, tasks) if with_peers
@@ -85,10 +85,10 @@ def aa(stack_name: Annotated[str, typer.Argument(metavar="STACK", show_default=F
 
     def show(folder: Path) -> None:
         verdict = self_comparison.judge(measured_in(folder), design)
-        measuring.keep(folder, "aa.json", verdict.record())
+        keep(folder, "aa.json", verdict.record())
         output.rows([verdict.record()], self_comparison.lines(verdict, made.title), verdict.record())
 
-    sys.exit(measuring.ran(again._replace(facts={**again.facts, "aa": design._asdict()}), show,
+    sys.exit(ran(again._replace(facts={**again.facts, "aa": design._asdict()}), show,
                            enough=lambda measured: frozenset())[1])
 
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from runner.grouping import grouped
 from runner.results.rows import Measurements, Row
 from runner.results.runs import Samples
 
@@ -98,9 +99,7 @@ def pairs(rows: Iterable[Row], baseline: str) -> list[list[Pair]]:
 
 
 def _all_pairs(rows: Iterable[Row], baseline: str) -> list[list[Pair]]:
-    groups: dict[tuple[str, object], list[Row]] = {}
-    for row in rows:
-        groups.setdefault((row.experiment, row.cell._replace(stack="")), []).append(row)
+    groups = grouped(rows, lambda row: (row.experiment, row.cell._replace(stack="")))
     trained = ([row for row in group if any(len(run.first.losses) for run in row.ok_runs)] for group in groups.values())
     # the one that others are held against first
     ordered = (sorted(group, key=lambda row: row.cell.stack != baseline) for group in trained)

@@ -6,9 +6,9 @@ as that of two stacks is, and its interval allows for all words of the session.
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from runner.analysis import stats
-from runner.analysis.doubts import Doubt, Doubts
-from runner.analysis.stats import Ratio
+from runner.analysis.doubts import Doubts
+from runner.analysis.paired import Paired
+from runner.analysis.stats import Ratio, Verdict
 from runner.analysis.summary_format import Comparison, LaneResult, Lanes, Result
 from runner.cells import lanes_key
 from runner.results.rows import Row
@@ -47,17 +47,13 @@ def tables(groups: Groups, comparisons: Sequence[Comparison], doubts: Doubts, er
 def _result(tuned: Result, common_rate: float | None, row: Row | None, other: Row | None, doubts: Doubts, error: float
             ) -> LaneResult:
     """row: of the tuned lane, other: of the common one."""
-    ratio, doubt = Ratio(), None
-    if row and other and row.rates and other.rates:
-        ratio = stats.ratio(row.rates, other.rates, error * row.look.share)
-        raised = [(lane, found) for lane, each in (("common", other), ("tuned", row))
-                  if (found := doubts.get(each.key))]
-        if raised:
-            doubt = Doubt(raised[0][1].verdict, "; ".join(f"{lane}: {each.text}" for lane, each in raised))
+    paired = Paired.of(row, other, error, doubts) if row and other and row.rates and other.rates else None
+    ratio = paired.ratio if paired else Ratio()
     facts = row.ok_runs[0].facts if row and row.ok_runs else {}
     return LaneResult(
         stack=tuned.stack, common_rate=common_rate, tuned_rate=tuned.rate_per_worker,
         ratio=ratio.value, ratio_interval=ratio.interval, pairs=ratio.pairs,
-        verdict=doubt.verdict if doubt else stats.verdict(ratio), withheld=doubt.text if doubt else "",
+        verdict=paired.verdict if paired else Verdict.NO_DATA,
+        withheld=paired.withheld("tuned", "common") if paired else "",
         switches={name: str(facts[name]) for name in _SWITCHES if name in facts}, endings=tuned.endings,
         first_step_seconds=tuned.first_step_seconds, compile_seconds=tuned.compile_seconds)

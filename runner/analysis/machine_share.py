@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from runner.analysis.flags import Flag
 from runner.analysis.stats import middle
 from runner.analysis.summary_format import Comparison, MachineLimit, Result
-from runner.results.matrix_products import Product, Unit, best
+from runner.results.records import Product, Unit, best
 from runner.results.rows import Measurements, Row, recorded
 from runner.results.runs import Run
 from workloads.spec import measures, tasks

@@ -23,7 +23,7 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from runner import student_t
+from runner import formatting, student_t
 from runner.results.looks import LEAST_ROUNDS as LEAST_ROUNDS
 
 Array = NDArray[np.float64]
@@ -86,6 +86,10 @@ class Ratio(NamedTuple):
     def is_judged(self) -> bool:
         """Whether it has as many rounds as a word needs."""
         return self.interval is not None and self.pairs >= LEAST_ROUNDS
+
+    def text(self, none: str = "-") -> str:
+        """1.32x (1.28–1.37); none: for a ratio without a value."""
+        return none if self.value is None else formatting.ratio(self.value, self.interval)
 
     def at(self, error: float) -> "Ratio":
         """The same with an interval that misses with that chance."""

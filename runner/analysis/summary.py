@@ -13,7 +13,8 @@ from runner.analysis.claims import judging
 from runner.analysis.claims.measured_here import ours
 from runner.analysis.doubts import Doubt, Doubts
 from runner.analysis.flags import Flag, Proved, flags, left_off
-from runner.analysis.numbers import NUMBERS, Number
+from runner.analysis.paired import Paired
+from runner.analysis.result_numbers import NUMBERS, Number
 from runner.analysis.stats import Interval, One, Ratio, Verdict, middle
 from runner.analysis.summary_format import (
     METHODS,
@@ -22,7 +23,6 @@ from runner.analysis.summary_format import (
     Data,
     Failure,
     Footnote,
-    JudgedClaim,
     Lanes,
     Machine,
     PaperClaim,
@@ -33,9 +33,11 @@ from runner.analysis.summary_format import (
 from runner.cells import key, settings
 from runner.errors import InputError
 from runner.formatting import rerun
+from runner.grouping import grouped
 from runner.results.contract import INTERRUPTED
 from runner.results.lines import Facts
-from runner.results.rows import TOKENS, Measurements, Row, by_comparison, measurements, recorded
+from runner.results.reader import measurements
+from runner.results.rows import TOKENS, Measurements, Row, by_comparison, recorded
 from runner.results.runs import Run, step_seconds
 from runner.results.turns import disturbed
 from runner.study import claims, published, quantities
@@ -51,25 +53,18 @@ class _Group(NamedTuple):
 
 
 class _Losses(NamedTuple):
-    """Where all stacks of a comparison told a loss."""
+    """Rounds and steps whose loss all stacks of a comparison reported."""
 
     rounds: frozenset[int]
     steps: tuple[int, int] | None          # the first and the last, from 0; None where they share none
 
 
 class _Statistics(NamedTuple):
-    """The rates, ratios and doubts of one comparison, by stack."""
+    """The stacks of one comparison, held against the baseline."""
 
-    doubts: Mapping[str, Doubt]            # of those that are doubted
-    ratios: Mapping[str, Ratio]            # to the baseline, of all others
+    pairs: Mapping[str, Paired]            # each stack with the baseline, but that itself
     winner: str | None                     # faster than every other one, where none is doubted
-    baseline: str
-    base: stats.ByRound                    # the baseline's rates
-
-    def withheld(self, name: str) -> Doubt | None:
-        """What withholds the stack's word: its own doubt, or the baseline's."""
-        theirs = self.doubts.get(self.baseline)
-        return self.doubts.get(name) or (theirs and theirs._replace(text=f"{theirs.verdict.value}: {self.baseline}"))
+    doubt: Doubt | None                    # about the baseline
 
 
 def summarise(records: Iterable[Mapping[str, Any]], proved: Proved = frozenset()) -> Summary:
@@ -106,9 +101,7 @@ def _summary(measured: Measurements, proved: Proved) -> Summary:
     numbers = _of_plan("published numbers", measured.published, published.from_record)
     judged = tuple(judging.judge(claim, measured, doubted)
                    for claim in _of_plan("claims", measured.claims, claims.from_record))
-    parts: dict[str, list[JudgedClaim]] = {}                 # by the paper's own claim
-    for claim in judged:
-        parts.setdefault(claims.paper_claim(claim.id), []).append(claim)
+    parts = grouped(judged, lambda claim: claims.paper_claim(claim.id))
     groups = _groups(measured, names)
     words = _words(groups, measured.baseline)
     comparisons, of_lanes = _comparisons(measured, groups, machine.cpus, proved, doubted, stats.error_of(words))
@@ -181,20 +174,19 @@ def _groups(measured: Measurements, names: Sequence[str]) -> list[_Group]:
 
 
 def _statistics(group: _Group, baseline: str, doubted: Doubts, error: float) -> _Statistics:
-    error *= next(iter(group.rows.values())).look.share
-    rates = {name: row.rates for name, row in group.rows.items()}
-    own = {name: doubted[row.key] for name, row in group.rows.items() if row.key in doubted}
-    ratios = {name: stats.ratio(each, rates.get(baseline, {}), error) for name, each in rates.items()
-              if name != baseline}
-    return _Statistics(own, ratios, None if own else _fastest(rates, error), baseline, rates.get(baseline, {}))
+    base = group.rows.get(baseline)
+    pairs = {name: Paired.of(row, base, error, doubted) for name, row in group.rows.items() if name != baseline}
+    is_doubted = any(row.key in doubted for row in group.rows.values())
+    return _Statistics(pairs, None if is_doubted else _fastest(list(group.rows.values()), error),
+                       doubted.get(base.key) if base else None)
 
 
-def _fastest(rates: Mapping[str, stats.ByRound], error: float) -> str | None:
-    """The stack that is shown to be faster than every other one that was measured, of two at least."""
-    means = {name: mean for name, each in rates.items() if (mean := stats.geometric_mean(each.values()))}
-    best = max(means, key=means.__getitem__, default="")
-    words = {stats.verdict(stats.ratio(rates[best], rates[name], error)) for name in means if name != best}
-    return best if words == {Verdict.FASTER} else None
+def _fastest(rows: Sequence[Row], error: float) -> str | None:
+    """The stack that is shown to be faster than every other measured stack; None where fewer than two were measured."""
+    means = {row: mean for row in rows if (mean := stats.geometric_mean(row.rates.values()))}
+    best = max(means, key=means.__getitem__, default=None)
+    words = {Paired.of(best, row, error).verdict for row in means if best and row is not best}
+    return best.cell.stack if best and words == {Verdict.FASTER} else None
 
 
 def _comparison(group: _Group, statistics: _Statistics, told: Callable[[Row], dict[str, Any]],
@@ -215,13 +207,15 @@ def _comparison(group: _Group, statistics: _Statistics, told: Callable[[Row], di
 
 
 def _word(name: str, statistics: _Statistics) -> tuple[Verdict, str]:
-    """The verdict on a stack, and what withholds any other; "" where nothing does."""
-    doubt = statistics.withheld(name)
-    if name not in statistics.ratios:
-        return Verdict.BASELINE, doubt.text if doubt and name in statistics.doubts else ""
-    ratio = statistics.ratios[name]
-    is_withheld = doubt and (ratio.value is not None or name in statistics.doubts)
-    return (doubt.verdict, doubt.text) if doubt and is_withheld else (stats.verdict(ratio), "")
+    """The verdict on a stack, and what withholds any other: the stack's own doubt, else the baseline's; "" of none."""
+    paired, theirs = statistics.pairs.get(name), statistics.doubt
+    if paired is None:
+        return Verdict.BASELINE, theirs.text if theirs else ""
+    if paired.doubt:
+        return paired.doubt
+    if theirs and paired.other and paired.ratio.value is not None:
+        return theirs.verdict, f"{theirs.verdict.value}: {paired.other.cell.stack}"
+    return stats.verdict(paired.ratio), ""
 
 
 def _unstamped_key(cell: Cell) -> Cell:
@@ -240,7 +234,8 @@ def _unstamped(measured: Measurements) -> dict[Cell, float]:
 def _result(row: Row, statistics: _Statistics, told: Mapping[str, Any], plain_seconds: float | None,
             losses: _Losses) -> Result:
     name, runs, rates = row.cell.stack, row.ok_runs, row.rates
-    ratio = statistics.ratios.get(name, Ratio(pairs=len(rates)))      # the baseline's, to itself
+    paired = statistics.pairs.get(name)
+    ratio = paired.ratio if paired else Ratio(pairs=len(rates))      # the baseline's, to itself
     (verdict, withheld), turns = _word(name, statistics), row.turns
     (seconds, step_interval), phases = _typical(runs, step_seconds), _phases(row)
     rate, rate_interval = stats.geometric_mean(rates.values()), stats.interval(list(rates.values()))
@@ -252,8 +247,7 @@ def _result(row: Row, statistics: _Statistics, told: Mapping[str, Any], plain_se
         stack=name, key=row.key, endings=dict(Counter(run.ending for run in row.runs)), runs=len(runs),
         rate_per_worker=rate, rate_interval=rate_interval,
         ratio=ratio.value, ratio_interval=ratio.interval, pairs=ratio.pairs,
-        round_ratios=tuple(rates[index] / statistics.base[index] for index in sorted(
-            rates.keys() & statistics.base.keys())) if name in statistics.ratios else (),
+        round_ratios=paired.round_ratios if paired else (),
         verdict=verdict, withheld=withheld, **told, turns=len(turns),
         disturbed_turns=sum(disturbed(run.turns) for run in row.runs),
         outlier_rounds=tuple(list(rates)[index] for index in stats.outliers(list(rates.values()))),

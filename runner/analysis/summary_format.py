@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from runner.analysis import doubts, stats
 from runner.analysis.flags import Flag
-from runner.analysis.numbers import NUMBERS
+from runner.analysis.result_numbers import NUMBERS
 from runner.analysis.stats import Interval, Verdict
 from runner.study import claims
 from runner.study.published import Published

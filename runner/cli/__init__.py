@@ -33,9 +33,6 @@ _GROUPS = {"Measure": (("measuring", "run plan rerun why gate"), ("blaming", "bl
            "Prepare": (("preparing", "init images manifests data doctor"),), "Maintain": (("preparing", "lock"),)}
 COMMANDS = {name: Entry(module, group) for group, modules in _GROUPS.items() for module, names in modules
             for name in names.split()}          # in the order of --help
-# modules whose commands read them
-# modules whose commands read them
-_OF_STUDIES_AND_STACKS = ("measuring", "blaming", "proving", "preparing", "listings")
 
 
 class _Commands(Mapping[str, Any]):
@@ -79,7 +76,7 @@ def commands_of(module: str) -> Mapping[str, Any]:
     """The commands that a module of this package has, by name."""
     commands = typer.main.get_group(import_module(f"{__name__}.{module}").app).commands
     more = typer.Typer(add_completion=False)
-    more.command()(_own_folders if module in _OF_STUDIES_AND_STACKS else _everywhere)
+    more.command()(_everywhere)
     for command in (each for each in commands.values() if not hasattr(each, "commands")):
         taken = {word for parameter in command.params for word in parameter.opts}
         command.params += [each for each in typer.main.get_command(more).params if taken.isdisjoint(each.opts)]
@@ -96,19 +93,6 @@ Verbose = Annotated[bool, typer.Option("-v", "--verbose", expose_value=False, ca
 
 def _everywhere(quiet: Quiet = False, verbose: Verbose = False) -> None:
     """Options that every command has, and no command's function is told of."""
-
-
-def _own_folders(
-    own_studies: Annotated[list[Path] | None, typer.Option(
-        "--studies", metavar="DIR", expose_value=False,
-        callback=lambda folders: paths.name_own_folders(paths.OWN_STUDIES, folders or ()),
-        help=f"A folder with studies of your own, NAME.toml; repeatable, or {paths.OWN_STUDIES}.")] = None,
-    own_stacks: Annotated[list[Path] | None, typer.Option(
-        "--stacks", metavar="DIR", expose_value=False,
-        callback=lambda folders: paths.name_own_folders(paths.OWN_STACKS, folders or ()),
-        help=f"A folder with stacks of your own, NAME/stack.toml; repeatable, or {paths.OWN_STACKS}.")] = None,
-    quiet: Quiet = False, verbose: Verbose = False) -> None:
-    """Options that every command of studies and stacks has, and no command's function is told of."""
 
 
 app = typer.Typer(cls=_Group, no_args_is_help=True, pretty_exceptions_enable=False,

@@ -17,14 +17,15 @@ from runner import formatting, paths, screen
 from runner.analysis import blame
 from runner.analysis.between import regression
 from runner.analysis.blame import Finding, Measured, Mix, Reason
+from runner.application.measure import ran
+from runner.application.read import measured_in
 from runner.cells import comparison_key
 from runner.cli import options
-from runner.cli.measuring import ran
+from runner.cli.options import Folders
 from runner.cli.output import Output
 from runner.cli.request import Own, Settled
-from runner.cli.results import measured_in
 from runner.errors import BenchError, BuildFailed, Busy, DiskFull, InputError
-from runner.measuring import equality, own_models
+from runner.measuring import building, equality, own_models
 from runner.measuring import job as jobs
 from runner.measuring.bench import Going, Request
 from runner.measuring.session import INCOMPLETE
@@ -55,7 +56,8 @@ def blame_(old: Annotated[str, typer.Argument(metavar="OLD", help="An environmen
            python: Annotated[str, typer.Option(help="The Python that environments of lock files are made of.")
                              ] = sys.executable,
            is_kept: Annotated[bool, typer.Option("--keep", help="Leave the environments that it makes.")] = False,
-           *, own: Own, settled: Settled, going: Going, output: Output) -> None:
+           *, own: Own, settled: Settled, going: Going, folders: Folders,
+           output: Output) -> None:
     """Which package, and which release of it, made your file slower? By mixes of two environments."""
     if not own_models.is_file(model):
         raise InputError(f"--model {model}: expected a Python file, MODEL.py: `evenbench init torch` writes one")
@@ -69,7 +71,8 @@ def blame_(old: Annotated[str, typer.Argument(metavar="OLD", help="An environmen
     try:
         before, after = (_environment(word, work / name, python) for name, word in ((_OLD, old), (_NEW, new)))
         request = own.of(settled.request(model, Wishes(rounds=rounds)))._replace(
-            results=results, with_products=False, going=going._replace(minutes=None, is_agreed=True))
+            results=results, places=folders.places, with_products=False,
+            going=going._replace(minutes=None, is_agreed=True))
         search = _Search(request, before, after, work, _Journal(results / "blame.json"), ends, is_kept)
         code = search.run(output)
     finally:
@@ -206,7 +209,7 @@ class _Search:
             return [each for each in self._groups if each in known.reason.split(", ")]
         found = set()
         for side, of in ((_OLD, self._old), (_NEW, self._new)):
-            job = jobs.prepared(jobs.planned(self._request_of({side: of.python}), screen.say), screen.say)
+            job = building.prepared(jobs.planned(self._request_of({side: of.python}), screen.say), screen.say)
             check = equality.Check.by(job.launcher, job.data.folder, screen.say)
             cell = job.plan.cells[0].cell._replace(measure="check", warmup=0, warm="fixed", seconds=0.0)
             modules = check.loaded(cell, job.stacks[cell.stack])

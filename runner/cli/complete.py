@@ -13,16 +13,16 @@ RESULTS = Path("results")
 LISTS = ("stacks", "outdated", "tasks", "studies", "results")
 
 
-def studies() -> list[str]:
+def studies(context: typer.Context) -> list[str]:
     """The ids of studies, and all."""
-    folders = (paths.STUDIES, *paths.own_folders(paths.OWN_STUDIES))
+    folders = (paths.STUDIES, *map(Path, context.params.get("own_studies") or ()))
     return sorted(path.parent.name if path.name == "study.toml" else path.stem for folder in folders
                   for path in (*folder.glob("*.toml"), *folder.glob("*/study.toml")))
 
 
-def stacks(incomplete: str) -> list[str]:
+def stacks(context: typer.Context, incomplete: str) -> list[str]:
     """The names of stacks, after what stands before the last comma."""
-    folders = (paths.STACKS, *paths.own_folders(paths.OWN_STACKS))
+    folders = (paths.STACKS, *map(Path, context.params.get("own_stacks") or ()))
     before, comma, _ = incomplete.rpartition(",")
     return [f"{before}{comma}{name}" for name in sorted(
         path.parent.name for folder in folders for path in folder.glob("*/stack.toml"))]

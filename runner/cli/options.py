@@ -4,15 +4,17 @@ import inspect
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any, NamedTuple, get_type_hints
 
 import typer
 
 from runner import paths
 from runner.cli import complete
-from runner.errors import InputError
+from runner.errors import InputError, unknown
 from runner.launchers import table
 from runner.measuring.bench import Going
+from workloads.spec import cell as cells
+from workloads.spec import tasks
 
 StudyName = Annotated[str, typer.Argument(metavar="STUDY", show_default=False, autocompletion=complete.studies,
                                           help="A study's id or the path of its file, some of its experiments "
@@ -38,6 +40,24 @@ NewestResult = Annotated[str, typer.Argument(metavar="RESULT", help="A result's 
                                              autocompletion=complete.results)]
 SomeStacks = Annotated[list[str] | None, typer.Argument(metavar="STACK", autocompletion=complete.stacks)]
 RESULTS = complete.RESULTS
+
+
+class Folders(NamedTuple):
+    """Folders with studies and stacks of the user's own."""
+
+    own_studies: Annotated[list[Path] | None, typer.Option(
+        "--studies", metavar="DIR", envvar=paths.OWN_STUDIES, show_envvar=False,
+        help=f"A folder with studies of your own, NAME.toml; repeatable, or {paths.OWN_STUDIES}.")] = None
+    own_stacks: Annotated[list[Path] | None, typer.Option(
+        "--stacks", metavar="DIR", envvar=paths.OWN_STACKS, show_envvar=False,
+        help=f"A folder with stacks of your own, NAME/stack.toml; repeatable, or {paths.OWN_STACKS}.")] = None
+
+    @property
+    def places(self) -> paths.Places:
+        """Where studies and stacks lie. Raises InputError."""
+        return paths.Places().with_own(self.own_studies or (), self.own_stacks or ())
+
+
 GOING: dict[str, Any] = {           # by the fields of Going
     "waits": Annotated[bool, typer.Option("--wait", help="Wait while another session measures on this machine.")],
     "is_fresh": Annotated[bool, typer.Option("--fresh", help="Resume no unfinished session.")],
@@ -70,6 +90,40 @@ def duration(option: str, text: str) -> float:
     if not match or not float(match[1]):
         raise InputError(f'{option}: found "{text}", expected minutes, hours or days, such as 90m, 12h or 2d')
     return float(match[1]) * {"m": 60, "h": 3600, "d": 86400}[match[2]]
+
+
+def settings(pairs: list[str]) -> dict[str, Any]:
+    """Cell fields from arguments KEY=VALUE; of KEY=A,B a tuple, each value of which is measured. Raises InputError."""
+    fields: dict[str, Any] = {}
+    known = {name: kind for name, kind in cells.FIELDS.items() if name not in ("stack", "data", "source")}
+    for pair in pairs:
+        name, separator, text = pair.partition("=")
+        if separator and name in ("stack", "data"):
+            raise InputError(f"--set {pair}: found {name}, which has an option of its own, --{name}")
+        if not separator:
+            raise InputError(f'--set: found "{pair}", expected KEY=VALUE with KEY one of {", ".join(known)}')
+        if name not in known:
+            raise unknown("--set: key", name, known)
+        if name in fields:
+            raise InputError(f"--set {pair}: found {name} twice, expected it once; {name}=A,B measures both")
+        values = tuple(dict.fromkeys(_value(pair, name, known[name], each) for each in text.split(",")))
+        if len(values) > 1 and name in ("device", "measure"):
+            raise InputError(f'--set {pair}: found {len(values)} values, expected one: a session has one {name}')
+        fields[name] = values if len(values) > 1 else values[0]
+    return fields
+
+
+def _value(pair: str, name: str, kind: Callable[[str], Any], text: str) -> Any:
+    try:
+        value = cells.checked(name, kind(text))
+    except cells.CellError as error:
+        raise InputError(f"--set {pair}: {error}") from error
+    except ValueError as error:
+        expected = "a whole number" if kind is int else "a number"
+        raise InputError(f'--set {pair}: found "{text}", expected {expected}') from error
+    if name == "task" and text not in tasks.NAMES:
+        raise unknown(f"--set {pair}: task", text, tasks.NAMES)
+    return value
 
 
 def split_stacks(values: list[str] | None) -> tuple[str, ...]:

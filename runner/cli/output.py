@@ -77,6 +77,3 @@ class Output(NamedTuple):
             screen.say(f"written: {file}")
         if STANDARD_OUTPUT not in files.values():
             show()
-
-
-NO_FILES = Output()

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from runner import paths, screen
-from runner.cli.options import Commands, SomeStacks, StudyName
+from runner.cli.options import Commands, Folders, SomeStacks, StudyName
 from runner.cli.output import Output
 from runner.datasets import choice, published
 from runner.doctor import host
@@ -29,15 +29,15 @@ def images_(names: SomeStacks = None,
             is_sif: Annotated[bool, typer.Option("--sif", help="Apptainer's image files of stacks.")] = False,
             source: Annotated[str, typer.Option("--from", help="With --sif and one stack: docker://NAME@sha256:DIGEST "
                                                 "or docker-archive:FILE instead of this machine's engine.")] = "",
-            ) -> None:
+            *, folders: Folders) -> None:
     """Build the images of stacks and of the runner (if none is named, all that run without a GPU)."""
     if prune and names:
         raise InputError(f"images: found --prune and {names[0]}, expected one of them; it removes all that are out of "
                          "date")
     if is_sif or source:
-        _image_files(names, is_sif, prune, source)
+        _image_files(names, is_sif, prune, source, folders)
         return
-    known = definition.all_images(paths.STACKS)
+    known = definition.all_images(folders.places.stacks)
     client = engine.connect()
     if prune:
         images.prune(client, list(known.values()), screen.say)
@@ -46,11 +46,11 @@ def images_(names: SomeStacks = None,
         images.build(client, known[name], screen.say)
 
 
-def _image_files(names: list[str] | None, is_sif: bool, prune: bool, source: str) -> None:
+def _image_files(names: list[str] | None, is_sif: bool, prune: bool, source: str, folders: Folders) -> None:
     """Make Apptainer's files of the stacks, and say where they lie."""
     if source and not (is_sif and len(names or ()) == 1):
         raise InputError("--from: expected --sif and one stack, as in `evenbench images --sif torch-1.7 --from ...`")
-    known = definition.read_all(paths.STACKS)
+    known = definition.read_all(folders.places.stacks)
     if prune:
         sif.prune(known.values(), paths.cache_folder(), screen.say)
         return
@@ -83,9 +83,9 @@ def data_(output: Output) -> None:
 @app.command("doctor")
 def doctor_(launcher: Annotated[str, typer.Option(help="inside: look at every node, started once on each, or with "
                                                   "inside:hosts=HOST+HOST.")] = table.AUTO, *,
-            output: Output) -> None:
+            folders: Folders, output: Output) -> None:
     """Look at what measuring needs: engine, interpreters, disk, load; each lack with the command that mends it."""
-    stacks = definition.read_all(paths.STACKS)
+    stacks = definition.read_all(folders.places.stacks)
     findings = host.examine(stacks, paths.cache_folder())
     if launcher != table.AUTO:
         findings = choose.examined(launcher, findings, nvml.observe())
@@ -115,9 +115,9 @@ def init_(kind: Annotated[str, typer.Argument(metavar="KIND", help="torch, jax o
 
 
 @app.command("lock")
-def lock_(names: SomeStacks = None) -> None:
+def lock_(names: SomeStacks = None, *, folders: Folders) -> None:
     """Make the locks of stacks and of the runner (requirements.txt) anew from their requirements.in."""
-    known = definition.all_images(paths.STACKS)
+    known = definition.all_images(folders.places.stacks)
     for name in chosen_names(names, known):
         known[name].lock.write_text(locking.relock(known[name]))
         screen.say(f"{name}: wrote {known[name].lock}")

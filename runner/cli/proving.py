@@ -9,13 +9,23 @@ import typer
 from runner import paths, screen
 from runner.analysis import agreement
 from runner.cli import complete
-from runner.cli.options import RESULTS, Commands, LauncherName, Results, Settings, StackNames, split_stacks
+from runner.cli.options import (
+    RESULTS,
+    Commands,
+    Folders,
+    LauncherName,
+    Results,
+    Settings,
+    StackNames,
+    settings,
+    split_stacks,
+)
 from runner.cli.output import Output
 from runner.cli.request import Own
 from runner.errors import InputError, unknown
 from runner.launchers import choose
 from runner.machine import nvml
-from runner.measuring import equality, job, own_models, own_stacks
+from runner.measuring import building, equality, job, own_models, own_stacks
 from runner.measuring.bench import Request
 from runner.planning.plan import Wishes
 from runner.report.tables import Part
@@ -41,7 +51,7 @@ def check_(names: Annotated[list[str] | None, typer.Argument(
            launcher: LauncherName = "auto",
            results: Results = RESULTS, pairs: Settings = None,
            data: Annotated[str | None, typer.Option(help="own=FOLDER that MODEL.py reads.")] = None, *, own: Own,
-           output: Output) -> None:
+           folders: Folders, output: Output) -> None:
     """Prove that stacks compute the same: weights, batch, every activation, gradient and update, compared."""
     files = names if names and own_models.is_file(names[0]) else []
     others = {"--all": every, "--parallel": parallel, "--precision": precision != "float64",
@@ -51,13 +61,14 @@ def check_(names: Annotated[list[str] | None, typer.Argument(
         raise InputError(f"check: found {wrong}, which is of {'tasks' if files else 'models of your own, MODEL.py'}")
     if files:
         of_cells, values = own_models.options_of(files[0], pairs or [])
-        wishes = Wishes(split_stacks(stacks), settings=job.settings(of_cells))
-        request = Request(files[0], None, launcher, data, wishes, results=results, options=values)
+        wishes = Wishes(split_stacks(stacks), settings=settings(of_cells))
+        request = Request(files[0], None, launcher, data, wishes, results=results, options=values,
+                          places=folders.places)
         sys.exit(_of_files(own.of(request, files[1:]), output))
     if names and every:
         raise InputError(f"check: found --all and {names[0]}, expected one of them")
     here_gpus = nvml.observe()
-    here = own_stacks.chosen(split_stacks(stacks), definition.read_all(paths.STACKS), paths.ROOT, here_gpus)
+    here = own_stacks.chosen(split_stacks(stacks), definition.read_all(folders.places.stacks), paths.ROOT, here_gpus)
     today = [name for name, each in here.stacks.items() if isinstance(each, PinnedStack) and "quick" in each.studies]
     chosen = [here.stacks[name] for name in chosen_names(here.names or ([] if every else today), here.stacks)]
     tasks = [*NAMES] if every else names or ["lenet5"]
@@ -70,7 +81,7 @@ def check_(names: Annotated[list[str] | None, typer.Argument(
         raise InputError(f'--loop: found "{loop}", expected native or tuned, and native with --parallel')
     store.check_usable(results)
     how = choose.for_stacks(launcher, screen.say, here_gpus, here.named)
-    chosen = job.buildable(chosen, how, screen.say)
+    chosen = building.buildable(chosen, how, screen.say)
     verdicts = equality.Check.by(how, paths.cache_folder(), screen.say, precision=precision, loop=loop,
                                  is_parallel=parallel).kept(tasks, chosen, results)
     against = "one worker" if parallel else ", ".join(sorted({verdict.reference for verdict in verdicts}))
@@ -88,7 +99,7 @@ def _judged(verdicts: Sequence[agreement.Verdict], output: Output, parts: Sequen
 def _of_files(request: Request, output: Output) -> int:
     """Check models of the user's own; the exit code."""
     store.check_usable(request.results)
-    made = job.prepared(job.planned(request, screen.say), screen.say)
+    made = building.prepared(job.planned(request, screen.say), screen.say)
     check = equality.Check.by(made.launcher, made.data.folder, screen.say)
     _, verdicts = own_models.checked(made.plan, made.stacks, check, request.results)
     return _judged(verdicts, output, list(map(own_models.told, verdicts)) or ["it runs; one column has no other to be "

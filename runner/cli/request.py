@@ -11,7 +11,7 @@ from runner.cli import complete, options
 from runner.errors import InputError
 from runner.launchers.rank import NAME, Asked
 from runner.launchers.table import AUTO
-from runner.measuring import job, own_models
+from runner.measuring import own_models
 from runner.measuring.bench import Request
 from runner.planning.plan import Wishes
 
@@ -43,7 +43,7 @@ class Settled(NamedTuple):
         if self.is_tuned and any(pair.startswith("loop=") for pair in pairs):
             raise InputError("found --tuned and --set loop=, expected one of them")
         pairs, values = own_models.options_of(study, pairs) if own_models.is_file(study) else (pairs, {})
-        settings = job.settings([*pairs, *([f"device={self.device}"] if self.device else []),
+        settings = options.settings([*pairs, *([f"device={self.device}"] if self.device else []),
                                  *(["loop=native,tuned"] if self.is_tuned else [])])
         wishes = wishes._replace(seed=self.seed, settings=settings)
         return Request(study, scale, self.launcher, self.data, wishes, options.split("--env", self.env),

@@ -11,7 +11,8 @@ from itertools import combinations
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from runner.machine.topology import Spot, Topology
+from runner.grouping import grouped
+from runner.machine.topology import Topology
 from workloads.spec.cell import Cell
 
 _MOST_NODES = 8        # whose combinations are looked at; beyond, all of them at once
@@ -89,11 +90,7 @@ def _of_cores(count: int, left: set[int], known: Topology, is_full: bool) -> tup
 
 def _cores_on(nodes: tuple[int, ...], left: set[int], known: Topology) -> list[list[int]]:
     """The CPUs of each core on these NUMA nodes."""
-    cores: dict[Spot, list[int]] = {}
-    for cpu in sorted(left):
-        if known[cpu].node in nodes:
-            cores.setdefault(known[cpu], []).append(cpu)
-    return list(cores.values())
+    return list(grouped((cpu for cpu in sorted(left) if known[cpu].node in nodes), known.__getitem__).values())
 
 
 def _choices(nodes: Sequence[int]) -> Iterator[Iterable[tuple[int, ...]]]:

@@ -1,4 +1,4 @@
-"""What a command line asks for, what a session's runs are made with, and what is ahead of it."""
+"""The request of a command line, the bench that a session's runs are made with, and a pending run."""
 
 import time
 from collections.abc import Callable, Mapping, Set
@@ -11,6 +11,7 @@ from runner.machine import host as machine
 from runner.machine import telemetry
 from runner.machine.cpu_energy import Meter
 from runner.machine.programs import Clocks
+from runner.paths import Places
 from runner.planning.plan import Plan, Planned, Wishes
 from runner.results.rows import Measurements
 from runner.results.store import Record
@@ -32,7 +33,7 @@ class Going(NamedTuple):
 
 
 class Until(NamedTuple):
-    """How narrow intervals are to become."""
+    """The target of --until."""
 
     width: float             # of an interval over its ratio: 0.02 is 2 %
     cap: int                 # rounds at most
@@ -56,6 +57,7 @@ class Request(NamedTuple):
     lanes: tuple[str, ...] = ()      # of the files; (): all
     options: Mapping[str, tuple[Any, ...]] = MappingProxyType({})      # values of the files' own parameters, by name
     packages: tuple[str, ...] = ()   # that their environments have besides, each NAME==VERSION
+    places: Places = Places()        # where studies and stacks lie
     with_products: bool = True       # the machine's matrix products are measured first, for shares of the machine
 
 
@@ -81,7 +83,7 @@ class Bench(NamedTuple):
 
 
 class PendingRun(NamedTuple):
-    """A run that is ahead."""
+    """A run that is not made yet."""
 
     planned: Planned
     round: int

@@ -6,13 +6,14 @@ A cell's rate is then told as a share of the best of them. Asked is every stack,
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from runner.errors import Stopped
 from runner.measuring.bench import Bench, Event, PendingRun
 from runner.planning.plan import Plan, Planned
-from runner.results import earlier_sessions
+from runner.results import sessions
 from runner.results.lines import Block
-from runner.results.matrix_products import Product, Unit, best, record
+from runner.results.records import Product, Unit, best
 from workloads.spec import measures
 from workloads.spec.cell import Cell
 
@@ -30,15 +31,14 @@ def cells(plan: Plan) -> list[Cell]:
 
 
 def reached(folder: Path) -> Mapping[Unit, Product]:
-    """The best that a session's store tells of."""
-    return best(map(Product.read, earlier_sessions.of(folder).products))
+    """The best product of a session, by unit."""
+    return best(sessions.read(folder).products)
 
 
 def measure(bench: Bench, made: Callable[[Bench, list[PendingRun]], Iterator[Event]]) -> Iterator[Event]:
-    """Measure what is missing; the record of one that fails has the reason. made: makes runs."""
-    told = {(each["stack"], each["device"], each["precision"], each["cpus"])
-            for each in earlier_sessions.of(bench.folder).products}
-    missing_cells = [cell for cell in cells(bench.plan) if (cell.stack, *Unit.of(cell)) not in told]
+    """Measure the products that are missing; the record of a failed one has the reason. made: makes runs."""
+    there = {(each.stack, each.unit) for each in sessions.read(bench.folder).products}
+    missing_cells = [cell for cell in cells(bench.plan) if (cell.stack, Unit.of(cell)) not in there]
     if missing_cells:
         yield {"event": "now", "said": "measuring the machine's best matrix product first: "
                f"{len(missing_cells)} of about 3 s each"}
@@ -58,3 +58,8 @@ def measure(bench: Bench, made: Callable[[Bench, list[PendingRun]], Iterator[Eve
                         yield record(cell.stack, Unit.of(cell), ending, message=message, device_name=device_name,
                                      blocks=blocks)
                     device_name, blocks = "", []
+
+
+def record(stack: str, unit: Unit, ending: str, **values: Any) -> dict[str, Any]:
+    """The store's record of a product."""
+    return {"event": "product", "stack": stack, **unit._asdict(), "ending": ending, **values}

@@ -316,7 +316,7 @@ def _chosen(files: Sequence[Read], lanes: Sequence[str], loops: Sequence[str]) -
 
 
 def _placed(chosen: Sequence[Named], stacks: Sequence[Stack], say: Say) -> list[Named]:
-    """The lanes in each stack that has what they need; the others are told. Raises InputError where there is none."""
+    """The lanes in each stack that has their packages; the others are said. Raises InputError where none has."""
     placed, lacking = [], []
     for stack in stacks:
         for each in chosen:

@@ -20,7 +20,7 @@ class Chosen(NamedTuple):
 
     @property
     def named(self) -> tuple[Stack, ...]:
-        """Those that are known of the names, all of which a launcher is to start."""
+        """The stacks of the names that are known: the launcher starts all of them."""
         return tuple(self.stacks[name] for name in self.names if name in self.stacks)
 
 
@@ -77,7 +77,7 @@ def again(arguments: Sequence[str], session: Mapping[str, Any], cells: Sequence[
 
 
 def _recorded(session: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    """What a session's record says of the user's own stacks, by name."""
+    """The session record's facts on the user's own stacks, by name."""
     records = session.get("own")
     return {name: record for name, record in (records if isinstance(records, dict) else {}).items()
             if isinstance(record, dict) and isinstance(record.get("asked"), str)}

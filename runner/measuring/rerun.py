@@ -1,9 +1,9 @@
-"""A stored session, or one of its cells, once more from its record; with what has changed since."""
+"""Repeat a stored session, or one of its cells, from its record, and say what has changed since."""
 
 import secrets
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
 
 from runner import __version__, paths
 from runner.cells import KEY_DIGITS, key
@@ -15,8 +15,8 @@ from runner.measuring import job, own_models, own_stacks
 from runner.measuring.bench import Request
 from runner.planning.plan import Plan, Planned, Skipped
 from runner.processes import Say
-from runner.results import earlier_sessions
-from runner.results.store import Record
+from runner.results import sessions
+from runner.results.sessions import Session
 from runner.stacks.definition import Stack
 from runner.stacks.own import OwnStack
 from runner.study import claims, published
@@ -27,28 +27,15 @@ from workloads.spec.tasks import is_known
 _MOST_ROUNDS = 200_000      # the runs of the longest A/A session
 
 
-class Recorded(NamedTuple):
-    """What a session's folder says that its runs were made from."""
-
-    session: Record
-    plan: Record                       # the last one
-    fingerprints: dict[str, str]       # by stack
-
-    @property
-    def id(self) -> str:
-        """The result's."""
-        return str(self.session.get("id", ""))
-
-
-def recorded(folder: Path) -> Recorded:
-    """The record of a session. Raises InputError where it has no plan."""
-    told = earlier_sessions.of(folder)
-    if told.plan is None:
+def recorded(folder: Path) -> Session:
+    """The session in a folder. Raises InputError where it has no plan."""
+    session = sessions.read(folder)
+    if not session.plan:
         raise InputError(f"{folder}: the events hold no plan, so there is nothing to repeat")
-    return Recorded(told.first, told.plan, told.made_of())
+    return session
 
 
-def chosen(recorded: Recorded, cell: str) -> Recorded:
+def chosen(recorded: Session, cell: str) -> Session:
     """The record with one cell alone, by its number, its key or the key's beginning; with none named as it is.
 
     Claims and published numbers are of the whole study and are left out of one cell's. Raises InputError.
@@ -65,15 +52,15 @@ def chosen(recorded: Recorded, cell: str) -> Recorded:
         known = ", ".join(item["key"] for item in cells[:8]) + (" ..." if len(cells) > 8 else "")
         raise InputError(f'--cell: found "{cell}", which begins {len(some) or "no"} keys of {recorded.id}, expected '
                          f"one; known: {known}")
-    return recorded._replace(plan={**recorded.plan, "cells": some, "skipped": [], "claims": [], "published": []})
+    return replace(recorded, plan={**recorded.plan, "cells": some, "skipped": [], "claims": [], "published": []})
 
 
-def plan_again(recorded: Recorded, stacks: Mapping[str, Stack], rounds: int | None, seed: int = 1) -> Plan:
+def plan_again(recorded: Session, stacks: Mapping[str, Stack], rounds: int | None, seed: int = 1) -> Plan:
     """The plan of a record in the orders that this seed draws: the same order twice would hide what it does.
 
     Cells of stacks and tasks that are gone are skipped. Raises InputError.
     """
-    record, name = recorded.plan, str(recorded.session.get("study", "rerun"))
+    record, name = recorded.plan, str(recorded.first.get("study", "rerun"))
     try:
         numbers = tuple(map(published.from_record, record.get("published", ())))
         claimed = tuple(map(claims.from_record, record.get("claims", ())))
@@ -98,10 +85,10 @@ def _gone(cell: Cell, stacks: Mapping[str, Stack]) -> str | None:
     return None if cell.source or is_known(cell) else f"task {cell.task} is not here any more"
 
 
-def data_argument(recorded: Recorded, asked: str | None) -> str | None:
+def data_argument(recorded: Session, asked: str | None) -> str | None:
     """NAME=FOLDER of this command or the recorded one; None for the stand-in. Raises InputError without a folder."""
     names = {str(item["cell"].get("data", choice.STAND_IN)) for item in recorded.plan["cells"]} or {choice.STAND_IN}
-    told = recorded.session.get("data")
+    told = recorded.first.get("data")
     argument = asked or (told if isinstance(told, str) else None)
     names_now = choice.names(argument)
     if not names <= set(names_now):
@@ -110,23 +97,23 @@ def data_argument(recorded: Recorded, asked: str | None) -> str | None:
     return argument
 
 
-def differences(recorded: Recorded, now: host.Machine, launcher: str, fingerprints: Mapping[str, str]
+def differences(recorded: Session, now: host.Machine, launcher: str, fingerprints: Mapping[str, str]
                 ) -> list[str]:
-    """What has changed since the record, a line each: machine, launcher, evenbench, what stacks are made of."""
+    """A line for each change since the record: machine, launcher, evenbench, stacks."""
     lines = []
-    then = recorded.session.get("machine")
+    then = recorded.first.get("machine")
     for name, value in now._asdict().items():
         if isinstance(then, dict) and then.get(name) != value:
             lines.append(f"machine: {name} was {then.get(name)}, is {value}")
     for what, value in (("launcher", launcher), ("evenbench", __version__), ("governor", host.governor())):
-        if what in recorded.session and recorded.session[what] != value:
-            lines.append(f"{what} was {recorded.session[what]}, is {value}")
+        if what in recorded.first and recorded.first[what] != value:
+            lines.append(f"{what} was {recorded.first[what]}, is {value}")
     return lines + [f"{name}: stack or workloads have changed ({before[:8]} then, {fingerprints[name][:8]} now)"
-                    for name, before in recorded.fingerprints.items()
+                    for name, before in recorded.made_of().items()
                     if name in fingerprints and fingerprints[name] != before]
 
 
-def check_trusted(recorded: Recorded, is_trusted: bool) -> None:
+def check_trusted(recorded: Session, is_trusted: bool) -> None:
     """Raise InputError where a record holds Python files, a stranger's perhaps, and nobody said that they may run."""
     models = {str(item["cell"].get("source") or "") for item in recorded.plan["cells"]} - {""}
     if models and not is_trusted:
@@ -134,21 +121,21 @@ def check_trusted(recorded: Recorded, is_trusted: bool) -> None:
                          "them")
 
 
-def again(recorded: Recorded, stacks: Mapping[str, Stack], request: Request, say: Say) -> job.Job:
-    """The job that repeats a record, with what differs from then said and recorded. Raises InputError."""
+def again(recorded: Session, stacks: Mapping[str, Stack], request: Request, say: Say) -> job.Job:
+    """The job that repeats a session; differences are said and recorded. Raises InputError."""
     gpus = nvml.observe()
     cells = [item["cell"] for item in recorded.plan["cells"]]
-    chosen_now = own_stacks.again(request.wishes.stacks, recorded.session, cells, stacks, paths.ROOT, gpus, say)
+    chosen_now = own_stacks.again(request.wishes.stacks, recorded.first, cells, stacks, paths.ROOT, gpus, say)
     try:
         lanes = own_models.of_cells([parse(cell) for cell in cells if cell.get("source")], chosen_now.stacks)
     except (TypeError, ValueError) as error:
         raise InputError(f"{recorded.id}: its plan cannot be repeated: {error}") from error
-    lanes = {name: each for name, each in lanes.items() if each.stack or name not in recorded.session.get("own", {})}
-    packages = [str(each) for each in list(recorded.session.get("with") or ())]
+    lanes = {name: each for name, each in lanes.items() if each.stack or name not in recorded.first.get("own", {})}
+    packages = [str(each) for each in list(recorded.first.get("with") or ())]
     stacks = {**chosen_now.stacks, **own_models.stacks_of(lanes, chosen_now.stacks, packages, say)}
-    asked = request.launcher or choose.again(recorded.session.get("launcher"))
+    asked = request.launcher or choose.again(recorded.first.get("launcher"))
     launcher = choose.for_stacks(asked, say, gpus, chosen_now.named)
-    env = {str(name): str(value) for name, value in dict(recorded.session.get("env") or {}).items()}
+    env = {str(name): str(value) for name, value in dict(recorded.first.get("env") or {}).items()}
     stacks = {name: stack.model_copy(update={"env": tuple(env.items())}) for name, stack in stacks.items()}
     request = request._replace(data=data_argument(recorded, request.data))
     data, *more = choice.several(request.data, paths.cache_folder())
@@ -159,7 +146,7 @@ def again(recorded: Recorded, stacks: Mapping[str, Stack], request: Request, say
     launcher.check([each.cell for each in plan.cells])
     used = {each.cell.stack: launcher.fingerprint(stacks[each.cell.stack]) for each in plan.cells
             if not isinstance(stacks[each.cell.stack], OwnStack)}
-    changed = differences(recorded, here, launcher.name, used) + own_stacks.changes(recorded.session, stacks)
+    changed = differences(recorded, here, launcher.name, used) + own_stacks.changes(recorded.first, stacks)
     for line in changed or [f"nothing that {recorded.id} recorded differs now"]:
         say(line)
     facts = {"rerun_of": recorded.id, "differs": changed, **({"env": env} if env else {}),

@@ -13,7 +13,7 @@ from typing import Any
 from runner.cells import key
 from runner.errors import InputError
 from runner.planning.plan import Plan
-from runner.results import earlier_sessions, store
+from runner.results import sessions, store
 from workloads.spec.cell import DEFAULTS, Cell, CellError, parse
 
 STATES = ("done", "stale", "failed", "missing")
@@ -29,12 +29,12 @@ def key_of(cell: Cell) -> str:
 def endings(results: Path) -> Endings:
     """The endings of all runs in a folder of results; results that cannot be read are passed over."""
     by_cell: dict[str, dict[str, set[str]]] = {}
-    for path in sorted(results.glob(f"*/{store.EVENTS}")):
+    for folder in store.folders(results):
         try:
-            for past in earlier_sessions.of(path.parent).ended:
-                if past.cell:
-                    by_stack = by_cell.setdefault(key_of(parse(past.cell)), {})
-                    by_stack.setdefault(past.fingerprint, set()).add(past.ending)
+            for run in sessions.read(folder).ended:
+                if run.cell:
+                    by_stack = by_cell.setdefault(key_of(parse(run.cell)), {})
+                    by_stack.setdefault(run.fingerprint, set()).add(run.ending)
         except (InputError, CellError, KeyError, TypeError, AttributeError):
             continue
     return {cell_key: {made_of: frozenset(endings) for made_of, endings in by_stack.items()}

@@ -11,10 +11,11 @@ from typing import Any, NamedTuple
 from runner import formatting
 from runner.cells import comparison_key, key, lanes_key
 from runner.errors import InputError, unknown
+from runner.grouping import grouped
 from runner.machine import gpus
 from runner.machine.host import Machine
 from runner.results.looks import looks
-from runner.results.matrix_products import Product, Unit
+from runner.results.records import Product, Unit
 from runner.stacks.definition import Stack
 from runner.study.file import EVERY, Experiment, Node, Study
 from workloads.spec import cell as cells
@@ -85,10 +86,7 @@ class Plan(NamedTuple):
         hours does so between pairs.
         """
         drawn = random.Random(f"{self.seed}:{round_index}")
-        blocks: dict[str, list[Planned]] = {}
-        for planned in self.cells:
-            blocks.setdefault(lanes_key(planned.cell), []).append(planned)
-        shuffled = list(blocks.values())
+        shuffled = list(grouped(self.cells, lambda planned: lanes_key(planned.cell)).values())
         drawn.shuffle(shuffled)
         for block in shuffled:
             drawn.shuffle(block)
@@ -177,6 +175,13 @@ def plan(study: Study, stacks: Mapping[str, Stack], machine: Machine, wishes: Wi
                 {name: tuple(of_name) for name, of_name in keys.items()}, wishes.settings, wishes.stacks)
 
 
+def of_cells(identifier: str, rounds: int, seed: int, cells: Iterable[Cell]) -> Plan:
+    """The plan of these cells, at least one, without a study; the first one's stack is the baseline."""
+    planned = tuple(Planned(key(cell), cell.measure, cell) for cell in cells)
+    study = Study(identifier, identifier, rounds, planned[0].cell.stack, "", ())
+    return Plan(study, rounds, planned[0].cell.stack, seed, planned, ())
+
+
 def too_large(made: Plan, machine: Machine) -> list[str]:
     """A line for what cells ask for beyond the machine's CPUs and memory; it is measured all the same."""
     cpus = max((each.cell.cpus for each in made.cells), default=0)
@@ -191,7 +196,7 @@ def too_large(made: Plan, machine: Machine) -> list[str]:
 
 
 def of_fullest_form(forms: Sequence[Study], planned: Callable[[Study], Plan]) -> Plan:
-    """The plan of the form of a study of which most cells can run; the later form's where two have as many.
+    """Plan every form; return the plan with the most runnable cells, the later one on a tie.
 
     forms: the study as its scale says it, and for a machine with GPUs without the scale's moves to the CPU.
     """

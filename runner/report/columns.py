@@ -9,7 +9,7 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 from runner import formatting
-from runner.analysis.numbers import BESIDE, ENERGY, EPOCHS, NUMBERS, RATES, SEQUENCES
+from runner.analysis.result_numbers import BESIDE, ENERGY, EPOCHS, NUMBERS, RATES, SEQUENCES
 from runner.analysis.stats import Interval, Verdict
 from runner.analysis.summary_format import Comparison, PublishedNumber, Result, Summary
 from runner.report.claims import wording

@@ -2,15 +2,13 @@
 
 import itertools
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from runner import formatting
 from runner.analysis.summary_format import Summary
 from runner.report.document import Block, Chart
 from runner.results.rows import Measurements
 
-K = TypeVar("K")
-T = TypeVar("T")
 MOST_GROUPS, _MOST_MARKS = 16, 60      # in a chart; its table has all
 # what a paper compares in one panel, each with a curve of its own: PT-profiling, TF mode 1, SGD
 SWITCHES = ("conv", "lstm", "graph_opt", "precision", "optimizer", "loop", "parallel")
@@ -34,14 +32,6 @@ def fitted(kind: Callable[..., Chart], caption: str, axis: str, groups: Iterable
             if not index or (index < MOST_GROUPS and count <= _MOST_MARKS)]
     cut = f" (the first {len(kept)} of {len(told):,}; the table has all)" if len(kept) < len(told) else ""
     return [kind(caption + cut, axis, tuple(kept), **more)] if kept else []
-
-
-def grouped(items: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
-    """The items of each key, in their order."""
-    groups: dict[K, list[T]] = {}
-    for item in items:
-        groups.setdefault(key(item), []).append(item)
-    return groups
 
 
 def thousandths(seconds: float) -> str:

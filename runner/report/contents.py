@@ -8,10 +8,11 @@ from typing import Any
 
 from runner import formatting
 from runner.analysis.summary_format import Comparison, Failure, JudgedClaim, PaperClaim, Result, Skip, Summary
+from runner.grouping import grouped
 from runner.report import breakdown, columns, environment, figures, rates
 from runner.report.answer import answer, flagged
 from runner.report.claims import beside_ours, wording
-from runner.report.comparisons import Context, grouped
+from runner.report.comparisons import Context
 from runner.report.deviations import deviations, is_published
 from runner.report.document import Answer, Chart, Report, Section
 from runner.report.series import curves, steps

@@ -6,9 +6,9 @@ from operator import itemgetter
 
 from runner import formatting
 from runner.analysis.summary_format import Summary
+from runner.grouping import grouped
 from runner.report.answer import missing
 from runner.report.claims import wording
-from runner.report.comparisons import grouped
 from runner.report.document import Named
 from runner.results.rows import Measurements
 

@@ -12,9 +12,10 @@ from runner.analysis.claims.measured_here import over_runs
 from runner.analysis.stats import Interval
 from runner.analysis.summary_format import PublishedNumber, Result, Summary
 from runner.cells import compared
+from runner.grouping import grouped
 from runner.report.claims import wording
 from runner.report.claims.beside_ours import THEIRS
-from runner.report.comparisons import SWITCHES, Context, fitted, grouped
+from runner.report.comparisons import SWITCHES, Context, fitted
 from runner.report.document import Chart, Curve, Curves, Dots, Mark
 from runner.results.records import Experiment
 from runner.results.rows import Row

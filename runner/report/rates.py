@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from runner import formatting
-from runner.analysis.numbers import BESIDE, ENERGY, EPOCHS, RATES, SEQUENCES
+from runner.analysis.result_numbers import BESIDE, ENERGY, EPOCHS, RATES, SEQUENCES
 from runner.analysis.stats import Verdict
 from runner.analysis.summary_format import Comparison, LaneResult, Lanes, Summary
 from runner.report.claims import wording

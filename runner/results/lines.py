@@ -14,7 +14,6 @@ from pydantic import (
     Field,
     InstanceOf,
     ValidationError,
-    create_model,
     model_validator,
 )
 
@@ -135,14 +134,15 @@ class StartFacts(Line):
     packages: Annotated[Object, says("version and digest by name, in an environment of the user's own")] = {}
 
 
-def _or_none(name: str) -> Any:
-    field = StartFacts.model_fields[name]
-    return Annotated[field.annotation, Field(), *field.metadata] | None, None
+class _ReadFacts(Line):
+    """The facts that a summary has: where they are there, they are of their kind."""
 
-
-# the facts that a summary tells: they must be of their kind where they are told
-_ReadFacts = create_model("_ReadFacts", __base__=Line, **{name: _or_none(name) for name in (
-    "framework", "version", "python", "onednn", "threads", "data")})
+    framework: Text | None = None
+    version: Text | None = None
+    python: Text | None = None
+    onednn: bool | None = None
+    threads: Count | None = None
+    data: Data | None = None
 
 
 def _facts(facts: dict[str, Any]) -> dict[str, Any]:

@@ -1,15 +1,16 @@
 """What the records of events.jsonl say, a model a kind, by which they are read. Pure."""
 
-from typing import Annotated
+from collections.abc import Iterable, Mapping
+from typing import Annotated, NamedTuple, Self
 
 from pydantic import AfterValidator, Field
 
-from runner.results.lines import Count, Line, Number, Object, Positive, Readings, Seconds, Text
-from runner.results.matrix_products import Product
+from runner.results.lines import Block, Count, Line, Number, Object, Positive, Readings, Seconds, Text
+from workloads.spec.cell import Cell
 
 
 def _cell(cell: Object) -> Object:
-    """A cell, whose fields are runner.results.rows' to judge, but for its stack."""
+    """A cell, whose fields are the reader's to judge, but for its stack."""
     if not isinstance(cell.get("stack"), str):
         raise ValueError(f"found the stack {cell.get('stack')!r:.40}, expected text")
     return cell
@@ -105,6 +106,52 @@ class Closed(Line):
     """Why the session ended."""
 
     reason: Text
+
+
+class Unit(NamedTuple):
+    """The device, precision and threads of a product; cells with the same ones are compared with it."""
+
+    device: str
+    precision: str
+    cpus: int
+
+    @classmethod
+    def of(cls, cell: Cell) -> Self:
+        """The unit of a cell; 0 threads on a GPU."""
+        return cls(cell.device, cell.precision, cell.cpus if cell.device == "cpu" else 0)
+
+
+class Product(Line):
+    """The matrix products of a stack, as its worker reported them."""
+
+    stack: str
+    device: str
+    precision: str
+    cpus: int
+    ending: str
+    message: str = ""
+    device_name: str = ""                     # as the framework names it
+    blocks: list[Block]
+
+    @property
+    def unit(self) -> Unit:
+        """The unit of the product."""
+        return Unit(self.device, self.precision, self.cpus)
+
+    @property
+    def flops_per_second(self) -> float:
+        """The best of all sizes and numbers; 0 where the stack has no such product."""
+        return max((block.flops_per_second for block in self.blocks), default=0.0)
+
+
+def best(products: Iterable[Product]) -> Mapping[Unit, Product]:
+    """The best product of all stacks for each device, precision and number of threads. No step can be faster."""
+    chosen: dict[Unit, Product] = {}
+    for product in products:
+        earlier = chosen.get(product.unit)
+        if product.flops_per_second > (earlier.flops_per_second if earlier else 0.0):
+            chosen[product.unit] = product
+    return chosen
 
 
 RECORDS: dict[str, type[Line]] = {

@@ -147,7 +147,7 @@ def _refusal(path: Path, error: OSError, remedy: str = "choose another folder wi
 def read(folder: Path, is_judged: bool = True) -> Iterator[Record]:
     """The records of a run's folder, in order. Raises InputError with file and line where one is not a record.
 
-    is_judged: whether they must have their keys, too; runner.results.rows judges what it reads by itself.
+    is_judged: whether they must have their keys, too; runner.results.reader judges what it reads.
     """
     path, session = folder / EVENTS, None
     if path.exists() and not path.is_file():
@@ -224,19 +224,24 @@ def _replace(path: Path, text: str) -> None:
 LATEST = "latest"
 
 
+def folders(results: Path) -> list[Path]:
+    """The folders of all results, the oldest first."""
+    return [path.parent for path in sorted(results.glob(f"*/{EVENTS}"))]
+
+
 def located(name: str, results: Path) -> Path:
     """The folder of a result by id, its beginning or path; of "latest" the newest. Raises InputError."""
-    folders = [path.parent for path in sorted(results.glob(f"*/{EVENTS}"))]
+    found = folders(results)
     if not name:
         raise InputError('found "" as a result, expected an id, its beginning, a folder, or latest')
     if name == LATEST:
-        if not folders:
+        if not found:
             raise InputError(f"{results}: no results yet; `evenbench run quick` makes some")
-        return folders[-1]
+        return found[-1]
     for folder in (results / name, Path(name)):
         if (folder / EVENTS).is_file():
             return folder
-    begin_so = [folder for folder in folders if folder.name.startswith(name)]
+    begin_so = [folder for folder in found if folder.name.startswith(name)]
     if not begin_so:
         raise InputError(f'no result "{name}" in {results}; `evenbench list results` shows what there is')
     if len(begin_so) > 1:

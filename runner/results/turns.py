@@ -112,7 +112,7 @@ def disturbed(turns: Sequence[Turn]) -> int:
 
 
 def are_enough(turns: Sequence[Turn]) -> bool:
-    """Whether a run with these turns was measured; one that takes no turns was."""
+    """Whether a run has enough undisturbed turns; a run without turns has."""
     return not turns or sum(counting(turns)) >= LEAST_TURNS
 
 

@@ -4,6 +4,6 @@ Every text that could come from a file goes through formatting.clean, and none i
 what a word already says. Summaries and progress are imported from their modules: most commands need neither.
 """
 
-from runner.screen.page import detail, hush, parts_view, say, show
+from runner.screen.page import confirmed, detail, hush, parts_view, say, show
 
-__all__ = ["detail", "hush", "parts_view", "say", "show"]
+__all__ = ["confirmed", "detail", "hush", "parts_view", "say", "show"]

@@ -1,8 +1,9 @@
 """The console: lines and tables that know how wide it is and which letters it has."""
 
 import os
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import zip_longest
+from itertools import accumulate, zip_longest
 from threading import Event
 from typing import NamedTuple
 
@@ -20,6 +21,7 @@ _LEAST_WIDTH = 8               # of a column that must give way, unless words ar
 _TIGHT_WIDTH = 4               # of the others, before ids and stacks are broken
 _NAME_WIDTH = 20               # of columns whose words are broken last
 _INDENT = 2
+_MOST_ROWS = 200               # of a table; more scroll away what stands above them
 _GRADES = {"good": "green", "note": "yellow", "fails": "bold red"}
 
 
@@ -44,6 +46,12 @@ def show(renderable: RenderableType) -> None:
 def say(text: str) -> None:
     """Tell people something, on standard error, in a line of its own however long."""
     people().print(formatting.clean(text), soft_wrap=True)
+
+
+def confirmed(question: str) -> bool:
+    """Ask on standard error; whether the answer is yes."""
+    people().print(f"{formatting.clean(question)} [y/N]: ", end="", soft_wrap=True)
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
 def people() -> Console:
@@ -113,23 +121,33 @@ class Page:
         return Padding(self.text(content), (0, 0, 0, _INDENT), expand=False)
 
     def ruled(self, titles: Sequence[str], rows: Sequence[Row]) -> Iterator[RenderableType]:
-        """The titles over a line, then the rows. Columns are as wide as they need."""
-        heads = [self.cell(title, "bold") for title in titles]
+        """The titles over a line, then the first rows. Columns are as wide as they need."""
+        heads, count, rows = [self.cell(title, "bold") for title in titles], len(rows), rows[:_MOST_ROWS]
         widths = _fitted([heads, *rows], self.width)
         rule = ("-" if self._is_ascii else "─") * (sum(widths) + GAP * (len(widths) - 1))
         yield self._grid([heads], widths, 0)
         yield self._grid([[self.cell(rule)]], [len(rule)], 0)
         yield self._grid(rows, widths, 0)
+        yield from self._more(count)
 
     def blocks(self, titles: Sequence[str], blocks: Sequence[tuple[str, Sequence[Row]]]) -> Iterator[RenderableType]:
-        """The titles, then each block's label and its rows, indented. Columns are equally wide in all blocks."""
-        heads = [self.cell(title, "bold") for title in titles]
+        """The titles, then each block's label and its first rows, indented. All blocks' columns are equally wide."""
+        heads, count = [self.cell(title, "bold") for title in titles], sum(len(rows) for _, rows in blocks)
+        before = accumulate((len(rows) for _, rows in blocks), initial=0)
+        blocks = [(label, rows[:_MOST_ROWS - above]) for (label, rows), above in zip(blocks, before, strict=False)
+                  if above < _MOST_ROWS]
         widths = _fitted([heads, *(row for _, rows in blocks for row in rows)], self.width - _INDENT)
         yield self._grid([heads], widths, _INDENT)
         for label, rows in blocks:
             if label:
                 yield self._grid([[self.cell(label, "bold")]], [self.width], 0)
             yield self._grid(rows, widths, _INDENT)
+        yield from self._more(count)
+
+    def _more(self, count: int) -> Iterator[RenderableType]:
+        """A line on the rows of a table that are not shown."""
+        if count > _MOST_ROWS:
+            yield self.text(f"and {count - _MOST_ROWS:,} more rows: --csv FILE writes all of them")
 
     def _grid(self, rows: Iterable[Row], widths: Sequence[int], indent: int) -> Segments:
         return Segments([segment for row in rows

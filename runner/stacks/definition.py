@@ -298,10 +298,11 @@ def _read(path: Path, head: str, kind: type[_Kind], **values: Any) -> _Kind:
     return stack
 
 
-def read_all(docker_folder: Path) -> dict[str, PinnedStack]:
-    """All stacks by name: the folders that hold a stack.toml, here and where the user keeps some."""
+def read_all(folders: paths.Shelf) -> dict[str, PinnedStack]:
+    """All stacks by name: what holds a stack.toml in docker/, and in the folders after it, which are the user's."""
+    docker_folder, *others = paths.several(folders)
     stacks = {folder.name: read(folder) for folder in _folders(docker_folder)}
-    for own in paths.own_folders(paths.OWN_STACKS):
+    for own in others:
         for folder in _folders(own):
             if folder.name in stacks:
                 raise InputError(f"{folder}: there is a stack {folder.name} already, in {stacks[folder.name].folder}: "
@@ -317,9 +318,9 @@ def _folders(of: Path) -> list[Path]:
     return folders
 
 
-def all_images(docker_folder: Path) -> dict[str, Pinned]:
+def all_images(folders: paths.Shelf) -> dict[str, Pinned]:
     """All that has an image, by name: the stacks and the runner."""
-    return {**read_all(docker_folder), RUNNER: read_runner(docker_folder)}
+    return {**read_all(folders), RUNNER: read_runner(paths.several(folders)[0])}
 
 
 def chosen_names(names: Sequence[str] | None, known: Mapping[str, Pinned | Stack]) -> Sequence[str]:

@@ -83,55 +83,54 @@ class Study(NamedTuple):
     setup: str = ""                                          # its machine, versions and sizes
 
 
-def available(folder: Path) -> list[str]:
-    """The ids of the studies in a folder, and of those that the user keeps elsewhere."""
-    folders = (folder, *paths.own_folders(paths.OWN_STUDIES))
-    return sorted({path.parent.name if path.name == tables.STUDY else path.stem for each in folders
+def available(folders: paths.Shelf) -> list[str]:
+    """The ids of the studies in the folders."""
+    return sorted({path.parent.name if path.name == tables.STUDY else path.stem for each in paths.several(folders)
                    for path in (*each.glob("*.toml"), *each.glob(f"*/{tables.STUDY}")) if path.is_file()})
 
 
-def located(name: str, folder: Path) -> Path:
+def located(name: str, folders: paths.Shelf) -> Path:
     """The file of the study of that id, or of that path. Raises InputError where there is none, or two."""
     if name.endswith(".toml"):
         if not (path := Path(name)).is_file():
             raise InputError(f"{path}: no such file; `evenbench list studies` shows what there is")
         return path
-    files = [path for each in (folder, *paths.own_folders(paths.OWN_STUDIES))
+    files = [path for each in paths.several(folders)
              for path in (each / f"{name}.toml", each / name / tables.STUDY) if path.is_file()]
     if len(files) > 1:
         raise InputError(f"{files[1]}: there is a study {name} already, {files[0]}: give yours another name, or name "
                          "its path")
     if not files:
-        raise unknown("study", name, available(folder))
+        raise unknown("study", name, available(folders))
     return files[0]
 
 
-def read(name: str, folder: Path, scale: str | None = None, on_gpu: bool = False) -> Study:
+def read(name: str, folders: paths.Shelf, scale: str | None = None, on_gpu: bool = False) -> Study:
     """The study of that id, or of that path. Raises InputError with file, key, found and expected.
 
     on_gpu: what a scale moves from the GPU to the CPU stays on the GPU.
     """
-    path = located(name, folder)
+    path = located(name, folders)
     return from_document(_document(path), str(path), scale, on_gpu)
 
 
-def repeats_publication(name: str, folder: Path) -> bool:
+def repeats_publication(name: str, folders: paths.Shelf) -> bool:
     """Whether the study of that id has figures or claims of a publication. Raises InputError."""
-    return not {"published", "claim"}.isdisjoint(_document(located(name, folder)))
+    return not {"published", "claim"}.isdisjoint(_document(located(name, folders)))
 
 
-def scales(name: str, folder: Path) -> tuple[str, ...]:
+def scales(name: str, folders: paths.Shelf) -> tuple[str, ...]:
     """The scales of the study of that id or path, the first one first. Raises InputError."""
-    path = located(name, folder)
+    path = located(name, folders)
     return document.head(_document(path), str(path)).scales
 
 
-def experiments(name: str, folder: Path, on_gpu: bool = False) -> dict[str, Study]:
+def experiments(name: str, folders: paths.Shelf, on_gpu: bool = False) -> dict[str, Study]:
     """The study of that id at each of its scales, the first one first, without claims and published numbers.
 
     To check those takes twenty times as long. Raises InputError.
     """
-    path = located(name, folder)
+    path = located(name, folders)
     head, _, at_scales = _written_out(_document(path), str(path), on_gpu)
     return {scale: _study(head, scale, each) for scale, each in at_scales.items()}
 

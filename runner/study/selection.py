@@ -1,9 +1,9 @@
 """Some of a study's experiments: STUDY/EXPERIMENT, or several with commas. Pure but for reading the study's file."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from runner.errors import InputError, unknown
+from runner.paths import Shelf
 from runner.study import file as study
 from runner.study.claims import Claim
 from runner.study.claims_file import OfStudy
@@ -19,19 +19,19 @@ def parted(name: str) -> tuple[str, tuple[str, ...]]:
     return f"{file}{end}" or name, tuple(filter(None, rest.removeprefix("/").split(","))) if file else ()
 
 
-def read(name: str, folder: Path, scale: str | None = None, on_gpu: bool = False) -> Study:
+def read(name: str, folders: Shelf, scale: str | None = None, on_gpu: bool = False) -> Study:
     """The study of that name with the experiments after it. on_gpu: as study.read.
 
     Raises InputError, also where its scale has no cell of those experiments.
     """
     of, ids = parted(name)
-    whole = study.read(of, folder, scale, on_gpu)
+    whole = study.read(of, folders, scale, on_gpu)
     if not ids:
         return whole
     chosen = selected(whole, ids)
     if not any(each.cases for each in chosen.experiments):
-        fuller = [f"--scale {scale}" for scale in study.scales(of, folder) if any(
-            each.cases for each in selected(study.read(of, folder, scale, on_gpu), ids).experiments)]
+        fuller = [f"--scale {scale}" for scale in study.scales(of, folders) if any(
+            each.cases for each in selected(study.read(of, folders, scale, on_gpu), ids).experiments)]
         raise InputError(f"study {whole.id}: {', '.join(ids)}: found no cells at scale {whole.scale}, "
                          f"expected {' or '.join(fuller) or 'other experiments'}")
     return chosen

@@ -13,7 +13,7 @@ from runner.analysis.summary import summary_of
 from runner.paths import STUDIES
 from runner.report.contents import report
 from runner.report.writers import page
-from runner.results.rows import measurements
+from runner.results.reader import measurements
 from runner.study import file as study
 from tests import made_report
 from tests import made_rows as made

@@ -19,8 +19,9 @@ from runner.measuring import equality, rerun
 from runner.planning import coverage, plan_listing
 from runner.report import contents, file_formats
 from runner.report.writers import export
-from runner.results import earlier_sessions, store
-from runner.results.rows import Measurements, measurements
+from runner.results import sessions, store
+from runner.results.reader import measurements
+from runner.results.rows import Measurements
 from runner.screen.summary import summary_view
 from runner.stacks import definition
 from tests import made_rows
@@ -86,9 +87,9 @@ def use(folder: Path) -> None:
         assert _is_plain(screen.parts_view(comparing.lines(comparing.compare(measured, measured))))
         read_or_refused(lambda: curves.compared(measured))
         read_or_refused(lambda: export.to_csv(measured, folder / "samples.csv"))
-    assert _is_plain(screen.parts_view([earlier_sessions.listing(results)]))
-    read_or_refused(lambda: earlier_sessions.unfinished(results, "c"))
-    earlier_sessions.known_seconds(results)
+    assert _is_plain(screen.parts_view([sessions.listing(results)]))
+    read_or_refused(lambda: sessions.unfinished(results, "c"))
+    sessions.known_seconds(results)
     coverage.endings(results)
     found = read_or_refused(lambda: rerun.recorded(folder))
     if found is not None:

@@ -16,7 +16,7 @@ from runner.launchers.nodes import Node, RemoteWorker
 from runner.measuring import session
 from runner.planning.plan import Plan, Planned
 from runner.results import contract, store
-from runner.results.rows import measurements
+from runner.results.reader import measurements
 from runner.study.file import Study
 from tests import fakes
 from tests.clock import FakeClock

@@ -9,15 +9,16 @@ import pytest
 
 from runner import paths
 from runner.analysis import stats
-from runner.cli.results import measured_in
+from runner.application.read import measured_in
 from runner.datasets import choice
 from runner.errors import BenchError, InputError
-from runner.measuring import job, rerun
+from runner.measuring import job, rerun, session_record
 from runner.measuring.bench import Request
 from runner.planning.plan import Wishes, plan
 from runner.report.writers import export
-from runner.results import earlier_sessions, store
-from runner.results.rows import measurements
+from runner.results import sessions, store
+from runner.results.reader import measurements
+from runner.results.sessions import Session
 from runner.stacks import definition
 from runner.study import file as study
 from tests import fakes, made_report, made_rows, studies
@@ -39,10 +40,10 @@ def test_a_study_s_id_that_is_no_plain_name_is_refused(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["../../outside", "/outside", "a\0b", "\ud800", "x" * 500, "\x1b[2J"])
 def test_a_rerun_stays_in_the_results_whatever_the_record_calls_its_study(name: str, tmp_path: Path) -> None:
-    found = rerun.Recorded({"study": name}, made_rows.plan(made_rows.cell("torch-1.7")), {})
+    found = Session(first={"study": name}, plan=made_rows.plan(made_rows.cell("torch-1.7")))
     wanted = rerun.plan_again(found, STACKS, None)
     asked = Request("x", results=tmp_path)
-    folder = job.new_folder(job.Job(asked, wanted, STACKS, fakes.FakeLauncher(None), fakes.MACHINE,
+    folder = session_record.new_folder(job.Job(asked, wanted, STACKS, fakes.FakeLauncher(None), fakes.MACHINE,
                                     choice.Data("digits32", tmp_path)))
 
     assert tmp_path == folder.parent and folder.name.isascii() and len(folder.name) < 100
@@ -73,10 +74,10 @@ def test_an_error_is_one_line_of_a_length_that_a_terminal_holds() -> None:
 def test_rounds_without_end_are_not_run_again_and_a_cell_under_its_own_key_alone() -> None:
     cell = made_rows.cell("torch-1.7")
     with pytest.raises(InputError, match="rounds: found 1000000000000, expected 1 to 200000"):
-        rerun.plan_again(rerun.Recorded({}, made_rows.plan(cell, rounds=10**12), {}), STACKS, None)
+        rerun.plan_again(Session(first={}, plan=made_rows.plan(cell, rounds=10**12)), STACKS, None)
     record = made_rows.plan(cell)
     record["cells"][0]["key"] = "../../x"
-    [planned] = rerun.plan_again(rerun.Recorded({}, record, {}), STACKS, None).cells
+    [planned] = rerun.plan_again(Session(first={}, plan=record), STACKS, None).cells
     assert planned.key.isalnum() and cell == planned.cell
 
 
@@ -118,8 +119,8 @@ def test_a_record_of_another_shape_is_refused_by_all_that_read_results(record: A
     for read in (lambda: list(store.read(folder)), lambda: rerun.recorded(folder), lambda: measured_in(folder)):
         with pytest.raises(InputError, match=r"events\.jsonl:(2: \w+| record 2 \(\w+\)): key \"[\w.]+\""):
             read()
-    assert earlier_sessions.unfinished(tmp_path, "c") is None and earlier_sessions.known_seconds(tmp_path) == {}
-    assert earlier_sessions.listing(tmp_path)[0]["state"].startswith("unreadable: ")
+    assert sessions.unfinished(tmp_path, "c") is None and sessions.known_seconds(tmp_path) == {}
+    assert sessions.listing(tmp_path)[0]["state"].startswith("unreadable: ")
 
 
 def test_a_stranger_s_published_number_names_a_known_quantity_of_a_cell_s_own_fields() -> None:
@@ -129,7 +130,7 @@ def test_a_stranger_s_published_number_names_a_known_quantity_of_a_cell_s_own_fi
                    {"of": {"stack": "a", "settings": {"__class__": 1}}}):
         changed = {**record, "published": [{**accuracy, **change}]}
         with pytest.raises(InputError, match="its plan cannot be repeated"):
-            rerun.plan_again(rerun.Recorded({}, changed, {}), STACKS, None)
+            rerun.plan_again(Session(first={}, plan=changed), STACKS, None)
 
 
 def test_a_byte_order_mark_is_read_over_and_utf_16_is_named() -> None:

@@ -14,8 +14,10 @@ from runner import formatting
 from runner.analysis import doubts, stats
 from runner.analysis.doubts import Doubts
 from runner.analysis.flags import Flag, flags
+from runner.analysis.paired import Paired
 from runner.analysis.stats import Ratio, Verdict
 from runner.cells import key
+from runner.grouping import grouped
 from runner.results.lines import Facts
 from runner.results.rows import Measurements, Row, recorded
 from workloads.spec.cell import DEFAULTS, Cell
@@ -138,10 +140,11 @@ def _pairs(one: Sequence[Row], other: Sequence[Row]) -> list[_Pair]:
 
 def _baselines(pairs: Sequence[_Pair], baseline: str) -> list[_Pair | None]:
     """What each pair is held against: A's baseline if both sessions measured it there, else the first other stack."""
-    groups: dict[tuple[str, ...], list[_Pair]] = {}
-    for pair in sorted(pairs, key=lambda pair: pair[0].cell.stack != baseline):
-        groups.setdefault(tuple(row.comparison.key for row in pair), []).append(pair)
-    bases = [groups[tuple(row.comparison.key for row in pair)][0] for pair in pairs]
+    def compared(pair: _Pair) -> tuple[str, ...]:
+        return tuple(row.comparison.key for row in pair)
+
+    groups = grouped(sorted(pairs, key=lambda pair: pair[0].cell.stack != baseline), compared)
+    bases = [groups[compared(pair)][0] for pair in pairs]
     return [None if base is pair else base for pair, base in zip(pairs, bases, strict=True)]
 
 
@@ -151,12 +154,11 @@ def _compared(pair: _Pair, base: _Pair | None, doubted: Sequence[Doubts], error:
                         a.key != b.key, unit=a.unit)
     if base is None:
         return compared
-    in_a, in_b = (stats.ratio(row.rates, of.rates, error * row.look.share) for row, of in zip(pair, base, strict=True))
-    change = stats.between(in_b, in_a, error * min(a.look.share, b.look.share))
-    withheld = [doubt.verdict for rows in (pair, base) for row, of in zip(rows, doubted, strict=True)
-                if (doubt := of.get(row.key))]
-    said = next(iter(withheld), stats.verdict(change))
-    return compared._replace(baseline=base[0].cell.stack, ratio_a=in_a, ratio_b=in_b, change=change,
+    in_a, in_b = (Paired.of(row, of, error, own) for row, of, own in zip(pair, base, doubted, strict=True))
+    change = stats.between(in_b.ratio, in_a.ratio, error * min(a.look.share, b.look.share))
+    withheld = filter(None, (in_a.doubt, in_b.doubt, in_a.other_doubt, in_b.other_doubt))
+    said = next((doubt.verdict for doubt in withheld), stats.verdict(change))
+    return compared._replace(baseline=base[0].cell.stack, ratio_a=in_a.ratio, ratio_b=in_b.ratio, change=change,
                              verdict=_MOVED.get(said, said.value))
 
 
@@ -272,7 +274,5 @@ def _by_label(rows: Iterable[Compared], line: Callable[[Compared], dict[str, str
 
 
 def _ratios(row: Compared, has_baseline: bool) -> dict[str, str]:
-    in_a, in_b = ("" if ratio.value is None else formatting.ratio(ratio.value, ratio.interval)
-                  for ratio in (row.ratio_a, row.ratio_b))
     to = {"to": row.baseline} if has_baseline else {}
-    return {**to, "in A": in_a, "in B": in_b, "ratio is": row.verdict}
+    return {**to, "in A": row.ratio_a.text(""), "in B": row.ratio_b.text(""), "ratio is": row.verdict}

@@ -14,6 +14,7 @@ from runner.analysis import doubts, stats
 from runner.analysis.between import comparing
 from runner.analysis.between.comparing import Comparison, Difference, plain
 from runner.analysis.stats import Ratio
+from runner.grouping import grouped
 from runner.results.rows import Measurements
 
 
@@ -82,10 +83,7 @@ def over_time(sessions: Sequence[Measurements]) -> History:
     ordered = sorted(sessions, key=lambda session: _session(session)[::-1])
     pairs = list(_pairs(ordered))
     error = stats.error_of(len(pairs))
-    by_cell: dict[tuple[str, str, str], list[_Pair]] = {}
-    for pair in pairs:
-        of = pair.compared
-        by_cell.setdefault((of.label, of.stack, of.baseline), []).append(pair)
+    by_cell = grouped(pairs, lambda pair: (pair.compared.label, pair.compared.stack, pair.compared.baseline))
     courses = tuple(Course(*cell, tuple(_points(of_cell, error)), tuple(_steps(of_cell, error)))
                     for cell, of_cell in by_cell.items())
     spread = stats.spread_of([[point.ratio for point in course.points] for course in courses])

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from runner import formatting, student_t
 from runner.analysis import doubts, stats
 from runner.analysis.doubts import Doubts
+from runner.analysis.paired import Paired
 from runner.analysis.stats import LEAST_ROUNDS, Ratio
 from runner.cells import lanes_key
 from runner.errors import InputError
@@ -98,27 +99,25 @@ def judge(measured: Measurements, base: str, head: str, allow: float) -> Outcome
         raise InputError(f"gate: found no cell that both {base} and {head} have; `evenbench plan` says why cells are "
                          "skipped")
     error, doubted = stats.error_of(len(pairs)), doubts.of(measured)
-    return Outcome(base, head, allow, tuple(_compared(pair, doubted, 1 - allow, error) for pair in pairs))
+    return Outcome(base, head, allow, tuple(_compared(of_base, of_head, doubted, 1 - allow, error)
+                                            for of_base, of_head in pairs))
 
 
-def _compared(pair: tuple[Row, Row], doubted: Doubts, limit: float, error: float) -> Compared:
-    error *= pair[0].look.share
-    ratio = stats.ratio(pair[1].rates, pair[0].rates, error)
-    answer = Answer.UNCLEAR
-    reason = "; ".join(f"{row.cell.stack}: {doubted[row.key].text}" for row in pair if row.key in doubted)
-    if pair[0].rates and not pair[1].rates and pair[1].runs:
-        last = next(run for run in reversed(pair[1].runs) if run.counts)
+def _compared(base: Row, head: Row, doubted: Doubts, limit: float, error: float) -> Compared:
+    paired, answer = Paired.of(head, base, error, doubted), Answer.UNCLEAR
+    ratio, reason = paired.ratio, paired.withheld(head.cell.stack, base.cell.stack)
+    if base.rates and not head.rates and head.runs:
+        last = next(run for run in reversed(head.runs) if run.counts)
         answer, reason = Answer.BROKEN, f"{last.ending}: {last.message}" if last.message else last.ending
     elif not ratio.is_judged:
         reason = reason or f"{formatting.count(ratio.pairs, 'round')} in which both ended ok, {LEAST_ROUNDS} are needed"
     elif not reason and ratio.excludes(limit):
         answer = Answer.SLOWER if (ratio.value or 0.0) < limit else Answer.WITHIN
     elif not reason:
-        reason = _rounds_that_would_tell(ratio, limit, error)
-    base, head = (stats.geometric_mean(row.rates.values()) for row in pair)
-    cell = pair[0].cell
-    return Compared(lanes_key(cell), pair[0].comparison.label, cell.measure, pair[0].unit, base, head, ratio, answer,
-                    reason)
+        reason = _rounds_that_would_tell(ratio, limit, error * base.look.share)
+    of_head, of_base = paired.rates
+    return Compared(lanes_key(base.cell), base.comparison.label, base.cell.measure, base.unit, of_base, of_head, ratio,
+                    answer, reason)
 
 
 def _rounds_that_would_tell(ratio: Ratio, limit: float, error: float) -> str:
@@ -154,6 +153,5 @@ def columns(outcome: Outcome) -> Sequence[dict[str, str]]:
     return [{"comparison": f"{each.label}: {each.unit}",
              **{side: "-" if rate is None else formatting.number(rate)
                 for side, rate in (("base", each.base), ("head", each.head))},
-             "head / base": "-" if each.ratio.value is None else formatting.ratio(each.ratio.value,
-                                                                                  each.ratio.interval),
+             "head / base": each.ratio.text(),
              "": each.answer.value + (f" ({each.reason})" if each.reason else "")} for each in outcome.compared]

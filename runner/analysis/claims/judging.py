@@ -14,6 +14,7 @@ from runner.analysis import stats
 from runner.analysis.claims.measured_here import differences
 from runner.analysis.stats import ByRound, Interval
 from runner.analysis.summary_format import ClaimNumber, JudgedClaim
+from runner.grouping import grouped
 from runner.results.rows import Measurements, Row
 from runner.study import quantities
 from runner.study.claims import Case, Claim, Verdict, shown, together
@@ -199,9 +200,7 @@ class _Lacks(Exception):
 
 def _averaged(claim: Claim, by_case: SeriesByCase, doubts: Doubts) -> tuple[Claim, SeriesByCase, Doubts]:
     """The claim, series and doubts of averages: cases that differ only in the averaged fields joined to one."""
-    groups: dict[Case, list[Case]] = {}
-    for case in by_case:
-        groups.setdefault(case[len(claim.averaged):], []).append(case)
+    groups = grouped(by_case, lambda case: case[len(claim.averaged):])
     means = {case: {subject: _by_round([by_case[each][subject] for each in group], fmean)
                     for subject in by_case[group[0]]} for case, group in groups.items()}
     doubted = {case: tuple(dict.fromkeys(doubt for each in group for doubt in doubts.get(each, ())))
@@ -265,14 +264,11 @@ def _over_cases(claim: Claim, pairs: Sequence[_Pair]) -> list[_Pair]:
 
 def _joined(pairs: Sequence[_Pair], of: Callable[[list[float]], float]) -> list[_Pair]:
     """Pairs of the same name joined to one, in the rounds that all of them have."""
-    groups: dict[str, list[_Pair]] = {}
-    for pair in pairs:
-        groups.setdefault(pair.what, []).append(pair)
     return [_Pair(what, {}, _by_round([pair.one for pair in group], of),
                   _by_round([pair.other for pair in group], of), group[0].side,
                   [case for pair in group for case in pair.cases],
                   tuple(dict.fromkeys(doubt for pair in group for doubt in pair.doubts)))
-            for what, group in groups.items()]
+            for what, group in grouped(pairs, lambda pair: pair.what).items()]
 
 
 def _by_round(series: Sequence[ByRound], of: Callable[[list[float]], float]) -> ByRound:

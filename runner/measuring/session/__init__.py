@@ -1,6 +1,6 @@
 """A session as a stream of events: round after round of every comparison, until each has enough of them.
 
-A round is made in one go and counts whole or not at all (runner.results.rows.Fold). One that does not count, since the
+A round is made in one go and counts whole or not at all (runner.results.reader.Fold). One that does not count, as the
 machine was busy or a run was lost, is followed by another behind the other comparisons' rounds, as long as the session
 has patience. What an interrupted session left half made does not count either: it goes on with whole rounds.
 
@@ -25,7 +25,9 @@ from runner.measuring.session.live_run import LiveRun, head
 from runner.measuring.session.turn_taking import Patience
 from runner.results import store
 from runner.results.contract import FINAL, INTERRUPTED, WELL
-from runner.results.rows import Fold, Measurements, blocks
+from runner.results.reader import Fold
+from runner.results.rows import Measurements, blocks
+from runner.results.sessions import Session
 from workloads.spec import turns
 from workloads.spec.cell import Cell
 
@@ -113,30 +115,12 @@ class Rounds:
                 for row in rows for run in row.runs if run.round == index and not run.counts]
 
 
-class Endings:
-    """A listener: how the runs of a session ended."""
-
-    def __init__(self, earlier: Iterable[Event] = ()) -> None:
-        """earlier: what a session that goes on has stored."""
-        self._words: set[str] = set()
-        self.is_complete = True
-        for event in earlier:
-            self.heard(event)
-
-    def heard(self, event: Event) -> None:
-        """An event of the session."""
-        if event["event"] == "ending":
-            self._words.add(event["ending"])
-        elif event["event"] == "closed":
-            self.is_complete = event["reason"] == "done"
-
-    @property
-    def exit_code(self) -> int:
-        """0 done, 1 a run went wrong or none went well, INCOMPLETE: the same command goes on."""
-        if not self.is_complete:
-            return INCOMPLETE
-        words = self._words & FINAL
-        return 0 if words <= WELL and (not words or "ok" in words) else 1
+def exit_code(session: Session) -> int:
+    """0 done, 1 a run went wrong or none went well, INCOMPLETE: the same command goes on."""
+    if session.state != "done":
+        return INCOMPLETE
+    words = {run.ending for run in session.ended} & FINAL
+    return 0 if words <= WELL and (not words or "ok" in words) else 1
 
 
 def made(bench: Bench, pending_runs: list[PendingRun], memory: "Memory | None" = None,
@@ -159,14 +143,14 @@ def _by_turns(bench: Bench, pending: PendingRun) -> str:
 
 
 def _listens(bench: Bench, pending: PendingRun) -> bool:
-    """Whether the run's worker waits for what it is told, and computes nothing meanwhile."""
+    """Whether the run's worker waits for the runner's words, and computes nothing meanwhile."""
     stack = bench.stacks[pending.cell.stack]
     return bench.launcher.of(stack).tells and turns.may_wait(pending.cell)
 
 
 def _taking_turns(bench: Bench, pending_runs: list[PendingRun], memory: "Memory", patience: Patience,
                   imported: Imported) -> Iterator[Event]:
-    """Runs of a comparison by turns; one that is by itself has them one after the other."""
+    """Runs of a comparison by turns; a run whose comparison does not fit into memory is alone."""
     comparison = _by_turns(bench, pending_runs[0])
     for pending in pending_runs:
         yield from _inferred(bench, pending, memory)
@@ -224,7 +208,7 @@ def _ended(runs: list[LiveRun], events: Iterator[Event], threads: Executor) -> I
 
 
 class Memory:
-    """A listener: how long cells took, which ran out of memory, what a stack cannot do, who does not fit together.
+    """A listener: seconds of cells, batches that ran out of memory, unsupported cells, comparisons that do not fit.
 
     If a batch ran out of memory, every larger batch of an equal cell is assumed to.
     """
@@ -251,11 +235,11 @@ class Memory:
                 self._unsupported[cell] = event.get("message", "")
 
     def seconds_of(self, keys: Iterable[str]) -> float:
-        """What the last runs of these cells took together."""
+        """Seconds of these cells' last runs together."""
         return sum(self._seconds.get(key, 0.0) for key in keys)
 
     def known(self, cell: Cell) -> tuple[str, str] | None:
-        """The word and message with which a run of the cell would end, where that is known without one."""
+        """Ending and message of a run of the cell, if they are known without one."""
         if cell in self._unsupported:
             return "unsupported", self._unsupported[cell]
         batch = self._batches.get(cell._replace(batch=1))
@@ -265,7 +249,7 @@ class Memory:
 
 
 def _inferred(bench: Bench, pending: PendingRun, memory: Memory) -> Iterator[Event]:
-    """A run that need not be made, where its ending is known."""
+    """The events of a run that is not made, since its ending is known."""
     if known := memory.known(pending.planned.cell):
         host, (word, message) = bench.readings().record(), known
         yield {**head(pending, host), "place": None}

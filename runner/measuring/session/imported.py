@@ -12,7 +12,7 @@ from workloads.spec.cell import Cell
 
 
 class Waiting(NamedTuple):
-    """A worker that has imported, and forks a process for the next cell that it is told."""
+    """A worker that has imported its framework, and forks a process for each cell."""
 
     running: Running
     padding: int                 # of its environment

@@ -44,7 +44,7 @@ class LiveRun:
 
     def __init__(self, bench: Bench, pending: PendingRun, imported: Imported | None = None, share: float = 1.0
                  ) -> None:
-        """imported: where a worker that forks may come from, and is left; None: no worker forks.
+        """imported: the round's workers that fork; None: no worker forks.
 
         share: the fraction of wall time charged to this run, 1/n while n workers are alive.
         """

@@ -5,8 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from runner import __version__, formatting
 from runner.analysis.between.history import Course, History, Step
-from runner.analysis.stats import Ratio
-from runner.report.comparisons import grouped
+from runner.grouping import grouped
 from runner.report.document import Curve, Curves, Report, Section
 from runner.report.tables import Group, Table, Texts, texts
 
@@ -38,12 +37,8 @@ def _in_short(history: History) -> Iterator[str]:
         yield (f"No step: {formatting.count(history.neighbours, 'ratio')} of neighbouring sessions, all within their "
                "noise." if history.neighbours else "No two sessions have a ratio in common: nothing can have moved.")
     for course, step in steps:
-        yield (f"{course.stack}, {course.label}: {_ratio(step.change)} from {step.before} to {step.after}; "
+        yield (f"{course.stack}, {course.label}: {step.change.text()} from {step.before} to {step.after}; "
                f"{_around(step)}")
-
-
-def _ratio(ratio: Ratio) -> str:
-    return "-" if ratio.value is None else formatting.ratio(ratio.value, ratio.interval)
 
 
 def _around(step: Step) -> str:
@@ -68,6 +63,6 @@ def _section(label: str, courses: Sequence[Course], history: History) -> Section
 
 
 def _lines(course: Course) -> Iterator[Texts]:
-    steps = {step.after: _ratio(step.change) for step in course.steps}
-    return ((point.session, point.began, formatting.number(point.rate), _ratio(point.ratio),
+    steps = {step.after: step.change.text() for step in course.steps}
+    return ((point.session, point.began, formatting.number(point.rate), point.ratio.text(),
              steps.get(point.session, "")) for point in course.points)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from runner import formatting
-from runner.analysis.kinds import KINDS
+from runner.analysis.step_parts import KINDS
 from runner.report.document import Bar, Bars, Section
 from runner.report.tables import Part, Table, table, texts
 

@@ -6,8 +6,9 @@ from typing import Any
 
 from runner import formatting
 from runner.analysis.summary_format import JudgedClaim, PublishedNumber, Summary
+from runner.grouping import grouped
 from runner.report.claims import wording
-from runner.report.comparisons import fitted, grouped
+from runner.report.comparisons import fitted
 from runner.report.document import Chart, Dots, Mark
 from runner.report.tables import PAGE_ALONE, Column, Table, plain, table
 from runner.results.rows import Measurements

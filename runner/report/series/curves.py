@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 from runner.analysis import curves
 from runner.analysis.summary_format import PublishedNumber
 from runner.cells import comparison_key, label
+from runner.grouping import grouped
 from runner.report.claims import wording
-from runner.report.comparisons import SWITCHES, grouped
+from runner.report.comparisons import SWITCHES
 from runner.report.document import Chart, Curve, Curves
 from runner.results.rows import Row
 from workloads.spec.cell import DEFAULTS, Cell

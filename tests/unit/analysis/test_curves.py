@@ -8,7 +8,7 @@ from runner.analysis.summary import summary_of
 from runner.report.document import Curves
 from runner.report.series import curves as drawn
 from runner.report.writers import charts
-from runner.results import rows
+from runner.results import reader, rows
 from tests import made_rows as made
 
 
@@ -21,7 +21,7 @@ def session(*curved: tuple[dict[str, Any], list[float]], baseline: str = "torch"
     records = [made.session(), made.plan(*cells, rounds=1, baseline=baseline)]
     for cell, (_, losses) in zip(cells, curved, strict=True):
         records += made.run(cell, 0, made.steps([0.1] * len(losses), loss=losses))
-    return rows.measurements(records)
+    return reader.measurements(records)
 
 
 def test_a_curve_is_compared_with_the_baseline_s_step_by_step() -> None:
@@ -61,7 +61,7 @@ def after_warm_ups(own: int, other: int, losses: int = 40) -> rows.Measurements:
             if record["event"] == "line" and record["line"]["event"] == "warm":
                 record["line"] = {"event": "warm", "seconds": [0.1] * warmup, "ended": "steady"}
             records.append(record)
-    return rows.measurements(records)
+    return reader.measurements(records)
 
 
 def test_after_unequal_warm_ups_equal_trainings_agree() -> None:
@@ -90,7 +90,7 @@ def test_losses_are_of_the_first_round_in_which_all_stacks_told_the_same_steps()
     runs = [record for cell in cells for index in (0, 1) for record in made.run(
         cell, index, made.turn([0.1] * 3, before=told[cell.stack, index],
                                loss=[100.0 - told[cell.stack, index] - step for step in range(3)]), *CALM)]
-    found = summary_of(rows.measurements([made.session(), made.plan(*cells, rounds=2), *runs])).comparisons[0].results
+    found = summary_of(reader.measurements([made.session(), made.plan(*cells, rounds=2), *runs])).comparisons[0].results
 
     assert [(94.0, 93.0, (7, 8))] * 2 == [(each.loss_first, each.loss_last, each.loss_steps) for each in found]
 
@@ -99,7 +99,7 @@ def test_losses_of_turns_are_compared_where_both_took_the_same_step() -> None:
     cells = [made.cell(name, precision="float64") for name in ("torch", "tf")]
     own, other = made.turn([0.1] * 3, before=5, loss=[9.0, 2.0, 4.0]), made.turn([0.1] * 3, before=6,
                                                                              loss=[2.0, 4.002, 7.0])
-    found, = curves.compared(rows.measurements([
+    found, = curves.compared(reader.measurements([
         made.session(), made.plan(*cells, rounds=1),
         *made.run(cells[0], 0, own, *CALM), *made.run(cells[1], 0, other, *CALM)]))
 

@@ -10,7 +10,7 @@ from runner.analysis.stats import Verdict
 from runner.analysis.summary import summarise
 from runner.analysis.summary_format import Comparison
 from runner.report.claims.wording import word
-from runner.results.rows import measurements
+from runner.results.reader import measurements
 from tests import made_rows as made
 from tests.made_claims import claim
 

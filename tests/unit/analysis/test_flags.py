@@ -8,7 +8,7 @@ import pytest
 
 from runner.analysis.flags import Flag, flags, is_not_falling
 from runner.cells import lanes_key
-from runner.results.rows import measurements
+from runner.results.reader import measurements
 from tests import made_rows as made
 
 CELL = made.cell()

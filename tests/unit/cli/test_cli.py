@@ -37,6 +37,13 @@ def test_a_command_imports_nothing_that_it_does_not_need(does: str, says: str, n
     assert says in answer.stdout and not not_imported & set(answer.stdout.split())
 
 
+def test_a_notebook_imports_no_command_line_and_finds_its_path_as_it_was() -> None:
+    program = ("import sys; path = list(sys.path); import evenbench; assert path == sys.path; "
+               "from runner.application import notebook; print(*sys.modules)")
+    answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert not {"typer", "runner.cli"} & set(answer.stdout.split())
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 def test_the_list_of_commands_says_of_each_what_its_own_help_says(name: str) -> None:
     own = commands_of(COMMANDS[name].module)[name].help or ""
@@ -94,14 +101,14 @@ def test_a_share_or_a_duration_is_read_or_refused_in_one_line(read: Callable[[st
 
 
 @pytest.mark.usefixtures("known_interpreters")
-def test_a_study_of_a_folder_is_planned_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(paths.OWN_STUDIES, "")
+@pytest.mark.parametrize("is_named", [True, False], ids=["option", "variable"])
+def test_a_study_of_a_folder_is_planned_by_its_name(tmp_path: Path, is_named: bool) -> None:
     (tmp_path / "mine.toml").write_text(study_toml("torch-2.13-cpu"))
-    answer = CliRunner().invoke(app, ["plan", "mine", "--studies", str(tmp_path), "--launcher", "venv", "--json", "-"])
+    option, variable = (["--studies", str(tmp_path)], {}) if is_named else ([], {paths.OWN_STUDIES: str(tmp_path)})
+    answer = CliRunner().invoke(app, ["plan", "mine", *option, "--launcher", "venv", "--json", "-"], env=variable)
 
     assert 0 == answer.exit_code, answer.output
-    assert str(tmp_path) == os.environ[paths.OWN_STUDIES]
-    assert '"lenet5"' in answer.output
+    assert '"lenet5"' in answer.output and paths.OWN_STUDIES not in os.environ
 
 
 @pytest.mark.parametrize("command", ["run", "plan", "rerun", "gate", "list", "check", "images", "lock"])

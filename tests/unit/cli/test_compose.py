@@ -6,13 +6,12 @@ from typing import Any
 import pytest
 
 from runner import paths
-from runner.cli import compose
+from runner.cli import compose, options
 from runner.errors import InputError
 from runner.launchers.inside import InsideLauncher
 from runner.launchers.nodes import Nodes
 from runner.machine import host
 from runner.machine.host import Machine
-from runner.measuring import job
 from runner.stacks import definition
 from runner.study import file
 from workloads.process import control_groups
@@ -56,7 +55,7 @@ def test_the_machine_of_the_nodes_is_the_whole_one_whatever_limits_the_runner(mo
 def test_variables_become_settings_that_the_command_understands() -> None:
     words = compose.arguments({**DEFAULT, "STACK": "tf-2.5", "PARALLEL": "ps-async", "TASK": "alexnet", "BATCH": "8",
                                "STEPS": "5", "ROUNDS": "1"}, LARGE, print)
-    settings = job.settings([word for i, word in enumerate(words) if words[i - 1] == "--set"])
+    settings = options.settings([word for i, word in enumerate(words) if words[i - 1] == "--set"])
     assert settings == {"cpus": 4, "memory_bytes": 16 * 2**30, "parallel": "ps-async", "task": "alexnet", "batch": 8,
                         "steps": 5, "seconds": 0.0}
     assert ["--stack", "tf-2.5"] == words[words.index("--stack"):][:2]

@@ -16,11 +16,12 @@ import pytest
 from typer.testing import CliRunner, Result
 
 import evenbench
-from runner import __version__, cli, paths
-from runner.cli import app, measuring, notebook
+from runner import __version__, cli
+from runner.application import measure, notebook
+from runner.cli import app
 from runner.errors import InputError
 from runner.launchers import choose
-from runner.measuring import job
+from runner.measuring import session_record
 from runner.measuring.bench import Going, Request
 from runner.planning.plan import Wishes
 from runner.results import store
@@ -125,7 +126,6 @@ def test_a_study_without_a_scale_is_planned_at_the_largest_that_takes_no_hour_he
     made: list[str] = []
     for_stacks = choose.for_stacks
     monkeypatch.setattr(choose, "for_stacks", lambda name, *rest: (made.append(name), for_stacks(name, *rest))[1])
-    monkeypatch.setenv(paths.OWN_STUDIES, "")
     (tmp_path / "sized.toml").write_text(SCALES)
     for name in ("sized", tmp_path / "sized.toml"):
         answer = answered("plan", name, "--studies", tmp_path, "--launcher", "venv")
@@ -155,18 +155,18 @@ def test_the_shell_offers_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 def test_more_than_an_hour_wants_a_yes() -> None:
     request = Request("long")
     with pytest.raises(InputError, match=r"^long takes about 2\.0 h: --yes"):
-        measuring._agree(request, 7200.0)
-    measuring._agree(request, 3600.0)
-    measuring._agree(request._replace(going=Going(is_agreed=True)), 7200.0)
+        measure.agree(request, 7200.0)
+    measure.agree(request, 3600.0)
+    measure.agree(request._replace(going=Going(is_agreed=True)), 7200.0)
 
 
 def test_a_fresh_session_asks_though_one_of_the_same_command_is_unfinished(tmp_path: Path) -> None:
     request = Request("s", results=tmp_path, going=Going(is_fresh=True))
     long = job_of(FakeLauncher(FakeClock()), wishes=Wishes(settings={"steps": 10**9}), request=request)
     with store.Store(tmp_path / "1-s") as opened:
-        opened.append(job.session_record(long, opened.folder, is_resumed=False))
+        opened.append(session_record.of(long, opened.folder, is_resumed=False))
     with pytest.raises(InputError, match="--yes measures it"):
-        measuring.ran(long)
+        measure.ran(long)
 
 
 def test_compare_says_the_ratios_first_and_what_differed_with_details(tmp_path: Path) -> None:

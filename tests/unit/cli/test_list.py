@@ -9,7 +9,8 @@ import pytest
 from typer.testing import CliRunner
 
 from runner import leftovers, paths
-from runner.cli import app, listings
+from runner.application import listing
+from runner.cli import app
 from runner.machine import gpus, host, nvml
 from runner.planning.plan import Wishes, plan
 from runner.stacks import definition
@@ -82,7 +83,7 @@ def test_what_a_scale_moves_to_the_cpu_is_done_where_it_ran_on_the_machine_s_dev
         studies: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, here: gpus.Gpus, on_gpu: bool) -> None:
     monkeypatch.setattr(nvml, "observe", lambda: here)
     keep_measured(tmp_path / "results", studies, on_gpu)
-    [row] = listings.studies(tmp_path / "results", None, quiet)
+    [row] = listing.studies(tmp_path / "results", None, paths.Places(), quiet)
 
     assert ("moved/e", "quick", 1, 1, 0) == tuple(
         row[name] for name in ("experiment", "scale", "cells", "done", "missing"))

@@ -12,14 +12,15 @@ from typing import Any
 import pytest
 
 from runner import processes
+from runner.cli import options
 from runner.datasets.choice import Data
 from runner.errors import Busy, EngineUnreachable, InputError
 from runner.launchers.venv import VenvLauncher
 from runner.machine.host import Machine
-from runner.measuring import job
+from runner.measuring import alone, building, job, session_record
 from runner.measuring.bench import Going, Request
 from runner.planning.plan import Wishes
-from runner.results import earlier_sessions, store
+from runner.results import sessions, store
 from runner.stacks import environments
 from runner.stacks.definition import Size, Stack
 from tests.clock import FakeClock
@@ -49,12 +50,12 @@ def asked_for(wishes: Wishes = PLAIN, names: Any = STACKS, launcher: Any = None,
 # ---- settings
 
 def test_settings_are_values_of_their_cell_fields_own_types() -> None:
-    assert {"batch": 8, "learning_rate": 0.5, "task": "alexnet", "loop": "graph"} == job.settings(
+    assert {"batch": 8, "learning_rate": 0.5, "task": "alexnet", "loop": "graph"} == options.settings(
         ["batch=8", "learning_rate=0.5", "task=alexnet", "loop=graph"])
 
 
 def test_of_a_list_each_value_is_measured() -> None:
-    made = asked_for(Wishes(settings=job.settings(["batch=1,8,64", "cpus=1,2"])), ("a",)).plan
+    made = asked_for(Wishes(settings=options.settings(["batch=1,8,64", "cpus=1,2"])), ("a",)).plan
     assert [(1, 1), (1, 2), (8, 1), (8, 2), (64, 1), (64, 2)] == [(each.cell.batch, each.cell.cpus)
                                                                 for each in made.cells]
 
@@ -72,7 +73,7 @@ def test_of_a_list_each_value_is_measured() -> None:
     ("device=cpu,gpu", "^--set device=cpu,gpu: found 2 values, expected one: a session has one device$")])
 def test_a_setting_that_cannot_be_is_refused_with_what_was_found_and_expected(pairs: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
-        job.settings(pairs.split())
+        options.settings(pairs.split())
 
 
 # ---- the command
@@ -89,10 +90,10 @@ def test_what_is_to_be_built_is_told_with_its_size_and_what_cannot_be_had(
 
     assert ["to build first, with the size on disk: torch-9 1.0 GB",
             "torch-9: torch==9.0 is in no folder: set PIP_FIND_LINKS to a folder that has it, or unset PIP_NO_INDEX"
-            ] == job.ahead(asked)
+            ] == building.ahead(asked)
 
     environments.folder(own, tmp_path / "evenbench").mkdir(parents=True)
-    assert [] == job.ahead(asked)
+    assert [] == building.ahead(asked)
 
 
 def test_the_same_command_is_the_same_job_whatever_a_stack_is_that_is_not_measured() -> None:
@@ -109,12 +110,29 @@ def test_what_is_measured_otherwise_is_another_command(other: job.Job) -> None:
     assert asked_for().command() != other.command()
 
 
+def test_a_session_s_start_hashes_each_stack_once(tmp_path: Path) -> None:
+    hashed: list[str] = []
+
+    class Counting(Launcher):
+        def fingerprint(self, stack: Stack) -> str:
+            hashed.append(stack.name)
+            return "f"
+
+        def prepare(self, stacks: list[Stack], say: Any) -> None:
+            pass
+
+    made = building.prepared(asked_for(launcher=Counting(), request=Request("s", results=tmp_path)).hashed(), quiet)
+    assert session_record.resumable(made, quiet) is None
+    session_record.of(made, session_record.new_folder(made), is_resumed=False)
+    assert ["a", "b"] == sorted(hashed)
+
+
 def test_the_record_of_a_session_is_found_by_its_command(tmp_path: Path) -> None:
     made = asked_for(facts={"until": 0.02}, request=Request("s", results=tmp_path))
-    with store.Store(job.new_folder(made)) as opened:
-        opened.append(job.session_record(made, opened.folder, is_resumed=False))
+    with store.Store(session_record.new_folder(made)) as opened:
+        opened.append(session_record.of(made, opened.folder, is_resumed=False))
     (record,) = store.read(opened.folder)
-    kept = earlier_sessions.unfinished(tmp_path, made.command())
+    kept = sessions.unfinished(tmp_path, made.command())
 
     assert kept is not None and kept.folder == opened.folder
     assert (opened.folder.name, "s", "fake", 0.02, False) == tuple(
@@ -126,15 +144,15 @@ def test_a_session_whose_image_is_another_one_now_is_not_resumed_and_says_so(tmp
     made = asked_for(request=Request("s", results=tmp_path))
     key = made.plan.cells[0].key
     with store.Store(tmp_path / "1-s") as opened:
-        opened.append(job.session_record(made, opened.folder, is_resumed=False))
+        opened.append(session_record.of(made, opened.folder, is_resumed=False))
         opened.append(made.plan.record())
         opened.append({"event": "begin", "run": "r", "key": key, "round": 0, "place": {"image": "sha256:1"}})
     said: list[str] = []
 
-    def with_image(identity: str) -> earlier_sessions.Kept | None:
+    def with_image(identity: str) -> sessions.Session | None:
         launcher = Launcher()
         launcher.image = lambda stack: identity           # type: ignore[method-assign]
-        return job.resumable(made._replace(launcher=launcher), said.append)
+        return session_record.resumable(made._replace(launcher=launcher), said.append)
 
     assert with_image("sha256:1") and with_image("") and not said
     assert with_image("sha256:2") is None
@@ -174,13 +192,13 @@ def test_sessions_keep_each_other_out_whatever_their_caches_and_one_that_waits_b
         tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     one, other, said = tmp_path / "one", tmp_path / "other", list[str]()
     with ExitStack() as first:
-        first.enter_context(job.measuring_alone(one))
+        first.enter_context(alone.measuring_alone(one))
         for cache in (one, other):
             with pytest.raises(Busy, match=rf"session \(process {os.getpid()}\) is mea") as refused:
-                job.measuring_alone(cache).__enter__()
+                alone.measuring_alone(cache).__enter__()
             assert 4 == refused.value.exit_code
-        monkeypatch.setattr(job.time, "sleep", lambda seconds: first.close())
-        with job.measuring_alone(other, waits=True, say=said.append):
+        monkeypatch.setattr(alone.time, "sleep", lambda seconds: first.close())
+        with alone.measuring_alone(other, waits=True, say=said.append):
             assert [f"waiting for another evenbench session (process {os.getpid()})"] == said
 
 
@@ -191,7 +209,7 @@ def test_where_there_are_no_locks_it_measures_and_says_that_nobody_is_kept_out(
 
     monkeypatch.setattr(fcntl, "flock", none)
     said: list[str] = []
-    with job.measuring_alone(tmp_path, say=said.append):
+    with alone.measuring_alone(tmp_path, say=said.append):
         pass
     assert len(said) == 1 and f"{tmp_path}/measuring.lock: its file system has no locks (Function not" in said[0]
     with processes.locked(tmp_path / "builds" / "x.lock"):
@@ -209,17 +227,17 @@ def test_a_lock_of_another_user_that_can_only_be_read_keeps_out_and_is_taken(
         return opened(path, mode, *rest, **more)
 
     monkeypatch.setattr(Path, "open", denied)
-    with (job.measuring_alone(tmp_path), pytest.raises(Busy, match=r"another evenbench session \(process 1\)"),
-          job.measuring_alone(tmp_path, on_this_machine=False)):
+    with (alone.measuring_alone(tmp_path), pytest.raises(Busy, match=r"another evenbench session \(process 1\)"),
+          alone.measuring_alone(tmp_path, on_this_machine=False)):
         pass
     assert "process 1" == (tmp_path / "measuring.lock").read_text()
 
 
 def test_a_session_that_was_killed_keeps_nobody_out(tmp_path: Path) -> None:
-    program = ("import os, sys; from pathlib import Path; from runner.measuring import job; "
-               "job.MACHINE = sys.argv[2]; job.measuring_alone(Path(sys.argv[1])).__enter__(); "
+    program = ("import os, sys; from pathlib import Path; from runner.measuring import alone; "
+               "alone.MACHINE = sys.argv[2]; alone.measuring_alone(Path(sys.argv[1])).__enter__(); "
                "os.kill(os.getpid(), 9)")
-    words = [sys.executable, "-c", program, str(tmp_path), job.MACHINE]
+    words = [sys.executable, "-c", program, str(tmp_path), alone.MACHINE]
     assert -9 == subprocess.run(words, check=False).returncode
-    with job.measuring_alone(tmp_path):
+    with alone.measuring_alone(tmp_path):
         pass

@@ -11,11 +11,12 @@ from runner.analysis.summary import summarise
 from runner.errors import InputError
 from runner.measuring import matrix_products
 from runner.measuring import session as runs
+from runner.measuring.matrix_products import record
 from runner.planning.plan import Wishes, plan
 from runner.report.rates import machine_limits
 from runner.results import store
-from runner.results.matrix_products import Unit, record
-from runner.results.rows import measurements
+from runner.results.reader import measurements
+from runner.results.records import Unit
 from tests import made_rows as made
 from tests.clock import FakeClock
 from tests.fake_session import OPENED, STACKS, bench, stored

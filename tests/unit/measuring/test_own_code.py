@@ -13,10 +13,11 @@ from runner import cells, paths
 from runner.analysis import agreement
 from runner.analysis.summary import summary_of
 from runner.errors import InputError
-from runner.measuring import equality, own_models, own_stacks, why
+from runner.measuring import equality, own_models, own_stacks
+from runner.measuring.why import questions
 from runner.planning.plan import Plan, Wishes, plan
 from runner.report.answer import answer
-from runner.results.rows import measurements
+from runner.results.reader import measurements
 from runner.stacks import definition, own
 from tests.clock import FakeClock
 from tests.fakes import MACHINE, FakeLauncher
@@ -159,7 +160,7 @@ def test_the_answer_says_that_a_step_is_not_proved_equal(tmp_path: Path) -> None
 
 def test_of_code_nobody_knows_why(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="why: found code, expected models"):
-        why.questions(measurements(records(tmp_path, None, None)))
+        questions.of(measurements(records(tmp_path, None, None)))
 
 
 def test_a_rerun_takes_an_environment_for_what_it_was_taken_before(monkeypatch: pytest.MonkeyPatch) -> None:

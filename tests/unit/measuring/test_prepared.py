@@ -8,7 +8,7 @@ import pytest
 from runner.errors import BuildFailed, DiskFull
 from runner.launchers.venv import VenvLauncher
 from runner.machine import nvml
-from runner.measuring import at_once, job
+from runner.measuring import at_once, building, job
 from runner.measuring.bench import Request
 from runner.stacks import definition
 from tests.clock import FakeClock
@@ -40,23 +40,23 @@ class Builder(FakeLauncher):
 
 
 def test_environments_are_made_two_at_once_and_images_one_by_one() -> None:
-    together, alone = Builder(VenvLauncher.builds_at_once), Builder(FakeLauncher.builds_at_once)
-    for each in (together, alone):
-        job.prepared(job_of(each, "abc"), quiet)
+    together, one = Builder(VenvLauncher.builds_at_once), Builder(FakeLauncher.builds_at_once)
+    for each in (together, one):
+        building.prepared(job_of(each, "abc"), quiet)
 
-    assert 2 == len(together.threads) and {alone.caller} == alone.threads
+    assert 2 == len(together.threads) and {one.caller} == one.threads
 
 
 @pytest.mark.parametrize("count_at_once", [1, 2])
 def test_a_full_disk_ends_the_session(count_at_once: int) -> None:
     with pytest.raises(DiskFull):
-        job.prepared(job_of(Builder(count_at_once, a=DiskFull("full")), "abc"), quiet)
+        building.prepared(job_of(Builder(count_at_once, a=DiskFull("full")), "abc"), quiet)
 
 
 @pytest.mark.parametrize("count_at_once", [1, 2])
 def test_a_stack_that_cannot_be_built_is_skipped_with_the_reason(count_at_once: int) -> None:
     said: list[str] = []
-    prepared = job.prepared(job_of(Builder(count_at_once, b=NO_WHEEL), "abc"), said.append)
+    prepared = building.prepared(job_of(Builder(count_at_once, b=NO_WHEEL), "abc"), said.append)
 
     assert ["a", "c"] == [planned.cell.stack for planned in prepared.plan.cells]
     assert ["no wheel"] == [skip.reason for skip in prepared.plan.skipped] and ["b: no wheel"] == said
@@ -65,7 +65,7 @@ def test_a_stack_that_cannot_be_built_is_skipped_with_the_reason(count_at_once: 
 def test_where_none_can_be_built_the_first_reason_is_told() -> None:
     failures = {name: BuildFailed(f"{name} is broken") for name in "abc"}
     with pytest.raises(BuildFailed, match="a is broken"):
-        job.prepared(job_of(Builder(2, **failures), "abc"), quiet)
+        building.prepared(job_of(Builder(2, **failures), "abc"), quiet)
 
 
 def test_where_a_gpu_s_stack_cannot_be_built_its_cells_run_where_their_scale_has_them(
@@ -76,7 +76,7 @@ def test_where_a_gpu_s_stack_cannot_be_built_its_cells_run_where_their_scale_has
     moved, there = (study("tf-2.5", device=device)._replace(forms={"tf-2.5": ("tf-2.5-gpu",)})
                     for device in ("cpu", "gpu"))
     planned = job.planned_study(moved, Request("s"), quiet, there=lambda: there)
-    prepared = job.prepared(planned, quiet)
+    prepared = building.prepared(planned, quiet)
 
     assert [("tf-2.5-gpu", "gpu")] == [(each.cell.stack, each.cell.device) for each in planned.plan.cells]
     assert [("tf-2.5", "cpu")] == [(each.cell.stack, each.cell.device) for each in prepared.plan.cells]

@@ -1,6 +1,7 @@
 """A session once more from its record."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,9 +9,10 @@ import pytest
 
 from runner.cells import key
 from runner.errors import InputError
-from runner.measuring import job
-from runner.measuring.rerun import Recorded, chosen, data_argument, differences, plan_again, recorded
-from runner.results import earlier_sessions
+from runner.measuring import job, session_record
+from runner.measuring.rerun import chosen, data_argument, differences, plan_again, recorded
+from runner.results import sessions
+from runner.results.sessions import Session
 from tests import made_rows as made
 from tests.clock import FakeClock
 from tests.fake_session import job_of
@@ -20,7 +22,7 @@ CELLS = made.cell("torch"), made.cell("tf"), made.cell("tf", batch=20)
 STACKS = {name: stack(name) for name in ("torch", "tf")}
 
 
-def kept(folder: Path, *records: Any, **session: Any) -> Recorded:
+def kept(folder: Path, *records: Any, **session: Any) -> Session:
     return recorded(made.kept(folder, made.session(**session), made.plan(
         *CELLS, skipped={made.cell("mxnet"): "no image"}), *records))
 
@@ -56,7 +58,7 @@ def test_a_key_of_digits_alone_is_a_key(tmp_path: Path) -> None:
     digits = "1234567890123456"
     cells = [{**record.plan["cells"][0], "key": digits}, *record.plan["cells"][1:]]
 
-    [one] = chosen(record._replace(plan={**record.plan, "cells": cells}), digits).plan["cells"]
+    [one] = chosen(replace(record, plan={**record.plan, "cells": cells}), digits).plan["cells"]
     assert digits == one["key"]
 
 
@@ -72,7 +74,7 @@ def test_cells_of_a_stack_that_is_gone_are_skipped_with_the_reason(tmp_path: Pat
 def test_a_record_that_cannot_be_repeated_is_refused_in_one_line(tmp_path: Path, change: dict[str, Any]) -> None:
     recorded = kept(tmp_path)
     with pytest.raises(InputError, match="made: its plan cannot be repeated: "):
-        plan_again(recorded._replace(plan={**recorded.plan, **change}), STACKS, 3 if "rounds" not in change else None)
+        plan_again(replace(recorded, plan={**recorded.plan, **change}), STACKS, 3 if "rounds" not in change else None)
 
 
 def test_a_folder_without_a_plan_is_refused(tmp_path: Path) -> None:
@@ -92,12 +94,12 @@ def test_what_differs_now_is_told_line_by_line(tmp_path: Path) -> None:
 def test_the_data_s_folder_is_the_recorded_one(tmp_path: Path) -> None:
     cell = made.cell(data="cifar10")
     plan = made.plan(cell)
-    recorded = Recorded(made.session(data="cifar10=/there"), plan, {})
+    recorded = Session(first=made.session(data="cifar10=/there"), plan=plan)
 
     assert "cifar10=/there" == data_argument(recorded, None)
     assert "cifar10=/here" == data_argument(recorded, "cifar10=/here")
     with pytest.raises(InputError, match="made read cifar10, found digits32: give --data NAME=FOLDER"):
-        data_argument(Recorded(made.session(), plan, {}), None)
+        data_argument(Session(first=made.session(), plan=plan), None)
 
 
 def rerun(folder: Path, seed: int) -> job.Job:
@@ -115,7 +117,7 @@ def test_a_rerun_with_orders_of_its_own_is_still_the_same_command(tmp_path: Path
 def test_a_resumed_rerun_goes_on_in_the_orders_that_it_began_with(tmp_path: Path) -> None:
     begun, later = rerun(tmp_path / "r", 1), rerun(tmp_path / "r", 2)
     folder = tmp_path / "results" / "a"
-    made.kept(folder, job.session_record(begun, folder, is_resumed=False))
-    unfinished = earlier_sessions.unfinished(tmp_path / "results", later.command())
+    made.kept(folder, session_record.of(begun, folder, is_resumed=False))
+    unfinished = sessions.unfinished(tmp_path / "results", later.command())
 
-    assert unfinished and 1 == job.resumed(later, unfinished).plan.seed
+    assert unfinished and 1 == session_record.resumed(later, unfinished).plan.seed

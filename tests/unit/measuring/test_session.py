@@ -16,10 +16,11 @@ from runner.errors import DiskFull, Stopped
 from runner.launchers.protocol import Exit
 from runner.machine.host import CpuSeconds
 from runner.measuring.bench import Bench
-from runner.measuring.session import INCOMPLETE, Endings, Memory
+from runner.measuring.session import INCOMPLETE, Memory, exit_code
 from runner.planning.plan import Wishes, plan
-from runner.results import earlier_sessions, store
-from runner.results.rows import measurements
+from runner.results import sessions, store
+from runner.results.reader import measurements
+from runner.results.sessions import Session, StoredRun
 from runner.screen.progress import RunProgress
 from runner.study.file import parse
 from tests import made_rows
@@ -74,15 +75,15 @@ def test_a_round_that_lost_a_run_is_followed_by_others_at_most_as_many_and_the_s
     assert not run(made)
     assert 3 <= endings(tmp_path / "r").count("not_started") == endings(tmp_path / "r").count("ok") <= 6
     assert list(store.read(tmp_path / "r"))[-1] == {"event": "closed", "reason": "incomplete"}
-    assert earlier_sessions.unfinished(tmp_path, "another") is None
-    assert earlier_sessions.unfinished(tmp_path, "c")
+    assert sessions.unfinished(tmp_path, "another") is None
+    assert sessions.unfinished(tmp_path, "c")
     assert not any(row.ok_runs for row in measurements(store.read(tmp_path / "r")).rows)
 
     again = bench(tmp_path / "r")
     assert run(again)
     assert 6 == len(again.launcher.started)  # type: ignore[attr-defined]
     assert [3, 3] == [len(row.ok_runs) for row in measurements(store.read(tmp_path / "r")).rows]
-    assert earlier_sessions.unfinished(tmp_path, "c") is None
+    assert sessions.unfinished(tmp_path, "c") is None
 
 
 @pytest.mark.parametrize(("status", "able", "is_well"), [
@@ -120,17 +121,16 @@ def test_an_interrupted_session_says_no_word_and_goes_on_with_whole_rounds(tmp_p
     assert ["2", "2", "3", "3"] == [index for _, index in begun(again.launcher)]
     assert [[0, 2, 3]] * 2 == [[each.round for each in row.ok_runs]
                                for row in measurements(store.read(tmp_path / "r")).rows]
-    assert earlier_sessions.unfinished(tmp_path, "c") is None
+    assert sessions.unfinished(tmp_path, "c") is None
 
 
 @pytest.mark.parametrize(("words", "code"), [(["died", "ok"], 1), (["ok", "oom"], 0), (["killed", "ok"], 0)])
 def test_a_session_that_goes_on_says_how_all_of_its_runs_ended(words: list[str], code: int) -> None:
-    earlier = [*({"event": "ending", "ending": word} for word in words), {"event": "closed", "reason": "incomplete"}]
-    endings = Endings(earlier)
-    assert INCOMPLETE == endings.exit_code
-    for event in ({"event": "ending", "ending": "ok"}, {"event": "closed", "reason": "done"}):
-        endings.heard(event)
-    assert code == endings.exit_code
+    stored = Session(runs=[StoredRun("r", "k", {}, {}, word) for word in words], state="incomplete")
+    assert INCOMPLETE == exit_code(stored)
+    stored.runs.append(StoredRun("s", "k", {}, {}, "ok"))
+    stored.state = "done"
+    assert code == exit_code(stored)
 
 
 def test_runs_of_a_round_that_two_runners_made_are_no_pair(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from runner.errors import InputError
 from runner.measuring.bench import Enough, Until
 from runner.measuring.stopping_rule import CAP, check, decided, narrow, parse
 from runner.results import store
-from runner.results.rows import measurements
+from runner.results.reader import measurements
 from tests.clock import FakeClock
 from tests.fake_session import bench, job_of, run
 from tests.fakes import FakeLauncher, good_lines

@@ -25,7 +25,7 @@ from runner.measuring.session.turn_taking import Patience
 from runner.paths import ROOT
 from runner.report.answer import answer
 from runner.results import store
-from runner.results.rows import measurements
+from runner.results.reader import measurements
 from tests.clock import FakeClock
 from tests.fake_session import OPENED, bench, endings, run, stored
 from tests.fake_turns import TurnWorker, turn_bench

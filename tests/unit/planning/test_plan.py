@@ -11,8 +11,9 @@ from runner import paths
 from runner.cells import comparison_key, comparisons, key, label
 from runner.errors import InputError
 from runner.machine import gpus
+from runner.measuring.matrix_products import record
 from runner.planning.plan import Plan, Planned, Wishes, estimate_seconds, plan, run_seconds, too_large
-from runner.results.matrix_products import Product, Unit, record
+from runner.results.records import Product, Unit
 from runner.stacks.definition import Stack
 from runner.study.file import from_document, read
 from tests.fakes import MACHINE, stack

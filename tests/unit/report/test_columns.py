@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from runner.analysis import numbers
-from runner.analysis.numbers import Number
+from runner.analysis import result_numbers
+from runner.analysis.result_numbers import Number
 from runner.report import columns
 from runner.report.columns import RESULTS, Line
 from runner.report.tables import Column, Form, table
@@ -25,14 +25,14 @@ def example() -> tuple[str, Number]:
     """The row that CONTRIBUTING shows."""
     section = CONTRIBUTING.read_text().split("## Add a column")[1].split("\n## ")[0]
     (row,) = re.findall(r"```python\n(.*?)```", section, flags=re.DOTALL)
-    ((name, number),) = eval(f"{{{row}}}", dict(vars(numbers))).items()
+    ((name, number),) = eval(f"{{{row}}}", dict(vars(result_numbers))).items()
     return name, number
 
 
 def test_the_example_of_contributing_is_read_from_a_run_and_makes_a_column(monkeypatch: pytest.MonkeyPatch) -> None:
     name, number = example()
     summary, measured, _ = made_report.contents(made_report.records())
-    monkeypatch.setitem(numbers.NUMBERS, name, number)
+    monkeypatch.setitem(result_numbers.NUMBERS, name, number)
     (column,) = columns._numbers(name)
     told = summary.comparisons[0].results[0].model_copy(update={name: 5 * 10**8})
 

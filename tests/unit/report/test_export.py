@@ -10,7 +10,8 @@ import pytest
 from runner.analysis.summary import summarise
 from runner.errors import InputError
 from runner.report.writers.export import COLUMNS, rows, to_csv
-from runner.results.rows import Measurements, measurements
+from runner.results.reader import measurements
+from runner.results.rows import Measurements
 from tests import made_rows as made
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "export.md"

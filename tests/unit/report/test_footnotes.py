@@ -7,7 +7,7 @@ from typing import Any
 
 from runner.analysis import flags
 from runner.report.writers import markdown, page, spreadsheet
-from runner.results.rows import measurements
+from runner.results.reader import measurements
 from runner.screen.summary import summary_view
 from tests import made_report
 from tests import made_rows as made

@@ -9,7 +9,8 @@ from runner.cli import app
 from runner.errors import InputError
 from runner.report.between import history as history_report
 from runner.report.writers import page
-from runner.results.rows import Measurements, measurements
+from runner.results.reader import measurements
+from runner.results.rows import Measurements
 from tests import made_rows as made
 
 NOISE = (1.0, 1.001, 0.999, 1.002, 0.998)

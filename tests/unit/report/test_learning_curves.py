@@ -1,7 +1,7 @@
 """Learning curves: who shares a chart."""
 from runner.report.document import Curves
 from runner.report.series import curves
-from runner.results.rows import measurements
+from runner.results.reader import measurements
 from tests import made_rows as made
 from workloads.spec.cell import Cell
 

@@ -21,7 +21,7 @@ from runner.report.document import Bar, Bars, Curve, Curves, Dots, Mark
 from runner.report.tables import Form, plain
 from runner.report.writers import charts, latex, markdown, page, spreadsheet
 from runner.results import store
-from runner.results.rows import measurements
+from runner.results.reader import measurements
 from runner.study import file
 from runner.study.claims import Verdict
 from tests import made_report

@@ -8,7 +8,8 @@ from runner.report.document import Line, Strip, Strips
 from runner.report.series import steps
 from runner.report.writers import charts
 from runner.report.writers.drawing import ticks
-from runner.results.rows import Row, measurements
+from runner.results.reader import measurements
+from runner.results.rows import Row
 from tests import made_rows as made
 from workloads.spec.cell import Cell
 

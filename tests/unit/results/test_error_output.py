@@ -7,9 +7,10 @@ from typer.testing import CliRunner
 
 from runner.cli import app
 from runner.launchers.protocol import Exit
-from runner.results import error_output, run_listing, store
+from runner.report import run_listing
+from runner.results import error_output, store
 from runner.results.error_output import HEAD_BYTES, TAIL_BYTES, ErrorOutput
-from runner.results.rows import measurements
+from runner.results.reader import measurements
 from tests.fake_session import OPENED, bench, close_stores, run
 from tests.fakes import good_lines
 

@@ -5,7 +5,8 @@ from typing import Any
 from runner.analysis import doubts
 from runner.cells import key
 from runner.results.joined import alike, joined
-from runner.results.rows import Measurements, measurements
+from runner.results.reader import measurements
+from runner.results.rows import Measurements
 from tests import made_rows as made
 from workloads.spec.cell import Cell
 

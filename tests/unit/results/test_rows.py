@@ -8,7 +8,8 @@ import pytest
 
 from runner.errors import InputError
 from runner.results.contract import NotAnEvent, parsed
-from runner.results.rows import Row, measurements
+from runner.results.reader import measurements
+from runner.results.rows import Row
 from runner.results.runs import RateSoFar, Run, rate_per_worker, step_seconds
 from tests import made_rows as made
 

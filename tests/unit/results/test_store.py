@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from runner.errors import InputError
-from runner.results import earlier_sessions, error_output, manifest, store
+from runner.results import error_output, manifest, sessions, store
 from runner.stacks import definition
 from runner.study import file as study
 from tests.made_rows import kept
@@ -54,7 +54,7 @@ def test_somebody_s_broken_result_does_not_hinder_a_new_session(tmp_path: Path) 
     (tmp_path / "zzz").mkdir()
     (tmp_path / "zzz" / "events.jsonl").write_text("garbage\n")
     made(tmp_path / "r")
-    kept = earlier_sessions.unfinished(tmp_path, "c")
+    kept = sessions.unfinished(tmp_path, "c")
     assert kept and tmp_path / "r" == kept.folder
 
 
@@ -75,7 +75,7 @@ def test_a_cell_takes_as_long_as_its_runs_of_the_last_session_did_without_the_qu
     made(tmp_path / "1", *finished("a.0.1", {}, 4.0, 90.0), *finished("b.0.1", {"queues": True}, 600.0, 630.0))
     made(tmp_path / "2", *finished("a.0.1", {}, 4.0, 20.0), *finished("a.1.1", {}, 4.0, 34.0))
 
-    assert {"a": 27.0, "b": 30.0} == earlier_sessions.known_seconds(tmp_path)
+    assert {"a": 27.0, "b": 30.0} == sessions.known_seconds(tmp_path)
 
 
 def test_a_session_is_read_once_as_long_as_it_stays_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -84,17 +84,17 @@ def test_a_session_is_read_once_as_long_as_it_stays_as_it_is(tmp_path: Path, mon
     opened, opening = list[Path](), Path.open
     monkeypatch.setattr(Path, "open", lambda path, *mode, **more: opened.append(path) or opening(path, *mode, **more))
     for _ in range(2):
-        assert {"a": 20.0} == earlier_sessions.known_seconds(tmp_path)
-        assert earlier_sessions.unfinished(tmp_path, "c") is None and 3 == len(earlier_sessions.listing(tmp_path))
+        assert {"a": 20.0} == sessions.known_seconds(tmp_path)
+        assert sessions.unfinished(tmp_path, "c") is None and 3 == len(sessions.listing(tmp_path))
     assert 3 == len(opened)
     made(tmp_path / "2", *finished("b.0", {}, 4.0, 30.0))
-    assert {"a": 20.0, "b": 30.0} == earlier_sessions.known_seconds(tmp_path)
+    assert {"a": 20.0, "b": 30.0} == sessions.known_seconds(tmp_path)
 
 
 def test_a_session_that_goes_on_is_unfinished(tmp_path: Path) -> None:
     made(tmp_path / "r", {"event": "closed", "reason": "done"}, SESSION)
-    assert earlier_sessions.unfinished(tmp_path, "c") is not None
-    assert ["unfinished"] == [row["state"] for row in earlier_sessions.listing(tmp_path)]
+    assert sessions.unfinished(tmp_path, "c") is not None
+    assert ["unfinished"] == [row["state"] for row in sessions.listing(tmp_path)]
 
 
 def test_a_folder_that_was_removed_under_a_session_is_named(tmp_path: Path) -> None:
@@ -152,11 +152,11 @@ def test_a_damaged_line_of_an_interrupted_session_is_told_and_no_new_one_begins(
     with (tmp_path / "r" / "events.jsonl").open("ab") as file:
         file.write(b"damaged\n")
     with pytest.raises(InputError, match=r"events\.jsonl:3: .*cannot go on: mend that line, rem"):
-        earlier_sessions.unfinished(tmp_path, "c")
-    assert earlier_sessions.unfinished(tmp_path, "another") is None
+        sessions.unfinished(tmp_path, "c")
+    assert sessions.unfinished(tmp_path, "another") is None
     with (tmp_path / "r" / "events.jsonl").open("ab") as file:
         file.write(b'{"event": "closed", "reason": "done"}\n')
-    assert earlier_sessions.unfinished(tmp_path, "c") is None          # it was done, and damaged later
+    assert sessions.unfinished(tmp_path, "c") is None          # it was done, and damaged later
 
 
 def test_a_file_that_holds_two_sessions_is_refused_and_a_resumed_one_is_not(tmp_path: Path) -> None:

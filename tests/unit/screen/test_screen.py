@@ -14,7 +14,7 @@ from runner.analysis.stats import Interval
 from runner.planning import plan_listing
 from runner.planning.plan import Plan, Planned
 from runner.report.document import Report
-from runner.results.rows import measurements
+from runner.results.reader import measurements
 from runner.screen import parts_view, say, show
 from runner.screen.progress import RunProgress
 from runner.screen.summary import summary_view
@@ -271,6 +271,16 @@ def test_a_list_breaks_lines_between_words_where_it_can_and_loses_no_letter_else
     assert all(word in printed(parts_view([rows]), width=44) for word in ("handwritten", "scikit-learn", "digits32"))
     shown = printed(parts_view([[{f"key{index}": f"{index}" * 18 for index in range(6)}]]), width=40)
     assert [18] * 6 == [sum(line.count(str(index)) for line in shown.splitlines()[2:]) for index in range(6)]
+
+
+def test_a_long_table_ends_with_the_way_to_all_of_its_rows() -> None:
+    rows = [{"run": f"run{index}"} for index in range(250)]
+    halves: dict[str, list[dict[str, str]]] = {"one": rows[:125], "other": rows[125:]}
+    for part in (rows, halves):
+        shown = printed(parts_view([part]))
+        assert "run199" in shown and "run200" not in shown
+        assert "and 50 more rows: --csv FILE writes all of them" in shown
+    assert "more rows" not in printed(parts_view([rows[:200]]))
 
 
 def test_parts_are_lines_tables_and_tables_by_label() -> None:

@@ -21,10 +21,10 @@ from runner.launchers.protocol import Launcher
 from runner.launchers.venv import VenvLauncher
 from runner.machine import gpus, nvml
 from runner.machine.gpus import Gpu, Gpus
-from runner.measuring import job, own_stacks
+from runner.measuring import job, own_stacks, session_record
 from runner.measuring.bench import Request
 from runner.planning.plan import Wishes, plan
-from runner.results import earlier_sessions, store
+from runner.results import sessions, store
 from runner.stacks import own
 from runner.stacks.containers import own_stack
 from runner.stacks.definition import CAPABILITIES, GpuCode, Stack
@@ -286,15 +286,15 @@ def asking(stack: OwnStack, results: Path) -> job.Job:
 def test_a_changed_environment_is_said_instead_of_resuming_its_session(tmp_path: Path, mine: Path) -> None:
     before = asking(own.environment(asked_of(mine), ROOT, has_gpus=False), tmp_path / "results")
     said: list[str] = []
-    assert None is job.resumable(before, said.append) and not said
+    assert None is session_record.resumable(before, said.append) and not said
     with store.Store(tmp_path / "results/1-s") as kept:
-        kept.append(job.session_record(before, tmp_path / "results/1-s", is_resumed=False))
+        kept.append(session_record.of(before, tmp_path / "results/1-s", is_resumed=False))
     own_environment.install(mine, "torch", "2.14.0")
     now = asking(own.environment(asked_of(mine), ROOT, has_gpus=False), tmp_path / "results")
 
-    assert earlier_sessions.unfinished(tmp_path / "results", before.command()) is not None
-    assert earlier_sessions.unfinished(tmp_path / "results", now.command()) is None
-    assert None is job.resumable(now, said.append)
+    assert sessions.unfinished(tmp_path / "results", before.command()) is not None
+    assert sessions.unfinished(tmp_path / "results", now.command()) is None
+    assert None is session_record.resumable(now, said.append)
     assert ["mine has changed: torch 2.13.0 then, 2.14.0 now; so 1-s is not resumed and a new session begins"] == said
 
 

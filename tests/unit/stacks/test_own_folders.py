@@ -21,18 +21,17 @@ def ours(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def theirs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A user's folder with a stack, named by the variable."""
+def theirs(tmp_path: Path) -> Path:
+    """A user's folder with a stack."""
     folder = tmp_path / "theirs" / "torch-mine"
     folder.mkdir(parents=True)
     (folder / "stack.toml").write_text(STACK_TOML.replace('"torch-9"', '"torch-mine"'))
     (folder / "requirements.txt").write_text("torch==9.1\n")
-    monkeypatch.setenv(paths.OWN_STACKS, str(folder.parent))
     return folder.parent
 
 
 def test_a_user_s_stack_stands_beside_ours_and_shares_what_ours_share(ours: Path, theirs: Path) -> None:
-    found = definition.read_all(ours)
+    found = definition.read_all((ours, theirs))
     mine = found["torch-mine"]
 
     assert ["torch-9", "torch-mine"] == list(found)
@@ -42,7 +41,7 @@ def test_a_user_s_stack_stands_beside_ours_and_shares_what_ours_share(ours: Path
 
 def test_a_user_s_stack_is_made_of_the_same_where_it_lies_among_ours_and_built_so(ours: Path, theirs: Path,
                                                                                   tmp_path: Path) -> None:
-    outside = definition.read_all(ours)["torch-mine"]
+    outside = definition.read_all((ours, theirs))["torch-mine"]
     shutil.copytree(theirs / "torch-mine", ours / "torch-mine")
     inside = definition.read(ours / "torch-mine")
 
@@ -54,23 +53,22 @@ def test_a_user_s_stack_is_made_of_the_same_where_it_lies_among_ours_and_built_s
 
 
 def test_a_name_that_is_taken_and_a_folder_that_is_not_there_are_refused(
-        ours: Path, theirs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        ours: Path, theirs: Path) -> None:
     (theirs / "torch-mine").rename(theirs / "torch-9")
     with pytest.raises(InputError, match=r"there is a stack torch-9 already, in .*: give yours another name"):
-        definition.read_all(ours)
-    monkeypatch.setenv(paths.OWN_STACKS, "/nowhere")
+        definition.read_all((ours, theirs))
     with pytest.raises(InputError, match="--stacks or EVENBENCH_STACKS: found /nowhere, expected a folder"):
-        definition.read_all(ours)
+        paths.Places().with_own((), (Path("/nowhere"),))
 
 
 def test_studies_of_the_user_s_are_found_by_their_id_and_one_that_is_taken_is_refused(
-        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        tmp_path: Path) -> None:
     (tmp_path / "mine.toml").write_text(STUDY)
-    monkeypatch.setenv(paths.OWN_STUDIES, str(tmp_path))
+    folders = paths.Places().with_own((tmp_path,), ()).studies
 
-    assert {"mine", "quick"} <= set(file.available(paths.STUDIES))
-    assert "Mine" == file.read("mine", paths.STUDIES).title
-    assert ("paper",) == file.scales("mine", paths.STUDIES)
+    assert {"mine", "quick"} <= set(file.available(folders))
+    assert "Mine" == file.read("mine", folders).title
+    assert ("paper",) == file.scales("mine", folders)
     (tmp_path / "quick.toml").write_text(STUDY)
     with pytest.raises(InputError, match="there is a study quick already"):
-        file.read("quick", paths.STUDIES)
+        file.read("quick", folders)

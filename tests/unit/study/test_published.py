@@ -3,7 +3,7 @@
 import pytest
 
 from runner.analysis.claims.measured_here import ours
-from runner.results.rows import measurements
+from runner.results.reader import measurements
 from runner.study import published
 from runner.study.file import parse
 from runner.study.published import Published, Subject

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from runner.analysis.claims.measured_here import ours
-from runner.results.rows import Row, measurements
+from runner.results.reader import measurements
+from runner.results.rows import Row
 from runner.study import published, quantities
 from runner.study.published import Published
 from runner.study.subjects import Subject

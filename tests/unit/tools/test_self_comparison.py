@@ -7,7 +7,8 @@ import pytest
 
 from runner.errors import InputError
 from runner.planning.plan import Wishes, plan
-from runner.results.rows import Measurements, measurements
+from runner.results.reader import measurements
+from runner.results.rows import Measurements
 from tests import made_rows as made
 from tests.fakes import MACHINE, stack
 from tools.self_comparison import Plan, again, binomial, judge, lines, study

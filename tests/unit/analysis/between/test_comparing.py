@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from runner.analysis.between.comparing import Alone, Difference, compare, lines, plain
-from runner.results.rows import Measurements, measurements
+from runner.results.reader import measurements
+from runner.results.rows import Measurements
 from tests import made_rows as made
 from workloads.spec.cell import Cell
 

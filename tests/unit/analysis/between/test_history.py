@@ -10,10 +10,10 @@ import pytest
 from runner.analysis.between.history import over_time
 from runner.cli import app
 from runner.datasets.choice import Data
-from runner.measuring import job, session
+from runner.measuring import job, session, session_record
 from runner.measuring.bench import Request
 from runner.results import manifest, store
-from runner.results.rows import measurements
+from runner.results.reader import measurements
 from tests.fake_session import STACKS, bench, close_stores, stored
 from tests.fakes import MACHINE
 from workloads.spec.cell import Cell
@@ -43,7 +43,7 @@ def measured(folder: Path, kernel: str, slower: float) -> None:
     head = job.Job(Request("s"), made.plan, STACKS, made.launcher, MACHINE._replace(kernel=kernel),
                    Data("digits32", folder))
     with store.Store(folder) as opened:
-        opened.append(job.session_record(head, folder, is_resumed=False))
+        opened.append(session_record.of(head, folder, is_resumed=False))
         opened.append(made.plan.record())
         assert stored(session.run(made), opened)
 

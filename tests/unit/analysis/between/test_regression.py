@@ -13,7 +13,7 @@ from runner.analysis.between.regression import Answer, Outcome
 from runner.errors import InputError
 from runner.report.between import regression as forms
 from runner.results.looks import look, looks
-from runner.results.rows import measurements
+from runner.results.reader import measurements
 from runner.stacks import own
 from tests import made_rows as made
 

@@ -14,7 +14,8 @@ from runner.analysis.summary import summarise
 from runner.analysis.summary_format import JudgedClaim
 from runner.errors import InputError
 from runner.report.tables import Form
-from runner.results.rows import Measurements, measurements
+from runner.results.reader import measurements
+from runner.results.rows import Measurements
 from runner.screen.summary import summary_view
 from runner.study import claims, file
 from runner.study.claims import Verdict

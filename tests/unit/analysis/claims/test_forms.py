@@ -9,7 +9,7 @@ from runner.analysis.summary import summary_of
 from runner.analysis.summary_format import Summary
 from runner.machine.gpus import Gpu, Gpus
 from runner.planning.plan import Plan, Wishes, plan
-from runner.results.rows import measurements
+from runner.results.reader import measurements
 from runner.stacks.definition import read_all
 from runner.study import quantities
 from runner.study.claims import Verdict

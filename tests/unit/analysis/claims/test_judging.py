@@ -11,7 +11,8 @@ import pytest
 from runner.analysis import doubts
 from runner.analysis.claims import judging
 from runner.analysis.summary_format import JudgedClaim
-from runner.results.rows import Measurements, measurements
+from runner.results.reader import measurements
+from runner.results.rows import Measurements
 from runner.study import claims
 from runner.study.claims import Claim, Verdict, paper_claim, together
 from runner.study.subjects import Subject

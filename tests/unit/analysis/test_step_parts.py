@@ -2,7 +2,7 @@
 
 import pytest
 
-from runner.analysis import kinds
+from runner.analysis import step_parts
 
 
 @pytest.mark.parametrize(("framework", "name", "kind"), [
@@ -32,13 +32,13 @@ from runner.analysis import kinds
         ("host/waiting", "waiting"), ("host/ThunkExecutor::Execute (wait for completion)", "waiting"),
         ("host/CommonPjRtBuffer::Await", "waiting")))])
 def test_a_name_has_its_kind(framework: str, name: str, kind: str) -> None:
-    assert kind == kinds.kind(framework, name)
+    assert kind == step_parts.kind(framework, name)
 
 
 def test_every_kind_of_a_framework_is_one_of_all() -> None:
-    assert {kind for of in kinds.NAMES.values() for kind in of} <= set(kinds.KINDS)
+    assert {kind for of in step_parts.NAMES.values() for kind in of} <= set(step_parts.KINDS)
 
 
 def test_the_table_has_a_row_a_kind_but_for_what_has_no_name() -> None:
-    assert [kind for kind in kinds.KINDS if kind != kinds.UNEXPLAINED] == [
-        line.split(" | ")[0].removeprefix("| ") for line in kinds.table().splitlines()[2:]]
+    assert [kind for kind in step_parts.KINDS if kind != step_parts.UNEXPLAINED] == [
+        line.split(" | ")[0].removeprefix("| ") for line in step_parts.table().splitlines()[2:]]

@@ -3,7 +3,7 @@
 A worker tells for how long each of its framework's operators ran, by the wall: where several run at once, each gets its
 share of that time, so all parts add up to the steps. Names have "optimizer/" before them within the update. The first
 pattern that a name fits says its kind; one that fits none is unexplained.
-`python -m runner.analysis.kinds` prints the table of docs/why.md.
+`python -m runner.analysis.step_parts` prints the table of docs/why.md.
 """
 
 from collections.abc import Mapping, Sequence

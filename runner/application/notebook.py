@@ -5,8 +5,7 @@ from typing import Any, NamedTuple
 
 from runner import formatting
 from runner.analysis.summary_format import Summary
-from runner.cli.options import RESULTS
-from runner.cli.results import measured_in, summarized
+from runner.application.read import measured_in, summarized
 from runner.report.writers import export
 from runner.results import store
 
@@ -46,7 +45,7 @@ class Result(NamedTuple):
         return pandas.DataFrame(rows)
 
 
-def load(name: str | Path = "latest", results: str | Path = RESULTS) -> Result:
+def load(name: str | Path = "latest", results: str | Path = "results") -> Result:
     """The result of this folder, id or beginning of an id; "latest": the newest. Raises InputError."""
     folder = store.located(str(name), Path(results))
     return Result(folder, summarized(folder).summary)

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
+from runner.grouping import grouped
 from runner.results.error_output import ErrorText
 from runner.results.rows import Measurements
 from runner.results.runs import Run
@@ -40,8 +41,6 @@ class Shown(NamedTuple):
 
 def runs(measured: Measurements, errors: Iterable[ErrorText], name: str) -> list[Shown]:
     """All runs in order of cells and rounds, or those of a name or of a cell's key."""
-    written: dict[str, list[ErrorText]] = {}
-    for each in errors:
-        written.setdefault(each.run, []).append(each)
+    written = grouped(errors, lambda each: each.run)
     return [Shown(row.cell.stack, row.comparison.label, run, tuple(written.get(run.name, ())))
             for row in measured.rows for run in row.runs if name in ("", run.name, row.key)]

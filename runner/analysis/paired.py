@@ -1,0 +1,48 @@
+"""A stack against another in the rounds that both have: rates, ratio, word, and what withholds the word. Pure."""
+
+from types import MappingProxyType
+from typing import NamedTuple
+
+from runner.analysis import stats
+from runner.analysis.doubts import Doubt, Doubts
+from runner.analysis.stats import Ratio, Verdict
+from runner.results.rows import Row
+
+
+class Paired(NamedTuple):
+    """Rows of one session, held against each other round by round."""
+
+    one: Row
+    other: Row | None            # None: not planned
+    ratio: Ratio                 # of one to the other
+    doubt: Doubt | None          # about one
+    other_doubt: Doubt | None
+
+    @classmethod
+    def of(cls, one: Row, other: Row | None, error: float, doubts: Doubts = MappingProxyType({})) -> "Paired":
+        """error: of each word of the session (stats.error_of)."""
+        ratio = stats.ratio(one.rates, other.rates if other else {}, error * one.look.share)
+        return cls(one, other, ratio, doubts.get(one.key), doubts.get(other.key) if other else None)
+
+    @property
+    def rates(self) -> tuple[float | None, float | None]:
+        """The geometric means of both rows' rates, of one worker."""
+        one, other = (stats.geometric_mean(row.rates.values()) if row else None for row in (self.one, self.other))
+        return one, other
+
+    @property
+    def verdict(self) -> Verdict:
+        """What may be said of the ratio; what withholds a word, where either row is doubted."""
+        doubt = self.other_doubt or self.doubt
+        return doubt.verdict if doubt else stats.verdict(self.ratio)
+
+    @property
+    def round_ratios(self) -> tuple[float, ...]:
+        """The ratio of each round that both have."""
+        own, others = self.one.rates, self.other.rates if self.other else {}
+        return tuple(own[index] / others[index] for index in sorted(own.keys() & others.keys()))
+
+    def withheld(self, one: str, other: str) -> str:
+        """Both rows' doubts under these names; "" without any."""
+        return "; ".join(f"{name}: {doubt.text}" for name, doubt in ((other, self.other_doubt), (one, self.doubt))
+                         if doubt)

@@ -1,0 +1,129 @@
+"""Why rows of a result are behind: a session that profiles their steps, and one that tries switches."""
+
+import json
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from runner import formatting, screen
+from runner.analysis.agreement import Verdict
+from runner.analysis.step_parts import Parts
+from runner.application import measure
+from runner.application.measure import Interrupted, ran
+from runner.application.read import keep_reasons, measured_in
+from runner.errors import InputError
+from runner.measuring import equality, rerun
+from runner.measuring.bench import Request
+from runner.measuring.job import Job
+from runner.measuring.why import profiles, questions, reasons, trials
+from runner.planning.plan import Plan
+from runner.report.between import reasons as reasons_report
+from runner.results import sessions, store
+from runner.results.sessions import Session
+from runner.stacks import definition
+
+
+def source(folder: Path, results: Path) -> tuple[Path, Session]:
+    """The result that is asked about, and its record: of an earlier answer the result that it was about."""
+    record = rerun.recorded(folder)
+    if record.first.get("study") in (trials.ID, profiles.ID):
+        folder = store.located(str(record.first.get("rerun_of")), results)
+        record = rerun.recorded(folder)
+    return folder, record
+
+
+def asked(folder: Path, record: Session, request: Request, stacks: Sequence[str], seconds: float
+          ) -> "Explanation | None":
+    """What is to be explained within these seconds; None, and said, where no row is behind. Raises InputError.
+
+    stacks: whose rows are asked about, however far they are behind; none: all rows that are behind.
+    """
+    rows = questions.of(measured_in(folder), stacks)
+    if not rows:
+        screen.say(f"{folder.name}: no row is more than {formatting.share(questions.BEHIND)} behind: --stack NAME asks")
+        return None
+    job = rerun.again(record, definition.read_all(request.places.stacks), request, screen.say).hashed()
+    there = {planned.key for planned in job.plan.cells}
+    rows = [each for each in rows if {each.row.key, each.best.key} <= there]
+    if not rows:
+        raise InputError(f"why: nothing of {record.id} that was asked about can run here: {measure.reasons(job)}")
+    took = sessions.seconds_of(folder)
+    chosen = questions.affordable(rows, took, seconds)
+    if late := [f"{each.row.comparison.label}: {each.row.cell.stack}" for each in rows if each not in chosen]:
+        screen.say(f"not asked for want of time (--budget): {'; '.join(late)}")
+    return Explanation(folder, folder, job, took, chosen)
+
+
+@dataclass
+class Explanation:
+    """What is known of questions about a result, at any moment."""
+
+    result: Path
+    session: Path                # that has the ratios: the result, then that of the switches
+    job: Job                     # that repeats the result
+    took: Mapping[str, float]    # seconds of a run, by cell key
+    asked: Sequence[questions.Question]
+    parts: Mapping[str, Parts] = field(default_factory=dict)
+    tried: Sequence[trials.Trial] = ()
+    untried: Sequence[trials.Trial] = ()
+    checks: Mapping[str, Verdict] = field(default_factory=dict)
+
+    def look(self, ends: float, trace: Path | None) -> None:
+        """Profile, check and try switches until `ends`, of time.monotonic(); trace: file for the profiled steps."""
+        job, took = self.job, self.took
+        seed, (_, self.untried) = job.plan.seed, trials.of(self.asked, {}, took, 0.0)
+        for folder in _of_plan(job, profiles.plan(self.asked, seed), ends):
+            profiled = measured_in(folder)
+            self.parts = profiles.parts(profiled, self.asked)
+            if trace:
+                store.write_beside(trace.parent, trace.name, json.dumps(profiles.trace(profiled)))
+                screen.say(f"written: {trace}")
+        tried, untried = trials.of(self.asked, self.parts, took, ends - time.monotonic())
+        self.untried = [*tried, *untried]
+        checks = equality.of_switches(
+            [(each.cell, each.question.row.cell, job.stacks[each.question.row.cell.stack]) for each in tried],
+            equality.Check.by(job.launcher, job.data.folder, screen.say), job.request.results,
+            lambda: time.monotonic() > ends)
+        tried = [each for each in tried if each.cell.stack in checks]
+        names = {trial.cell.stack: trial.question.row.cell.stack for trial in tried}
+        for folder in _of_plan(job, trials.plan(self.asked, tried, seed), ends, names):
+            self.session, self.tried, self.checks = folder, tried, checks
+            self.untried = [each for each in self.untried if each not in tried]
+
+    def keep(self, found: Sequence[reasons.Reason]) -> dict[str, Any]:
+        """Keep the reasons beside their session and the result; their record."""
+        record = {"schema": reasons.FORMAT, "result": self.job.request.study,
+                  "reasons": [each.record() for each in found]}
+        if self.session != self.result:
+            measure.keep(self.session, reasons_report.FILE, record)
+            keep_reasons(self.result, record)
+        return record
+
+    def reasons(self) -> list[reasons.Reason]:
+        """What may be said so far: by the session of the switches where it has a round, else by the result."""
+        found = reasons.of(measured_in(self.session), self.asked, self.tried, self.untried, self.parts, self.checks)
+        if self.session != self.result and all(each.ratio.value is None for each in found):
+            return reasons.of(measured_in(self.result), self.asked, (), [*self.tried, *self.untried], self.parts)
+        return found
+
+
+def _of_plan(job: Job, plan: Plan, ends: float, names: Mapping[str, str] = MappingProxyType({})) -> Iterator[Path]:
+    """The folder of the plan's session: done before, resumed or made now, also of one that is interrupted.
+
+    names: aliases of stacks. No run begins after `ends`.
+    """
+    stacks = {**job.stacks, **{name: job.stacks[of] for name, of in names.items()}}
+    made_of = {**job.made_of, **{name: job.fingerprint(of) for name, of in names.items()}}
+    job = job._replace(plan=plan, stacks=stacks, made_of=made_of)
+    if not job.request.going.is_fresh and (done := sessions.finished(job.request.results, job.command())):
+        yield done.folder
+        return
+    try:
+        folder, _ = ran(job, is_proved=bool(names), ends=ends)             # by its switches, where it has some
+    except Interrupted as stop:
+        yield stop.folder
+        raise
+    yield folder

@@ -1,0 +1,74 @@
+"""Rows of equal keys of stacks, of their pins, of tasks, and of the experiments of studies."""
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from runner import screen
+from runner.errors import InputError
+from runner.machine import host, nvml
+from runner.paths import Places
+from runner.planning import coverage
+from runner.planning.plan import Plan, Wishes, of_fullest_form, plan
+from runner.processes import Say
+from runner.stacks import definition
+from runner.study import file
+from workloads.spec import tasks as known_tasks
+
+
+def stacks(places: Places) -> list[dict[str, Any]]:
+    """Every stack."""
+    return [{"stack": s.name, "framework": f"{s.framework} {s.version}", "python": s.python,
+             "devices": ", ".join(s.devices), "studies": ", ".join(s.studies)}
+            for s in definition.read_all(places.stacks).values()]
+
+
+def outdated(places: Places) -> list[dict[str, Any]]:
+    """Pins of today's stacks that the package index has left behind."""
+    from runner.stacks import outdated as pins  # here: requests takes a tenth of a second, which other lists do without
+
+    today = (each for each in definition.read_all(places.stacks).values() if pins.OF_TODAY.issuperset(each.studies))
+    found = pins.outdated(today, cache(pins.released))
+    if not found:
+        screen.say(f"no pin is more than {pins.ALLOWED} releases behind the index")
+    return [pin._asdict() for pin in found]
+
+
+def tasks() -> list[dict[str, Any]]:
+    """Every task with the cell fields that it decides; None where there are no pixels."""
+    no_pixels = {"image": None, "classes": None}         # of sequence tasks
+    return [{"task": name, "title": known_tasks.title(name), **no_pixels, **known_tasks.defaults(name)}
+            for name in known_tasks.NAMES]
+
+
+def studies(results: Path, scale: str | None, places: Places, say: Say) -> list[dict[str, Any]]:
+    """Every experiment at the scale, or without one at its study's first and at all scales with results."""
+    known_stacks, known = definition.read_all(places.stacks), coverage.endings(results)
+    machine, here = host.observe(), nvml.observe()
+    made_of = cache(lambda name: definition.fingerprint(known_stacks[name]))
+    rows = []
+    for name in file.available(places.studies):
+        forms = [file.experiments(name, places.studies, on_gpu)
+                 for on_gpu in ((False, True) if here.gpus else (False,))]
+        for index, each in enumerate(forms[0]):
+            if scale not in (None, each) or (scale is None and index and not known):
+                continue
+            try:
+                plans = _planned([form[each] for form in forms], lambda read: plan(
+                    read, known_stacks, machine, Wishes(), lambda stack: None, here))
+            except InputError as error:                # one study that cannot be planned hides no other
+                say(str(error))
+                continue
+            states = coverage.experiments(plans, known, made_of)
+            if scale or not index or any(state[name] for state in states for name in ("done", "stale", "failed")):
+                rows += states
+    if scale and not rows:
+        raise InputError(f'--scale: no study has a scale "{scale}"; `evenbench list studies` shows what there is')
+    return rows
+
+
+def _planned(forms: Sequence[file.Study], of: Callable[[file.Study], Plan]) -> list[Plan]:
+    """A plan an experiment, of the form of a study that `evenbench run` would measure here. Raises InputError."""
+    chosen = of_fullest_form(forms, of).study if len(forms) > 1 else forms[0]
+    return [of(chosen._replace(experiments=(one,))) for one in chosen.experiments]

@@ -1,0 +1,134 @@
+"""A result read: what was measured, its summary, its report and the files beside its events."""
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from runner import screen
+from runner.analysis import agreement, summary
+from runner.analysis.summary_format import Summary
+from runner.cells import model_name
+from runner.errors import InputError
+from runner.measuring import equality
+from runner.report import answer as answers
+from runner.report import contents, file_formats
+from runner.report.between import reasons
+from runner.report.document import Report, Trust
+from runner.results import joined, manifest, store
+from runner.results.reader import RecordError, measurements
+from runner.results.rows import Measurements
+
+
+class Result(NamedTuple):
+    """What a result's events come to, as data and as text."""
+
+    summary: Summary
+    report: Report
+    ids: tuple[str, ...] = ()        # of the sessions that it is of, where they are several
+
+
+def measured_in(folder: Path) -> Measurements:
+    """What was measured in a result's folder. Raises InputError with the file."""
+    try:
+        return measurements(store.read(folder, is_judged=False))
+    except RecordError as error:
+        raise InputError(f"{folder / store.EVENTS}: {error}") from error
+
+
+def summarized(folder: Path) -> Result:
+    """The session in a result's folder."""
+    measured = measured_in(folder)
+    summarised = summary.summary_of(measured, equality.proved(folder.parent, measured.made_of()))
+    made = _with_files(contents.report(summarised, measured), folder)
+    made = _with_code_compared(made, measured, folder.parent)
+    found = reasons.section(_reasons(folder))
+    return Result(summarised, made._replace(sections=(*made.sections, *found)))
+
+
+def _reasons(folder: Path) -> list[Any]:
+    """What `why` kept of a result."""
+    with suppress(OSError, ValueError, AttributeError):
+        return list(json.loads((folder / reasons.FILE).read_text()).get("reasons", ()))
+    return []
+
+
+def keep_reasons(folder: Path, told: dict[str, Any]) -> None:
+    """Let reasons stand beside a result's events with those of other rows, and write its page again."""
+    rows = {reasons.of(each) for each in told["reasons"]}
+    all_of_them = [*(each for each in _reasons(folder) if reasons.of(each) not in rows), *told["reasons"]]
+    try:
+        store.write_beside(folder, reasons.FILE, json.dumps({**told, "reasons": all_of_them}, indent=2))
+    except InputError as error:
+        screen.say(f"no page: {error}")
+        return
+    if page := write_page(summarized(folder).report, folder / file_formats.PAGE):
+        screen.say(f"page: {page}")
+
+
+def _with_files(made: Report, folder: Path) -> Report:
+    """The report; where files changed since the session, its answer says so."""
+    if made.answer is None or not (folder / manifest.NAME).is_file():
+        return made
+    if not (names := manifest.differing(folder)):
+        return made
+    found_text = f"not as the session left them: {', '.join(names)}"
+    return made._replace(answer=made.answer._replace(trust=(*made.answer.trust, Trust("Files", found_text, False))))
+
+
+def _with_code_compared(made: Report, measured: Measurements, results: Path) -> Report:
+    """The report; where it is of code, its answer says how far the stacks' results were apart."""
+    tasks = dict.fromkeys(model_name(row.cell) for row in measured.rows if row.cell.measure == "step")
+    told = [agreement.apart(each) for task in tasks
+            for each in equality.of_code(results, task, measured.made_of())]
+    if made.answer is None or not told:
+        return made
+    trust = tuple(Trust(each.name, f"{each.text}; {'; '.join(dict.fromkeys(told))}", each.is_good)
+                  if each.name == answers.EQUAL else each for each in made.answer.trust)
+    return made._replace(answer=made.answer._replace(trust=trust))
+
+
+def of_study(name: str, results: Path) -> Result:
+    """All that was measured of a study. Raises InputError where nothing was."""
+    folders = [path.parent for path in sorted(results.glob(f"*-{name}-*/{store.EVENTS}"), reverse=True)]
+    sessions = [each for each in readable(folders) if each.session.get("study") == name]
+    if not sessions:
+        raise InputError(f"--study {name}: {results} has none of it; `evenbench list results` shows all")
+    fit, unlike = joined.alike(sessions)
+    for line in unlike:
+        screen.say(f"left out: {line}")
+    measured = joined.joined(fit)
+    summarised = summary.summary_of(measured, equality.proved(results, measured.made_of()))
+    return Result(summarised, contents.report(summarised, measured), tuple(dict.fromkeys(measured.sessions.values())))
+
+
+def forms(result: Result) -> dict[str, Callable[[], str]]:
+    """The session's text in each form."""
+    return {**{name: partial(form, result.report) for name, form in file_formats.FORMS.items()},
+            "json": partial(summary.to_json, result.summary)}
+
+
+def write_page(report: Report, to: Path) -> Path | None:
+    """Write the page; None, and why, where its folder cannot be written."""
+    try:
+        store.write_beside(to.parent, to.name, file_formats.page(report).rstrip("\n"))
+    except InputError as error:
+        screen.say(f"no page: {error}")
+        return None
+    return to
+
+
+def readable(folders: Iterable[Path]) -> Iterator[Measurements]:
+    """What was measured in each folder; unreadable folders and copies are said and left out."""
+    seen: dict[str, Path] = {}
+    for folder in folders:
+        try:
+            measured = measured_in(folder)
+            if (first := seen.setdefault(str(measured.session.get("id")), folder)) != folder:
+                screen.say(f"left out: {folder} is a copy of {first}")
+                continue
+            yield measured
+        except InputError as error:
+            screen.say(f"left out: {error}")

@@ -1,0 +1,251 @@
+"""The reader of measurements: a session's records to every cell of its last plan with its runs.
+
+Pure. Samples stay raw; nothing is averaged.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from typing import Any, TypeVar
+
+import numpy as np
+
+from runner.cells import comparisons
+from runner.errors import InputError
+from runner.grouping import grouped
+from runner.results import lines, records, turns
+from runner.results.contract import FINAL
+from runner.results.lines import Facts, Line
+from runner.results.looks import ONCE, look
+from runner.results.records import Begin, Ending, Product
+from runner.results.rows import STEPS, TOKENS, Measurements, Row, Skipped, blocks, by_comparison
+from runner.results.runs import Run, Samples, Worker
+from runner.results.turns import Turn
+from workloads.spec.cell import CellError, parse
+
+_KEPT = frozenset({"start", "warm", "values", "steps", "epoch", "weights", "operators", "kernels", "parts", "graph",
+                   "max_batch", "compiled"})
+One = TypeVar("One")
+Kind = TypeVar("Kind", bound=lines.Event)
+_OF_TOKENS = ("bert", "gpt2", "gnmt", "llama")
+
+
+class RecordError(InputError):
+    """A session's records are not what they must be; whoever knows the file says it."""
+
+
+def measurements(stored: Iterable[Mapping[str, Any]]) -> Measurements:
+    """The session in its records; record kinds that are unknown here are passed over.
+
+    Raises RecordError with the record's number where one has not the shape it must have.
+    """
+    fold = Fold()
+    for record in stored:
+        fold.heard(record)
+    return fold.measurements()
+
+
+@dataclass
+class Begun:
+    """A run while its lines are read."""
+
+    record: Begin
+    said: list[lines.Event] = field(default_factory=list)
+
+    def rewarm(self) -> None:
+        """All turns so far belong to the warm-up."""
+        self.said = [line for line in self.said if not isinstance(line, lines.Values)]
+
+    def hear(self, line: Mapping[str, Any]) -> None:
+        """Take what a line says; kinds of which nothing is kept are passed over. Raises ValueError."""
+        if (name := str(line.get("event"))) in _KEPT:
+            self.said.append(lines.EVENTS[name].read(line))
+
+
+@dataclass
+class Fold:
+    """A session's records, read one after the other."""
+
+    session: Facts = field(default_factory=dict)
+    plan: records.Plan | None = None
+    rows: tuple[Row, ...] = ()                         # without runs
+    skipped: tuple[Skipped, ...] = ()
+    begun: dict[str, Begun] = field(default_factory=dict)
+    closed: str = ""                                   # why, if it was
+    products: list[Product] = field(default_factory=list)
+    apart: set[str] = field(default_factory=set)      # cells.lanes_key of those that are not by turns
+    _read: int = 0                                     # records
+    _runner: int = 0                                   # how many have written the session, each after the other's end
+    _runs: dict[str, dict[int, tuple[int, Run]]] = field(default_factory=dict)     # with the runner; by key and round
+
+    def heard(self, record: Mapping[str, Any]) -> None:
+        """Take what a record says. Raises RecordError."""
+        event, self._read = str(record.get("event")), self._read + 1
+        if event == "session":
+            self.session, self.closed, self._runner = self.session or dict(record), "", self._runner + 1
+        elif event in records.RECORDS:
+            try:
+                self._hear(records.RECORDS[event].read(record))
+            except (ValueError, OverflowError, CellError) as error:
+                raise RecordError(f"record {self._read} ({event}): {error}") from error
+
+    def _hear(self, record: Line) -> None:
+        match record:
+            case records.Plan():
+                self._planned(record)
+            case records.Begin():
+                self.begun[record.run] = Begun(record)
+            case records.OfRun() if run := self.begun.get(record.run):
+                run.hear(record.line)
+            case records.Rewarmed() if run := self.begun.get(record.run):
+                run.rewarm()
+            case records.Ending() if run := self.begun.pop(record.run, None):
+                self._ended(ended(run, record), run.record.key)
+            case records.Closed():
+                self.closed = record.reason
+            case Product():
+                self.products.append(record)
+            case records.Apart():
+                self.apart.add(record.comparison)
+
+    def _planned(self, plan: records.Plan) -> None:
+        planned, left_out = [parse(each.cell) for each in plan.cells], [parse(each.cell) for each in plan.skipped]
+        compared = comparisons((*planned, *left_out))
+        self.plan = plan
+        self.rows = tuple(Row(each.key, each.experiment, cell, compared[cell], ())
+                          for each, cell in zip(plan.cells, planned, strict=True))
+        self.skipped = tuple(Skipped(each.experiment, cell, compared[cell], each.reason)
+                             for each, cell in zip(plan.skipped, left_out, strict=True))
+
+    def _ended(self, run: Run, key: str) -> None:
+        """Keep the run, unless the same one, begun earlier, was a result and this one is not."""
+        of_cell = self._runs.setdefault(key, {})
+        if run.ending in FINAL or run.round not in of_cell or of_cell[run.round][1].ending not in FINAL:
+            of_cell[run.round] = self._runner, run
+
+    def measurements(self) -> Measurements:
+        """What was measured so far. Raises RecordError where no record is a plan."""
+        if (plan := self.plan) is None:
+            raise RecordError("there is no plan, so nothing was measured: give the command that made it again")
+        filled = {row.key: row for block, rows in blocks(self.rows).items() for row in self._filled(block, rows, plan)}
+        is_short = any(row.counted_rounds < plan.rounds for row in filled.values())
+        is_interrupted = is_short and self.closed not in ("done", "incomplete")
+        return Measurements(self.session, plan.rounds, plan.baseline,
+                            tuple(_in_unit([filled[row.key] for row in self.rows])), self.skipped,
+                            tuple(plan.published), tuple(plan.claims), self.closed == "done",
+                            frozenset(filled if is_interrupted else ()), plan.title, tuple(plan.index),
+                            tuple(plan.experiments), plan.settings, tuple(plan.stacks), tuple(self.products))
+
+    def _filled(self, block: str, rows: Sequence[Row], plan: records.Plan) -> Iterator[Row]:
+        """The rows of a block with their runs."""
+        counted = self._counted(rows)
+        for row in rows:
+            runs = sorted(self._runs.get(row.key, {}).items())
+            yield replace(row, runs=tuple(run if index in counted else replace(run, counts=False)
+                                          for index, (_, run) in runs),
+                          look=look(plan.looks, len(counted)) if plan.looks else ONCE, is_apart=block in self.apart)
+
+    def _counted(self, block: Sequence[Row]) -> frozenset[int]:
+        """The rounds of a block that count: one runner made all of its runs, each ended, with enough turns."""
+        runs = [self._runs.get(row.key, {}) for row in block]
+        return frozenset(index for index in set.intersection(*map(set, runs))
+                         if len({of_cell[index][0] for of_cell in runs}) == 1
+                         and all(_is_whole(of_cell[index][1]) for of_cell in runs))
+
+
+def _in_unit(rows: Sequence[Row]) -> Iterator[Row]:
+    """The rows, in tokens where all runs of a comparison of texts say how many a step has."""
+    plain = {of[0].comparison.key for of in by_comparison(rows).values() if of[0].cell.task not in _OF_TOKENS
+             or not all(run.tokens("tokens") for row in of for run in row.ok_runs)}
+    of_code = {key: _unit_of_code(of) for key, of in by_comparison(rows).items() if of[0].cell.measure == "step"}
+    return (replace(row, unit=unit) if (unit := of_code.get(row.comparison.key)) else
+            row if row.comparison.key in plain else replace(row, unit=TOKENS) for row in rows)
+
+
+def _unit_of_code(rows: Sequence[Row]) -> str:
+    """The unit that all runs of a comparison count a step in, else steps."""
+    units = {run.units[1] for row in rows for run in row.ok_runs}
+    return f"{units.pop()}/s" if len(units) == 1 else STEPS
+
+
+def _is_whole(run: Run) -> bool:
+    return run.ending in FINAL and (run.ending != "ok" or turns.are_enough(run.turns))
+
+
+def ended(begun: Begun, record: Ending) -> Run:
+    """The run, whose last record is this. Raises ValueError where its lines do not fit together."""
+    head, said = begun.record, begun.said
+    starts, epochs = _of(said, lines.Start), _of(said, lines.Epoch)
+    by_worker = grouped(_of(said, lines.Told), lambda line: line.teller)
+    pass_tokens = {start.place: data["pass_tokens"] for start in starts
+                   if "pass_tokens" in (data := start.facts.get("data") or {})}
+    profiles = (dict(zip(line.operators, (spent / line.steps for _, spent in line.operators.values()), strict=True))
+                for line in _of(said, lines.Operators) if line.steps)
+    return Run(
+        name=head.run, round=head.round, ending=record.ending, message=record.message,
+        workers=tuple(_worker(name, told, pass_tokens.get(name, ())) for name, told in sorted(by_worker.items()))
+        or (_worker("", (), ()),),
+        accuracy=epochs[-1].accuracy if epochs else None, parameters=starts[-1].parameters if starts else None,
+        facts=next((start.facts for start in starts if start.facts), {}), place=head.place or {},
+        before=head.host or {}, after=record.host or {},
+        usage={name: used or {} for name, used in sorted((record.places or {}).items())},
+        digests={line.place: line.sha256 for line in _of(said, lines.Weights)},
+        operators=next(filter(None, profiles), {}),
+        epochs=tuple(epochs),
+        kernels=_first(said, lines.Kernels), parts=_first(said, lines.Profiled), graph=_first(said, lines.Graph),
+        max_batch=_first(said, lines.MaxBatch), compiled=_first(said, lines.Compiled), seed=head.seed)
+
+
+def _of(said: Sequence[lines.Event], kind: type[Kind]) -> list[Kind]:
+    return [line for line in said if isinstance(line, kind)]
+
+
+def _first(said: Sequence[lines.Event], kind: type[Kind]) -> Kind | None:
+    """The first line of a kind that all workers say alike."""
+    return next(iter(_of(said, kind)), None)
+
+
+def _worker(name: str, told: Sequence[lines.Told], pass_tokens: Sequence[int]) -> Worker:
+    """What one worker's lines say that it measured. Raises ValueError where only some of its steps are turns."""
+    values, epochs = _of(told, lines.Values), _of(told, lines.Epoch)
+    timed = _of(values, lines.Steps)
+    blocks, turns = [line.blocks for line in timed if line.blocks], [line for line in timed if line.turn]
+    sample_steps = [*_joined(line.sample_steps for line in timed), *(epoch.steps for epoch in epochs)]
+    turn_samples = tuple(len(line.seconds) for line in turns)
+    if sum(turn_samples) not in (0, len(sample_steps)):
+        raise ValueError("found steps in turns and others without, expected one or the other")
+    warmup = _joined(line.seconds for line in _of(told, lines.Warm))
+    losses = [*_losses(values, len(warmup)), *((index, epoch.loss) for index, epoch in enumerate(epochs))]
+    return Worker(
+        name=name, warmup_seconds=_array(warmup),
+        sample_seconds=_array([*_joined(line.seconds for line in timed), *(epoch.train_seconds for epoch in epochs)]),
+        sample_steps=tuple(sample_steps), block_seconds=_array(_joined(each.seconds for each in blocks)),
+        block_steps=tuple(_joined(each.counts for each in blocks)),
+        phases={phase: _array(_joined(line.phases.get(phase, ()) for line in values))
+                for phase in dict.fromkeys(_joined(line.phases for line in values))},
+        losses=_array([loss for _, loss in losses]), loss_steps=tuple(step for step, _ in losses),
+        drain_seconds=sum((line.drain_seconds for line in timed), 0.0),
+        device_seconds=_array(_joined((*(line.blocks.device_seconds if line.blocks else ()), *line.device_seconds)
+                                      for line in timed)),
+        pass_tokens=tuple(pass_tokens), is_part_of_pass=any(line.is_part_of_pass for line in timed),
+        timed_compiled=sum(line.compiled for line in timed),
+        turns=tuple(map(Turn.of, turns)), turn_samples=turn_samples)
+
+
+def _losses(values: Sequence[lines.Values], warmup: int) -> Iterator[tuple[int, float]]:
+    """Each finite loss after how many steps the run had taken before; lines ahead of a block tell of its steps, too."""
+    ahead, taken = list[float | None](), warmup
+    for line in values:
+        ahead += line.loss
+        if isinstance(line, lines.Steps):
+            before = taken if line.before is None else line.before
+            yield from ((step, loss) for step, loss in enumerate(ahead, before) if loss is not None)
+            ahead, taken = [], taken + sum(line.sample_steps)
+
+
+def _joined(parts: Iterable[Iterable[One]]) -> list[One]:
+    return [*chain.from_iterable(parts)]
+
+
+def _array(values: list[float]) -> Samples:
+    return np.array(values, dtype=np.float64)
