@@ -102,8 +102,8 @@ class Explanation:
             keep_reasons(self.result, record)
         return record
 
-    def reasons(self) -> list[reasons.Reason]:
-        """What may be said so far: by the session of the switches where it has a round, else by the result."""
+    def so_far(self) -> list[reasons.Reason]:
+        """The reasons so far: by the session of switches where it has a round, else by the result."""
         found = reasons.of(measured_in(self.session), self.asked, self.tried, self.untried, self.parts, self.checks)
         if self.session != self.result and all(each.ratio.value is None for each in found):
             return reasons.of(measured_in(self.result), self.asked, (), [*self.tried, *self.untried], self.parts)

@@ -114,7 +114,7 @@ def why_(name: options.NewestResult = store.LATEST,
     try:
         known.look(time.monotonic() + seconds, Path(trace) if trace else None)
     finally:                                           # what is known when Ctrl-C comes, too
-        found = known.reasons()
+        found = known.so_far()
         kept = known.keep(found)
         output.rows(why_reasons.rows(found), list(reasons.told(kept["reasons"])), kept)
 

@@ -60,11 +60,10 @@ def test_results_are_listed_with_what_a_killed_runner_left(tmp_path: Path, monke
 
 
 @pytest.fixture
-def studies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def studies(tmp_path: Path) -> Path:
     """A folder with the one study whose scale moves it to the CPU."""
     (tmp_path / "studies").mkdir()
     (tmp_path / "studies" / "moved.toml").write_text(MOVED)
-    monkeypatch.setattr(paths, "STUDIES", tmp_path / "studies")
     return tmp_path / "studies"
 
 
@@ -83,7 +82,7 @@ def test_what_a_scale_moves_to_the_cpu_is_done_where_it_ran_on_the_machine_s_dev
         studies: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, here: gpus.Gpus, on_gpu: bool) -> None:
     monkeypatch.setattr(nvml, "observe", lambda: here)
     keep_measured(tmp_path / "results", studies, on_gpu)
-    [row] = listing.studies(tmp_path / "results", None, paths.Places(), quiet)
+    [row] = listing.studies(tmp_path / "results", None, paths.Places((studies,)), quiet)
 
     assert ("moved/e", "quick", 1, 1, 0) == tuple(
         row[name] for name in ("experiment", "scale", "cells", "done", "missing"))
