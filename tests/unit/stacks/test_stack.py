@@ -21,7 +21,7 @@ PINNED = [*read_all(DOCKER).values(), read_runner(DOCKER)]
 
 @pytest.mark.parametrize(("found", "instead", "message"), [
     ('framework = "pytorch"', 'framework = "caffe"',
-     r"found 'caffe', expected .*'tensorflow', 'pytorch', 'mxnet', 'jax', 'onnxruntime', 'openvino', 'onednn' or"),
+     r"found 'caffe', expected .*'tensorflow', 'pytorch', 'mxnet', 'jax', .*'onednn', 'cudnn' or"),
     ('python = "3.11"', 'python = "2.7"', "key .python.: found '2.7'"),
     ('title = "PyTorch 9"', "", 'key "title": missing'),
     ('title = "PyTorch 9"', 'titel = "PyTorch 9"', 'key "titel" is unknown; did you mean "title"'),
