@@ -39,6 +39,7 @@ def named(text: str, program: str) -> list[str]:
 
 def unknown(line: str) -> list[str]:
     """What a line names that the command line has not."""
+    line = line.partition(" -- ")[0]                      # what follows is for another command
     group, words = COMMANDS, line.split()
     while hasattr(group, "commands"):
         word = words.pop(0) if words else ""
