@@ -13,7 +13,7 @@ from runner import paths
 from runner.stacks import mixing
 from tests import own_environment
 
-pytestmark = pytest.mark.measures
+pytestmark = [pytest.mark.measures, pytest.mark.slow(1)]
 EVENBENCH = [sys.executable, "-m", "runner"]
 STEP = """
 import harmless0, slowly
