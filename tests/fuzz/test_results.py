@@ -95,7 +95,7 @@ def use(folder: Path) -> None:
     if found is not None:
         read_or_refused(lambda: rerun.chosen(found, "a"))
         read_or_refused(lambda: rerun.data_argument(found, None))
-        choose.again(found.session.get("launcher"))
+        choose.again(found.first.get("launcher"))
         if plan := read_or_refused(lambda: rerun.plan_again(found, STACKS, None)):
             screen.parts_view(plan_listing.parts(plan.record(), 1.0))
 
