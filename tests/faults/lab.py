@@ -133,7 +133,7 @@ def _runs_in(process: psutil.Process, root: Path) -> bool:
 
 def made(root: Path, launcher: str, docker_host: str = "") -> Lab:
     """A new laboratory in a folder that is empty or not there."""
-    for name in ("runner", "workloads/process", "workloads/spec"):
+    for name in ("runner", "workloads/places", "workloads/process", "workloads/spec"):
         shutil.copytree(paths.ROOT / name, root / name, ignore=_IGNORED)
     for name in ("pip", "install.sh", "system.sh"):
         copy = shutil.copytree if (paths.STACKS / name).is_dir() else shutil.copyfile
