@@ -15,6 +15,7 @@ from typing import Any
 from runner import formatting, paths, screen
 from runner.cells import built, comparison_key, model_name
 from runner.errors import InputError, Stopped
+from runner.grouping import grouped
 from runner.measuring import (
     alone,
     building,
@@ -108,10 +109,9 @@ def ran(job: jobs.Job, show: Callable[[Path], None] = lambda folder: None, is_pr
 
 def _two_sided(job: jobs.Job, sides: tuple[str, ...]) -> jobs.Job:
     """The job with the comparisons that all sides are in. Raises InputError where one side is in none of them."""
-    of_comparison: dict[str, set[str]] = {}
-    for planned in job.plan.cells:
-        of_comparison.setdefault(comparison_key(planned.cell), set()).add(planned.cell.stack)
-    held = tuple(each for each in job.plan.cells if of_comparison[comparison_key(each.cell)] >= set(sides))
+    of_comparison = grouped(job.plan.cells, lambda planned: comparison_key(planned.cell))
+    held = tuple(planned for planned in job.plan.cells if set(sides) <= {
+        each.cell.stack for each in of_comparison[comparison_key(planned.cell)]})
     if len(sides) == len(job.own()) == 2 and len({each.holds(is_here=False) for each in job.own().values()}) == 1:
         raise InputError(f"gate: {' and '.join(sides)} hold the same packages, expected two that differ; `python -m "
                          "tools aa` holds one against itself")

@@ -13,6 +13,7 @@ from runner.analysis.summary import summary_of
 from runner.analysis.summary_format import LaneResult, Result
 from runner.cells import comparison_key
 from runner.errors import InputError
+from runner.grouping import grouped
 from runner.measuring.bench import Until
 from runner.planning.plan import Plan
 from runner.results.rows import Measurements, blocks
@@ -38,11 +39,8 @@ def parse(text: str | None, cap: int | None = None) -> Until | None:
 
 def check(plan: Plan) -> None:
     """Raise InputError where no two stacks of the plan are compared: then no ratio can become narrow."""
-    stacks: dict[str, set[str]] = {}
-    for planned in plan.cells:
-        if planned.cell.measure in TIMED:
-            stacks.setdefault(comparison_key(planned.cell), set()).add(planned.cell.stack)
-    if not any(len(names) > 1 for names in stacks.values()):
+    timed = [planned.cell for planned in plan.cells if planned.cell.measure in TIMED]
+    if not any(len({cell.stack for cell in cells}) > 1 for cells in grouped(timed, comparison_key).values()):
         raise InputError(f"--until: found no cell that two stacks run, expected ratios between stacks; `evenbench plan "
                          f"{plan.study.id}` shows the cells")
 

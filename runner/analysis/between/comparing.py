@@ -128,12 +128,8 @@ def _pairs(one: Sequence[Row], other: Sequence[Row]) -> list[_Pair]:
     theirs = {row.key: row for row in other}
     pairs = [(row, theirs[row.key]) for row in one if row.key in theirs]
     taken = {row.key for row, _ in pairs}
-    sides: list[dict[str, list[Row]]] = [{}, {}]
-    for side, rows in zip(sides, (one, other), strict=True):
-        for row in (row for row in rows if row.key not in taken):
-            anywhere = key(row.cell._replace(**{name: DEFAULTS[name] for name in _OF_THE_MACHINE}))
-            side.setdefault(anywhere, []).append(row)
-    ours, others = sides
+    ours, others = (grouped([row for row in rows if row.key not in taken], lambda row: key(row.cell._replace(
+        **{name: DEFAULTS[name] for name in _OF_THE_MACHINE}))) for rows in (one, other))
     return pairs + [(rows[0], others[name][0]) for name, rows in ours.items()
                     if len(rows) == 1 == len(others.get(name, ()))]
 
