@@ -39,6 +39,7 @@ app = options.Commands()
 FORMAT = 1                   # of blame.json
 ROUNDS = 20                  # of a measurement at most
 _SECONDS = 60                # that one takes, where nothing is known
+_HIGHEST = 1e300             # end of an interval, for infinity, which JSON has not
 _OLD, _NEW = "old", "new"    # the columns
 
 
@@ -130,9 +131,7 @@ class _Journal:
 
     def keep(self, key: str, measured: Measured, **more: Any) -> None:
         """Keep it."""
-        self._measured[key] = [None if each == math.inf else each for each in measured]
-        if measured.high == math.inf:
-            self._measured[key][2] = 1e300
+        self._measured[key] = measured._replace(high=min(measured.high, _HIGHEST))
         self.write(**more)
 
     def write(self, **more: Any) -> None:
@@ -276,7 +275,7 @@ class _Search:
         judge = functools.partial(regression.judge, base=_OLD, head=_NEW, allow=1 - limit)
         try:
             folder, _ = ran(job, is_proved=is_code, sides=(_OLD, _NEW), ends=self._ends,
-                                enough=lambda measured: judge(measured).decided)
+                            enough=lambda measured: judge(measured).decided)
         except (Busy, BuildFailed, DiskFull):
             raise
         except BenchError as error:
