@@ -1,6 +1,7 @@
 """Errors that the user can mend. Each is one line: what is wrong and, where there is one, the next command."""
 
 import difflib
+import shlex
 import sys
 from collections.abc import Iterable
 
@@ -41,7 +42,7 @@ EXTRAS = ("pillow>=10.3,<15", "soundfile>=0.12,<1")
 def lacking(what: str, package: str, more: str = "") -> InputError:
     """The error for a package of EXTRAS that is not there, with the command that installs it."""
     requirement = next(each for each in EXTRAS if each.startswith(package))
-    install = f"{sys.executable} -m pip install '{requirement}'"
+    install = shlex.join([sys.executable, "-m", "pip", "install", requirement])
     return InputError(f"{what} needs the package {package}: run `{install}`{more}")
 
 

@@ -22,7 +22,7 @@ _MOVES_RESULTS = re.compile(
     "TF_(?!CLI_|VAR_).+")                                        # but Terraform's
 # what is before an @ behind a slash, or behind a name and a colon; a digest's is none
 _PASSWORD = re.compile(r"(/+)[^\s'\"]*@(?!sha256:)(?=[\w\[])|[^\s'\"/=]*:[^\s'\"/]*@(?!sha256:)(?=[\w\[])")
-_ELSEWHERE = tuple(f"PIP_{name}" for name in ("TARGET", "PREFIX", "USER", "ROOT", "DRY_RUN", "PYTHON"))
+ELSEWHERE = ("target", "prefix", "user", "root", "dry-run", "python")       # settings by which pip installs elsewhere
 _ABSENT = "No matching distribution found"
 TO_SET = ": set PIP_FIND_LINKS to a folder that has it, or PIP_EXTRA_INDEX_URL to an index"
 _MISMATCH = re.compile(r"^(?:#\d+ [\d.]+ )?\s+(\S+==\S+ from .+?)(?: \(from .*)?:\n.*Expected sha256 (\w+)\n"
@@ -110,6 +110,11 @@ def left_behind(passed: Iterable[str]) -> str:
     return f"set here and not passed on to workers: {', '.join(names)}; --env NAME passes one on" if names else ""
 
 
+def pip_variable(setting: str) -> str:
+    """The variable by which pip is told a setting."""
+    return f"PIP_{setting.upper().replace('-', '_')}"
+
+
 def clean_environment() -> dict[str, str]:
     """Our environment without what leads an interpreter to another one's packages, or pip to install elsewhere.
 
@@ -117,7 +122,7 @@ def clean_environment() -> dict[str, str]:
     """
     homeless = {} if paths.home() else {"HOME": str(paths.cache_folder())}
     return {**{key: value for key, value in os.environ.items()
-               if key not in ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", *_ELSEWHERE)}, **homeless}
+               if key not in ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", *map(pip_variable, ELSEWHERE))}, **homeless}
 
 
 def without_passwords(text: str) -> str:

@@ -77,7 +77,7 @@ class _Result(_Model):
     key: str
     """The cell's key: finds its runs in events.jsonl."""
     endings: dict[str, int]
-    """How many runs ended with each word."""
+    """How many runs ended in each way."""
     runs: int = 0
     """That its numbers are of: ended ok, in rounds that count."""
     rate_per_worker: float | None = None
@@ -87,14 +87,14 @@ class _Result(_Model):
     ratio: float | None = None
     """How many times as fast as the baseline; null without a common round, and for the baseline itself."""
     ratio_interval: Interval | None = None
-    """That decides the word, at 1 - 0.05 / words."""
+    """That decides the verdict, at 1 - 0.05 / words."""
     pairs: int = 0
     """Rounds in which both this stack and the baseline ran ok."""
     round_ratios: tuple[float, ...] = ()
     """The ratio of each of them, in order."""
     verdict: Verdict
     withheld: str = ""
-    """Why no other word is said; "" where one is, or where none is asked for."""
+    """Why there is no other verdict; "" where there is one, or none is asked for."""
     turns: int = 0
     """Of all runs; 0 where none took turns."""
     disturbed_turns: int = 0
@@ -118,9 +118,9 @@ class _Result(_Model):
     place_peaks: dict[str, int] = Field(default={})
     """Peak bytes by place of a parallel run; empty on one node."""
     weights_agree: bool | None = None
-    """Whether all workers held the same weights after the last step; null where there are not many that told."""
+    """Whether all workers held the same weights after the last step; null on one node, and where none said."""
     loss_first: float | None = None
-    """The median over the rounds in which all stacks told one, at the first step that they share; null without one."""
+    """The median over the rounds in which all stacks have one, at the first step that they share; null without one."""
     loss_last: float | None = None
     """At the last one."""
     tokens_per_second: float | None = None
@@ -181,7 +181,7 @@ class Comparison(_Model):
     """Every field of the cell but the stack."""
     results: tuple[Result, ...]
     winner: str | None
-    """The stack that is faster than every other one that ran; null where none is shown to be, or a word is withheld."""
+    """The stack that is faster than every other one that ran; null where none is shown to be, or it is withheld."""
     left_out: tuple[str, ...] = ()
     """Stacks without an ok run, which the winner is not held against."""
     unproved: tuple[str, ...]
@@ -203,7 +203,7 @@ class LaneResult(_Model):
     verdict: Verdict
     """Of tuned against common."""
     withheld: str = ""
-    """Why no other word is said, lane by lane; "" where one is."""
+    """Why there is no other verdict, lane by lane; "" where there is one."""
     switches: dict[str, str]
     """loop, layout, precision and attention as the tuned runs had them; empty without an ok run."""
     endings: dict[str, int]
@@ -236,9 +236,9 @@ class Profile(_Model):
     """Operators of a stack, from profiled runs, which are not timed ones."""
 
     seconds: dict[str, float]
-    """A step, by the studies' words."""
+    """A step, by the studies' operators."""
     names: dict[str, dict[str, float]]
-    """The framework's own names behind each word, with seconds a step; "" holds those that have no word.
+    """The framework's own names behind each, with seconds a step; "" holds those of none.
     Those may contain each other's time."""
     rerun: str = ""
 
@@ -327,7 +327,7 @@ class PublishedNumber(_OfPaper, Published):
     ours: float | None
     """In the same unit; the mean over cells, of ratios the geometric mean; null without data."""
     beside: float | None = None
-    """Of the quantity that is told beside the paper's own (krisilias: the exchange phase)."""
+    """Of the quantity that stands beside the paper's own (krisilias: the exchange phase)."""
     cells: int
     """That ours is computed from."""
     keys: tuple[str, ...] = ()
@@ -364,7 +364,7 @@ class JudgedClaim(_OfPaper, claims.Statement):
     missing: tuple[str, ...]
     """Cells without data, with reasons."""
     beside: tuple[ClaimNumber, ...] = ()
-    """The same of the quantity that is told beside the paper's own (krisilias: the exchange phase)."""
+    """The same of the quantity that stands beside the paper's own (krisilias: the exchange phase)."""
 
 
 class PaperClaim(_Model):

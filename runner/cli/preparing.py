@@ -104,6 +104,8 @@ def init_(kind: Annotated[str, typer.Argument(metavar="KIND", help="torch, jax o
     templates = {path.stem: path for path in sorted((paths.STUDIES / "models").glob("*.py"))}
     if kind not in templates:
         raise unknown("init: kind", kind, templates)
+    if file.suffix != ".py":
+        raise InputError(f"init: found {file}, expected a name that ends with .py, by which `run` knows a model")
     try:
         with file.open("x", encoding="utf-8") as written:
             written.write(templates[kind].read_text(encoding="utf-8"))

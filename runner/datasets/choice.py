@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -71,7 +72,7 @@ def cached(cache: Path, name: str) -> Path:
 
 def command(name: str) -> str:
     """What downloads a data set and writes it as workers read it."""
-    return f"{sys.executable} {paths.ROOT / 'data' / name / 'prepare.py'}"
+    return shlex.join([sys.executable, str(paths.ROOT / "data" / name / "prepare.py")])
 
 
 def verify(name: str, folder: Path) -> None:

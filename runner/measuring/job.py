@@ -25,7 +25,7 @@ from runner.planning.plan import Plan, Planned, estimate_seconds, of_fullest_for
 from runner.processes import Say, left_behind, passed_on
 from runner.results import sessions
 from runner.results.records import Product, Unit
-from runner.stacks import definition
+from runner.stacks import definition, own
 from runner.stacks.own import OwnStack
 from runner.study import file, selection
 from workloads.spec.models import own_model
@@ -184,8 +184,8 @@ def planned_study(read: file.Study, request: Request, say: Say, names: Mapping[s
 def warnings(job: Job) -> list[str]:
     """What to know before the cells of a job start: of limits, variables, GPUs, and more CPUs than here."""
     limits = host.told_limits() if job.machine == host.observe() else ""
-    return [*filter(None, [limits, left_behind(job.request.env)]), *too_large(job.plan, job.machine),
-            *gpus.warnings((planned.cell for planned in job.plan.cells), job.stacks, job.gpus)]
+    return [*filter(None, [limits, left_behind(job.request.env), own.warning(job.own().values())]),
+            *too_large(job.plan, job.machine), *gpus.warnings((planned.cell for planned in job.plan.cells), job.stacks, job.gpus)]
 
 
 def bench(job: Job, folder: Path, is_stopping: Callable[[], bool]) -> Bench:

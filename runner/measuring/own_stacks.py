@@ -1,5 +1,6 @@
 """From the arguments of --stack to stacks: pinned ones by their names, the user's own asked what they hold."""
 
+import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -72,7 +73,7 @@ def again(arguments: Sequence[str], session: Mapping[str, Any], cells: Sequence[
     here = here._replace(names=tuple(dict.fromkeys(str(cell["stack"]) for cell in cells)))
     for name, record in _recorded(session).items():
         if name in here.names and name.partition("/")[0] not in here.stacks:
-            say(f"{name} was a stack of its user's own: `--stack {record['asked']}` repeats its cells")
+            say(f"{name} was a stack of its user's own: `--stack {shlex.quote(record['asked'])}` repeats its cells")
     return here
 
 

@@ -41,8 +41,8 @@ def check(plan: Plan) -> None:
     """Raise InputError where no two stacks of the plan are compared: then no ratio can become narrow."""
     timed = [planned.cell for planned in plan.cells if planned.cell.measure in TIMED]
     if not any(len({cell.stack for cell in cells}) > 1 for cells in grouped(timed, comparison_key).values()):
-        raise InputError(f"--until: found no cell that two stacks run, expected ratios between stacks; `evenbench plan "
-                         f"{plan.study.id}` shows the cells")
+        raise InputError("--until: found no cell that two stacks run, expected ratios between stacks; `evenbench plan` "
+                         "shows the cells")
 
 
 def decided(measured: Measurements) -> Set[str]:

@@ -107,14 +107,14 @@ def operators(tables: Sequence[ProfileTable[Profile]]) -> Iterator[Table[Any]]:
 
 
 def own_names(tables: Sequence[ProfileTable[Profile]]) -> Iterator[Table[Texts]]:
-    """The frameworks' own names of operators behind each of the study's words."""
+    """The frameworks' own names of operators behind each of the study's."""
     for each in tables:
         yield from plain(
-            f"The frameworks' own names of operators: {each.label}", ("stack", "word", "own name", "ms a step"), [
+            f"The frameworks' own names of operators: {each.label}", ("stack", "operator", "own name", "ms a step"), [
                 (stack, word.replace("_", " ") or "none", name, thousandths(seconds))
                 for stack, profile in each.stacks.items() for word, names in profile.names.items()
                 for name, seconds in list(names.items())[:MOST_GROUPS]],
-            f"The longest {MOST_GROUPS} of each word; those of no word may contain each other's time.", is_extra=True)
+            f"The longest {MOST_GROUPS} of each; those of none may contain each other's time.", is_extra=True)
 
 
 # ---- kernels, graphs, largest batches

@@ -124,8 +124,8 @@ class StartFacts(Line):
     environment: Annotated[Object, says("the variables that may move a result")]
     cpu_quota: Annotated[Number | None, says("how many CPUs' time its control group may use")]
     openmp: Annotated[Text, says("the OpenMP libraries that it has loaded")]
-    foreign_libraries: Annotated[list[Text], says("libraries that it has loaded from a folder which LD_LIBRARY_PATH or "
-                                                  "LD_PRELOAD names")] = []
+    foreign_libraries: Annotated[list[Text], says("libraries that it has loaded by LD_LIBRARY_PATH or LD_PRELOAD, each "
+                                                  "with its size and the time of its last change")] = []
     allocators: Annotated[list[Text], says("allocators beside the C library's that are installed")]
     left_off: Annotated[list[Text], says("fast paths that the framework left off here by itself, with their "
                                          "switches")] = []

@@ -1,5 +1,6 @@
 """Containers of ours: how each is confined, which ones dead runners left, what an image of the user's tells in one."""
 
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -45,7 +46,7 @@ def own_stack(client: DockerClient, asked: Asked, root: Path, gpus: Sequence[str
     image = tagged(client, asked.image)
     if image is None:
         raise InputError(f'--stack {asked}: this engine has no image "{asked.image}": `docker images` shows what there '
-                         f"is, `docker pull {asked.image}` may bring it")
+                         f"is, `docker pull {shlex.quote(asked.image)}` may bring it")
     identity = str(image.id)
     for python in _PYTHONS:
         answer = _output_of(client, identity, [python, "-m", own.INVENTORY], root, {})

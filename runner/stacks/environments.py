@@ -3,6 +3,7 @@
 import hashlib
 import os
 import re
+import shlex
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -76,13 +77,14 @@ def content(home: Path) -> str:
 def missing_tools(stack: PinnedStack) -> str | None:
     """What this host lacks to compile the stack's own program, with the command that brings it; None where nothing."""
     for script in stack.program[:1]:
+        command = shlex.join(["sh", str(script), "check"])
         try:
             answer = subprocess.run(["sh", script, "check"], capture_output=True, text=True, errors="replace",
                                     timeout=_CHECK_SECONDS, check=False)
         except subprocess.TimeoutExpired:
-            return f"{stack.name}: `sh {script} check` did not answer within {_CHECK_SECONDS} s"
+            return f"{stack.name}: `{command}` did not answer within {_CHECK_SECONDS} s"
         if answer.returncode:
-            said = answer.stderr.strip().splitlines() or [f"`sh {script} check` ended with {answer.returncode}"]
+            said = answer.stderr.strip().splitlines() or [f"`{command}` ended with {answer.returncode}"]
             return f"{stack.name}: {said[-1]}"
     return None
 
@@ -93,7 +95,8 @@ def create(python: str, pip_lock: Path, home: Path, log: Path) -> Path:
     _, interpreter = find_interpreter(python)
     run([str(interpreter), "-m", "venv", str(home)], log)
     inside = home / "bin" / "python"
-    run([str(inside), "-m", "pip", "install", "--require-hashes", "-r", str(pip_lock)], log)
+    run([str(inside), "-m", "pip", "install", "--require-hashes", "-r", str(pip_lock)], log,
+        environment=package_sources.environment())
     return inside
 
 
@@ -103,7 +106,7 @@ def _make(stack: PinnedStack, home: Path, say: Say) -> None:
     Only bin/python is used of it: the scripts beside it keep the name from before.
     """
     check_room(f"{stack.name}: its virtual environment", stack.size.wheels_bytes * UNPACKED_AND_DOWNLOADED, home.parent,
-               f"see `du -sh {home.parent}/*`")
+               f"see `du -sh {shlex.quote(str(home.parent))}/*`")
     unfinished = home.with_name(home.name + ".unfinished")
     log = fresh_log(home.with_name(home.name + ".log"))
     say(f"{stack.name}: making its virtual environment, {stack.size.wheels_bytes / 1e9:.1f} GB on disk (log: {log})")
@@ -111,8 +114,9 @@ def _make(stack: PinnedStack, home: Path, say: Say) -> None:
         inside = create(stack.python, stack.pip_lock, unfinished, log)
         pip = [str(inside), "-m", "pip", *_INSTALL]
         heard = package_sources.Downloads(stack.name, say)
-        package_sources.bring_own(stack, pip, stack.lock_text, log, heard=heard)
-        run([*pip, "-r", str(stack.lock)], log, heard)
+        variables = package_sources.environment()
+        package_sources.bring_own(stack, pip, stack.lock_text, log, heard=heard, variables=variables)
+        run([*pip, "-r", str(stack.lock)], log, heard, variables)
         run([str(inside), "-m", "pip", "check"], log)
         if frameworks.is_known(stack.framework) and "==" in stack.lock.read_text():
             run([str(inside), "-c", _HAS.format(package=frameworks.package(stack.framework))], log)

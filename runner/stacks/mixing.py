@@ -193,7 +193,7 @@ def installed(word: Path, folder: Path, python: str, say: Say) -> Path:
     else:
         run([python, "-m", "venv", "--without-pip", str(folder)], log)
         run([*package_sources.pip(), "--python", str(folder / "bin/python"), "install", "--no-input",
-             "--disable-pip-version-check", "-r", str(word)], log)
+             "--disable-pip-version-check", "-r", str(word)], log, environment=package_sources.environment())
     (folder / "complete").touch()
     return folder
 
@@ -214,7 +214,7 @@ def brought(name: str, version: str, beside: Iterable[str], folder: Path, python
     if not folder.is_dir():
         run([*package_sources.pip(), "install", "--no-input", "--disable-pip-version-check", "--quiet",
              *([] if others else ["--no-deps"]), *_for(python), f"--target={folder}", f"{name}=={version}", *others],
-            log)
+            log, environment=package_sources.environment())
     return [each for each in held(folder, folder) if each.name in {name, *others}]
 
 

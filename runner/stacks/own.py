@@ -11,7 +11,7 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -35,6 +35,7 @@ _OF_CUDA = (("0.0", ("6.0", 12)), ("8.0", ("6.0", 6)), ("9.0", ("6.0", 7)), ("11
             ("12.8", ("6.0", 12)), ("13.0", ("7.5", 12)))
 _WHO = "import json, sys; print('\\nevenbench %d.%d' % sys.version_info[:2], json.dumps(sys.executable))"
 _TOLD = re.compile(r"^evenbench (\d+)\.(\d+)(?: (\".+\"))?$", re.MULTILINE)
+_NO_PATH = "PYTHONPATH is set here, and no worker gets it: install in the environment what only that names"
 _WORDS = 300                         # characters of what a program said that failed
 Ask = Callable[[list[str]], str | bytes | None]      # what a program prints in an environment, None where it fails
 
@@ -227,6 +228,11 @@ def _user_packages() -> dict[str, str]:
     return {**({"PYTHONUSERBASE": base} if base else {}), **without}
 
 
+def warning(stacks: Iterable[OwnStack]) -> str:
+    """A line on packages that the user's shell has and an environment's workers have not; "" where there are none."""
+    return _NO_PATH if "PYTHONPATH" in os.environ and any(not each.image for each in stacks) else ""
+
+
 def _answer(command: Sequence[str | Path], root: Path, asked: Asked) -> tuple[str | None, str]:
     """(what a program prints when it starts as workers do, None where it fails; its last words). Raises InputError."""
     variables = {**for_workers(), **_user_packages(), "PYTHONDONTWRITEBYTECODE": "1", "HOME": tempfile.gettempdir()}
@@ -279,7 +285,8 @@ def framework_package(asked: Asked, held: Inventory) -> str:
         _demand_numpy(asked, held)
         return asked.package
     if not has:
-        raise InputError(f"--stack {asked}: found no framework in it, expected one of {', '.join(known)}")
+        raise InputError(f"--stack {asked}: found no framework in it, expected one of {', '.join(known)}"
+                         + (f"; {_NO_PATH}" if "PYTHONPATH" in os.environ and not asked.image else ""))
     if asked.package and asked.package not in has:
         raise InputError(f"--stack {asked}: found no {asked.package} in it; it has {', '.join(has)}")
     meant = [asked.package] if asked.package else frameworks.meant(has)

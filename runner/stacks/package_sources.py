@@ -24,7 +24,7 @@ import requests
 
 from runner import formatting, leftovers
 from runner.errors import BuildFailed
-from runner.processes import TO_SET, Say, no_answer, run, without_passwords
+from runner.processes import ELSEWHERE, TO_SET, Say, clean_environment, no_answer, pip_variable, run, without_passwords
 from runner.stacks.definition import Pinned, PinnedStack
 
 _PIP_SETTINGS = ("index-url", "extra-index-url", "find-links", "no-index", "trusted-host", "timeout", "retries")
@@ -60,10 +60,23 @@ def settings_of(listed: str, environment: Mapping[str, str]) -> dict[str, str]:
         if setting and setting[1] in _PIP_SETTINGS:
             settings[setting[1]] = str(ast.literal_eval(setting[2]))
     for name in _PIP_SETTINGS:
-        variable = "PIP_" + name.upper().replace("-", "_")
+        variable = pip_variable(name)
         if variable in environment:
             settings[name] = environment[variable]
     return {name: value for name, value in settings.items() if value.strip()}
+
+
+def environment() -> dict[str, str]:
+    """The variables with which pip installs where it is told to, whatever place its files name.
+
+    It can be told to read no file, but of none that one setting does not count: then variables hold the others.
+    """
+    of_files = {name: str(ast.literal_eval(value)) for name, value in re.findall(
+        r"^(?:global|install)\.([a-z-]+)=(.+)$", _said(["config", "list"]), re.MULTILINE)}
+    if of_files.keys().isdisjoint(ELSEWHERE):
+        return clean_environment()
+    return {**{pip_variable(name): value for name, value in of_files.items() if name not in ELSEWHERE},
+            **clean_environment(), "PIP_CONFIG_FILE": os.devnull}
 
 
 def wheel_folders(settings: Mapping[str, str]) -> list[Path]:
@@ -97,7 +110,7 @@ class Downloads:
 
 
 def bring_own(stack: Pinned, command: Sequence[str], text: str, log: Path, there: Iterable[str] = (),
-              heard: Say = lambda line: None) -> None:
+              heard: Say = lambda line: None, variables: Mapping[str, str] | None = None) -> None:
     """Let pip bring each package that the stack's file names an index of, as the text (a lock, requirements) has it.
 
     command: pip's, without what it is to bring; there: packages that need not be brought. Raises BuildFailed with
@@ -113,10 +126,10 @@ def bring_own(stack: Pinned, command: Sequence[str], text: str, log: Path, there
             Path(name, "requirements.txt").write_text(wanted, encoding="utf-8")
             words = [*command, "-r", f"{name}/requirements.txt"]
             try:
-                run(words, log, heard)
+                run(words, log, heard, variables)
             except BuildFailed as here:
                 try:
-                    run([*words, f"--index-url={address}"], log, heard)
+                    run([*words, f"--index-url={address}"], log, heard, variables)
                 except BuildFailed as error:
                     raise BuildFailed(_not_had(str(here), str(error), address, log)) from error
 

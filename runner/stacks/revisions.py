@@ -47,5 +47,5 @@ def _make(word: str, top: str, commit: str, folder: Path, say: Say) -> None:
     run(["git", "clone", "--quiet", "--shared", "--no-checkout", top, str(source)], log)
     run(["git", "-C", str(source), "checkout", "--quiet", "--detach", commit], log)
     run([*package_sources.pip(), "--python", str(folder / "bin/python"), "install", "--no-input",
-         "--disable-pip-version-check", str(source), "numpy"], log)
+         "--disable-pip-version-check", str(source), "numpy"], log, environment=package_sources.environment())
     (folder / "complete").touch()

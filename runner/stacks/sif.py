@@ -7,6 +7,7 @@ they share. Its name changes with the stack's fingerprint. SingularityCE takes t
 import functools
 import json
 import re
+import shlex
 import shutil
 import subprocess
 import tempfile
@@ -99,7 +100,7 @@ def _of_engine(stack: PinnedStack, file: Path, say: Say) -> str:
                           f"where `evenbench images --sif {stack.name}` made it") from error
     image = images.build(client, stack, say)
     environments.check_room(f"{stack.name}: its image file", _NEEDED * client.images.get(image.id).attrs["Size"],
-                            file.parent, f"see `du -sh {file.parent}/*`")
+                            file.parent, f"see `du -sh {shlex.quote(str(file.parent))}/*`")
     return f"docker-daemon:{image.tag}"
 
 

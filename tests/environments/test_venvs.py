@@ -30,6 +30,19 @@ def test_callers_at_once_get_one_environment_that_holds_the_lock(stack, tmp_path
     assert subprocess.check_output([pythons[0], "-c", "import torch; print(torch.IS_HERE)"]) == b"True\n"
 
 
+def test_a_file_of_pips_leads_nothing_elsewhere_and_says_where_packages_are(stack, tmp_path, monkeypatch):
+    (tmp_path / "pip.conf").write_text(
+        f"[global]\nfind-links =\n    {tmp_path}\n    {tmp_path}/wheels\nuser = true\n"
+        f"[install]\ntarget = {tmp_path}/x\nprefix = {tmp_path}/x\nroot = {tmp_path}/x\ndry-run = true\n")
+    monkeypatch.setenv("PIP_CONFIG_FILE", str(tmp_path / "pip.conf"))
+    monkeypatch.delenv("PIP_FIND_LINKS")
+
+    python = environments.ready(stack, tmp_path / "cache")
+
+    assert subprocess.check_output([python, "-c", "import torch; print(torch.IS_HERE)"]) == b"True\n"
+    assert not (tmp_path / "x").exists()
+
+
 def test_a_package_that_is_not_the_locked_one_is_refused_and_nothing_is_left(stack, tmp_path):
     stack.lock.write_text("torch==1.0 \\\n    --hash=sha256:" + "0" * 64 + "\n")
 

@@ -37,6 +37,12 @@ TABLES = {"spec/frameworks.py", "spec/cluster.py", "spec/models/lstm_kernels.py"
 # where a launcher's name stands for something else: the word of a record for how a run was isolated, a folder
 NAMING = {"study/quantities.py": {"venv", "apptainer"}, "analysis/flags.py": {"venv"},
           "report/answer.py": {"venv", "docker"}, "paths.py": {"docker"}}
+# what commands in messages name that needs no quotes: stacks' and studies' names, versions, modules of ours, numbers
+PLAIN = {"stack.name", "name", "made.study.id", "self.base.image", "python", "INVENTORY", "DEVICES", "manifest.NAME", "cap",
+         "one"}
+QUOTED = {"install", "command", "command(name)"}                        # made by shlex.join
+
+
 def sources(folder: str) -> list[Path]:
     return sorted(path for path in (ROOT / folder).rglob("*.py"))
 
@@ -135,6 +141,18 @@ def test_no_registry_s_host_and_no_machine_s_path_stands_in_the_repository() -> 
     found = subprocess.run(["git", "grep", "-nI", *(f"-e{word}" for word in words)], cwd=ROOT, capture_output=True,
                            text=True, check=False)
     assert "" == found.stdout
+
+
+def test_what_a_command_in_a_message_names_is_quoted_for_a_shell() -> None:
+    for path in sources("runner"):
+        for node in nodes(path):
+            ticks = 0
+            for part in node.values if isinstance(node, ast.JoinedStr) else ():
+                if isinstance(part, ast.Constant):
+                    ticks += str(part.value).count("`")
+                elif isinstance(part, ast.FormattedValue) and ticks % 2:
+                    text = ast.unparse(part.value)
+                    assert text in PLAIN | QUOTED or text.startswith("shlex.quote("), f"{path}: {text} in a command"
 
 
 def test_no_test_takes_a_helper_from_another_file_of_tests() -> None:

@@ -6,6 +6,7 @@ A ratio to the baseline within a session cancels what the session did to both st
 against each other by Welch's t on their mean logarithms (stats.between), in intervals that allow for all of them.
 """
 
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -254,12 +255,22 @@ def lines(compared: Comparison, is_detailed: bool = False) -> list[str | Table |
     if not compared.differences:
         return [*parts, "", f"{differ} around them differed."]
     return [*parts, "", f"{differ} around them differed:",
-            [{"": what, **{side: fact if len(fact) <= _LONGEST else f"{fact[:_LONGEST - 3]}..."
-                           for side, fact in (("A", a), ("B", b))}} for what, a, b in compared.differences]]
+            [{"": what, "A": _from_difference(a, b), "B": _from_difference(b, a)}
+             for what, a, b in compared.differences]]
 
 
-_READING = ("A word is said where the interval of the ratio in B over that in A (Welch's t, for all words here "
-            "together) excludes 1. Rates get no word: whatever changed between the sessions is in them.")
+def _from_difference(fact: str, other: str) -> str:
+    """A fact for the screen; a long one from the word on in which it differs from the other."""
+    if len(fact) <= _LONGEST:
+        return fact
+    equal = os.path.commonprefix([fact, other])
+    rest = fact[max(equal.rfind(" "), equal.rfind("/")) + 1:]
+    shown = fact if len(rest) == len(fact) else f"...{rest}"
+    return shown if len(shown) <= _LONGEST else f"{shown[:_LONGEST - 3]}..."
+
+
+_READING = ("A ratio has moved where the interval of its value in B over that in A (Welch's t, for all verdicts here "
+            "together) excludes 1. Rates get no verdict: whatever changed between the sessions is in them.")
 
 
 def _by_label(rows: Iterable[Compared], line: Callable[[Compared], dict[str, str]]) -> dict[str, Table]:

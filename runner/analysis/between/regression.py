@@ -145,7 +145,7 @@ def conclusion(outcome: Outcome) -> str:
     if outcome.answer is Answer.BROKEN:
         return (f"{outcome.head} did not run where {outcome.base} did, in {len(named)} of {len(outcome.compared)}: "
                 f"{'; '.join(named)}.")
-    return f"It could not be told whether {outcome.head} is {what} in {len(named)} of {len(outcome.compared)}."
+    return f"It is undecided whether {outcome.head} is {what} in {len(named)} of {len(outcome.compared)}."
 
 
 def columns(outcome: Outcome) -> Sequence[dict[str, str]]:

@@ -52,7 +52,7 @@ class Moved(NamedTuple):
         """What it did, for people: "2.60x (2.41–2.80), equal, outputs differ by up to 3e-07"."""
         if self.problem:
             return self.problem
-        told = [self.ratio.text("not told")]
+        told = [self.ratio.text("unknown")]
         if self.moves == "memory":
             told.append("may take more memory")
         if not self.check or self.check.problem:
@@ -159,7 +159,7 @@ def sentence(reason: Reason) -> str:
     behind = f" by its {where}" if where else ""
     also = f"; also faster: {', '.join(f'{each.sets} {each.ratio.text()}' for each in others)}" if others else ""
     return (f"{begins}{behind}: with {first.title} ({first.sets}) it is {first.ratio.text()} as fast, "
-            f"{first.to_best.text('not told')} of {best}{also}.")
+            f"{first.to_best.text('unknown')} of {best}{also}.")
 
 
 def _none_helped(tried: int, untried: int) -> str:

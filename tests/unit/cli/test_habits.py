@@ -25,7 +25,7 @@ from runner.measuring import session_record
 from runner.measuring.bench import Going, Request
 from runner.planning.plan import Wishes
 from runner.results import store
-from tests import made_report
+from tests import made_report, own_environment
 from tests.clock import FakeClock
 from tests.fake_session import job_of
 from tests.fakes import FakeLauncher
@@ -95,6 +95,7 @@ def test_a_result_is_named_by_latest_or_by_the_beginning_of_its_id(tmp_path: Pat
     ("images --prune torch-1.7", "images: found --prune and torch-1.7, expected one"),
     ("run net.py --lane ''", '--lane: found "", expected a'), ("run net.py --with ''", '--with: found "", expected a'),
     ("run net.py --scale long", "--scale long: found it with a model of your own"),
+    ("init torch x.txt", "init: found x.txt, expected a name that ends with .py"),
     ("report ''", 'found "" as a result, expected an id'),
     ("check lenet5 --all", "check: found --all and lenet5, expected one"),
     ("check lenet5 --set batch=8", "check: found --set, which is of models of your own"),
@@ -103,6 +104,16 @@ def test_a_result_is_named_by_latest_or_by_the_beginning_of_its_id(tmp_path: Pat
     ("list stacks --scale quick", "list stacks: found --scale, which only studies")])
 def test_options_that_contradict_each_other_are_refused(words: str, message: str) -> None:
     assert message in str(answered(*shlex.split(words)).exception)
+
+
+def test_what_a_gate_cannot_compare_is_said_before_anything_runs(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(own_environment.made(tmp_path / "env", torch="2.13.0", numpy="2.4.6"))
+    assert 0 == answered("init", "torch", tmp_path / "m.py").exit_code
+    for words, message in (
+            (("--base", tmp_path / "env", "--head", tmp_path / "link"), "base and head hold the same packages"),
+            ((tmp_path / "m.py", "--base", "pytorch", "--head", "onnxruntime", "--set", "measure=train"),
+             "nothing is common to pytorch and onnxruntime")):
+        assert message in str(answered("gate", *words, "--launcher", "venv", "--results", tmp_path).exception)
 
 
 SCALES = """

@@ -45,7 +45,7 @@ def test_a_worker_that_crashes_says_how_much_memory_the_kernel_would_have_given_
 
 
 def test_a_limit_that_somebody_set_before_counts_where_it_is_lower() -> None:
-    """What `ulimit -Hd` sets nobody raises; plans know of it, and a line tells."""
+    """What `ulimit -Hd` and `-t` set nobody raises; plans know of it, and a line tells."""
     program = """if True:
         import sys
         from pathlib import Path
@@ -54,11 +54,12 @@ def test_a_limit_that_somebody_set_before_counts_where_it_is_lower() -> None:
         group = ProcessGroup(lambda scratch: [sys.executable, "-c", "import resource; print(resource.getrlimit("
                              "resource.RLIMIT_DATA)[0])"], Limits([0], 2**40), Path("/"), {})
         print(group.output.read().decode().strip(), group.exit(20.0).code, host.observe().memory_bytes,
-              "2.1 of " in host.told_limits() and "GB a process by ulimit" in host.told_limits())
+              all(each in host.told_limits() for each in ("2.1 of ", "GB a process by ulimit", "900 s of a CPU's time")))
         group.stop()
     """
     said = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True,
-                          preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_DATA, (2**31, 2**31))).stdout
+                          preexec_fn=lambda: [resource.setrlimit(kind, (limit, limit)) for kind, limit in (
+                              (resource.RLIMIT_DATA, 2**31), (resource.RLIMIT_CPU, 900))]).stdout
     assert f"{2**31} 0 {2**31} True\n" == said
 
 

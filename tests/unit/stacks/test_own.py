@@ -339,14 +339,14 @@ def test_a_path_or_an_image_without_a_name_is_told_how_to_name_it(words: list[st
 
 def test_a_rerun_starts_what_is_named_now_and_tells_what_a_record_names(mine: Path) -> None:
     then = own.environment(asked_of(mine), ROOT, has_gpus=False)
-    session = {"own": {"mine": then.record(), "theirs": {"asked": "theirs=/bin/sh"}, "torn": 1}}
+    session = {"own": {"mine": then.record(), "theirs": {"asked": "theirs=/a b;c"}, "torn": 1}}
     own_environment.install(mine, "numpy", "2.5.0")
     said: list[str] = []
     chosen = own_stacks.again([f"mine={mine}"], session, [{"stack": "mine"}, {"stack": "theirs"}], PINNED, ROOT,
                              gpus.NONE, said.append)
 
     assert {"torch-x", "mine"} == set(chosen.stacks) and ("mine",) == tuple(each.name for each in chosen.named)
-    assert ["theirs was a stack of its user's own: `--stack theirs=/bin/sh` repeats its cells"] == said
+    assert ["theirs was a stack of its user's own: `--stack 'theirs=/a b;c'` repeats its cells"] == said
     assert ["mine has changed: numpy 2.4.6 then, 2.5.0 now"] == own_stacks.changes(session, chosen.stacks)
 
 
@@ -561,6 +561,15 @@ def test_the_user_s_own_packages_are_seen_as_in_the_user_s_shell(monkeypatch: py
     assert "PYTHONNOUSERSITE" not in own.variables(own_of())
     monkeypatch.setenv("PYTHONNOUSERSITE", "1")
     assert "1" == own.variables(own_of())["PYTHONNOUSERSITE"]
+
+
+def test_packages_that_pythonpath_alone_names_are_said_to_be_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PYTHONPATH", raising=False)
+    assert "" == own.warning([own_of()])
+    monkeypatch.setenv("PYTHONPATH", "/elsewhere")
+    assert "PYTHONPATH" in own.warning([own_of()]) and "" == own.warning([own_of(image="x")])
+    with pytest.raises(InputError, match="found no framework in it, .*; PYTHONPATH is set"):
+        own_of(frameworks={})
 
 
 def test_two_environments_that_hold_the_same_are_known_wherever_they_lie() -> None:

@@ -96,8 +96,9 @@ class Workload(Steps):
 
     def _demand_width(self, inputs, targets):
         """Raise DataError where the file's functions compute in fewer bits than float32."""
-        program = str(jax.make_jaxpr(self._answering if targets is None else self._lost_of)(
-            self._state.weights, {}, inputs, targets))
+        with self._file.ran():
+            program = str(jax.make_jaxpr(self._answering if targets is None else self._lost_of)(
+                self._state.weights, {}, inputs, targets))
         narrow = re.search(r":(bf16|f16|f8\w*)\[", program)
         if narrow:
             raise DataError("%s: it computes in %s, and the row is of float32: mixed precision of models of your own "

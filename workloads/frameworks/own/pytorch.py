@@ -130,7 +130,7 @@ class Workload(Steps):
         single = mapped(lambda each: each.float() if each.is_floating_point() else each, (inputs, targets))
         for is_training in (False, True):
             net.train(is_training)
-            with torch.no_grad(), self._layer_named(), settings.widths() as narrow:
+            with self.file.ran(), torch.no_grad(), self._layer_named(), settings.widths() as narrow:
                 outputs = _call(net, single[0])
                 if is_training and targets is not None:
                     self.file.demand_classes(_arrays(outputs), array(targets), _UNUSED)

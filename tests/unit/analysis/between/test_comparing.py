@@ -138,4 +138,12 @@ def test_the_ratios_stand_first_and_details_add_rates_and_differences() -> None:
     assert ("tf", "as fast") == (line[""], line["ratio is"]) and ["", "in A", "in B", "ratio is"] == [*line]
     assert {"": "torch", "A": "100.0 (5)", "B": "100.0 (5)", "unit": "samples/s"} == base and "tf" == other[""]
     assert [{"": "machine: cpus", "A": "2", "B": "4"}] == differences
+
+
+def test_of_long_facts_what_differs_is_shown() -> None:
+    a, b = (measured({made.cell(): STEADY}, name=name, facts={**made.FACTS, "cpu_features": ["avx", *"xyz" * 9, last]})
+            for name, last in (("a", "amx"), ("b", "vnni")))
+
+    (told,) = [part for part in lines(compare(a, b), is_detailed=True) if isinstance(part, list)]
+    assert [{"": "cpu_features of all stacks", "A": "...amx", "B": "...vnni"}] == told
     assert "1 fact around them differed: --details lists them, and rates." == lines(compare(a, b))[-1]

@@ -1,10 +1,15 @@
-"""The variables of a worker on a GPU: TF32, NCCL in containers, and where the driver keeps its code."""
+"""The variables of a worker: TF32, NCCL in containers, where the driver keeps its code, and what they lead it to."""
 
+import os
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from runner import paths
 from workloads.process import caches, environment
 from workloads.spec import cell, turns
 from workloads.spec.cell import Cell
@@ -66,3 +71,23 @@ def test_a_variable_that_the_user_passes_on_counts_before_ours_and_is_recorded(m
     environment.enter(CELL)
     seen = environment.facts()["environment"]
     assert ("7", "x", str(CELL.cpus)) == (seen["OMP_NUM_THREADS"], seen["MINE"], seen["MKL_NUM_THREADS"])
+
+
+def libraries(folder: Path, of_all: str = "environment._foreign") -> list[str]:
+    """What a process that begins with this LD_LIBRARY_PATH, and has loaded zlib, says of its libraries."""
+    program = f"import zlib; from workloads.process import environment, processor; print(*{of_all}(processor.mapped()))"
+    return subprocess.run([sys.executable, "-c", program], cwd=paths.ROOT, capture_output=True, text=True, check=True,
+                          env={**os.environ, "LD_LIBRARY_PATH": str(folder)}).stdout.splitlines()
+
+
+def test_libraries_that_a_variable_leads_to_are_recorded_with_what_tells_them_apart(tmp_path: Path) -> None:
+    """In a folder of links, too, as Spack's views are."""
+    (tmp_path / "kept").mkdir()
+    (tmp_path / "view").mkdir()
+    usual = next(Path(path) for path in libraries(tmp_path, "list")[0].split() if "/libz.so" in path)
+    mine = Path(shutil.copy(usual, tmp_path / "kept" / "libz-mine.so"))
+    os.utime(mine, (0, 0))
+    (tmp_path / "view" / "libz.so.1").symlink_to(mine)
+
+    assert [f"{mine}, {usual.stat().st_size} bytes, 1970-01-01 00:00:00"] == libraries(tmp_path / "view")
+    assert [""] == libraries(tmp_path / "kept")
