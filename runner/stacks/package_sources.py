@@ -48,8 +48,9 @@ def pip() -> list[str]:
 
 
 def _said(words: Sequence[str]) -> str:
-    """What pip prints; "" where there is none."""
-    return subprocess.run([*pip(), *words], capture_output=True, text=True, errors="replace", check=False).stdout
+    """What pip prints; "" where there is none. Told by a file to install for the user, it lists that user's file alone."""
+    return subprocess.run([*pip(), *words], capture_output=True, text=True, errors="replace", check=False,
+                          env={**os.environ, "PIP_USER": "0"}).stdout
 
 
 def settings_of(listed: str, environment: Mapping[str, str]) -> dict[str, str]:
