@@ -6,10 +6,12 @@ Only the module of the command that was given is imported: to read results takes
 
 import ast
 import gc
+import re
 import sys
 from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib import import_module
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -17,7 +19,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from runner import __version__, paths, screen
-from runner.errors import BenchError, Stopped
+from runner.errors import BenchError, InputError, Stopped
 
 
 class Entry(NamedTuple):
@@ -51,6 +53,15 @@ class _Commands(Mapping[str, Any]):
 class _Group(TyperGroup):
     def __init__(self, **settings: Any) -> None:
         super().__init__(**{**settings, "commands": _Commands()})
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Refuse a word that a variable left empty, wherever it stands. Raises InputError."""
+        for before, word in pairwise(["", *args]):
+            if not word or re.fullmatch("--[a-z-]+=", word):
+                option = word.removesuffix("=") or before
+                raise InputError(f'{option}: found "", expected a value' + (
+                    f", or no {option}" if option.startswith("-") else ""))
+        return super().parse_args(ctx, args)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Print what the command line has, which needs no command's module."""

@@ -18,7 +18,7 @@ from runner.cli.options import Folders
 from runner.cli.output import Output, checked
 from runner.cli.request import Form, MoreFiles, Own, Processes, Settled
 from runner.cli.results import show_result
-from runner.errors import InputError
+from runner.errors import InputError, unknown
 from runner.measuring import building, own_models, own_stacks, rerun, stopping_rule
 from runner.measuring import job as jobs
 from runner.measuring.bench import Going, Request
@@ -143,7 +143,10 @@ def gate_(name: Annotated[str, typer.Argument(metavar="[STUDY]", help="The study
     allowed = options.share("--allow", allow)
     known = definition.read_all(folders.places.stacks)
     columns = own_models.columns([name, *(more or ())]) if own_models.is_file(name) else []
-    are_lanes = {base, head} <= {*columns}
+    are_lanes = not {base, head}.isdisjoint(columns)
+    for option, word in (("--base", base), ("--head", head)) if are_lanes else ():
+        if word not in columns:
+            raise unknown(f"{option}: column", word, columns)
     sides = [base, head] if are_lanes else [side(role, own_stacks.full_name(_installed(word), known), known)
                                               for role, word in (("base", base), ("head", head))]
     names = tuple(word.partition("=")[0] for word in sides)

@@ -70,10 +70,11 @@ GOING: dict[str, Any] = {           # by the fields of Going
 
 
 def split(option: str, values: list[str] | None) -> tuple[str, ...]:
-    """The values of an option that may be repeated or hold several, separated by commas. Raises InputError of ""."""
-    if "" in (values or ()):
-        raise InputError(f'{option}: found "", expected a name, or no {option}')
-    return tuple(name for value in values or () for name in value.split(",") if name)
+    """The values of an option that may be repeated or hold several, separated by commas. Raises InputError of none."""
+    names = tuple(name for value in values or () for name in value.split(",") if name)
+    if values and not names:
+        raise InputError(f'{option}: found "{values[0]}", expected a name, or no {option}')
+    return names
 
 
 def share(option: str, text: str) -> float:

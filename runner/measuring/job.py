@@ -185,7 +185,8 @@ def warnings(job: Job) -> list[str]:
     """What to know before the cells of a job start: of limits, variables, GPUs, and more CPUs than here."""
     limits = host.told_limits() if job.machine == host.observe() else ""
     return [*filter(None, [limits, left_behind(job.request.env), own.warning(job.own().values())]),
-            *too_large(job.plan, job.machine), *gpus.warnings((planned.cell for planned in job.plan.cells), job.stacks, job.gpus)]
+            *too_large(job.plan, job.machine),
+            *gpus.warnings((planned.cell for planned in job.plan.cells), job.stacks, job.gpus)]
 
 
 def bench(job: Job, folder: Path, is_stopping: Callable[[], bool]) -> Bench:

@@ -125,7 +125,7 @@ class StartFacts(Line):
     cpu_quota: Annotated[Number | None, says("how many CPUs' time its control group may use")]
     openmp: Annotated[Text, says("the OpenMP libraries that it has loaded")]
     foreign_libraries: Annotated[list[Text], says("libraries that it has loaded by LD_LIBRARY_PATH or LD_PRELOAD, each "
-                                                  "with its size and the time of its last change")] = []
+                                                  "with its size and when it was changed, in Unix's seconds")] = []
     allocators: Annotated[list[Text], says("allocators beside the C library's that are installed")]
     left_off: Annotated[list[Text], says("fast paths that the framework left off here by itself, with their "
                                          "switches")] = []

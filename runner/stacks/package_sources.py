@@ -48,7 +48,7 @@ def pip() -> list[str]:
 
 
 def _said(words: Sequence[str]) -> str:
-    """What pip prints; "" where there is none. Told by a file to install for the user, it lists that user's file alone."""
+    """What pip prints; "" where there is none. Where a file says `user`, pip would list the user's file alone."""
     return subprocess.run([*pip(), *words], capture_output=True, text=True, errors="replace", check=False,
                           env={**os.environ, "PIP_USER": "0"}).stdout
 

@@ -198,7 +198,7 @@ REFUSED = {
                  r"it computes in bfloat16"),
     "products": ("def model", "torch.set_float32_matmul_precision('medium')\ndef model",
                  r"it sets torch.float32_matmul_precision to medium, found highest"),
-    "products later": ("        return self.one", "        torch.set_float32_matmul_precision('medium'); return self.one",
+    "products later": ("return self.one", "torch.set_float32_matmul_precision('medium'); return self.one",
                        r"it sets torch.float32_matmul_precision to medium, found highest"),
     "target": ("randint(0, 5", "randint(5, 9", r"found a target [5-8], expected 0 to 4"),
     "shape": ("(size, 4)", "(size, 6)", r", line 1\d: layer one, Linear.*: mat1 and mat2 shapes"),

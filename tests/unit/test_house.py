@@ -38,8 +38,8 @@ TABLES = {"spec/frameworks.py", "spec/cluster.py", "spec/models/lstm_kernels.py"
 NAMING = {"study/quantities.py": {"venv", "apptainer"}, "analysis/flags.py": {"venv"},
           "report/answer.py": {"venv", "docker"}, "paths.py": {"docker"}}
 # what commands in messages name that needs no quotes: stacks' and studies' names, versions, modules of ours, numbers
-PLAIN = {"stack.name", "name", "made.study.id", "self.base.image", "python", "INVENTORY", "DEVICES", "manifest.NAME", "cap",
-         "one"}
+PLAIN = {"stack.name", "name", "made.study.id", "self.base.image", "python", "INVENTORY", "DEVICES", "manifest.NAME",
+         "cap", "one"}
 QUOTED = {"install", "command", "command(name)"}                        # made by shlex.join
 
 

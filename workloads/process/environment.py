@@ -7,7 +7,6 @@ import platform
 import re
 import resource
 import sys
-import time
 
 from workloads.frameworks import surroundings
 from workloads.process import caches, control_groups, cpu_time, inventory, lifetime, pages, processor
@@ -111,15 +110,15 @@ def facts():
 
 
 def _foreign(paths):
-    """The loaded libraries that LD_LIBRARY_PATH or LD_PRELOAD leads to, which are others than usual: as they are now."""
+    """The loaded libraries that LD_LIBRARY_PATH or LD_PRELOAD leads to: they are others than usual."""
     named = [each for name in ("LD_LIBRARY_PATH", "LD_PRELOAD")
              for each in re.split("[: ]", os.environ.get(name, "")) if each.startswith("/")]
     folders = [os.path.realpath(each) + os.sep for each in named if os.path.isdir(each)]
     linked = {os.path.realpath(each.path) for folder in folders for each in os.scandir(folder) if each.is_symlink()}
     linked.update(map(os.path.realpath, named))
     found = [path for path in paths if path in linked or path.startswith(tuple(folders))]
-    return ["%s, %d bytes, %s" % (path, os.path.getsize(path), time.strftime(
-        "%Y-%m-%d %H:%M:%S", time.gmtime(os.path.getmtime(path)))) for path in filter(os.path.isfile, found)]
+    return ["%s, %d bytes, of %d" % (path, os.path.getsize(path), os.path.getmtime(path))
+            for path in filter(os.path.isfile, found)]
 
 
 _ALLOCATORS = "/usr/lib*/*/lib[jt][ec]malloc.so.?"         # libjemalloc and libtcmalloc

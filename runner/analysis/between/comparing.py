@@ -6,7 +6,6 @@ A ratio to the baseline within a session cancels what the session did to both st
 against each other by Welch's t on their mean logarithms (stats.between), in intervals that allow for all of them.
 """
 
-import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -263,9 +262,9 @@ def _from_difference(fact: str, other: str) -> str:
     """A fact for the screen; a long one from the word on in which it differs from the other."""
     if len(fact) <= _LONGEST:
         return fact
-    equal = os.path.commonprefix([fact, other])
-    rest = fact[max(equal.rfind(" "), equal.rfind("/")) + 1:]
-    shown = fact if len(rest) == len(fact) else f"...{rest}"
+    differs = next((at for at, (one, its) in enumerate(zip(fact, other, strict=False)) if one != its), len(other))
+    begins = max(fact.rfind(mark, 0, differs) for mark in " /") + 1
+    shown = f"...{fact[begins:]}" if begins else fact
     return shown if len(shown) <= _LONGEST else f"{shown[:_LONGEST - 3]}..."
 
 

@@ -93,10 +93,12 @@ def test_a_result_is_named_by_latest_or_by_the_beginning_of_its_id(tmp_path: Pat
     ("report x --run all --latex -", "found --run and --latex, expected one"),
     ("report x --study quick", "found --study and RESULT, expected one"),
     ("images --prune torch-1.7", "images: found --prune and torch-1.7, expected one"),
-    ("run net.py --lane ''", '--lane: found "", expected a'), ("run net.py --with ''", '--with: found "", expected a'),
+    *[(f"run net.py {option} ''", f'{option}: found "", expected a value, or no {option}') for option in (
+        "--lane", "--with", "--data", "--scale", "--device", "--studies", "--results", "--csv", "--stack")],
+    ("run net.py --lane=", '--lane: found "", expected a'), ("run net.py --lane ,", '--lane: found ",", expected a'),
     ("run net.py --scale long", "--scale long: found it with a model of your own"),
     ("init torch x.txt", "init: found x.txt, expected a name that ends with .py"),
-    ("report ''", 'found "" as a result, expected an id'),
+    ("report ''", 'report: found "", expected a value'),
     ("check lenet5 --all", "check: found --all and lenet5, expected one"),
     ("check lenet5 --set batch=8", "check: found --set, which is of models of your own"),
     ("check net.py --precision float32", "check: found --precision, which is of tasks"),
@@ -112,7 +114,8 @@ def test_what_a_gate_cannot_compare_is_said_before_anything_runs(tmp_path: Path)
     for words, message in (
             (("--base", tmp_path / "env", "--head", tmp_path / "link"), "base and head hold the same packages"),
             ((tmp_path / "m.py", "--base", "pytorch", "--head", "onnxruntime", "--set", "measure=train"),
-             "nothing is common to pytorch and onnxruntime")):
+             "nothing is common to pytorch and onnxruntime"),
+            ((tmp_path / "m.py", "--base", "pytorch", "--head", "onnx"), 'column "onnx" is unknown; known: pytorch')):
         assert message in str(answered("gate", *words, "--launcher", "venv", "--results", tmp_path).exception)
 
 

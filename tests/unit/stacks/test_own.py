@@ -568,7 +568,7 @@ def test_packages_that_pythonpath_alone_names_are_said_to_be_left_out(monkeypatc
     assert "" == own.warning([own_of()])
     monkeypatch.setenv("PYTHONPATH", "/elsewhere")
     assert "PYTHONPATH" in own.warning([own_of()]) and "" == own.warning([own_of(image="x")])
-    with pytest.raises(InputError, match="found no framework in it, .*; PYTHONPATH is set"):
+    with pytest.raises(InputError, match=r"found no framework in it, .*; PYTHONPATH is set"):
         own_of(frameworks={})
 
 
