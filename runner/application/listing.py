@@ -1,6 +1,6 @@
-"""Rows of equal keys of stacks, of their pins, of tasks, and of the experiments of studies."""
+"""Rows of equal keys of stacks, of their pins, of tasks, of the experiments of studies, and of results."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -12,9 +12,41 @@ from runner.paths import Places
 from runner.planning import coverage
 from runner.planning.plan import Plan, Wishes, of_fullest_form, plan
 from runner.processes import Say
+from runner.report.tables import Shown
+from runner.results import sessions
 from runner.stacks import definition
 from runner.study import file
 from workloads.spec import tasks as known_tasks
+
+
+def of(what: str, results: Path, scale: str | None, places: Places) -> Shown:
+    """The rows of one of these; of studies below each one's title. Raises InputError."""
+    if what == "studies":
+        found = studies(results, scale, places, screen.say)
+        return Shown(found, [_by_title(found)])
+    lists: dict[str, Callable[[], list[dict[str, Any]]]] = {
+        "stacks": lambda: stacks(places), "outdated": lambda: outdated(places), "tasks": tasks,
+        "results": lambda: sessions.listing(results)}
+    if what not in lists:
+        raise InputError(f'list: found "{what}", expected one of stacks, outdated, tasks, studies, results')
+    if scale:
+        raise InputError(f"list {what}: found --scale, which only studies have")
+    return Shown(lists[what]())
+
+
+def _by_title(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    groups: dict[str, list[dict[str, Any]]] = {}
+    for row in rows:
+        label = f"{row['experiment'].partition('/')[0]}: {row['title']}"
+        groups.setdefault(label, []).append({name: value for name, value in row.items() if name != "title"})
+    return groups
+
+
+def left_behind() -> list[str]:
+    """What runners that are gone have left on this machine, with the way to remove it."""
+    from runner.doctor import host as doctor  # here: it asks an engine, as no list does
+
+    return [f"{each.what}: {each.found}: {each.mend}" for each in doctor.left()]
 
 
 def stacks(places: Places) -> list[dict[str, Any]]:

@@ -1,23 +1,27 @@
 """A result read: what was measured, its summary, its report and the files beside its events."""
 
 import json
+import shlex
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from runner import screen
+from runner import formatting, screen
 from runner.analysis import agreement, summary
+from runner.analysis.between import history
 from runner.analysis.summary_format import Summary
 from runner.cells import model_name
 from runner.errors import InputError
 from runner.measuring import equality
 from runner.report import answer as answers
-from runner.report import contents, file_formats
+from runner.report import contents, run_listing
 from runner.report.between import reasons
 from runner.report.document import Report, Trust
-from runner.results import joined, manifest, store
+from runner.report.tables import Shown
+from runner.report.writers import file_formats
+from runner.results import error_output, joined, manifest, store
 from runner.results.reader import RecordError, measurements
 from runner.results.rows import Measurements
 
@@ -46,6 +50,31 @@ def summarized(folder: Path) -> Result:
     made = _with_code_compared(made, measured, folder.parent)
     found = reasons.section(_reasons(folder))
     return Result(summarised, made._replace(sections=(*made.sections, *found)))
+
+
+def keep_summary(result: Result, folder: Path) -> None:
+    """Let summary.json stand beside a result's events; in a folder that is only to be read it does not."""
+    with suppress(InputError):                   # which the page's line says
+        store.write_beside(folder, "summary.json", summary.to_json(result.summary))
+
+
+def runs(folder: Path, name: str) -> Shown:
+    """A line a run; of those of a name, or of a cell's key, all that they wrote. Raises InputError where none has it."""
+    found = run_listing.runs(measured_in(folder), error_output.read(folder), name)
+    if name and not found:
+        raise InputError(f'--run: found "{name}", expected the name or the key of a run of {folder.name}; '
+                         f"`evenbench report {shlex.quote(str(folder))} --run all` lists them")
+    return Shown([each.row() for each in found], [line for each in found for line in each.lines()] if name else (),
+                 [each.record(has_errors=bool(name)) for each in found])
+
+
+def over_time(results: Path) -> history.History:
+    """Each cell's ratios in all sessions of a folder. Raises InputError for fewer than two."""
+    folders = store.folders(results)
+    if len(folders) < 2:
+        raise InputError(f"history: found {formatting.count(len(folders), 'result')} in {results}, expected two "
+                         "or more sessions; `evenbench run quick` makes one")
+    return history.over_time(list(readable(folders)))
 
 
 def _reasons(folder: Path) -> list[Any]:

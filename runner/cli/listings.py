@@ -1,23 +1,15 @@
-"""The command list: rows of equal keys of stacks, tasks, studies or results."""
+"""Commands that look things up: list, help, paper."""
 
-from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from runner import paths, screen
-from runner.application import listing
+from runner.application import ahead, listing
 from runner.cli import complete
 from runner.cli.options import RESULTS, Commands, Folders, Results, Scale
 from runner.cli.output import Output
 from runner.errors import InputError
-from runner.machine import host, nvml
-from runner.planning import paper_index
-from runner.planning.plan import Wishes, of_fullest_form, plan, run_seconds
-from runner.report import paper as papers
-from runner.results import sessions
-from runner.stacks import definition
-from runner.study import file
 
 app = Commands()
 
@@ -30,22 +22,9 @@ def list_(what: Annotated[str, typer.Argument(metavar="WHAT", autocompletion=lam
 
     Of each experiment of a study what is done, stale and missing.
     """
-    if what not in complete.LISTS:
-        raise InputError(f'list: found "{what}", expected one of {", ".join(complete.LISTS)}')
-    if scale and what != "studies":
-        raise InputError(f"list {what}: found --scale, which only studies have")
-    if what == "studies":
-        found = listing.studies(results, scale, folders.places, screen.say)
-        output.rows(found, [_by_study(found)])
-    else:
-        output.rows({"stacks": lambda: listing.stacks(folders.places), "tasks": listing.tasks,
-                     "outdated": lambda: listing.outdated(folders.places),
-                     "results": lambda: sessions.listing(results)}[what]())
-    if what == "results":
-        from runner.doctor import host as doctor  # here: it asks an engine, as no other list does
-
-        for each in doctor.left():
-            screen.say(f"{each.what}: {each.found}: {each.mend}")
+    output.rows(*listing.of(what, results, scale, folders.places))
+    for line in listing.left_behind() if what == "results" else ():
+        screen.say(line)
 
 
 @app.command("help")
@@ -62,29 +41,9 @@ def help_(context: typer.Context,
         typer.echo(command.get_help(typer.Context(command, parent=root, info_name=topic) if topic else root))
 
 
-def _by_study(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[dict[str, Any]]]:
-    """The rows of each study below its title."""
-    groups: dict[str, list[dict[str, Any]]] = {}
-    for row in rows:
-        label = f"{row['experiment'].partition('/')[0]}: {row['title']}"
-        groups.setdefault(label, []).append({name: value for name, value in row.items() if name != "title"})
-    return groups
-
-
-@app.command()
-def paper(name: Annotated[str, typer.Argument(metavar="STUDY", help="A published study's id, or its file.",
-                                              autocompletion=complete.studies)],
-          scale: Scale = "quick", *, folders: Folders, output: Output) -> None:
+@app.command("paper")
+def paper_(name: Annotated[str, typer.Argument(metavar="STUDY", help="A published study's id, or its file.",
+                                               autocompletion=complete.studies)],
+           scale: Scale = "quick", *, folders: Folders, output: Output) -> None:
     """Show a paper's figures and tables by its own numbers, what of them runs here, its numbers and claims."""
-    places = folders.places
-    whole = file.read(name, places.studies)
-    if not whole.places:
-        names = [each for each in file.available(places.studies) if file.repeats_publication(each, places.studies)]
-        raise InputError(f"paper {name}: found a study of no paper, expected one of {', '.join(names)}")
-    known_stacks, machine, here = definition.read_all(places.stacks), host.observe(), nvml.observe()
-    made = of_fullest_form([file.read(name, places.studies, scale, on_gpu)
-                            for on_gpu in ((False, True) if here.gpus else (False,))], lambda read: plan(
-        read, known_stacks, machine, Wishes(), lambda stack: stack.unbuildable, here))
-    index = paper_index.rows(made, lambda each: run_seconds(each.cell, here, cpus=machine.cpus))
-    output.rows(index, papers.parts(whole, made, [*paper_index.lines(index), ""]),
-                documented=papers.parts(whole, made, [index]))
+    output.rows(*ahead.paper(name, scale, folders.places))

@@ -9,31 +9,26 @@ from typing import Annotated
 
 import typer
 
-from runner import paths, screen
+from runner import screen
 from runner.analysis.between import regression
-from runner.application import explain, measure
-from runner.application.read import measured_in
+from runner.application import ahead, explain, gate, measure
 from runner.cli import complete, options
 from runner.cli.options import Folders
 from runner.cli.output import Output, checked
 from runner.cli.request import Form, MoreFiles, Own, Processes, Settled
 from runner.cli.results import show_result
-from runner.errors import InputError, unknown
-from runner.measuring import building, own_models, own_stacks, rerun, stopping_rule
-from runner.measuring import job as jobs
+from runner.measuring import rerun, stopping_rule
 from runner.measuring.bench import Going, Request
-from runner.measuring.session import INCOMPLETE
 from runner.measuring.stopping_rule import CAP
 from runner.measuring.stopping_rule import parse as parse_until
 from runner.measuring.why import reasons as why_reasons
-from runner.planning import paper_index, plan_listing
-from runner.planning.plan import Wishes, run_seconds
+from runner.planning.plan import Wishes
 from runner.report.between import reasons
 from runner.report.between import regression as regression_forms
 from runner.report.writers import spreadsheet
-from runner.results import sessions, store
-from runner.stacks import definition, revisions
-from runner.stacks.own import is_own, side
+from runner.results import store
+from runner.stacks import definition
+from runner.stacks.own import is_own
 
 app = options.Commands()
 
@@ -59,17 +54,9 @@ def plan(name: options.StudyName, more: MoreFiles = None, *, own: Own, form: For
          output: Output) -> None:
     """Show the cells of a study, the skipped ones with reasons, and about how long it takes; runs nothing."""
     request = own.of(form.request(name, settled), more)._replace(places=folders.places)
-    job = jobs.planned(request, screen.say)
-    for line in (*jobs.warnings(job), *building.ahead(job)):
-        screen.say(line)
-    seconds = job.seconds(sessions.known_seconds(settled.results))
-    record = job.plan.record()
-    index = paper_index.lines(paper_index.rows(
-        job.plan, lambda each: run_seconds(each.cell, job.gpus, cpus=job.machine.cpus * job.launcher.hosts)))
-    output.rows(plan_listing.rows(record), [
-        *index, *paper_index.pointer(job.plan), *plan_listing.parts(record, seconds)],
-                {**record, "estimate_seconds": seconds})
-    if hint := measure.on_a_cpu(request, job):
+    shown, hint = ahead.planned(request)
+    output.rows(*shown)
+    if hint:
         screen.say(hint)
 
 
@@ -140,48 +127,15 @@ def gate_(name: Annotated[str, typer.Argument(metavar="[STUDY]", help="The study
           scale: options.Scale = None, more: MoreFiles = None, *, own: Own, settled: Settled, going: Going,
           folders: Folders, output: Output) -> None:
     """Is the head slower than the base? Exit code 1 where it is, by more than allowed, 0 where not, 3 if unclear."""
-    allowed = options.share("--allow", allow)
-    known = definition.read_all(folders.places.stacks)
-    columns = own_models.columns([name, *(more or ())]) if own_models.is_file(name) else []
-    are_lanes = not {base, head}.isdisjoint(columns)
-    for option, word in (("--base", base), ("--head", head)) if are_lanes else ():
-        if word not in columns:
-            raise unknown(f"{option}: column", word, columns)
-    sides = [base, head] if are_lanes else [side(role, own_stacks.full_name(_installed(word), known), known)
-                                              for role, word in (("base", base), ("head", head))]
-    names = tuple(word.partition("=")[0] for word in sides)
-    if names[0] == names[1]:
-        raise InputError(f'gate: found "{base}" on both sides, expected two stacks; `python -m tools aa` holds one '
-                         "against itself")
-    wishes = Wishes(() if are_lanes else tuple(sides), rounds, baseline=names[0])
-    request = own.of(settled.request(name, wishes, scale), more)._replace(
+    request = own.of(settled.request(name, Wishes(rounds=rounds), scale), more)._replace(
         places=folders.places, with_products=False, going=going)
-    if columns:                                # of two environments one lane
-        request = request._replace(lanes=names if are_lanes else request.lanes or tuple(columns[:1]))
-    judge = functools.partial(regression.judge, base=names[0], head=names[1], allow=allowed)
-    job = measure.named(request)
-    if going.minutes and not rounds:
-        most = regression.rounds_within(60 * going.minutes, job.seconds() / job.plan.rounds)
-        job = job._replace(plan=job.plan._replace(rounds=most))
-    folder, ended = measure.ran(job, sides=names, enough=lambda measured: judge(measured).decided)
-    outcome = judge(measured_in(folder))
-    is_too_short = ended == INCOMPLETE and not going.minutes
-    code = (ended if is_too_short and outcome.answer is regression.Answer.UNCLEAR
-            else regression.EXIT_CODES[outcome.answer])
-    record, rows = {**outcome.record(), "exit_code": code}, regression.columns(outcome)
-    measure.keep(folder, "gate.json", record)
-    output.give(lambda: screen.show(screen.parts_view([rows, regression.conclusion(outcome)])), {
+    found = gate.judged(request, base, head, options.share("--allow", allow))
+    record, rows = found.record(), regression.columns(found.outcome)
+    output.give(lambda: screen.show(screen.parts_view([rows, regression.conclusion(found.outcome)])), {
         "csv": lambda: spreadsheet.of_rows(record["compared"]),
-        "markdown": lambda: regression_forms.markdown(outcome, folder.name),
+        "markdown": lambda: regression_forms.markdown(found.outcome, found.folder.name),
         "json": lambda: json.dumps(record, indent=2, allow_nan=False),
-        "junit": lambda: regression_forms.junit(outcome),
-        "benchmark": lambda: json.dumps(regression_forms.benchmark(outcome), indent=2)}, junit=junit,
+        "junit": lambda: regression_forms.junit(found.outcome),
+        "benchmark": lambda: json.dumps(regression_forms.benchmark(found.outcome), indent=2)}, junit=junit,
                 benchmark=benchmark)
-    sys.exit(code)
-
-
-def _installed(word: str) -> str:
-    """A side's word; of git:REV the environment in which that revision is installed."""
-    if not word.startswith(revisions.PREFIX):
-        return word
-    return str(revisions.environment(word, Path.cwd(), paths.cache_folder(), screen.say))
+    sys.exit(found.exit_code)

@@ -1,24 +1,23 @@
 """Commands that prepare, and that tell what there is: init, images, manifests, data, doctor, lock."""
 
 import json
-import shlex
 import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from runner import paths, screen
+from runner import paths
+from runner.application import prepare
 from runner.cli.options import Commands, Folders, SomeStacks, StudyName
 from runner.cli.output import Output
 from runner.datasets import choice, published
 from runner.doctor import host
-from runner.errors import InputError, unknown
+from runner.errors import InputError
 from runner.launchers import choose, kubernetes, table
 from runner.launchers.kubernetes import Pod
 from runner.machine import nvml
-from runner.stacks import definition, engine, images, locking, sif
-from runner.stacks.definition import chosen_names
+from runner.stacks import definition
 
 app = Commands()
 
@@ -34,28 +33,12 @@ def images_(names: SomeStacks = None,
     if prune and names:
         raise InputError(f"images: found --prune and {names[0]}, expected one of them; it removes all that are out of "
                          "date")
-    if is_sif or source:
-        _image_files(names, is_sif, prune, source, folders)
-        return
-    known = definition.all_images(folders.places.stacks)
-    client = engine.connect()
-    if prune:
-        images.prune(client, list(known.values()), screen.say)
-        return
-    for name in chosen_names(names, known):
-        images.build(client, known[name], screen.say)
-
-
-def _image_files(names: list[str] | None, is_sif: bool, prune: bool, source: str, folders: Folders) -> None:
-    """Make Apptainer's files of the stacks, and say where they lie."""
     if source and not (is_sif and len(names or ()) == 1):
         raise InputError("--from: expected --sif and one stack, as in `evenbench images --sif torch-1.7 --from ...`")
-    known = definition.read_all(folders.places.stacks)
-    if prune:
-        sif.prune(known.values(), paths.cache_folder(), screen.say)
-        return
-    for name in chosen_names(names, known):
-        screen.say(str(sif.ready(known[name], paths.cache_folder(), screen.say, source).path))
+    if is_sif:
+        prepare.image_files(names, folders.places, prune, source)
+    else:
+        prepare.build(names, folders.places, prune)
 
 
 @app.command()
@@ -101,25 +84,10 @@ def init_(kind: Annotated[str, typer.Argument(metavar="KIND", help="torch, jax o
           file: Annotated[Path, typer.Argument(metavar="FILE", help="Where it is written.")] = Path("model.py")
           ) -> None:
     """Write a model's file to begin with, in PyTorch, JAX or Keras: model.py."""
-    templates = {path.stem: path for path in sorted((paths.STUDIES / "models").glob("*.py"))}
-    if kind not in templates:
-        raise unknown("init: kind", kind, templates)
-    if file.suffix != ".py":
-        raise InputError(f"init: found {file}, expected a name that ends with .py, by which `run` knows a model")
-    try:
-        with file.open("x", encoding="utf-8") as written:
-            written.write(templates[kind].read_text(encoding="utf-8"))
-    except FileExistsError as error:
-        raise InputError(f"{file}: it is there already; expected a new file's name") from error
-    except OSError as error:
-        raise InputError(f"{file}: {error.strerror}") from error
-    screen.say(f"{file}: written; next: evenbench run {shlex.quote(str(file))}")
+    prepare.begin_model(kind, file)
 
 
 @app.command("lock")
 def lock_(names: SomeStacks = None, *, folders: Folders) -> None:
     """Make the locks of stacks and of the runner (requirements.txt) anew from their requirements.in."""
-    known = definition.all_images(folders.places.stacks)
-    for name in chosen_names(names, known):
-        known[name].lock.write_text(locking.relock(known[name]))
-        screen.say(f"{name}: wrote {known[name].lock}")
+    prepare.lock(names, folders.places)

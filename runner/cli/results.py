@@ -3,24 +3,32 @@
 import json
 import shlex
 import sys
-from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from runner import formatting, screen
-from runner.analysis import curves, summary
-from runner.analysis.between import comparing, history
-from runner.application.read import Result, forms, measured_in, of_study, readable, summarized, write_page
+from runner.analysis import curves
+from runner.analysis.between import comparing
+from runner.application.read import (
+    Result,
+    forms,
+    keep_summary,
+    measured_in,
+    of_study,
+    over_time,
+    runs,
+    summarized,
+    write_page,
+)
 from runner.cli import complete
 from runner.cli.options import RESULTS, Commands, Details, NewestResult, ResultName, Results
 from runner.cli.output import STANDARD_OUTPUT, Output, checked
 from runner.errors import InputError
-from runner.report import file_formats, run_listing
 from runner.report.between import history as history_report
-from runner.report.writers import export, markdown, spreadsheet
-from runner.results import error_output, store
+from runner.report.writers import export, file_formats, markdown, spreadsheet
+from runner.results import store
 from runner.screen.summary import summary_view
 
 app = Commands()
@@ -40,7 +48,7 @@ def report(name: NewestResult = store.LATEST, results: Results = RESULTS, detail
     """Print the answer of a session again and write its page, report.html."""
     if run:
         _refuse("--run", study=study, html=html, latex=latex, details=details)
-        _show_runs(store.located(name, results), "" if run == "all" else run, output)
+        output.rows(*runs(store.located(name, results), "" if run == "all" else run))
         return
     if study:
         _refuse("--study", RESULT=name if name != store.LATEST else "")
@@ -64,16 +72,6 @@ def _refuse(option: str, **others: Any) -> None:
             raise InputError(f"found {option} and {name if name.isupper() else f'--{name}'}, expected one of them")
 
 
-def _show_runs(folder: Path, name: str, output: Output) -> None:
-    """A line a run, or of those of a name all that they wrote."""
-    runs = run_listing.runs(measured_in(folder), error_output.read(folder), name)
-    if name and not runs:
-        raise InputError(f'--run: found "{name}", expected the name or the key of a run of {folder.name}; '
-                         f"`evenbench report {shlex.quote(str(folder))} --run all` lists them")
-    output.rows([each.row() for each in runs], [line for each in runs for line in each.lines()] if name else (),
-                [each.record(has_errors=bool(name)) for each in runs])
-
-
 def show_result(folder: Path, output: Output) -> None:
     """Write summary.json beside the events, and print the answer."""
     result = summarized(folder)
@@ -88,8 +86,7 @@ def _named(folder: Path) -> str:
 def _show(result: Result, folder: Path | None, page: Path | None = None, is_detailed: bool = False, named: str = ""
           ) -> None:
     if folder:
-        with suppress(InputError):               # of a folder that is only to be read, the page's line says it
-            store.write_beside(folder, "summary.json", summary.to_json(result.summary))
+        keep_summary(result, folder)
     screen.say(f"results: {folder}" if folder else f"results: {formatting.count(len(result.ids), 'session')}")
     screen.show(summary_view(result.report, is_detailed, named, page))
 
@@ -109,11 +106,7 @@ def history_(results: Annotated[Path, typer.Argument(metavar="FOLDER", help="The
                                                       "history.html in FOLDER; - as below.")] = None, *,
              output: Output) -> None:
     """Show each cell's ratio to its baseline over all sessions, where it moved, and what had changed then."""
-    folders = store.folders(results)
-    if len(folders) < 2:
-        raise InputError(f"history: found {formatting.count(len(folders), 'result')} in {results}, expected two "
-                         "or more sessions; `evenbench run quick` makes one")
-    trend = history.over_time(list(readable(folders)))
+    trend = over_time(results)
     page = history_report.report(trend, str(results))
     record = {"schema": comparing.FORMAT, **comparing.plain(trend)}
 

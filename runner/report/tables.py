@@ -14,6 +14,15 @@ T = TypeVar("T")
 Part = str | Sequence[Mapping[str, Any]] | Mapping[str, Sequence[Mapping[str, Any]]]
 
 
+class Shown(NamedTuple):
+    """What a command found, for each of its forms."""
+
+    rows: Sequence[Mapping[str, Any]]        # of values, for CSV
+    parts: Sequence[Part] = ()               # as people read it; (): the rows
+    record: Any = None                       # for programs; None: the rows
+    documented: Sequence[Part] = ()          # in Markdown; (): the parts
+
+
 class Form(Enum):
     """What a report is written as."""
 

@@ -17,8 +17,8 @@ from runner.analysis.between import comparing
 from runner.launchers import choose
 from runner.measuring import equality, rerun
 from runner.planning import coverage, plan_listing
-from runner.report import contents, file_formats
-from runner.report.writers import export
+from runner.report import contents
+from runner.report.writers import export, file_formats
 from runner.results import sessions, store
 from runner.results.reader import measurements
 from runner.results.rows import Measurements

@@ -14,12 +14,11 @@ from runner.analysis import stats
 from runner.analysis.summary import summary_of
 from runner.cli import app
 from runner.paths import STUDIES
-from runner.report import file_formats
 from runner.report.claims import wording
 from runner.report.contents import report
 from runner.report.document import Bar, Bars, Curve, Curves, Dots, Mark
 from runner.report.tables import Form, plain
-from runner.report.writers import charts, latex, markdown, page, spreadsheet
+from runner.report.writers import charts, file_formats, latex, markdown, page, spreadsheet
 from runner.results import store
 from runner.results.reader import measurements
 from runner.study import file

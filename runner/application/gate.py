@@ -1,0 +1,85 @@
+"""A gate: base and head measured in one session, and whether the head is slower than allowed."""
+
+import functools
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from runner import paths, screen
+from runner.analysis.between import regression
+from runner.analysis.between.regression import Answer, Outcome
+from runner.application import measure
+from runner.application.read import measured_in
+from runner.errors import InputError, unknown
+from runner.measuring import own_models, own_stacks
+from runner.measuring.bench import Request
+from runner.measuring.job import Job
+from runner.measuring.session import INCOMPLETE
+from runner.stacks import definition, revisions
+from runner.stacks.definition import Stack
+from runner.stacks.own import side
+
+
+class Judged(NamedTuple):
+    """The session of a gate and what it shows."""
+
+    folder: Path
+    outcome: Outcome
+    exit_code: int
+
+    def record(self) -> dict[str, Any]:
+        """The outcome as JSON values."""
+        return {**self.outcome.record(), "exit_code": self.exit_code}
+
+
+def judged(request: Request, base: str, head: str, allow: float) -> Judged:
+    """The session of both sides, its outcome kept beside it. Raises InputError.
+
+    base, head: a stack, an environment, image:NAME, git:REV, or a column of the request's files.
+    """
+    request, sides = _of_sides(request, base, head)
+    judge = functools.partial(regression.judge, base=sides[0], head=sides[1], allow=allow)
+    folder, ended = measure.ran(_in_time(measure.named(request)), sides=sides,
+                                enough=lambda measured: judge(measured).decided)
+    outcome = judge(measured_in(folder))
+    is_too_short = ended == INCOMPLETE and not request.going.minutes
+    found = Judged(folder, outcome, ended if is_too_short and outcome.answer is Answer.UNCLEAR
+                   else regression.EXIT_CODES[outcome.answer])
+    measure.keep(folder, "gate.json", found.record())
+    return found
+
+
+def _of_sides(request: Request, base: str, head: str) -> tuple[Request, tuple[str, str]]:
+    """The request for both sides, and their names."""
+    columns = own_models.columns(request.models) if request.models else []
+    are_lanes = not {base, head}.isdisjoint(columns)
+    for option, word in (("--base", base), ("--head", head)) if are_lanes else ():
+        if word not in columns:
+            raise unknown(f"{option}: column", word, columns)
+    words = (base, head) if are_lanes else _stacks(base, head, definition.read_all(request.places.stacks))
+    names = (words[0].partition("=")[0], words[1].partition("=")[0])
+    if names[0] == names[1]:
+        raise InputError(f'gate: found "{base}" on both sides, expected two stacks; `python -m tools aa` holds one '
+                         "against itself")
+    wishes = request.wishes._replace(stacks=() if are_lanes else words, baseline=names[0])
+    lanes = names if are_lanes else request.lanes or tuple(columns[:1])       # of two environments one lane
+    return request._replace(wishes=wishes, lanes=lanes), names
+
+
+def _stacks(base: str, head: str, known: Mapping[str, Stack]) -> tuple[str, str]:
+    """Both sides as words of --stack; the revision of a git:REV is installed."""
+    def word(role: str, asked: str) -> str:
+        if asked.startswith(revisions.PREFIX):
+            asked = str(revisions.environment(asked, Path.cwd(), paths.cache_folder(), screen.say))
+        return side(role, own_stacks.full_name(asked, known), known)
+
+    return word("base", base), word("head", head)
+
+
+def _in_time(job: Job) -> Job:
+    """The job with as many rounds as --minutes has time for, where no number is asked for."""
+    going, wishes = job.request.going, job.request.wishes
+    if not going.minutes or wishes.rounds:
+        return job
+    most = regression.rounds_within(60 * going.minutes, job.seconds() / job.plan.rounds)
+    return job._replace(plan=job.plan._replace(rounds=most))
