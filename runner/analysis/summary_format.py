@@ -1,16 +1,10 @@
-"""summary.json's format: the Summary and its parts, as frozen models; schema.py publishes it.
-
-Format 9 (2026-11-28): a comparison has one label and one unit everywhere, tokens/s for texts; losses are of the same
-rounds and steps.
-Format 8 (2026-11-27): turns and disturbed ones; intervals of ratios are those that decide words, for so many words; no
-p values, smallest differences, runs that were not steady, repeated or disturbed runs, spreads between sessions, means
-over comparisons; labels say how large a model is.
-"""
+"""summary.json's format: the Summary and its parts, as frozen models; schema.py publishes it."""
 
 from typing import TYPE_CHECKING, Annotated, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
+from runner import schemas
 from runner.analysis import doubts, stats
 from runner.analysis.flags import Flag
 from runner.analysis.result_numbers import NUMBERS
@@ -461,7 +455,7 @@ METHODS = {
 class Summary(_Model):
     """What a session found. Raw samples stay in events.jsonl beside it."""
 
-    schema_: Literal[9] = Field(9, alias="schema")
+    schema_: int = Field(schemas.SUMMARY, alias="schema", json_schema_extra={"const": schemas.SUMMARY})
     """Version of this format."""
     id: str
     study: str

@@ -1,6 +1,6 @@
 """What would be measured: a study's plan here, and a paper's figures with what of them runs here."""
 
-from runner import screen
+from runner import schemas, screen
 from runner.application import measure
 from runner.errors import InputError
 from runner.machine import host, nvml
@@ -26,7 +26,7 @@ def planned(request: Request) -> tuple[Shown, str]:
     index = paper_index.rows(job.plan, lambda each: run_seconds(
         each.cell, job.gpus, cpus=job.machine.cpus * job.launcher.hosts))
     parts = (*paper_index.lines(index), *paper_index.pointer(job.plan), *plan_listing.parts(record, seconds))
-    shown = Shown(plan_listing.rows(record), parts, {**record, "estimate_seconds": seconds})
+    shown = Shown(plan_listing.rows(record), parts, {"schema": schemas.PLAN, **record, "estimate_seconds": seconds})
     return shown, measure.on_a_cpu(request, job)
 
 

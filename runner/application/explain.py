@@ -8,7 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from runner import formatting, screen
+from runner import formatting, schemas, screen
 from runner.analysis.agreement import Verdict
 from runner.analysis.step_parts import Parts
 from runner.application import measure
@@ -95,7 +95,7 @@ class Explanation:
 
     def keep(self, found: Sequence[reasons.Reason]) -> dict[str, Any]:
         """Keep the reasons beside their session and the result; their record."""
-        record = {"schema": reasons.FORMAT, "result": self.job.request.study,
+        record = {"schema": schemas.REASONS, "result": self.job.request.study,
                   "reasons": [each.record() for each in found]}
         if self.session != self.result:
             measure.keep(self.session, reasons_report.FILE, record)

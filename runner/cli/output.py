@@ -8,7 +8,7 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from runner import paths, screen
+from runner import paths, schemas, screen
 from runner.errors import InputError
 from runner.report.tables import Part
 from runner.report.writers import markdown, spreadsheet
@@ -55,7 +55,8 @@ class Output(NamedTuple):
         shown = parts or [rows]
         self.give(lambda: screen.show(screen.parts_view(shown)), {
             "csv": lambda: spreadsheet.of_rows(rows), "markdown": lambda: markdown.of_parts(documented or shown),
-            "json": lambda: json.dumps(rows if record is None else record, indent=2, allow_nan=False)})
+            "json": lambda: json.dumps({"schema": schemas.ROWS, "rows": rows} if record is None else record, indent=2,
+                                       allow_nan=False)})
 
     def give(self, show: Callable[[], None], made: Mapping[str, Callable[[], str]], **more: str | None) -> None:
         """Write each file that was asked for, then show the rest, unless standard output has one of the forms.

@@ -60,7 +60,8 @@ def check_(names: Annotated[list[str] | None, typer.Argument(
                       places=folders.places)
     if files:
         verdicts = prove.of_files(own.of(request, files[1:]))
-        parts: list[Part] = [*map(own_models.told, verdicts)] or ["it runs; one column has no other to be compared with"]
+        parts: list[Part] = [*map(own_models.told, verdicts)] or ["it runs; one column has no other to be compared "
+                                                                         "with"]
     else:
         verdicts = prove.of_tasks(request, names or ["lenet5"], precision, loop, parallel, is_all=every)
         against = "one worker" if parallel else ", ".join(sorted({verdict.reference for verdict in verdicts}))

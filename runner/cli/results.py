@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from runner import formatting, screen
+from runner import formatting, schemas, screen
 from runner.analysis import curves
 from runner.analysis.between import comparing
 from runner.application.read import (
@@ -96,7 +96,7 @@ def compare_(a: ResultName, b: ResultName, results: Results = RESULTS, details: 
              output: Output) -> None:
     """Compare two sessions: which ratios to the baseline moved, and what differed around them."""
     compared = comparing.compare(*(measured_in(store.located(name, results)) for name in (a, b)))
-    record = {"schema": comparing.FORMAT, **comparing.plain(compared)}
+    record = {"schema": schemas.COMPARISON, **comparing.plain(compared)}
     output.rows(record["rows"], comparing.lines(compared, details), record)
 
 
@@ -108,7 +108,7 @@ def history_(results: Annotated[Path, typer.Argument(metavar="FOLDER", help="The
     """Show each cell's ratio to its baseline over all sessions, where it moved, and what had changed then."""
     trend = over_time(results)
     page = history_report.report(trend, str(results))
-    record = {"schema": comparing.FORMAT, **comparing.plain(trend)}
+    record = {"schema": schemas.COMPARISON, **comparing.plain(trend)}
 
     def show() -> None:
         screen.show(screen.parts_view([page.title, *page.in_short]))

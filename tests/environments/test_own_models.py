@@ -230,7 +230,7 @@ def check(folder: Path, *words: str, **files: str) -> tuple[int, list[dict[str, 
         (folder / f"{name}.py").write_text(text)
     names = [str(folder / f"{name}.py") for name in files if name != "same"]
     ended = evenbench(folder, "check", *names, *words, "--launcher", "venv", "--json", "-")
-    return ended.returncode, json.loads(ended.stdout or "[]"), ended.stderr
+    return ended.returncode, json.loads(ended.stdout)["rows"] if ended.stdout else [], ended.stderr
 
 
 @pytest.mark.parametrize(("lane", "text", "planted"), [

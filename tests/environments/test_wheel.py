@@ -67,7 +67,7 @@ def test_it_is_small(wheel: Path) -> None:
 
 
 def test_it_has_every_stack_and_study(command: Path, tmp_path: Path) -> None:
-    stacks, studies = (json.loads(run(command, tmp_path, "list", what, "--json", "-").stdout)
+    stacks, studies = (json.loads(run(command, tmp_path, "list", what, "--json", "-").stdout)["rows"]
                        for what in ("stacks", "studies"))
 
     assert {path.parent.name for path in paths.STACKS.glob("*/stack.toml")} <= {each["stack"] for each in stacks}

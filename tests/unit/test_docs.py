@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import typer
 
+from runner import schemas
 from runner.cli import app
 from runner.paths import STACKS, STUDIES
 from runner.study import file
@@ -21,6 +22,13 @@ TARGETS = dict(re.findall(r"^([a-z][\w-]*):.*?## (.+)", MAKEFILE, flags=re.MULTI
 COMMANDS = typer.main.get_command(app)
 MADE = {f"docs/{name}" for name in pages.PAGES}        # by `python -m tools pages`
 OF_THIS_REPOSITORY = r"`((?:docs|runner|workloads|tests|studies|docker|data)/[a-z0-9_./-]+)`"  # capitals: any
+
+
+def test_the_page_of_commands_says_the_number_of_each_json() -> None:
+    text = " ".join((ROOT / "docs/commands.md").read_text().split())
+    assert (f"{schemas.SUMMARY} of `report` and `summary.json`, {schemas.COMPARISON} of `compare`, `history`, `gate` and "
+            f"`why`, {schemas.ROWS} of `plan`, `blame` and all others") in text
+    assert {schemas.GATE, schemas.REASONS} == {schemas.COMPARISON} and schemas.PLAN == schemas.ROWS
 
 
 def code_lines(text: str) -> Iterator[str]:

@@ -22,7 +22,6 @@ from runner.results.lines import Facts
 from runner.results.rows import Measurements, Row, recorded
 from workloads.spec.cell import DEFAULTS, Cell
 
-FORMAT = 2                   # of the JSON of compare and history
 ABSENT = "-"
 # what the planner takes from the machine: cells that differ by nothing else are compared across machines
 _OF_THE_MACHINE = ("cpus", "memory_bytes")

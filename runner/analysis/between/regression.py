@@ -11,7 +11,7 @@ from collections.abc import Sequence, Set
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from runner import formatting, student_t
+from runner import formatting, schemas, student_t
 from runner.analysis import doubts, stats
 from runner.analysis.doubts import Doubts
 from runner.analysis.paired import Paired
@@ -20,7 +20,6 @@ from runner.cells import lanes_key
 from runner.errors import InputError
 from runner.results.rows import Measurements, Row, by_comparison
 
-FORMAT = 2                       # of an outcome's record
 ROUNDS = 10
 _POWER = 0.8                     # with which the estimated rounds would tell
 MOST_ROUNDS = 1000
@@ -87,7 +86,7 @@ class Outcome(NamedTuple):
 
     def record(self) -> dict[str, Any]:
         """The same as JSON values."""
-        return {"schema": FORMAT, "base": self.base, "head": self.head, "allow": self.allow,
+        return {"schema": schemas.GATE, "base": self.base, "head": self.head, "allow": self.allow,
                 "answer": self.answer.value, "compared": [each.record() for each in self.compared]}
 
 

@@ -17,7 +17,6 @@ from runner.measuring.why.trials import Trial
 from runner.results.rows import Measurements, Row
 from workloads.spec.cell import Cell
 
-FORMAT = 2                     # of the records
 _LONG = {"elementwise": "elementwise operators"}
 
 

@@ -280,7 +280,7 @@ def test_a_link_and_a_device_are_written_to_and_not_taken_away(tmp_path: Path) -
 
 @pytest.mark.parametrize(("words", "title"), [
     ("list results --results .", "result"), ("list", "stack"), ("report a", "stack"), ("report a --run all", "run"),
-    ("compare a b", "stack"), ("history .", "stack"),
+    ("compare a b", "stack"), ("history .", "stack"), ("paper tian", "figure"),
     ("plan quick --launcher venv", "stack"), ("data", "data")])
 def test_every_command_with_a_table_gives_it_in_three_forms(words: str, title: str, tmp_path: Path,
                                                             monkeypatch: pytest.MonkeyPatch) -> None:
@@ -288,7 +288,7 @@ def test_every_command_with_a_table_gives_it_in_three_forms(words: str, title: s
     for name in ("a", "b"):
         made_report.stored(tmp_path / name, name)
     made = answered(*words.split(), "--csv", "x.csv", "--markdown", "x.md", "--json", "-")
-    assert json.loads(made.stdout) is not None
+    assert isinstance(json.loads(made.stdout)["schema"], int)
     assert title in next(csv.reader(io.StringIO(Path("x.csv").read_text())))
     assert "\n| --- |" in Path("x.md").read_text()
     assert not (tmp_path / "a" / "report.html").exists()            # standard output is all that was asked for

@@ -66,7 +66,7 @@ def test_a_goal_is_missed_where_the_whole_interval_is_beyond_it_and_json_says_so
         interval: Interval | None, is_more_better: bool, is_met: bool, capsys: pytest.CaptureFixture[str]) -> None:
     cost = overhead.Cost("x", "torch-x", 1.0, interval, "x", 1.0, 3, is_more_better=is_more_better)
     Output(json="-").rows([cost.record()])
-    (said,) = json.loads(capsys.readouterr().out)
+    (said,) = json.loads(capsys.readouterr().out)["rows"]
 
     assert is_met == cost.is_met
     assert (1.0, is_met) == (said["value"], said["met"])
