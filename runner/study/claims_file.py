@@ -1,6 +1,8 @@
 """What a study printed and what it claims, read from its file: checked against the cells that its experiments have."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
 
 from runner import strict_toml
@@ -48,23 +50,32 @@ class OfStudy(NamedTuple):
     cell: Cell
 
 
-class Grounds(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Grounds:
     """The cells that numbers and claims can be about, and the stacks that stand for others."""
 
-    here: Sequence[OfStudy]      # at the study's scale
+    scale: str                   # the study's
     by_scale: Mapping[str, Sequence[OfStudy]]      # the paper's own first
     forms: Mapping[str, tuple[str, ...]]
     names: Names
+    _listed: dict[tuple[str, ...], list[Cell]] = field(default_factory=dict)
 
-    @property
-    def of_paper(self) -> Sequence[OfStudy]:
-        """At the paper's scale."""
-        return next(iter(self.by_scale.values()))
+    @cached_property
+    def experiments(self) -> tuple[str, ...]:
+        """Those that have cells at any scale."""
+        return tuple(dict.fromkeys(each.experiment for cells in self.by_scale.values() for each in cells))
 
-    @property
-    def anywhere(self) -> Sequence[OfStudy]:
-        """At any of its scales."""
-        return [each for cells in self.by_scale.values() for each in cells]
+    def cells(self, experiment: str, *scales: str) -> list[Cell]:
+        """The cells of an experiment, of all where it is "", at these scales; at any without one."""
+        if (asked := (experiment, *scales)) not in self._listed:
+            self._listed[asked] = list(dict.fromkeys(
+                each.cell for scale in scales or self.by_scale for each in self.by_scale[scale]
+                if experiment in ("", each.experiment)))
+        return self._listed[asked]
+
+    def of_paper(self, experiment: str) -> list[Cell]:
+        """The cells of an experiment at the paper's scale."""
+        return self.cells(experiment, next(iter(self.by_scale)))
 
 
 MADE = ("value", "paper", "paper_cells", "cases", "fuller")       # of the study's cells: no key of its file
@@ -106,8 +117,7 @@ def _published(number: Published, position: Position, grounds: Grounds) -> Publi
     position.refuse(wrong_number(number))
     if "steps" in number.model_fields_set and (number.unit != "s" or number.to):
         raise position.wrong('key "steps": only of a number of one subject in unit "s"')
-    is_about = number.selection()
-    cells = _of(number.experiment, (each for each in grounds.of_paper if is_about(each.cell)))
+    cells = [*filter(number.selection(), grounds.of_paper(number.experiment))]
     return number.model_copy(update={"paper": _sizes(number.subjects, cells),
                                      "paper_cells": sum(number.of.owns(cell) for cell in cells)})
 
@@ -118,7 +128,7 @@ def _sizes(subjects: Sequence[Subject], cells: Iterable[Cell]) -> dict[str, tupl
 
 def _claim(claim: Claim, position: Position, grounds: Grounds) -> Claim:
     position.refuse(claims.mistake(claim))
-    in_paper = _sizes(claim.subjects, filter(claim.selection(), _of(claim.experiment, grounds.of_paper)))
+    in_paper = _sizes(claim.subjects, filter(claim.selection(), grounds.of_paper(claim.experiment)))
     claim = claim.model_copy(update={"cases": _cases(claim, grounds, position), "fuller": _fuller(claim, grounds),
                                      "paper": in_paper})
     position.refuse(claims.mistake(claim))
@@ -142,8 +152,8 @@ def _found(entry: Table, position: Position, grounds: Grounds) -> Table:
 
 
 def _unknown_experiment(name: Any, grounds: Grounds) -> str | None:
-    known = tuple(dict.fromkeys(each.experiment for each in grounds.anywhere))
-    return None if name in known else f'key "experiment": found "{name}", expected one of {", ".join(known)}'
+    return None if name in grounds.experiments else (
+        f'key "experiment": found "{name}", expected one of {", ".join(grounds.experiments)}')
 
 
 def _subject(named_so: Table | str, key: str, position: Position, grounds: Grounds) -> Subject:
@@ -160,12 +170,12 @@ _MODES = ("sync", "async", "central")     # by which subjects' cells are compare
 
 def _cases(claim: Claim, grounds: Grounds, position: Position) -> tuple[claims.Case, ...]:
     """The claim's cases at the study's scale. Raises InputError where the study has no such cells, or several alike."""
-    anywhere = _of(claim.experiment, grounds.anywhere)
+    anywhere = grounds.cells(claim.experiment)
     for subject in claim.subjects:
         position.refuse(_absent(claim, subject, anywhere))
     is_about = claim.selection()
     subjects_cells: dict[claims.Case, dict[Subject, Cell]] = {}
-    for cell in filter(is_about, _of(claim.experiment, grounds.here)):
+    for cell in filter(is_about, grounds.cells(claim.experiment, grounds.scale)):
         for subject in (subject for subject in claim.subjects if subject.owns(cell)):
             alike = subjects_cells.setdefault(claim.case(cell), {})
             first = alike.setdefault(subject, cell)
@@ -199,14 +209,9 @@ def _fuller(claim: Claim, grounds: Grounds) -> str:
     """The scale that has the most of the claim's cells, "" where none has more than the study's."""
     is_about = claim.selection()
     counts = {scale: sum(is_about(cell) and any(one.owns(cell) for one in claim.subjects)
-                         for cell in _of(claim.experiment, cells))
-              for scale, cells in {"": grounds.here, **grounds.by_scale}.items()}
+                         for cell in grounds.cells(claim.experiment, scale or grounds.scale))
+              for scale in ("", *grounds.by_scale)}
     return max(counts, key=counts.__getitem__)
-
-
-def _of(experiment: str, cells: Iterable[OfStudy]) -> list[Cell]:
-    """The cells of an experiment, of all where it is ""."""
-    return list(dict.fromkeys(each.cell for each in cells if experiment in ("", each.experiment)))
 
 
 def _absent(claim: Claim, subject: Subject, anywhere: Sequence[Cell]) -> str | None:

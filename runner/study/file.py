@@ -152,7 +152,7 @@ def from_document(whole: Table, file: str, scale: str | None = None, on_gpu: boo
     if scale not in at_scales:
         raise Position(file, "[study]").wrong(f'scale "{scale}" is unknown; known: {", ".join(at_scales)}')
     by_scale = {name: [cell for each in those for cell in cells_of(each)] for name, those in at_scales.items()}
-    grounds = claims_file.Grounds(by_scale[scale], by_scale, head.forms, known)
+    grounds = claims_file.Grounds(scale, by_scale, head.forms, known)
     published, claims, told, index = claims_file.read(whole, Position(file), grounds)
     return _study(head, scale, at_scales[scale])._replace(published=published, claims=claims, told=told, places=index)
 
