@@ -44,4 +44,4 @@ def took(seconds: Mapping[Cell, float | Sequence[float]], *more: Any, **plan: An
     runs = {cell: found if isinstance(found, Sequence) else [found * each for each in ABOUT_ONE]
             for cell, found in seconds.items()}
     records = [record for cell, each in runs.items() for record in made.runs(cell, [cell.batch / one for one in each])]
-    return measurements([made.session(), made.plan(*runs, **plan), *records, *more])
+    return made.measured(*runs, *records, *more, **plan)

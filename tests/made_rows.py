@@ -5,7 +5,12 @@ from pathlib import Path
 from typing import Any
 
 from runner import __version__
+from runner.analysis.flags import Proved
+from runner.analysis.summary import summary_of
+from runner.analysis.summary_format import Summary
 from runner.cells import key
+from runner.results.reader import measurements
+from runner.results.rows import Measurements
 from runner.results.store import SCHEMA, Store
 from workloads.spec.cell import Cell
 
@@ -93,3 +98,15 @@ def runs(measured: Cell, rates: list[float], first_round: int = 0, **values: Any
     for index, rate in enumerate(rates, first_round):
         yield from run(measured, index, steps([measured.batch / rate] * STEPS, loss=[2.0, 1.0],
                                               phases={"load": [0.1 * measured.batch / rate] * STEPS}), **values)
+
+
+def measured(*parts: Cell | Record, **values: Any) -> Measurements:
+    """What a session of these cells measured, by these records; values: of plan. Its first may be a session's own."""
+    cells, records = ([part for part in parts if isinstance(part, Cell) is is_cell] for is_cell in (True, False))
+    own = [session()] if not records or records[0].get("event") != "session" else [records.pop(0)]
+    return measurements([*own, plan(*cells, **values), *records])
+
+
+def summarised(*parts: Cell | Record, proved: Proved = frozenset(), **values: Any) -> Summary:
+    """The summary of the same; proved: the (task, stack) whose check has passed."""
+    return summary_of(measured(*parts, **values), proved)

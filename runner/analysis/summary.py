@@ -36,7 +36,6 @@ from runner.formatting import rerun
 from runner.grouping import grouped
 from runner.results.contract import INTERRUPTED
 from runner.results.lines import Facts
-from runner.results.reader import measurements
 from runner.results.rows import TOKENS, Measurements, Row, by_comparison, recorded
 from runner.results.runs import Run, step_seconds
 from runner.results.turns import disturbed
@@ -67,13 +66,8 @@ class _Statistics(NamedTuple):
     doubt: Doubt | None                    # about the baseline
 
 
-def summarise(records: Iterable[Mapping[str, Any]], proved: Proved = frozenset()) -> Summary:
-    """The Summary of a store's records. proved: the (task, stack) whose check has passed. Raises InputError."""
-    return summary_of(measurements(records), proved)
-
-
 def summary_of(measured: Measurements, proved: Proved = frozenset()) -> Summary:
-    """The Summary of what was measured. Raises InputError."""
+    """The Summary of what was measured; proved: the (task, stack) whose check has passed. Raises InputError."""
     try:
         return _summary(measured, proved)
     except ValidationError as error:

@@ -90,7 +90,7 @@ def test_losses_are_of_the_first_round_in_which_all_stacks_told_the_same_steps()
     runs = [record for cell in cells for index in (0, 1) for record in made.run(
         cell, index, made.turn([0.1] * 3, before=told[cell.stack, index],
                                loss=[100.0 - told[cell.stack, index] - step for step in range(3)]), *CALM)]
-    found = summary_of(reader.measurements([made.session(), made.plan(*cells, rounds=2), *runs])).comparisons[0].results
+    found = summary_of(made.measured(*cells, *runs, rounds=2)).comparisons[0].results
 
     assert [(94.0, 93.0, (7, 8))] * 2 == [(each.loss_first, each.loss_last, each.loss_steps) for each in found]
 

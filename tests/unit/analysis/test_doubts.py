@@ -7,7 +7,7 @@ import pytest
 from runner.analysis import doubts
 from runner.analysis.between import comparing, regression
 from runner.analysis.stats import Verdict
-from runner.analysis.summary import summarise
+from runner.analysis.summary import summary_of
 from runner.analysis.summary_format import Comparison
 from runner.report.claims.wording import word
 from runner.results.reader import measurements
@@ -32,7 +32,7 @@ def records(rounds: dict[str, list[list[float]]], by_turns: bool = True, **value
 
 
 def words(found: list[made.Record]) -> dict[str, str]:
-    comparison: Comparison = summarise(found).comparisons[0]
+    comparison: Comparison = summary_of(measurements(found)).comparisons[0]
     return {result.stack: word(comparison, result, "WINNER") for result in comparison.results}
 
 
@@ -72,7 +72,7 @@ def test_the_parts_of_one_sync_at_the_end_are_asked_too() -> None:
     blocks = {"seconds": FASTER, "counts": [100] * 12}
     runs = [record for index in range(5)
             for record in made.run(cell, index, made.steps([sum(FASTER)], count=1200, blocks=blocks))]
-    (doubt,) = doubts.of(measurements([made.session(), made.plan(cell), *runs])).values()
+    (doubt,) = doubts.of(made.measured(cell, *runs)).values()
 
     assert Verdict.NOT_STEADY is doubt.verdict
 
@@ -94,7 +94,7 @@ def test_who_is_measured_beside_a_disturbed_stack_says_what_is_missing() -> None
     assert {"too busy (3 of 5 rounds could be measured)"} == {each.text for each in doubts.of(
         measurements(found)).values()}
     assert {"too busy (3 of 5 rounds could be measured)"} == {
-        result.withheld for result in summarise(found).comparisons[0].results}
+        result.withheld for result in summary_of(measurements(found)).comparisons[0].results}
     (gated,) = regression.judge(measurements(found), "torch", "tf", 0.03).compared
     assert "tf: too busy (3 of 5 rounds could be measured)" in gated.reason
 
@@ -109,7 +109,7 @@ def test_all_who_judge_say_the_same() -> None:
     found = records({"torch": [EVEN] * 5, "tf": [FASTER] * 5})
     text = "tf: not steady (getting faster in 5 of 5 runs)"
 
-    (claimed,), measured = summarise(found).claims, measurements(found)
+    (claimed,), measured = summary_of(measurements(found)).claims, measurements(found)
     (gated,) = regression.judge(measured, "torch", "tf", 0.03).compared
     assert (text, text) == (claimed.numbers[0].reason, gated.reason)
     assert ("inconclusive", "could not tell") == (claimed.verdict, gated.answer)
@@ -120,7 +120,7 @@ def test_all_who_judge_say_the_same() -> None:
 def test_a_stack_whose_runs_all_failed_is_left_out_aloud() -> None:
     found = records({"torch": [EVEN] * 5, "tf": [EVEN] * 5, "mxnet": []})
     found += [record for index in range(5) for record in made.run(made.cell("mxnet"), index, ending="died")]
-    (comparison,) = summarise(found).comparisons
+    (comparison,) = summary_of(measurements(found)).comparisons
 
     assert ("tf", ("mxnet",)) == (comparison.winner, comparison.left_out)
     assert "WINNER of those that ran" == words(found)["tf"]
@@ -133,7 +133,7 @@ def test_a_hundred_words_are_held_to_more_than_one_alone() -> None:
     def verdicts(comparisons: int) -> set[str]:
         cells = [made.cell(name, batch=10 + index) for index in range(comparisons) for name in ("torch", "tf")]
         runs = [record for cell in cells for record in made.runs(cell, rates if cell.stack == "tf" else [100.0] * 5)]
-        found = summarise([made.session(), made.plan(*cells), *runs]).comparisons
+        found = made.summarised(*cells, *runs).comparisons
         return {result.verdict.value for each in found for result in each.results if result.stack == "tf"}
 
     assert ({"faster"}, {"no difference shown"}) == (verdicts(1), verdicts(50))

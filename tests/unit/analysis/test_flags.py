@@ -8,7 +8,6 @@ import pytest
 
 from runner.analysis.flags import Flag, flags, is_not_falling
 from runner.cells import lanes_key
-from runner.results.reader import measurements
 from tests import made_rows as made
 
 CELL = made.cell()
@@ -18,7 +17,7 @@ PROVED = {("lenet5", "torch")}
 def found(rounds: int = 3, cell: Any = CELL, **values: Any) -> set[Flag]:
     lines = values.pop("lines", (made.steps([1.0, 1.0], loss=[2.0, 1.0]),))
     records = [record for index in range(rounds) for record in made.run(cell, index, *lines, **values)]
-    (row,) = measurements([made.session(), made.plan(cell), *records]).rows
+    (row,) = made.measured(cell, *records).rows
     return set(flags(row, 2, PROVED))
 
 
@@ -112,7 +111,7 @@ def test_the_limit_of_any_place_of_a_run_throttles_it(periods: int, expected: se
     for record in records:
         if record["event"] == "ending":
             record["places"] = {"node0": {"throttled_periods": 0}, "server1": {"throttled_periods": periods}}
-    (row,) = measurements([made.session(), made.plan(cell), *records]).rows
+    (row,) = made.measured(cell, *records).rows
 
     assert expected == set(flags(row, 2, PROVED))
 
@@ -130,6 +129,6 @@ def test_disturbed_turns_are_flagged_by_whether_their_round_counts(calm: int, ex
 
 def test_runs_that_did_not_fit_into_memory_together_are_flagged() -> None:
     apart = {"event": "apart", "comparison": lanes_key(CELL), "why": "no room"}
-    rows = measurements([made.session(), made.plan(CELL, made.cell(batch=20)), apart, *made.run(CELL, 0)]).rows
+    rows = made.measured(CELL, made.cell(batch=20), apart, *made.run(CELL, 0)).rows
 
     assert [True, False] == [Flag.APART in flags(row, 2, PROVED) for row in rows]

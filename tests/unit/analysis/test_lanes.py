@@ -2,7 +2,6 @@
 
 import pytest
 
-from runner.analysis.summary import summarise
 from runner.analysis.summary_format import Lanes, Summary
 from tests import made_rows as made
 from workloads.spec.cell import Cell
@@ -15,7 +14,7 @@ SWITCHED = {**made.FACTS, "loop": "compile", "layout": "nhwc", "precision": "amp
 
 def summary(rates: dict[Cell, list[float]], *more: made.Record, **plan: object) -> Summary:
     records = [record for cell, values in rates.items() for record in made.runs(cell, values, facts=SWITCHED)]
-    return summarise([made.session(), made.plan(*rates, **plan), *records, *more])  # type: ignore[arg-type]
+    return made.summarised(*rates, *records, *more, **plan)  # type: ignore[arg-type]
 
 
 def only(found: Summary) -> Lanes:
@@ -64,8 +63,8 @@ def unsteady(cell: Cell, rate: float) -> list[made.Record]:
                                                ({TORCH, TUNED_TORCH}, ["common", "tuned"])])
 def test_a_withheld_word_says_which_lane_was_not_steady(doubted: set[Cell], lanes: list[str]) -> None:
     steady = [record for cell in {TORCH, TUNED_TORCH} - doubted for record in made.runs(cell, SLOW)]
-    found = summarise([made.session(), made.plan(TORCH, TUNED_TORCH), *steady,
-                       *(record for cell in doubted for record in unsteady(cell, 100.0))])
+    found = made.summarised(TORCH, TUNED_TORCH, *steady,
+                            *(record for cell in doubted for record in unsteady(cell, 100.0)))
     (torch,) = only(found).results
 
     assert lanes == [each.split(":")[0] for each in torch.withheld.split("; ")]

@@ -8,9 +8,10 @@ from typing import Any, NoReturn
 import jsonschema
 import pytest
 
-from runner.analysis.summary import summarise, to_json
+from runner.analysis.summary import summary_of, to_json
 from runner.analysis.summary_format import Comparison, Result, Summary
 from runner.errors import InputError
+from runner.results.reader import measurements
 from tests import made_rows as made
 from tools.pages.summary_schema import json_schema
 from workloads.spec.cell import Cell
@@ -24,7 +25,7 @@ DONE = {"event": "closed", "reason": "done"}
 
 def summary(rates: dict[Cell, list[float]], *more: Any, proved: Any = PROVED, **plan: Any) -> Summary:
     records = [record for cell, values in rates.items() for record in made.runs(cell, values)]
-    return summarise([made.session(), made.plan(*rates, **plan), *records, *more], proved)
+    return made.summarised(*rates, *records, *more, **plan, proved=proved)
 
 
 def only(found: Summary) -> Comparison:
@@ -131,7 +132,7 @@ def test_compiling_is_the_median_over_runs_and_none_where_a_framework_tells_noth
 
     lines = [line for round, seconds in enumerate((2.0, 8.0, 3.0))
              for line in made.run(TORCH, round, made.steps([1.0]), told(seconds))]
-    found = result(summarise([made.session(), made.plan(TORCH), *lines]), "torch")
+    found = result(made.summarised(TORCH, *lines), "torch")
 
     assert (3.0, 3) == (found.compile_seconds, found.compiled_programs)
     silent = result(summary({TORCH: SLOW}), "torch")
@@ -141,7 +142,7 @@ def test_compiling_is_the_median_over_runs_and_none_where_a_framework_tells_noth
 def test_a_summary_does_not_depend_on_which_stack_was_run_first() -> None:
     begin = [made.session(seed=11), made.plan(TORCH, TF)]
     slow, fast = list(made.runs(TORCH, SLOW)), list(made.runs(TF, FAST))
-    one, other = summarise([*begin, *slow, *fast, DONE], PROVED), summarise([*begin, *fast, *slow], PROVED)
+    one, other = (summary_of(measurements([*begin, *runs]), PROVED) for runs in ((*slow, *fast, DONE), (*fast, *slow)))
 
     assert one.comparisons == other.comparisons
     assert (True, False, 11) == (one.is_complete, other.is_complete, one.seed)
@@ -153,7 +154,7 @@ def test_a_summary_does_not_depend_on_which_stack_was_run_first() -> None:
 ])
 def test_facts_of_another_type_are_refused_in_one_line(values: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
-        summarise([made.session(), made.plan(TORCH), *made.runs(TORCH, [1.0], **values)])
+        made.summarised(TORCH, *made.runs(TORCH, [1.0], **values))
 
 
 def rich_summary() -> Summary:
@@ -199,7 +200,7 @@ def test_an_interrupt_while_the_summary_is_written_out_is_one() -> None:
 
 def test_a_stranger_s_text_that_is_no_unicode_is_written_out_all_the_same() -> None:
     cell = made.cell("torch")
-    found = summarise([made.session(id="\ud800"), made.plan(cell, rounds=1, baseline="torch"), *made.run(cell, 0)])
+    found = made.summarised(cell, made.session(id="\ud800"), *made.run(cell, 0), rounds=1, baseline="torch")
 
     assert "\ud800" == json.loads(to_json(found))["id"]
 
@@ -207,7 +208,7 @@ def test_a_stranger_s_text_that_is_no_unicode_is_written_out_all_the_same() -> N
 def test_tokens_have_the_statistic_and_the_brackets_of_rates() -> None:
     cell, data = made.cell(task="gnmt"), {"name": "seeded sequences", "tokens": 150.0, "padded_tokens": 200.0}
     runs = made.runs(cell, [50.0, 100.0, 400.0], facts={**made.FACTS, "data": data})    # 15 and 20 tokens a sample
-    found = result(summarise([made.session(), made.plan(cell), *runs]), "torch")
+    found = result(made.summarised(cell, *runs), "torch")
 
     mean = (50.0 * 100.0 * 400.0) ** (1 / 3)
     assert (pytest.approx(15 * mean), pytest.approx(20 * mean)) == (
@@ -225,7 +226,7 @@ def test_losses_are_of_rounds_and_steps_that_all_stacks_have() -> None:
     runs = [*told(torch, 0, 0, 5.0, 4.0, 3.0), *told(tf, 0, 1, 4.0, 3.0, 2.0),
             *told(torch, 1, 0, 9.0, 8.0, 7.0, 6.0), *told(tf, 1, 0, 9.0, 8.0, 7.0),
             *told(torch, 2, 0, 1.0, 0.5)]                                     # a round of one stack alone
-    (compared,) = summarise([made.session(), made.plan(torch, tf), *runs]).comparisons
+    (compared,) = made.summarised(torch, tf, *runs).comparisons
 
     assert 1 == len({(each.loss_first, each.loss_last, each.loss_steps) for each in compared.results})
     first = compared.results[0]
@@ -237,7 +238,7 @@ def test_what_stamping_costs_is_of_the_same_means() -> None:
     runs = [record for index, seconds in enumerate((0.1, 0.4)) for record in made.run(
         stamped, index, made.steps([seconds], phases={"forward": [seconds]}))]
     plain = made.runs(TORCH, [100.0, 100.0])                                            # 0.1 s a step
-    found = summarise([made.session(), made.plan(TORCH, stamped), *plain, *runs])
+    found = made.summarised(TORCH, stamped, *plain, *runs)
     (row,) = [each for each in found.comparisons if each.measure == "phases"]
 
     assert row.results[0].stamping_cost == pytest.approx(1.0)                           # 0.2 s, not the median of 0.25
@@ -245,7 +246,7 @@ def test_what_stamping_costs_is_of_the_same_means() -> None:
 
 def test_percentiles_are_of_all_single_steps_that_count() -> None:
     seconds = [0.001 * each for each in range(1, 102)]             # of 1 to 101 ms a percentile is a whole one
-    of, few, blocks = (result(summarise([made.session(), made.plan(TORCH), *made.run(TORCH, 0, steps)]), "torch")
+    of, few, blocks = (result(made.summarised(TORCH, *made.run(TORCH, 0, steps)), "torch")
                        for steps in (made.steps(seconds), made.steps(seconds[:19]),
                                      made.steps([0.2, 0.2], counts=[2, 2], count=4)))
 
@@ -257,7 +258,7 @@ def test_percentiles_are_of_all_single_steps_that_count() -> None:
 def test_what_a_framework_left_off_is_noted_once_with_its_switch() -> None:
     off = {**made.FACTS, "left_off": ["oneDNN (TF_ENABLE_ONEDNN_OPTS=1)"]}
     runs = [record for index in range(3) for record in made.run(TF, index, made.steps([1.0, 1.0]), facts=off)]
-    found = summarise([made.session(), made.plan(TF), *runs], PROVED)
+    found = made.summarised(TF, *runs, proved=PROVED)
 
     assert ("left_off",) == result(found, "tf").flags
     assert "Off here by the framework's own default: tf: oneDNN (TF_ENABLE_ONEDNN_OPTS=1)." in found.footnotes[0].text
@@ -268,7 +269,7 @@ def test_turns_are_counted_and_disturbed_ones_noted() -> None:
     calm = [record for index in range(3) for record in made.run(
         TORCH, index, *(made.turn([0.1], share) for share in shares[index:]))]
     busy = made.run(TORCH, 3, *[made.turn([0.1], 0.3)] * 4)
-    found = summarise([made.session(), made.plan(TORCH), *calm, *busy], PROVED)
+    found = made.summarised(TORCH, *calm, *busy, proved=PROVED)
     row = result(found, "torch")
 
     assert (14 + 13 + 12 + 4, 2 + 2 + 2 + 4) == (row.turns, row.disturbed_turns)
@@ -284,4 +285,4 @@ def test_turns_are_counted_and_disturbed_ones_noted() -> None:
 def test_words_are_counted_by_what_the_plan_could_say(stacks: tuple[str, ...], words: int) -> None:
     cells = [made.cell(name, batch=batch) for batch in (1, 2) for name in stacks]
 
-    assert 2 * words == summarise([made.session(), made.plan(*cells)]).words
+    assert 2 * words == made.summarised(*cells).words

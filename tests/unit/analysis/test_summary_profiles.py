@@ -2,9 +2,10 @@
 
 import pytest
 
-from runner.analysis.summary import summarise
+from runner.analysis.summary import summary_of
 from runner.analysis.summary_format import Summary
 from runner.screen.summary import summary_view
+from runner.results.reader import measurements
 from tests import made_report
 from tests import made_rows as made
 from tests.printing import printed
@@ -19,7 +20,7 @@ def records(measured: Cell, *lines: dict[str, object], rounds: int = 1) -> list[
 
 
 def summary(measured: Cell, *lines: dict[str, object], rounds: int = 1) -> Summary:
-    return summarise(records(measured, *lines, rounds=rounds))
+    return summary_of(measurements(records(measured, *lines, rounds=rounds)))
 
 
 def shown(measured: Cell, *lines: dict[str, object]) -> str:

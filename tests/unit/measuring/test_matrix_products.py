@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from runner.analysis.flags import Flag
-from runner.analysis.summary import summarise
+from runner.analysis.summary import summary_of
 from runner.errors import InputError
 from runner.measuring import matrix_products
 from runner.measuring import session as runs
@@ -100,7 +100,7 @@ def session(*more: store.Record, cell: Cell | None = None, **values: Any) -> Ite
 
 
 def test_the_limit_is_the_best_product_of_any_stack() -> None:
-    summary = summarise(session(of("torch", 0.5), of("tf", 0.1), of("mxnet", 0.2)))
+    summary = summary_of(measurements(session(of("torch", 0.5), of("tf", 0.1), of("mxnet", 0.2))))
     assert [("tf", 20e9)] == [(limit.stack, limit.flops_per_second) for limit in summary.limits]   # 2 GFLOP in 0.1 s
 
 
@@ -121,8 +121,8 @@ PADDED = {**made.FACTS, "data": {"name": "seeded sequences", "tokens": 80.0, "pa
     (BERT, [of("torch", 0.1)], PADDED, RATE * tasks.step_flops(BERT, tokens=80) / 10 / 20e9)])
 def test_a_share_is_the_flops_that_steps_need_over_the_best_product(
         cell: Cell, products: list[store.Record], facts: dict[str, Any], share: float | None) -> None:
-    [result] = summarise([made.session(), made.plan(cell), *products, *made.runs(
-        cell, [RATE] * 5, facts=facts or made.FACTS)]).comparisons[0].results
+    [result] = made.summarised(cell, *products,
+                               *made.runs(cell, [RATE] * 5, facts=facts or made.FACTS)).comparisons[0].results
     assert (share if share is None else pytest.approx(share)) == result.machine_share
     assert (Flag.ABOVE_MACHINE in result.flags) is (share is not None and share > 1)
 
@@ -137,7 +137,7 @@ def test_a_gpu_is_named_as_its_driver_does_and_a_slice_of_one_says_so() -> None:
     cell = made.cell("torch", device="gpu", precision="tf32")
     product = of("torch", 0.1, Unit("gpu", "tf32", 0), device_name="gpu")
     gpu = {"uuid": "GPU-0", "board": "GPU-0", "name": "NVIDIA H100 80GB HBM3"}
-    whole, part = (summarise(session(product, cell=cell, gpus={"devices": [{**gpu, "uuid": uuid}]}))
+    whole, part = (summary_of(measurements(session(product, cell=cell, gpus={"devices": [{**gpu, "uuid": uuid}]})))
                    for uuid in ("GPU-0", "MIG-0"))
 
     assert machine_limits(whole)[0].endswith("tf32 on NVIDIA H100 80GB HBM3: 20.0 GFLOP/s by torch")

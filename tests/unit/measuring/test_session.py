@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from runner.analysis import doubts
-from runner.analysis.summary import summarise
+from runner.analysis.summary import summary_of
 from runner.errors import DiskFull, Stopped
 from runner.launchers.protocol import Exit
 from runner.machine.host import CpuSeconds
@@ -139,9 +139,9 @@ def test_runs_of_a_round_that_two_runners_made_are_no_pair(tmp_path: Path) -> No
     early, late = ([*made_rows.runs(cell, [rate] * 8)] for cell, rate in zip(cells, (100.0, 80.0), strict=True))
     records = [made_rows.session(), made_rows.plan(*cells, rounds=8), *early, made_rows.session(), *late,
                {"event": "closed", "reason": "done"}]
-    (comparison,) = summarise(records).comparisons
+    (comparison,) = summary_of(measurements(records)).comparisons
     assert [None, None] == [each.ratio for each in comparison.results]
-    assert summarise([*records[:2], *early, *late]).comparisons[0].results[1].ratio == pytest.approx(0.8)
+    assert summary_of(measurements([*records[:2], *early, *late])).comparisons[0].results[1].ratio == pytest.approx(0.8)
 
 
 def test_a_session_that_is_asked_to_stop_ends_its_run_as_killed_and_starts_no_other(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from runner.analysis.summary import summarise
+from runner.analysis.summary import summary_of
 from runner.errors import Stopped
 from runner.launchers.process_groups import Limits, ProcessGroup, ProcessRunning
 from runner.launchers.protocol import Exit, Order
@@ -175,10 +175,10 @@ def test_a_machine_that_stays_busy_is_waited_for_and_says_no_word(tmp_path: Path
     assert not run(made)
     assert {5} == {len({run.round for run in row.runs}) for row in measurements(store.read(tmp_path / "r")).rows}
     assert {"event": "closed", "reason": "incomplete"} == list(store.read(tmp_path / "r"))[-1]
-    (comparison,) = summarise(store.read(tmp_path / "r")).comparisons
+    (comparison,) = summary_of(measurements(store.read(tmp_path / "r"))).comparisons
     assert [None, None] == [each.rate_per_worker for each in comparison.results]
     assert {"too busy (0 of 5 rounds could be measured)"} == {each.withheld for each in comparison.results}
-    said = answer(summarise(store.read(tmp_path / "r")))
+    said = answer(summary_of(measurements(store.read(tmp_path / "r"))))
     assert [["too busy"] * 2] == [[each.word for each in block.standings] for block in said.blocks]
     assert said.missing.startswith("too busy (0 of 5 rounds could be measured)")
 

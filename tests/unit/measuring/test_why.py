@@ -38,7 +38,7 @@ def session(rates: Mapping[Cell, Sequence[float]], facts: Mapping[Cell, Mapping[
             **record: Any) -> Measurements:
     records = [each for cell, of_cell in rates.items() for each in made.runs(
         cell, list(of_cell), facts={**made.FACTS, **(facts or {}).get(cell, {})})]
-    return measurements([made.session(**record), made.plan(*rates, baseline=TORCH.stack), *records])
+    return made.measured(*rates, made.session(**record), *records, baseline=TORCH.stack)
 
 
 def asked_of(slow: Cell, facts: Mapping[str, Any] = OFF) -> list[Question]:
@@ -226,7 +226,7 @@ def test_a_profiled_step_is_a_trace_of_a_process_a_row() -> None:
     profiled = profiles.profiled(TORCH)
     line = {"event": "parts", "steps": 2, "seconds": 0.2, "input_seconds": 0.02, "operators": {"aten::addmm": 0.06},
             "names": ["aten::addmm", "host/python"], "spans": [[0, 1, 0, 9000], [1, 0, 2000, 1500]]}
-    told = profiles.trace(measurements([made.session(), made.plan(profiled), *made.run(profiled, 0, line)]))
+    told = profiles.trace(made.measured(profiled, *made.run(profiled, 0, line)))
 
     assert [("X", "host/python", 0.0, 9.0, 0), ("X", "aten::addmm", 2.0, 1.5, 1)] == [
         (each["ph"], each["name"], each["ts"], each["dur"], each["tid"]) for each in told["traceEvents"][1:]]
@@ -240,7 +240,7 @@ def test_losses_are_held_against_each_other_where_a_switch_moves_precision() -> 
         tried[0].cell, index, made.steps([10 / rate] * 12, loss=[2.2, 1.0], before=0))]
     plain = [record for cell, rates in ((TORCH, FAST), (TF, SLOW)) for index, rate in enumerate(rates)
              for record in made.run(cell, index, made.steps([10 / rate] * 12, loss=[2.0, 1.0], before=0))]
-    (reason,) = reasons.of(measurements([made.session(), made.plan(TORCH, TF, tried[0].cell), *plain, *moved]), asked,
+    (reason,) = reasons.of(made.measured(TORCH, TF, tried[0].cell, *plain, *moved), asked,
                             tried, (), {})
 
     assert pytest.approx(0.1) == reason.moved[0].losses

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from runner.analysis.summary import summarise
+from runner.analysis.summary import summary_of
 from runner.errors import InputError
 from runner.report.writers.export import COLUMNS, rows, to_csv
 from runner.results.reader import measurements
@@ -20,8 +20,7 @@ DOCUMENT = Path(__file__).parents[3] / "docs" / "export.md"
 def measured(**values: Any) -> Measurements:
     cell = made.cell(**values)
     lines = made.steps([0.5, 0.25], phases={"load": [0.1, 0.05]})
-    return measurements([made.session(), made.plan(cell), *made.run(cell, 0, lines),
-                         *made.run(cell, 1, ending="oom")])
+    return made.measured(cell, *made.run(cell, 0, lines), *made.run(cell, 1, ending="oom"))
 
 
 def test_warm_up_and_timed_samples_are_rows_in_order() -> None:
@@ -37,8 +36,7 @@ def test_warm_up_and_timed_samples_are_rows_in_order() -> None:
 def test_one_sample_for_all_steps_says_how_many_it_covers_and_a_run_without_any_keeps_a_row_with_its_ending() -> None:
     cell = made.cell(sync="end")
     begin, *_, end, _ = made.run(cell, 1, ending="oom")
-    *_, timed, failed = rows(measurements([made.session(), made.plan(cell), *made.run(
-        cell, 0, made.steps([4.0], count=100)), begin, end]))
+    *_, timed, failed = rows(made.measured(cell, *made.run(cell, 0, made.steps([4.0], count=100)), begin, end))
 
     assert (100, 4.0, False) == (timed["steps"], timed["seconds"], timed["is_warmup"])
     assert ("oom", None, None) == (failed["ending"], failed["seconds"], failed["is_warmup"])
@@ -47,7 +45,7 @@ def test_one_sample_for_all_steps_says_how_many_it_covers_and_a_run_without_any_
 def test_a_row_has_the_cell_s_precision_and_the_one_that_its_run_had() -> None:
     cell = made.cell(loop="tuned")
     run = made.run(cell, 0, made.steps([0.5]), facts={**made.FACTS, "precision": "amp"})
-    found = list(rows(measurements([made.session(), made.plan(cell), *run])))
+    found = list(rows(made.measured(cell, *run)))
 
     assert {("float32", "amp")} == {(row["precision"], row["ran_precision"]) for row in found}
 
@@ -83,7 +81,7 @@ def test_the_documented_recipe_gives_the_report_s_rates(tmp_path: Path, monkeypa
 
     told = {line.split()[1]: line.split()[2:] for line in capsys.readouterr().out.splitlines()}
     rates = {each.results[0].stack: [f"{each.results[0].rate_per_worker:,.1f}", each.unit]
-             for each in summarise(session).comparisons}
+             for each in summary_of(measurements(session)).comparisons}
     assert told == rates and "tokens/s" == told["tf"][1]
 
 

@@ -48,8 +48,8 @@ def test_sessions_are_put_in_order_of_their_beginning() -> None:
 
 def test_a_session_without_the_cell_is_passed_over() -> None:
     cell = made.cell("torch", batch=99)
-    other = measurements([made.session(id="day2", began="2026-11-02T00:00:00+00:00"), made.plan(cell),
-                          *made.runs(cell, [100.0] * 5)])
+    other = made.measured(cell, made.session(id="day2", began="2026-11-02T00:00:00+00:00"),
+                          *made.runs(cell, [100.0] * 5))
     course = only(over_time([session(1, 0.8), other, session(3, 0.8)]))
 
     assert ["day1", "day3"] == [point.session for point in course.points]

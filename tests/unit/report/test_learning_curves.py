@@ -1,7 +1,6 @@
 """Learning curves: who shares a chart."""
 from runner.report.document import Curves
 from runner.report.series import curves
-from runner.results.reader import measurements
 from tests import made_rows as made
 from workloads.spec.cell import Cell
 
@@ -10,7 +9,7 @@ def drawn(*cells: Cell) -> list[Curves]:
     """The charts of two runs of two epochs each; accuracies 0.5 and 0.7, then 0.6 and 0.8."""
     records = [record for cell in cells for index in range(2) for record in made.run(cell, index, *(
         made.epoch(epoch, accuracy=0.5 + 0.2 * epoch + 0.1 * index) for epoch in range(2)))]
-    rows = measurements([made.session(), made.plan(*cells), *records]).rows
+    rows = made.measured(*cells, *records).rows
     return [each for each in curves.charts(rows, {"torch": 0, "tf": 1}) if isinstance(each, Curves)]
 
 

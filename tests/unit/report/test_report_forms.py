@@ -205,8 +205,7 @@ def test_the_csv_has_the_paper_s_numbers_beside_ours() -> None:
 def test_another_precision_than_the_cell_s_stands_in_csv_and_latex() -> None:
     """Of a session whose tuned runs computed in bfloat16."""
     cell = made.cell(loop="tuned")
-    measured = measurements([made.session(), made.plan(cell), *made.runs(
-        cell, [100.0] * 5, facts={**made.FACTS, "precision": "amp"})])
+    measured = made.measured(cell, *made.runs(cell, [100.0] * 5, facts={**made.FACTS, "precision": "amp"}))
     found = report(summary_of(measured), measured)
     (line,) = csv.DictReader(io.StringIO(spreadsheet.comma_separated(found)))
 

@@ -8,7 +8,6 @@ from runner.report.document import Line, Strip, Strips
 from runner.report.series import steps
 from runner.report.writers import charts
 from runner.report.writers.drawing import ticks
-from runner.results.reader import measurements
 from runner.results.rows import Row
 from tests import made_rows as made
 from workloads.spec.cell import Cell
@@ -24,7 +23,7 @@ def told(cell: Cell, *seconds: list[float], warm: list[float], count: int | None
     for record in records:
         if record["event"] == "line" and record["line"]["event"] == "warm":
             record["line"] = {"event": "warm", "seconds": warm}
-    (row,) = measurements([made.session(), made.plan(cell), *records]).rows
+    (row,) = made.measured(cell, *records).rows
     return row
 
 
@@ -46,7 +45,7 @@ def test_time_begins_where_the_first_step_ends_and_the_timed_part_where_the_warm
 
 def test_disturbed_turns_are_marked_from_their_first_step_to_their_last() -> None:
     turns = [made.turn([0.1, 0.1], foreign=share, before=2 * index) for index, share in enumerate((0.0, 0.5, 0.0, 0.0))]
-    (row,) = measurements([made.session(), made.plan(TORCH), *made.run(TORCH, 0, *turns)]).rows
+    (row,) = made.measured(TORCH, *made.run(TORCH, 0, *turns)).rows
     ((_, chart),) = steps.charts([row], {}, {})
     assert isinstance(chart, Strips)
     warm = chart.strips[0].warmup

@@ -18,7 +18,7 @@ def session(name: str, rates: Mapping[Cell, float], *more: Cell, **values: Any) 
     """A session that ran cells at these rates, in five rounds, and planned more."""
     runs = [record for cell, rate in rates.items() for record in made.runs(cell, [rate] * 5)]
     claim = {"id": "c", "of": name}
-    return measurements([made.session(id=name, **values), made.plan(*rates, *more, claims=[claim]), *runs])
+    return made.measured(*rates, *more, made.session(id=name, **values), *runs, claims=[claim])
 
 
 def rates(of: Measurements) -> dict[Cell, float]:

@@ -26,7 +26,7 @@ def mistake(line: Any) -> str | None:
 
 
 def only_row(*records: Any) -> Row:
-    (row,) = measurements([made.session(), made.plan(CELL), *records]).rows
+    (row,) = made.measured(CELL, *records).rows
     return row
 
 
@@ -87,8 +87,8 @@ def test_of_several_attempts_the_last_result_counts(first: str, second: str, cou
 
 def test_the_last_plan_counts() -> None:
     other = made.cell("tf")
-    found = measurements([made.session(), made.plan(CELL, rounds=3), *made.runs(CELL, [1.0]),
-                          made.session(resumed=True), made.plan(other, rounds=4)])
+    found = made.measured(CELL, *made.runs(CELL, [1.0]), made.session(resumed=True), made.plan(other, rounds=4),
+                          rounds=3)
 
     assert ["tf"] == [row.cell.stack for row in found.rows]
     assert 4 == found.rounds
@@ -96,7 +96,7 @@ def test_the_last_plan_counts() -> None:
 
 @pytest.mark.parametrize(("reason", "is_done"), [("done", True), ("interrupted", False)])
 def test_a_session_is_done_when_it_was_closed_so(reason: str, is_done: bool) -> None:
-    found = measurements([made.session(), made.plan(CELL), {"event": "closed", "reason": reason}])
+    found = made.measured(CELL, {"event": "closed", "reason": reason})
 
     assert is_done is found.is_done
 
@@ -120,7 +120,7 @@ def test_events_without_a_plan_say_what_to_do() -> None:
 ])
 def test_a_record_of_another_shape_is_refused_with_its_number(record: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
-        measurements([made.session(), made.plan(CELL), record])
+        made.measured(CELL, record)
 
 
 def of_places(name: str, *lines: Any) -> list[Any]:
@@ -170,7 +170,7 @@ def test_digests_and_what_places_used_are_kept_by_place() -> None:
 def of_lines(*lines: made.Record) -> Run:
     """The run of a cell whose worker sent these lines after its warm-up of 1.5 and 0.1 s."""
     cell = made.cell()
-    row, = measurements([made.session(), made.plan(cell), *made.run(cell, 0, *lines)]).rows
+    row, = made.measured(cell, *made.run(cell, 0, *lines)).rows
     return row.runs[0]
 
 
@@ -230,7 +230,7 @@ def of_tokens(tokens: list[int], *lines: made.Record) -> Run:
     """The same of a worker whose passes have batches of so many tokens; its warm-up had two."""
     cell = made.cell(task="gnmt")
     facts = {**made.FACTS, "data": {**made.FACTS["data"], "pass_tokens": tokens}}
-    row, = measurements([made.session(), made.plan(cell), *made.run(cell, 0, *lines, facts=facts)]).rows
+    row, = made.measured(cell, *made.run(cell, 0, *lines, facts=facts)).rows
     return row.runs[0]
 
 
@@ -279,7 +279,7 @@ def test_a_round_counts_where_each_stack_has_three_undisturbed_turns(calm: int, 
     turns = [made.turn([0.25]) for _ in range(3)]
     records = [*made.run(tf, 0, *turns[:calm], made.turn([9.0], 0.3)),
                *(each for cell, index in ((torch, 0), (torch, 1), (tf, 1)) for each in made.run(cell, index, *turns))]
-    rows = measurements([made.session(), made.plan(torch, tf), *records]).rows
+    rows = made.measured(torch, tf, *records).rows
 
     assert [rounds, rounds] == [[*row.rates] for row in rows]
 

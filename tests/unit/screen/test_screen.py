@@ -14,7 +14,6 @@ from runner.analysis.stats import Interval
 from runner.planning import plan_listing
 from runner.planning.plan import Plan, Planned
 from runner.report.document import Report
-from runner.results.reader import measurements
 from runner.screen import parts_view, say, show
 from runner.screen.progress import RunProgress
 from runner.screen.summary import summary_view
@@ -167,8 +166,8 @@ def shown_progress(width: int = 80, is_detailed: bool = False, **settings: Any) 
     planned = Plan(Study("s", "S", 1, "torch", "", ()), 1, "torch", 1, tuple(
         Planned(key, "e", cell) for key, cell in zip(keys, cells, strict=True)), ())
     runs = [f"{key}.0.1" for key in keys]
-    made_so_far = measurements([made.session(), made.plan(made.cell("torch"), made.cell("tf")), *made.runs(
-        made.cell("torch"), [100.0]), *made.runs(made.cell("tf"), [50.0])])
+    made_so_far = made.measured(made.cell("torch"), made.cell("tf"), *made.runs(made.cell("torch"), [100.0]),
+                                *made.runs(made.cell("tf"), [50.0]))
     with closing(RunProgress(planned, Console(file=file, width=width, **settings), clock, is_detailed)) as shown:
         for event in ({"event": "now", "ahead": 2, "seconds": 20.0}, {"event": "now", "starts": runs[0]},
                       {"event": "line", "run": runs[0], "line": {"event": "start"}},

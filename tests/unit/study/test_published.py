@@ -50,7 +50,7 @@ def test_ours_of_the_paper_s_own_cells_differs_in_nothing() -> None:
     cells = [made.cell("tf", measure="epochs", task=task, epochs=200, batch=64, device="gpu")
              for task in ("resnet18_cifar", "lenet5")]
     runs = [record for cell in cells for record in made.run(cell, 0, *EPOCHS)]
-    found = ours(read, measurements([made.session(), made.plan(*cells), *runs]).rows)
+    found = ours(read, made.measured(*cells, *runs).rows)
 
     assert (2, (), {}) == (found.cells, found.differs, found.stand_ins)
 
@@ -84,12 +84,12 @@ def number(quantity: str = "step", to: str | None = "torch", **where: tuple[obje
 
 def rows(*records: object) -> tuple[object, ...]:
     cells = (made.cell("tf"), made.cell("torch"))
-    return measurements([made.session(), made.plan(*cells), *records]).rows  # type: ignore[list-item]
+    return made.measured(*cells, *records).rows  # type: ignore[list-item]
 
 
 def test_a_ratio_of_times_is_that_of_equal_cells_and_a_time_seconds_a_step() -> None:
     one, other = made.runs(made.cell("tf"), [5.0] * 3), made.runs(made.cell("torch"), [20.0] * 3)
-    alone = measurements([made.session(), made.plan(made.cell("tf")), *made.runs(made.cell("tf"), [5.0] * 3)]).rows
+    alone = made.measured(made.cell("tf"), *made.runs(made.cell("tf"), [5.0] * 3)).rows
     assert (pytest.approx(4.0), 1) == here(number(), rows(*one, *other))
     assert (pytest.approx(2.0), 1) == here(number(to=None), alone)
     for without in (number(), number(to=None, task=("vgg16",))):                # the other's cells

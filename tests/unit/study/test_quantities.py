@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from runner.analysis.claims.measured_here import ours
-from runner.results.reader import measurements
 from runner.results.rows import Row
 from runner.study import published, quantities
 from runner.study.published import Published
@@ -17,7 +16,7 @@ from workloads.spec.cell import Cell
 
 
 def row(measured: Cell, *lines: Any, after: Any = made.AFTER) -> Row:
-    (read,) = measurements([made.session(), made.plan(measured), *made.run(measured, 0, *lines, after=after)]).rows
+    (read,) = made.measured(measured, *made.run(measured, 0, *lines, after=after)).rows
     return read
 
 
@@ -153,6 +152,6 @@ def test_memory_is_that_of_all_nodes_or_of_none(places: tuple[str, ...], expecte
     cell = made.cell(nodes=3, parallel="ps-async")
     records = [{**record, "places": {name: {"group_peak_bytes": 2} for name in places}}
                if record["event"] == "ending" else record for record in made.run(cell, 0, made.steps([1.0]))]
-    (read,) = measurements([made.session(), made.plan(cell), *records]).rows
+    (read,) = made.measured(cell, *records).rows
 
     assert expected == quantities.of("memory", read, read.runs[0])

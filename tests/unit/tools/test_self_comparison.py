@@ -7,7 +7,6 @@ import pytest
 
 from runner.errors import InputError
 from runner.planning.plan import Wishes, plan
-from runner.results.reader import measurements
 from runner.results.rows import Measurements
 from tests import made_rows as made
 from tests.fakes import MACHINE, stack
@@ -18,7 +17,7 @@ def measured(one: list[float], other: list[float]) -> Measurements:
     """The rates of both names, by round."""
     cells = made.cell("torch"), made.cell(again("torch"))
     records = [record for cell, rates in zip(cells, (one, other), strict=True) for record in made.runs(cell, rates)]
-    return measurements([made.session(), made.plan(*cells, rounds=len(one)), *records])
+    return made.measured(*cells, *records, rounds=len(one))
 
 
 def noise(seed: int, rounds: int) -> list[list[float]]:
@@ -78,7 +77,7 @@ def test_nothing_is_said_of_too_few_rounds_and_what_is_no_cell_twice_is_refused(
     assert None is json.loads(json.dumps(outcome.record()))["interval"]
 
     with pytest.raises(InputError, match="aa: found 1 cells, expected one under two names"):
-        judge(measurements([made.session(), made.plan(made.cell())]), Plan(5, 1))
+        judge(made.measured(made.cell()), Plan(5, 1))
     for task, measure, said in (("lenet6", "train", 'aa: task "lenet6" is unknown'),
                                 ("lenet5", "check", 'aa: --measure "check" is unknown')):
         with pytest.raises(InputError, match=said):

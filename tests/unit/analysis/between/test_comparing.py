@@ -104,8 +104,8 @@ def test_many_cells_of_one_session_are_counted(more: int, told: list[str]) -> No
 def test_what_differs_in_cells_that_are_not_compared_is_no_difference() -> None:
     a, b = made.cell(), made.cell("tf", batch=20)
     one = measured({a: STEADY, b: STEADY})
-    other = measurements([made.session(id="b"), made.plan(a, b._replace(batch=30)), *made.runs(a, STEADY), *made.runs(
-        b._replace(batch=30), STEADY, facts={**made.FACTS, "version": "9"})])
+    other = made.measured(a, b._replace(batch=30), made.session(id="b"), *made.runs(a, STEADY),
+                          *made.runs(b._replace(batch=30), STEADY, facts={**made.FACTS, "version": "9"}))
 
     assert () == compare(one, other).differences
 

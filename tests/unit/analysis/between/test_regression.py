@@ -13,7 +13,6 @@ from runner.analysis.between.regression import Answer, Outcome
 from runner.errors import InputError
 from runner.report.between import regression as forms
 from runner.results.looks import look, looks
-from runner.results.reader import measurements
 from runner.stacks import own
 from tests import made_rows as made
 
@@ -24,7 +23,7 @@ def judged(head: list[float], base: list[float] = BASE, allow: float = 0.03, cel
     """Of a session in which every comparison has the same rates."""
     planned = [made.cell(name, batch=10 + index) for index in range(cells) for name in ("base", "head")]
     runs = [record for cell in planned for record in made.runs(cell, head if cell.stack == "head" else base, **values)]
-    measured = measurements([made.session(), made.plan(*planned, rounds=len(base), baseline="base"), *runs])
+    measured = made.measured(*planned, *runs, rounds=len(base), baseline="base")
     return regression.judge(measured, "base", "head", allow)
 
 
@@ -110,7 +109,7 @@ def test_a_head_that_does_not_run_where_the_base_does_fails_and_is_an_error_in_j
     planned = [made.cell(name, batch=10) for name in ("base", "head")]
     runs = [*made.runs(planned[0], BASE), *(record for index in range(len(BASE)) for record in made.run(
         planned[1], index, ending="error", message="cannot be imported"))]
-    measured = measurements([made.session(), made.plan(*planned, rounds=len(BASE), baseline="base"), *runs])
+    measured = made.measured(*planned, *runs, rounds=len(BASE), baseline="base")
 
     outcome = regression.judge(measured, "base", "head", 0.03)
 

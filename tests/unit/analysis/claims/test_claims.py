@@ -10,7 +10,7 @@ import pytest
 
 from runner.analysis.claims.judging import Side
 from runner.analysis.stats import Interval
-from runner.analysis.summary import summarise
+from runner.analysis.summary import summary_of
 from runner.analysis.summary_format import JudgedClaim
 from runner.errors import InputError
 from runner.report.tables import Form
@@ -219,8 +219,7 @@ def test_only_rounds_that_both_have_count() -> None:
 
     assert (NO_DATA, ("torch: not planned",)) == (found.verdict, found.missing)
     cells = made.cell("tf"), made.cell("torch")
-    found = judge(claim("faster"), measurements([made.session(), made.plan(*cells), *late,
-                                                 *made.runs(cells[0], [1.0] * 3)]))
+    found = judge(claim("faster"), made.measured(*cells, *late, *made.runs(cells[0], [1.0] * 3)))
     assert (NO_DATA, ("tf: ended ok", "torch: ended ok")) == (found.verdict, found.missing)
 
 
@@ -250,7 +249,7 @@ def test_a_phase_that_took_no_time_gives_no_ratio() -> None:
                for record in made.run(made.cell(stack, measure="phases"), index,
                                       made.steps([1.0], phases={"load": [load]}))]
     cells = [made.cell(stack, measure="phases") for stack in ("tf", "torch")]
-    found = judge(claim("faster", quantity="load"), measurements([made.session(), made.plan(*cells), *records]))
+    found = judge(claim("faster", quantity="load"), made.measured(*cells, *records))
 
     assert (NO_DATA, ("tf: 0 in round 0, of which no ratio can be taken",)) == (found.verdict, found.missing)
 
@@ -382,14 +381,14 @@ RECORD = json.loads(json.dumps(parsed().claims[0].record()))
     {"within": "x"}, {"holds_for": 1}, {"turned_for": [{"x": 1}]}, {"turned_for": [[]]}, {"x": 1}, {"direction": "up"}])
 def test_a_store_s_claim_that_cannot_be_is_refused_in_one_line(change: dict[str, Any]) -> None:
     with pytest.raises(InputError, match="the plan's claims: "):
-        summarise([made.session(), made.plan(made.cell(), claims=[{**RECORD, **change}])])
+        made.summarised(made.cell(), claims=[{**RECORD, **change}])
 
 
 def test_a_store_without_claims_is_read() -> None:
     plan = made.plan(made.cell())
     del plan["claims"]
 
-    assert () == summarise([made.session(), plan]).claims
+    assert () == summary_of(measurements([made.session(), plan])).claims
 
 
 def test_the_summary_tells_claims_with_verdicts_numbers_and_what_is_missing() -> None:
@@ -397,7 +396,7 @@ def test_the_summary_tells_claims_with_verdicts_numbers_and_what_is_missing() ->
                 for record in made.runs(made.cell(stack, batch=1), [rate * each for each in ABOUT_ONE])]
     cells = [made.cell(stack, batch=1) for stack in ("tf", "torch")]
     record = {**RECORD, "cases": [["lenet5", 1]]}
-    found = summarise([made.session(), made.plan(*cells, claims=[record, {**RECORD, "id": "d"}]), *measured])
+    found = made.summarised(*cells, *measured, claims=[record, {**RECORD, "id": "d"}])
 
     assert [HOLDS, NO_DATA] == [each.verdict for each in found.claims]
     (number,) = found.claims[0].numbers

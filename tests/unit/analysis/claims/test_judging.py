@@ -11,7 +11,6 @@ import pytest
 from runner.analysis import doubts
 from runner.analysis.claims import judging
 from runner.analysis.summary_format import JudgedClaim
-from runner.results.reader import measurements
 from runner.results.rows import Measurements
 from runner.study import claims
 from runner.study.claims import Claim, Verdict, paper_claim, together
@@ -28,7 +27,7 @@ def told(quantities: Mapping[Cell, Sequence[Mapping[str, Any]]], rounds: int = 5
     """The same lines in each of so many rounds."""
     records = [record for cell, lines in quantities.items() for index in range(rounds)
                for record in made.run(cell, index, *lines)]
-    return measurements([made.session(), made.plan(*quantities), *records])
+    return made.measured(*quantities, *records)
 
 
 def number(judged: JudgedClaim) -> Any:
@@ -234,8 +233,7 @@ def test_what_ran_out_of_memory_is_told_and_passed_over_where_the_claim_says_so(
 def test_a_claim_that_ran_out_of_memory_everywhere_has_no_data() -> None:
     cells = [made.cell(stack, batch=batch) for stack in ("tf", "torch") for batch in (1, 2)]
     records = [record for cell in cells for record in made.run(cell, 0, ending="oom")]
-    found = judge(claim("faster", skips_oom=True, **OVER),
-                  measurements([made.session(), made.plan(*cells), *records]))
+    found = judge(claim("faster", skips_oom=True, **OVER), made.measured(*cells, *records))
 
     assert NO_DATA is found.verdict and 4 == len(found.missing)
 
@@ -283,7 +281,7 @@ def slow_starts(stack: str, runs: int, measure: str = "train") -> list[Any]:
 
 def test_memory_is_told_of_a_stack_that_was_not_steady() -> None:
     cells = made.cell("tf"), made.cell("torch")
-    measured = measurements([made.session(), made.plan(*cells), *slow_starts("tf", 5), *slow_starts("torch", 0)])
+    measured = made.measured(*cells, *slow_starts("tf", 5), *slow_starts("torch", 0))
 
     assert HOLDS is judge(claim("equal", quantity="memory", within=0.1), measured).verdict
 
@@ -293,8 +291,7 @@ def test_a_share_below_nothing_counts_as_what_it_is() -> None:
     cell = made.cell("tf", measure="epochs")
     records = [record for index, extra in enumerate((-0.1, 0.0, 0.1, 0.05, 0.05))
                for record in made.run(cell, index, made.epoch(0, 1 + extra), made.epoch(1))]
-    found = judge(claim("share", to=None, quantity="first_epoch_extra", at_least=0.5),
-                  measurements([made.session(), made.plan(cell), *records]))
+    found = judge(claim("share", to=None, quantity="first_epoch_extra", at_least=0.5), made.measured(cell, *records))
 
     assert (DOES_NOT, pytest.approx(0.02), 5) == (found.verdict, number(found).value, number(found).rounds)
 
@@ -304,7 +301,7 @@ def accuracies(seeds: Sequence[int]) -> Measurements:
     cell = made.cell("tf", measure="epochs")
     records = [{**record, "seed": seed} for index, seed in enumerate(seeds)
                for record in made.run(cell, index, made.epoch(accuracy=0.9 + index / 1000))]
-    return measurements([made.session(), made.plan(cell), *records])
+    return made.measured(cell, *records)
 
 
 def test_an_accuracy_of_one_seed_has_no_interval_and_no_verdict() -> None:
@@ -321,7 +318,7 @@ def of_grid(seeds: Sequence[int], rounds: int = 1, scale: float = 1.0) -> Measur
              for seed in seeds for stack, factor in (("tf", 1.0), ("torch", scale))}
     records = [record for cell, accuracy in cells.items() for index in range(rounds)
                for record in made.run(cell, index, made.epoch(accuracy=accuracy))]
-    return measurements([made.session(), made.plan(*cells), *records])
+    return made.measured(*cells, *records)
 
 
 def of_seeds(seeds: Sequence[int], kind: str = "ratio", **values: Any) -> Claim:
