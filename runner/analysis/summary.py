@@ -183,11 +183,11 @@ def _fastest(rows: Sequence[Row], error: float) -> str | None:
     return best.cell.stack if best and words == {Verdict.FASTER} else None
 
 
-def _comparison(group: _Group, statistics: _Statistics, told: Callable[[Row], dict[str, Any]],
+def _comparison(group: _Group, statistics: _Statistics, facts: Callable[[Row], dict[str, Any]],
                 unstamped: Mapping[Cell, float]) -> Comparison:
     first = next(iter(group.rows.values()))
     losses = _shared_losses(list(group.rows.values()))
-    results = [_result(row, statistics, told(row), unstamped.get(_unstamped_key(row.cell)), losses)
+    results = [_result(row, statistics, facts(row), unstamped.get(_unstamped_key(row.cell)), losses)
                for row in group.rows.values()]
     results += [Result(stack=cell.stack, key=key(cell), endings={"skipped": 1}, verdict=Verdict.NO_DATA)
                 for cell in group.skipped.values()]
@@ -225,7 +225,7 @@ def _unstamped(measured: Measurements) -> dict[Cell, float]:
             and (seconds := _typical(row.ok_runs, step_seconds)[0]) is not None}
 
 
-def _result(row: Row, statistics: _Statistics, told: Mapping[str, Any], plain_seconds: float | None,
+def _result(row: Row, statistics: _Statistics, facts: Mapping[str, Any], plain_seconds: float | None,
             losses: _Losses) -> Result:
     name, runs, rates = row.cell.stack, row.ok_runs, row.rates
     paired = statistics.pairs.get(name)
@@ -242,7 +242,7 @@ def _result(row: Row, statistics: _Statistics, told: Mapping[str, Any], plain_se
         rate_per_worker=rate, rate_interval=rate_interval,
         ratio=ratio.value, ratio_interval=ratio.interval, pairs=ratio.pairs,
         round_ratios=paired.round_ratios if paired else (),
-        verdict=verdict, withheld=withheld, **told, turns=len(turns),
+        verdict=verdict, withheld=withheld, **facts, turns=len(turns),
         disturbed_turns=sum(disturbed(run.turns) for run in row.runs),
         outlier_rounds=tuple(list(rates)[index] for index in stats.outliers(list(rates.values()))),
         workers=len(runs[0].workers) if runs else 0, mode=_fact(runs, "mode"), phases=phases,
@@ -276,16 +276,16 @@ def _typical(runs: Sequence[Run], of: Callable[[Run], float | None]) -> tuple[fl
 
 
 def _shared_losses(rows: Sequence[Row]) -> _Losses:
-    """The rounds and the steps of which all stacks told a loss; a round that would leave no step is passed over.
+    """The rounds and the steps of which all stacks reported a loss; a round that would leave no step is passed over.
 
     Rounds have seeds of their own and warm-ups are of unequal lengths: other rounds or steps are other losses.
     """
-    told = [{run.round: set(run.first.loss_steps) for run in row.ok_runs if run.first.loss_steps} for row in rows]
-    told = [of_row for of_row in told if of_row]
+    steps_of = [{run.round: set(run.first.loss_steps) for run in row.ok_runs if run.first.loss_steps} for row in rows]
+    steps_of = [of_row for of_row in steps_of if of_row]
     rounds: list[int] = []
     steps: set[int] = set()
-    for index in sorted(set.intersection(*map(set, told))) if told else ():
-        shared = set.intersection(*(of_row[index] for of_row in told))
+    for index in sorted(set.intersection(*map(set, steps_of))) if steps_of else ():
+        shared = set.intersection(*(of_row[index] for of_row in steps_of))
         if narrowed := shared & steps if rounds else shared:
             rounds.append(index)
             steps = narrowed
@@ -295,9 +295,9 @@ def _shared_losses(rows: Sequence[Row]) -> _Losses:
 def _losses(runs: Sequence[Run], shared: _Losses) -> dict[str, Any]:
     """The fields of a Result about losses: medians over the shared rounds, at the first and the last shared step."""
     steps = shared.steps
-    told = [dict(zip(run.first.loss_steps, run.first.losses.tolist(), strict=True))
+    of_runs = [dict(zip(run.first.loss_steps, run.first.losses.tolist(), strict=True))
             for run in runs if steps and run.round in shared.rounds and run.first.loss_steps]
-    first, last = (stats.median([losses[step] for losses in told]) for step in steps or (0, 0))
+    first, last = (stats.median([losses[step] for losses in of_runs]) for step in steps or (0, 0))
     return {"loss_first": first, "loss_last": last,
             "loss_steps": None if steps is None or first is None else (steps[0] + 1, steps[1] + 1)}
 
@@ -337,8 +337,8 @@ def _column(name: str, measured: Measurements) -> Column:
 
 
 def _data(measured: Measurements) -> tuple[Data, ...]:
-    told = [recorded(run.facts, "data") for row in measured.rows for run in row.runs]
-    data_sets = {tuple(facts.get(name) for name in ("name", "images", "sha256")): facts for facts in told
+    reported = [recorded(run.facts, "data") for row in measured.rows for run in row.runs]
+    data_sets = {tuple(facts.get(name) for name in ("name", "images", "sha256")): facts for facts in reported
                  if facts.get("name") is not None}
     return tuple(Data(name=facts["name"], images=facts.get("images"), is_stand_in=facts.get("stand_in") is True,
                       sha256=facts.get("sha256")) for facts in data_sets.values())

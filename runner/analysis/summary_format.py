@@ -300,7 +300,7 @@ Told = TypeVar("Told", Profile, DeviceTime, GraphChange, LargestBatch)
 
 
 class ProfileTable(_Model, Generic[Told]):
-    """What stacks told in equal cells."""
+    """What runs of stacks reported in equal cells."""
 
     experiment: str
     label: str

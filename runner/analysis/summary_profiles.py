@@ -48,13 +48,13 @@ def _device_time(row: Row) -> DeviceTime | None:
     runs = [run for run in row.ok_runs if run.kernels]
     if not runs or not runs[0].kernels:
         return None
-    first, told = runs[0].kernels, [run.kernels for run in runs if run.kernels]
+    first, every = runs[0].kernels, [run.kernels for run in runs if run.kernels]
     shares = {field: middle(runs, lambda run, name=name: quantities.of(name, row, run))  # type: ignore[misc]
               for field, name in (("kernels", "kernel_share"), ("copies", "copy_share"), ("launches", "launch_share"),
                                   ("kernels_a_step", "kernels"))}
-    seconds = {name: median([getattr(kernels, name) / kernels.steps for kernels in told])
+    seconds = {name: median([getattr(kernels, name) / kernels.steps for kernels in every])
                for name in ("kernel_seconds", "copy_seconds", "overlap_seconds", "gap_seconds")}
-    return DeviceTime(**shares, **seconds, gaps=middle(told, lambda kernels: kernels.share(kernels.gap_seconds)),
+    return DeviceTime(**shares, **seconds, gaps=middle(every, lambda kernels: kernels.share(kernels.gap_seconds)),
                       top={name: seconds / first.steps for name, _, seconds in first.top}, source=first.source,
                       top_calls={name: calls / first.steps for name, calls, _ in first.top})
 

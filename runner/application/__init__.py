@@ -1,1 +1,1 @@
-"""What commands and notebooks do: measure a job, read a result, explain it."""
+"""What commands and notebooks do: plan, measure, gate, prove, read a result, explain it."""

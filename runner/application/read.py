@@ -84,12 +84,12 @@ def _reasons(folder: Path) -> list[Any]:
     return []
 
 
-def keep_reasons(folder: Path, told: dict[str, Any]) -> None:
+def keep_reasons(folder: Path, record: dict[str, Any]) -> None:
     """Let reasons stand beside a result's events with those of other rows, and write its page again."""
-    rows = {reasons.of(each) for each in told["reasons"]}
-    all_of_them = [*(each for each in _reasons(folder) if reasons.of(each) not in rows), *told["reasons"]]
+    rows = {reasons.of(each) for each in record["reasons"]}
+    all_of_them = [*(each for each in _reasons(folder) if reasons.of(each) not in rows), *record["reasons"]]
     try:
-        store.write_beside(folder, reasons.FILE, json.dumps({**told, "reasons": all_of_them}, indent=2))
+        store.write_beside(folder, reasons.FILE, json.dumps({**record, "reasons": all_of_them}, indent=2))
     except InputError as error:
         screen.say(f"no page: {error}")
         return
@@ -110,11 +110,11 @@ def _with_files(made: Report, folder: Path) -> Report:
 def _with_code_compared(made: Report, measured: Measurements, results: Path) -> Report:
     """The report; where it is of code, its answer says how far the stacks' results were apart."""
     tasks = dict.fromkeys(model_name(row.cell) for row in measured.rows if row.cell.measure == "step")
-    told = [agreement.apart(each) for task in tasks
+    distances = [agreement.apart(each) for task in tasks
             for each in equality.of_code(results, task, measured.made_of())]
-    if made.answer is None or not told:
+    if made.answer is None or not distances:
         return made
-    trust = tuple(Trust(each.name, f"{each.text}; {'; '.join(dict.fromkeys(told))}", each.is_good)
+    trust = tuple(Trust(each.name, f"{each.text}; {'; '.join(dict.fromkeys(distances))}", each.is_good)
                   if each.name == answers.EQUAL else each for each in made.answer.trust)
     return made._replace(answer=made.answer._replace(trust=trust))
 

@@ -368,7 +368,7 @@ def shown(stack: Stack, named: Named) -> Stack:
 def prove(plan: Plan, stacks: Mapping[str, Stack], check: Check, results: Path) -> Plan:
     """The plan without lanes that cannot run, once all others are shown to be the same model; verdicts are kept.
 
-    Where a lane computes something else in another environment, that is a finding, told, and no proof of it is kept.
+    A lane that computes something else in another environment is a finding, which is said; no proof of it is kept.
     Raises Differs where one is another.
     """
     plan, verdicts = checked(plan, stacks, check, results)

@@ -26,7 +26,7 @@ def lines(index: Iterable[Mapping[str, str]]) -> Iterator[str]:
 
 
 def pointer(made: Plan) -> list[str]:
-    """Where a paper's set-up, data and assumptions are told; none of a study of no paper."""
+    """The command that shows a paper's set-up, data and assumptions; none of a study of no paper."""
     return [f"`evenbench paper {made.study.id}` has its set-up, data, stand-ins, assumptions, numbers and claims.",
             ""][:2 * bool(made.study.places)]
 

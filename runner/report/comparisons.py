@@ -26,11 +26,11 @@ class Context(NamedTuple):
 def fitted(kind: Callable[..., Chart], caption: str, axis: str, groups: Iterable[tuple[str, tuple[Any, ...]]],
            **more: Any) -> list[Chart]:
     """A chart of the first groups that have marks, as many as it holds; none of none."""
-    told = [group for group in groups if group[1]]
-    counts = itertools.accumulate(len(marks) for _, marks in told)
-    kept = [group for index, (group, count) in enumerate(zip(told, counts, strict=True))
+    marked = [group for group in groups if group[1]]
+    counts = itertools.accumulate(len(marks) for _, marks in marked)
+    kept = [group for index, (group, count) in enumerate(zip(marked, counts, strict=True))
             if not index or (index < MOST_GROUPS and count <= _MOST_MARKS)]
-    cut = f" (the first {len(kept)} of {len(told):,}; the table has all)" if len(kept) < len(told) else ""
+    cut = f" (the first {len(kept)} of {len(marked):,}; the table has all)" if len(kept) < len(marked) else ""
     return [kind(caption + cut, axis, tuple(kept), **more)] if kept else []
 
 

@@ -43,8 +43,8 @@ class GpuCode(Keys, frozen=True):
 
     @model_validator(mode="after")
     def _each_capability_once(self) -> Self:
-        told = sorted(self.native + self.jit + self.unsupported)
-        if told != sorted(CAPABILITIES):
+        named = sorted(self.native + self.jit + self.unsupported)
+        if named != sorted(CAPABILITIES):
             raise mistake(f"native, jit and unsupported must hold each of {', '.join(CAPABILITIES)} once")
         if self.unsupported and not self.why:
             raise mistake('key "why": missing: the reason of what is unsupported')
@@ -144,7 +144,7 @@ class Pinned(Keys, frozen=True):
 
     @property
     def build_arguments(self) -> dict[str, str]:
-        """What the shared Dockerfile has to be told; nothing for a Dockerfile of its own."""
+        """Arguments of the shared Dockerfile; {} for a Dockerfile of its own."""
         if self.dockerfile.parent == self.folder:
             return {}
         return {"BASE": self.base.image, "STACK": self.name, "PYTHON": self.python,

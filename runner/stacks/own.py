@@ -158,14 +158,14 @@ def executable(asked: Asked) -> str:
     """
     python = interpreter(asked)
     ended = _run([python, "-c", _WHO], Path.cwd(), asked, clean_environment())
-    told = _TOLD.search(ended.stdout)
-    if told is None:
+    version = _TOLD.search(ended.stdout)
+    if version is None:
         raise InputError(f"--stack {asked}: {python} is not a Python interpreter: it did not say its version"
                          + _words(ended))
-    if (minor := (int(told[1]), int(told[2]))) < OLDEST:
+    if (minor := (int(version[1]), int(version[2]))) < OLDEST:
         raise InputError(f"--stack {asked}: found Python {minor[0]}.{minor[1]}, expected {OLDEST[0]}.{OLDEST[1]} or "
                          "newer")
-    return str(json.loads(told[3])) if told[3] else str(python)
+    return str(json.loads(version[3])) if version[3] else str(python)
 
 
 def _held(asked: Asked, python: str, root: Path, has_gpus: bool) -> OwnStack:
@@ -332,14 +332,14 @@ def gpu_code(asked: Asked, answer: str | bytes | None) -> GpuCode | None:
     Raises InputError where it did not answer.
     """
     try:
-        told: dict[str, Any] = answer_in(answer)
-        if not told["cuda"]:
+        code: dict[str, Any] = answer_in(answer)
+        if not code["cuda"]:
             return None
-        architectures = [str(each) for each in told["architectures"]]
-        native, jit = code_for(architectures) if architectures else (of_cuda(told["cuda"]), ())
+        architectures = [str(each) for each in code["architectures"]]
+        native, jit = code_for(architectures) if architectures else (of_cuda(code["cuda"]), ())
         left = tuple(each for each in CAPABILITIES if each not in (*native, *jit))
-        why = "it was not compiled for it" if architectures else f"CUDA {told['cuda']} knows no such GPU"
-        return GpuCode(cuda=told["cuda"], driver="0.0", native=native, jit=jit, unsupported=left, why=why,
+        why = "it was not compiled for it" if architectures else f"CUDA {code['cuda']} knows no such GPU"
+        return GpuCode(cuda=code["cuda"], driver="0.0", native=native, jit=jit, unsupported=left, why=why,
                        verified=False)
     except (ValueError, KeyError, TypeError) as error:
         raise InputError(f"--stack {asked}: its framework did not say whether it has code for GPUs: run "

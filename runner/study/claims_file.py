@@ -182,10 +182,10 @@ def _cases(claim: Claim, grounds: Grounds, position: Position) -> tuple[claims.C
             position.refuse(_different(subject, cell, subject, first, ("measure", "parallel", "stack")))
             for other, theirs in alike.items():
                 position.refuse(_different(subject, cell, other, theirs, named(claim.subjects)))
-    told = {subject for alike in subjects_cells.values() for subject in alike}
+    found = {subject for alike in subjects_cells.values() for subject in alike}
     for case, alike in subjects_cells.items():
         for subject in claim.subjects:
-            if subject in told - alike.keys() and not any(                  # a scale may leave it out: told later
+            if subject in found - alike.keys() and not any(                 # a scale may leave it out: judging says it
                     subject.owns(cell) and claim.case(cell) == case for cell in filter(is_about, anywhere)):
                 raise position.wrong("no experiment has "
                                   + ", ".join([str(subject), *claims.shown(claim.named(case))]))
