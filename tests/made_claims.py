@@ -7,7 +7,6 @@ from runner.analysis import doubts
 from runner.analysis.claims import judging
 from runner.analysis.claims.measured_here import ours
 from runner.analysis.summary_format import JudgedClaim
-from runner.results.reader import measurements
 from runner.results.rows import Measurements
 from runner.study import claims
 from runner.study.claims import Claim

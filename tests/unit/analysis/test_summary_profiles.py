@@ -4,8 +4,8 @@ import pytest
 
 from runner.analysis.summary import summary_of
 from runner.analysis.summary_format import Summary
-from runner.screen.summary import summary_view
 from runner.results.reader import measurements
+from runner.screen.summary import summary_view
 from tests import made_report
 from tests import made_rows as made
 from tests.printing import printed

@@ -56,7 +56,8 @@ def test_results_are_listed_with_what_a_killed_runner_left(tmp_path: Path, monke
 
     with leftovers.temporary_folder():
         told = CliRunner().invoke(app, words)
-    assert "left behind: 1 temporary folder of runners that are gone" in told.stderr and [] == json.loads(told.stdout)["rows"]
+    assert "left behind: 1 temporary folder of runners that are gone" in told.stderr
+    assert {"schema": 1, "rows": []} == json.loads(told.stdout)
     assert "left behind" not in CliRunner().invoke(app, ["list", "stacks"]).stderr
 
 
