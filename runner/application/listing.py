@@ -1,4 +1,4 @@
-"""Rows of equal keys of stacks, of their pins, of tasks, of the experiments of studies, and of results."""
+"""What can be looked up: stacks, their pins, tasks, experiments of studies, results, and papers."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
@@ -9,9 +9,10 @@ from runner import screen
 from runner.errors import InputError
 from runner.machine import host, nvml
 from runner.paths import Places
-from runner.planning import coverage
-from runner.planning.plan import Plan, Wishes, of_fullest_form, plan
+from runner.planning import coverage, paper_index
+from runner.planning.plan import Plan, Wishes, of_fullest_form, plan, run_seconds
 from runner.processes import Say
+from runner.report import paper as papers
 from runner.report.tables import Shown
 from runner.results import sessions
 from runner.stacks import definition
@@ -104,3 +105,18 @@ def _planned(forms: Sequence[file.Study], of: Callable[[file.Study], Plan]) -> l
     """A plan an experiment, of the form of a study that `evenbench run` would measure here. Raises InputError."""
     chosen = of_fullest_form(forms, of).study if len(forms) > 1 else forms[0]
     return [of(chosen._replace(experiments=(one,))) for one in chosen.experiments]
+
+
+def paper(name: str, scale: str | None, places: Places) -> Shown:
+    """A published study at the scale. Raises InputError for a study of no paper."""
+    whole = file.read(name, places.studies)
+    if not whole.places:
+        names = [each for each in file.available(places.studies) if file.repeats_publication(each, places.studies)]
+        raise InputError(f"paper {name}: found a study of no paper, expected one of {', '.join(names)}")
+    stacks, machine, here = definition.read_all(places.stacks), host.observe(), nvml.observe()
+    forms = [file.read(name, places.studies, scale, on_gpu) for on_gpu in ((False, True) if here.gpus else (False,))]
+    made = of_fullest_form(forms, lambda read: plan(read, stacks, machine, Wishes(), lambda stack: stack.unbuildable,
+                                                    here))
+    index = paper_index.rows(made, lambda each: run_seconds(each.cell, here, cpus=machine.cpus))
+    return Shown(index, papers.parts(whole, made, [*paper_index.lines(index), ""]),
+                 documented=papers.parts(whole, made, [index]))

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from runner import formatting, paths, screen
+from runner import formatting, paths, schemas, screen
 from runner.cells import built, comparison_key, model_name
 from runner.errors import InputError, Stopped
 from runner.grouping import grouped
@@ -29,6 +29,9 @@ from runner.measuring import (
 from runner.measuring import job as jobs
 from runner.measuring.bench import Bench, Enough, Event, Request
 from runner.measuring.session import INCOMPLETE
+from runner.planning import paper_index, plan_listing
+from runner.planning.plan import run_seconds
+from runner.report.tables import Shown
 from runner.results import sessions, store
 from runner.results.sessions import Session
 from runner.screen.progress import progress
@@ -45,6 +48,19 @@ def named(request: Request) -> jobs.Job:
     stopping_rule.check(job.plan)
     return job._replace(plan=job.plan._replace(rounds=request.until.cap),
                         facts={**job.facts, "until": request.until._asdict()})
+
+
+def ahead(request: Request) -> tuple[Shown, str]:
+    """The plan, and what else could run here, "" for nothing; what to know before it starts is said."""
+    job = jobs.planned(request, screen.say)
+    for line in (*jobs.warnings(job), *building.ahead(job)):
+        screen.say(line)
+    seconds, record = job.seconds(sessions.known_seconds(request.results)), job.plan.record()
+    index = paper_index.rows(job.plan, lambda each: run_seconds(
+        each.cell, job.gpus, cpus=job.machine.cpus * job.launcher.hosts))
+    parts = (*paper_index.lines(index), *paper_index.pointer(job.plan), *plan_listing.parts(record, seconds))
+    shown = Shown(plan_listing.rows(record), parts, {"schema": schemas.PLAN, **record, "estimate_seconds": seconds})
+    return shown, on_a_cpu(request, job)
 
 
 def on_a_cpu(request: Request, job: jobs.Job) -> str:

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from runner import paths, screen
-from runner.application import ahead, listing
+from runner.application import listing
 from runner.cli import complete
 from runner.cli.options import RESULTS, Commands, Folders, Results, Scale
 from runner.cli.output import Output
@@ -46,4 +46,4 @@ def paper_(name: Annotated[str, typer.Argument(metavar="STUDY", help="A publishe
                                                autocompletion=complete.studies)],
            scale: Scale = "quick", *, folders: Folders, output: Output) -> None:
     """Show a paper's figures and tables by its own numbers, what of them runs here, its numbers and claims."""
-    output.rows(*ahead.paper(name, scale, folders.places))
+    output.rows(*listing.paper(name, scale, folders.places))

@@ -11,7 +11,7 @@ import typer
 
 from runner import screen
 from runner.analysis.between import regression
-from runner.application import ahead, explain, gate, measure
+from runner.application import explain, gate, measure
 from runner.cli import complete, options
 from runner.cli.options import Folders
 from runner.cli.output import Output, checked
@@ -54,7 +54,7 @@ def plan(name: options.StudyName, more: MoreFiles = None, *, own: Own, form: For
          output: Output) -> None:
     """Show the cells of a study, the skipped ones with reasons, and about how long it takes; runs nothing."""
     request = own.of(form.request(name, settled), more)._replace(places=folders.places)
-    shown, hint = ahead.planned(request)
+    shown, hint = measure.ahead(request)
     output.rows(*shown)
     if hint:
         screen.say(hint)
