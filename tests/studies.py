@@ -1,4 +1,4 @@
-"""The repository's studies, each read once for all tests of a process: a large one takes a second and more."""
+"""The repository's studies, each read once for all tests of a process."""
 
 from functools import cache
 

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 from typing import Any, NamedTuple, TypeVar
 
 from runner import strict_toml
@@ -73,9 +74,12 @@ class Grounds:
                 if experiment in ("", each.experiment)))
         return self._listed[asked]
 
-    def of_paper(self, experiment: str) -> list[Cell]:
-        """The cells of an experiment at the paper's scale."""
-        return self.cells(experiment, next(iter(self.by_scale)))
+    def about(self, stated: Claim | Published) -> Iterator[list[Cell]]:
+        """The cells of its subjects that something stated looks at, scale by scale."""
+        is_about, subjects = stated.selection(), stated.subjects
+        for scale in self.by_scale:
+            yield [cell for cell in self.cells(stated.experiment, scale)
+                   if is_about(cell) and any(one.owns(cell) for one in subjects)]
 
 
 MADE = ("value", "paper", "paper_cells", "cases", "fuller")       # of the study's cells: no key of its file
@@ -117,20 +121,22 @@ def _published(number: Published, position: Position, grounds: Grounds) -> Publi
     position.refuse(wrong_number(number))
     if "steps" in number.model_fields_set and (number.unit != "s" or number.to):
         raise position.wrong('key "steps": only of a number of one subject in unit "s"')
-    cells = [*filter(number.selection(), grounds.of_paper(number.experiment))]
-    return number.model_copy(update={"paper": _sizes(number.subjects, cells),
+    cells = next(grounds.about(number))
+    return number.model_copy(update={"paper": sizes(cells),
                                      "paper_cells": sum(number.of.owns(cell) for cell in cells)})
-
-
-def _sizes(subjects: Sequence[Subject], cells: Iterable[Cell]) -> dict[str, tuple[Any, ...]]:
-    return sizes(cell for cell in cells if any(one.owns(cell) for one in subjects))
 
 
 def _claim(claim: Claim, position: Position, grounds: Grounds) -> Claim:
     position.refuse(claims.mistake(claim))
-    in_paper = _sizes(claim.subjects, filter(claim.selection(), grounds.of_paper(claim.experiment)))
-    claim = claim.model_copy(update={"cases": _cases(claim, grounds, position), "fuller": _fuller(claim, grounds),
-                                     "paper": in_paper})
+    anywhere = grounds.cells(claim.experiment)
+    for subject in claim.subjects:
+        position.refuse(_absent(claim, subject, anywhere))
+    of_scales = dict(zip(grounds.by_scale, grounds.about(claim), strict=True))
+    fullest = max(of_scales, key=lambda scale: len(of_scales[scale]))
+    is_fuller = len(of_scales[fullest]) > len(of_scales[grounds.scale])
+    claim = claim.model_copy(update={
+        "cases": _cases(claim, of_scales[grounds.scale], [*chain.from_iterable(of_scales.values())], position),
+        "fuller": fullest if is_fuller else "", "paper": sizes(next(iter(of_scales.values())))})
     position.refuse(claims.mistake(claim))
     return claim
 
@@ -168,25 +174,23 @@ def _subject(named_so: Table | str, key: str, position: Position, grounds: Groun
 _MODES = ("sync", "async", "central")     # by which subjects' cells are compared: cluster.kind
 
 
-def _cases(claim: Claim, grounds: Grounds, position: Position) -> tuple[claims.Case, ...]:
-    """The claim's cases at the study's scale. Raises InputError where the study has no such cells, or several alike."""
-    anywhere = grounds.cells(claim.experiment)
-    for subject in claim.subjects:
-        position.refuse(_absent(claim, subject, anywhere))
-    is_about = claim.selection()
+def _cases(claim: Claim, here: Sequence[Cell], anywhere: Sequence[Cell], position: Position
+           ) -> tuple[claims.Case, ...]:
+    """The claim's cases among its cells at the study's scale. Raises InputError where several of a case are alike."""
+    subjects, fields = claim.subjects, named(claim.subjects)
     subjects_cells: dict[claims.Case, dict[Subject, Cell]] = {}
-    for cell in filter(is_about, grounds.cells(claim.experiment, grounds.scale)):
-        for subject in (subject for subject in claim.subjects if subject.owns(cell)):
+    for cell in here:
+        for subject in (subject for subject in subjects if subject.owns(cell)):
             alike = subjects_cells.setdefault(claim.case(cell), {})
             first = alike.setdefault(subject, cell)
             position.refuse(_different(subject, cell, subject, first, ("measure", "parallel", "stack")))
             for other, theirs in alike.items():
-                position.refuse(_different(subject, cell, other, theirs, named(claim.subjects)))
+                position.refuse(_different(subject, cell, other, theirs, fields))
     found = {subject for alike in subjects_cells.values() for subject in alike}
     for case, alike in subjects_cells.items():
-        for subject in claim.subjects:
+        for subject in subjects:
             if subject in found - alike.keys() and not any(                 # a scale may leave it out: judging says it
-                    subject.owns(cell) and claim.case(cell) == case for cell in filter(is_about, anywhere)):
+                    subject.owns(cell) and claim.case(cell) == case for cell in anywhere):
                 raise position.wrong("no experiment has "
                                   + ", ".join([str(subject), *claims.shown(claim.named(case))]))
     return (*subjects_cells, *_left_out(claim, subjects_cells, anywhere))
@@ -196,22 +200,11 @@ def _cases(claim: Claim, grounds: Grounds, position: Position) -> tuple[claims.C
 _LASTING = frozenset({"task", "classes"})
 
 
-def _left_out(claim: Claim, here: Collection[claims.Case], anywhere: Sequence[Cell]) -> tuple[claims.Case, ...]:
+def _left_out(claim: Claim, here: Collection[claims.Case], anywhere: Iterable[Cell]) -> tuple[claims.Case, ...]:
     """The cases that this scale leaves out, for which there are no data then: fewer models are not the paper's."""
     if not _LASTING.issuperset(claim.fields):
         return ()
-    cells = (cell for cell in filter(claim.selection(), anywhere)
-             if any(subject.owns(cell) for subject in claim.subjects))
-    return tuple(dict.fromkeys(case for cell in cells if (case := claim.case(cell)) not in here))
-
-
-def _fuller(claim: Claim, grounds: Grounds) -> str:
-    """The scale that has the most of the claim's cells, "" where none has more than the study's."""
-    is_about = claim.selection()
-    counts = {scale: sum(is_about(cell) and any(one.owns(cell) for one in claim.subjects)
-                         for cell in grounds.cells(claim.experiment, scale or grounds.scale))
-              for scale in ("", *grounds.by_scale)}
-    return max(counts, key=counts.__getitem__)
+    return tuple(dict.fromkeys(case for cell in anywhere if (case := claim.case(cell)) not in here))
 
 
 def _absent(claim: Claim, subject: Subject, anywhere: Sequence[Cell]) -> str | None:
@@ -234,8 +227,8 @@ def _absent(claim: Claim, subject: Subject, anywhere: Sequence[Cell]) -> str | N
 
 def _different(one: Subject, cell: Cell, other: Subject, theirs: Cell, free: Sequence[str]) -> str | None:
     """The field by which two cells of one case differ, but for those that are free; or None."""
-    for name in cell._fields:
-        if name not in free and getattr(cell, name) != getattr(theirs, name):
-            return (f'cells of one case differ in "{name}": {getattr(theirs, name)} of {other} and '
-                    f'{getattr(cell, name)} of {one}; name it in over, or choose in where')
+    for name, own, others in zip(cell._fields, cell, theirs, strict=True):
+        if own != others and name not in free:
+            return (f'cells of one case differ in "{name}": {others} of {other} and {own} of {one}; name it in over, '
+                    "or choose in where")
     return None

@@ -128,7 +128,7 @@ def scales(name: str, folders: paths.Shelf) -> tuple[str, ...]:
 def experiments(name: str, folders: paths.Shelf, on_gpu: bool = False) -> dict[str, Study]:
     """The study of that id at each of its scales, the first one first, without claims and published numbers.
 
-    To check those takes twenty times as long. Raises InputError.
+    To check those takes most of the time. Raises InputError.
     """
     path = located(name, folders)
     head, _, at_scales = _written_out(_document(path), str(path), on_gpu)

@@ -45,9 +45,11 @@ class Subject:
 
     def owns(self, cell: Cell) -> bool:
         """Whether a cell is one of its."""
+        if cell.stack != self.stack and cell.stack not in self.also:
+            return False
         kind: str = cluster.kind(cell.parallel)
-        return (cell.stack in (self.stack, *self.also) and self.parallel == ("" if kind == "none" else kind)
-                and all(getattr(cell, name) == value for name, value in self.settings))
+        return self.parallel == ("" if kind == "none" else kind) and all(
+            getattr(cell, name) == value for name, value in self.settings)
 
     def called(self, name: str) -> "Subject":
         """The same subject, its stack under another name."""
