@@ -1,10 +1,18 @@
-"""The repository's studies, each read once for all tests of a process."""
+"""The repository's studies, each read once for all tests of a process; and texts of studies, changed."""
 
 from functools import cache
 
 from runner.paths import STUDIES
 from runner.study import file
 from runner.study.file import Study
+
+
+def changed(text: str, *changes: tuple[str, str]) -> bytes:
+    """A study's text with the first of each old part replaced by the new one."""
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new, 1)
+    return text.encode()
 
 
 @cache

@@ -7,6 +7,7 @@ import pytest
 
 from runner.errors import InputError
 from runner.study.file import parse, read
+from tests.studies import changed
 
 STUDIES = Path(__file__).parents[3] / "studies"
 GOOD = """
@@ -24,13 +25,8 @@ scale.quick = { steps = 5, grid = { batch = [1] } }
 """
 
 
-def changed(old: str, new: str) -> bytes:
-    assert old in GOOD
-    return GOOD.replace(old, new).encode()
-
-
 def test_a_scale_may_leave_an_experiment_out() -> None:
-    text = changed("scale.quick = { steps = 5,", "scale.quick = { cases = [],")
+    text = changed(GOOD, ("scale.quick = { steps = 5,", "scale.quick = { cases = [],"))
     [paper], [quick] = (parse(text, "s.toml", scale).experiments for scale in ("paper", "quick"))
     assert (4, 0) == (paper.size, quick.size)
     assert "none of its cells run" in quick.scaled
@@ -39,7 +35,7 @@ def test_a_scale_may_leave_an_experiment_out() -> None:
 @pytest.mark.parametrize(("own", "on_gpu", "device"), [
     ("gpu", False, "cpu"), ("gpu", True, "gpu"), ("cpu", True, "cpu")])
 def test_what_a_scale_moves_to_the_cpu_stays_where_there_is_a_gpu(own: str, on_gpu: bool, device: str) -> None:
-    text = changed("steps = 100", f'device = "{own}"').replace(b"steps = 5", b'steps = 5, device = "cpu"')
+    text = changed(GOOD, ("steps = 100", f'device = "{own}"'), ("steps = 5", 'steps = 5, device = "cpu"'))
     [found] = parse(text, "s.toml", "quick", on_gpu).experiments
     assert device == found.settings["device"]
     assert (own != device) == ("device cpu for gpu" in found.scaled)
@@ -68,7 +64,7 @@ def test_what_a_scale_moves_to_the_cpu_stays_where_there_is_a_gpu(own: str, on_g
 ])
 def test_a_mistake_is_told_with_file_place_found_and_expected(old: str, new: str, message: str) -> None:
     with pytest.raises(InputError, match=re.escape(message)):
-        parse(changed(old, new), "s.toml")
+        parse(changed(GOOD, (old, new)), "s.toml")
 
 
 def test_an_unknown_study_is_told_with_the_nearest_one() -> None:
@@ -77,7 +73,7 @@ def test_an_unknown_study_is_told_with_the_nearest_one() -> None:
 
 
 def test_a_scale_overrides_settings_stacks_and_single_keys_of_the_grid_and_the_experiment_tells_so() -> None:
-    text = changed("scale.quick = { steps = 5,", 'scale.quick = { stacks = ["b"], steps = 5, warmup = 2,')
+    text = changed(GOOD, ("scale.quick = { steps = 5,", 'scale.quick = { stacks = ["b"], steps = 5, warmup = 2,'))
     [paper], [quick] = (parse(text, "s.toml", scale).experiments for scale in ("paper", "quick"))
 
     assert (("a",), ()) == (paper.stacks, paper.scaled)

@@ -14,6 +14,7 @@ from runner.study.file import Study, parse
 from runner.study.subjects import Subject
 from tests.fake_nvml import P100, FakeNvml
 from tests.fakes import MACHINE, stack
+from tests.studies import changed
 
 STUDY = """
 [study]
@@ -63,11 +64,7 @@ STACKS = {"a": stack("a"), "b": stack("b", devices=("cpu", "gpu"), gpu=CODE),
 
 
 def parsed(*changes: tuple[str, str]) -> Study:
-    text = STUDY
-    for old, new in changes:
-        assert old in text
-        text = text.replace(old, new, 1)
-    return parse(text.encode(), "s.toml")
+    return parse(changed(STUDY, *changes), "s.toml")
 
 
 def planned(wishes: Wishes, *changes: tuple[str, str], missing: Collection[str] = ()) -> Any:

@@ -9,6 +9,7 @@ from runner.errors import InputError
 from runner.study import file
 from runner.study.file import Study, parse, read
 from runner.study.subjects import Subject
+from tests.studies import changed
 
 STUDY = """
 [study]
@@ -73,11 +74,7 @@ def paper(tmp_path: Path) -> Path:
 
 
 def study(scale: str = "paper", *changes: tuple[str, str]) -> Study:
-    text = STUDY
-    for old, new in changes:
-        assert old in text
-        text = text.replace(old, new, 1)
-    return parse(text.encode(), "s.toml", scale)
+    return parse(changed(STUDY, *changes), "s.toml", scale)
 
 
 def cells(name: str, scale: str = "paper", *changes: tuple[str, str]) -> list[tuple[str, int, int, int]]:

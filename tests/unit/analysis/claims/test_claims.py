@@ -24,7 +24,7 @@ from tests import made_report
 from tests import made_rows as made
 from tests.made_claims import ABOUT_ONE, MXNET, TF, TORCH, claim, judge, took
 from tests.printing import printed
-from tests.studies import read
+from tests.studies import changed, read
 
 HOLDS, DOES_NOT, INCONCLUSIVE, NO_DATA = Verdict
 
@@ -280,11 +280,7 @@ turned_for = [{ task = "vgg16" }]
 
 
 def parsed(*changes: tuple[str, str], scale: str | None = None) -> file.Study:
-    text = STUDY
-    for old, new in changes:
-        assert old in text
-        text = text.replace(old, new)
-    return file.parse(text.encode(), "s.toml", scale)
+    return file.parse(changed(STUDY, *changes), "s.toml", scale)
 
 
 @pytest.mark.parametrize(("changes", "scale", "cases"), [
