@@ -93,9 +93,11 @@ def _in_short(summary: Summary, found: Answer) -> Iterator[str]:
 # ---- experiments
 
 def _sections(context: Context) -> Iterator[Section]:
-    """A section an experiment, in the study's order; then the published numbers that none of them is about."""
+    """A section an experiment, in the order of its paper's figures; then the published numbers of none of them."""
     numbers = beside_ours.by_experiment(context.summary, context.measured)
-    for experiment in context.measured.experiments:
+    places = [place.get("experiment") for place in context.measured.index]
+    for experiment in sorted(context.measured.experiments, key=lambda one: (
+            places.index(one.id) if one.id in places else len(places))):
         yield _section(context, experiment, numbers.pop(experiment.id, ()))
     if rest := tuple(itertools.chain.from_iterable(numbers.values())):
         yield Section("published", "Published numbers of no experiment here", (), (), (),

@@ -318,6 +318,7 @@ def _bars(values: Mapping[str, Sequence[_Point]], numbers: Sequence[PublishedNum
                 for number in numbers:
                     if number.quantity == name and wording.is_of(number, number.of, point.row.cell):
                         inside.add(number.id)
-                        raw = number.value / 100 if number.unit == "%" else number.value
-                        group.append(_published(number, raw * scale, wording.printed(number)))
+                        raw = number.value / (100 if number.unit == "%" else 1) / number.steps
+                        of = f" {number.unit} of {number.steps:,} steps" if number.steps > 1 else ""
+                        group.append(_published(number, raw * scale, wording.printed(number) + of))
     return [(title, tuple(marks)) for title, marks in groups.items()]

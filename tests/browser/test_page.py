@@ -33,9 +33,14 @@ f.onload = () => {
   const d = f.contentDocument, e = d.documentElement, s = f.contentWindow.getComputedStyle(d.body);
   const outside = [...d.querySelectorAll('body *')].filter(
     x => !x.closest('.wide') && !x.closest('.skip') && x.getBoundingClientRect().right > e.clientWidth + 1);
+  const box = x => x.getBoundingClientRect();
+  outside.push(...[...d.querySelectorAll('th, td')].filter(x => x.scrollWidth > x.clientWidth + 1),
+    ...[...d.querySelectorAll('svg text')].filter(x => box(x).width && (
+      box(x).right > box(x.closest('svg')).right + 1 || box(x).left < box(x.closest('svg')).left - 1)));
   document.body.innerHTML = '<pre id=seen>' + JSON.stringify({
-    width: e.clientWidth, scroll: e.scrollWidth, outside: outside.map(x => x.tagName), ink: s.color,
-    paper: s.backgroundColor, charts: d.querySelectorAll('figure svg').length, title: d.querySelector('h1').innerText,
+    width: e.clientWidth, scroll: e.scrollWidth, ink: s.color, paper: s.backgroundColor,
+    outside: outside.map(x => `${x.tagName} ${x.textContent.slice(0, 60)}`),
+    charts: d.querySelectorAll('figure svg').length, title: d.querySelector('h1').innerText,
     focusable: d.querySelectorAll('[tabindex="0"], summary, a[href]').length, sorted: sorted(d)}) + '</pre>';
 };
 </script>"""

@@ -15,15 +15,15 @@ from runner.report.document import Bars, Chart, Curve, Curves, Dots, Mark, Strip
 from runner.report.writers import drawing
 from runner.report.writers.drawing import SERIES, WIDTH, Axis, colour, path, text
 
-_LEFT, _RIGHT = 112.0, 12.0    # beside the axes: names, and room for the last number of the axis
+_LEFT, _RIGHT = 112.0, 12.0    # beside the axes, at least: names, and room for the last number of the axis
 _TEXT = 104.0                  # beside the axes on the right, where values stand in words
-_LETTER = 5.0                  # about the width of one of these
+_LETTER, _OF_NAME = 5.8, 6.3    # about the widths of a letter of these, and of a name
 _LINE, _LABEL, _GAP = 17.0, 17.0, 7.0      # heights of a line, of a group's label, and below a group
 _TOP, _BOTTOM = 6.0, 36.0
 _CURVES_LEFT, _CURVES_HEIGHT = 60.0, 210.0
 _MARKED = 10                    # points of a curve that have a sign; all where there are few
 _IN_A_ROW, _ENTRY = 3, 18.0     # entries of a legend, and the height of a row
-_LABEL_LETTERS, _NAME_LETTERS, _ENTRY_LETTERS = 74, 18, 24     # that fit
+_LABEL_LETTERS, _NAME_LETTERS, _ENTRY_LETTERS = 74, 26, 24     # that fit
 _LEAST_REACH = 1.05            # of an axis beyond its reference
 _LOG_FROM = 6.0                # largest over smallest value from which an axis is logarithmic
 _DOUBLING = 8.0                # last over first x of so few values that each has its number, on a logarithmic axis
@@ -38,6 +38,7 @@ class _Sheet(NamedTuple):
     placed: list[tuple[float, Any]]            # each item with the height of its middle
     top: float
     base: float                                # the height of the axis
+    left: float                                # where it begins
 
 
 def svg(chart: Chart, salt: str) -> str:
@@ -51,16 +52,18 @@ def svg(chart: Chart, salt: str) -> str:
 
 def _sheet(groups: Groups, top: float = _TOP) -> _Sheet:
     names, placed, y = [], [], top
+    longest = min(_NAME_LETTERS, max((len(clean(item.name)) for _, items in groups for item in items), default=0))
+    left = max(_LEFT, _OF_NAME * longest + 12)
     for label, items in groups:
         for part in textwrap.wrap(clean(label), _LABEL_LETTERS):
             names.append(text(0, y + 12, part, weight="bold", size=9.5, is_above=True))
             y += _LABEL
         for item in items:
-            names.append(text(_LEFT - 6, y + 12, drawing.cut(item.name, _NAME_LETTERS), "end", size=10.5))
+            names.append(text(left - 6, y + 12, drawing.cut(item.name, _NAME_LETTERS), "end", size=10.5))
             placed.append((y + _LINE / 2, item))
             y += _LINE
         y += _GAP
-    return _Sheet(names, placed, top, y)
+    return _Sheet(names, placed, top, y, left)
 
 
 def _svg(sheet: _Sheet, axis: Axis, name: str, parts: Iterator[str], *behind: str) -> str:
@@ -68,15 +71,15 @@ def _svg(sheet: _Sheet, axis: Axis, name: str, parts: Iterator[str], *behind: st
                                               *sheet.names, *parts])
 
 
-def _scale(values: Sequence[float], right: float, reference: float | None = None) -> Axis:
+def _scale(values: Sequence[float], left: float, right: float, reference: float | None = None) -> Axis:
     """The x axis: logarithmic with a reference, or for values that differ much; else from zero."""
     positive = [value for value in values if value > 0]
     low, high = min(positive, default=1.0), max(positive, default=1.0)
     if reference is None and high / low < _LOG_FROM:
-        return drawing.linear(0.0, high * 1.06, _LEFT, WIDTH - right, 7)
+        return drawing.linear(0.0, high * 1.06, left, WIDTH - right, 7)
     if reference is not None:
         low, high = min(low, reference / _LEAST_REACH), max(high, reference * _LEAST_REACH)
-    return drawing.logarithmic(low / 1.15, high * 1.15, _LEFT, WIDTH - right)
+    return drawing.logarithmic(low / 1.15, high * 1.15, left, WIDTH - right)
 
 
 def _dots(chart: Dots) -> str:
@@ -85,8 +88,8 @@ def _dots(chart: Dots) -> str:
     ends = [end for _, mark in sheet.placed
             for end in (mark.value, *mark.dots, *((mark.ends.low, mark.ends.high) if mark.ends else ()))]
     right = max(_TEXT, _LETTER * longest + 12)
-    axis = (drawing.linear(0.0, max(ends, default=1.0) * 1.02, _LEFT, WIDTH - right, 5) if chart.is_bars
-            else _scale(ends, right, chart.reference))
+    axis = (drawing.linear(0.0, max(ends, default=1.0) * 1.02, sheet.left, WIDTH - right, 5) if chart.is_bars
+            else _scale(ends, sheet.left, right, chart.reference))
     reference = [] if chart.reference is None else [
         path(f"M{axis.at(chart.reference):.1f} {sheet.top:g}V{sheet.base:g}", "currentColor", 1)]
     return _svg(sheet, axis, chart.axis, chain.from_iterable(_dot(mark, y, axis, chart.is_bars)
@@ -114,7 +117,7 @@ def _bars(chart: Bars, salt: str) -> str:
     fills = {name: f"url(#{salt}{index % SERIES})" for index, name in enumerate(names)}
     sheet = _sheet(chart.groups, _TOP + _ENTRY * -(-len(names) // _IN_A_ROW))
     longest = max((sum(value for _, value in bar.parts) for _, bar in sheet.placed), default=1.0)
-    axis = drawing.linear(0.0, longest * 1.02, _LEFT, WIDTH - _TEXT, 7)
+    axis = drawing.linear(0.0, longest * 1.02, sheet.left, WIDTH - _TEXT, 7)
 
     def parts() -> Iterator[str]:
         for y, bar in sheet.placed:

@@ -23,6 +23,7 @@ _DASHES = ("", "7 3", "7 2 2 2", "2 2", "9 2", "2 4", "5 2 2 2 2 2", "11 5")
 _HATCHES = (                   # the side of a tile, and the lines in it
     (6, ""), (6, "M-1 1l2 -2M0 6l6 -6M5 7l2 -2"), (4, "M2 0v4"), (6, "M-1 5l2 2M0 0l6 6M5 -1l2 2"),
     (6, "M0 6l6 -6M0 0l6 6"), (4, "M0 2h4"), (6, "M3 0v6M0 3h6"), (12, "M-1 1l2 -2M0 12l12 -12M11 13l2 -2"))
+_NAME_LETTERS = 70             # of an axis, that fit below it
 _LEAST_TICKS = 3               # of any axis: fewer tell no scale
 _MOST_POWERS = 12              # of ten that have a number
 _LARGEST = 1e150               # that an axis shows: what is computed with it stays a number
@@ -148,7 +149,7 @@ def below(axis: Axis, top: float, base: float, name: str) -> Iterator[str]:
         yield path(f"M{axis.at(tick):.1f} {top:g}V{base:g}", "var(--line)", 0.7)
         yield text(axis.at(tick), base + 13, shown(tick), "middle")
     yield path(f"M{axis.begin:g} {base:g}H{axis.end:g}", "currentColor", 0.8)
-    yield text((axis.begin + axis.end) / 2, base + 29, name, "middle")
+    yield text((axis.begin + axis.end) / 2, base + 29, cut(name, _NAME_LETTERS), "middle")
 
 
 def shown(value: float) -> str:

@@ -80,7 +80,7 @@ def test_a_figure_of_epochs_shows_their_times_and_no_accuracy() -> None:
     cells = [made.cell(stack, measure="epochs", epochs=2) for stack in ("torch", "tf")]
     runs = [record for cell, seconds in zip(cells, (2.0, 3.0), strict=True) for index in range(3)
             for record in made.run(cell, index, made.epoch(0, seconds + 1), made.epoch(1, seconds))]
-    published = (number(quantity="epoch", value=4.0, unit="s", of={"stack": "tf"}),
+    published = (number(quantity="epoch", value=400.0, unit="s", steps=100, printed="400.0", of={"stack": "tf"}),
                  number(id="m", quantity="first_epoch", value=2.0, unit="x", to={"stack": "tf"}))
     found = section(*runs, cells={cell: [] for cell in cells}, numbers=published)
     (chart,) = bars(found)
@@ -88,6 +88,7 @@ def test_a_figure_of_epochs_shows_their_times_and_no_accuracy() -> None:
     assert [("lenet5: first epoch", [("torch", 3.0), ("tf", 4.0)]),
             ("lenet5: epoch", [("torch", 2.0), ("tf", 3.0), ("published", 4.0)])] == [
         (title, named(marks)) for title, marks in chart.groups]
+    assert "400.0 s of 100 steps, Figure 9" == chart.groups[1][1][-1].text
     assert not [chart for chart in found.charts if isinstance(chart, Curves)]
 
 
