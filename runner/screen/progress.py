@@ -43,7 +43,7 @@ class RunProgress:
         is_live = console.is_terminal and not console.is_dumb_terminal
         self._live = Live(console=console, auto_refresh=False, transient=True) if is_live else None
         self._rates: dict[str, RateSoFar] = {}           # of runs that have begun
-        self._total, self._done, self._made, self._began = 0, 0, 0, clock()
+        self._total, self._done, self._began = 0, 0, clock()
         self._until: float | None = None       # by the clock, when all is thought to be done
         self._is_left_told = False             # by what a round took
         self._label = self._doing = ""
@@ -63,7 +63,7 @@ class RunProgress:
                 if self._live:
                     self._live.start()
             case {"event": "now", "left": seconds}:
-                self._round_is_over(seconds, event.get("so_far"))
+                self._round_is_over(seconds, event["missing"], event.get("so_far"))
             case {"event": "now", "doing": doing}:
                 self._draw(doing)
             case {"event": "now", "waits": why}:
@@ -75,11 +75,11 @@ class RunProgress:
             case {"event": "closed"}:
                 self.close()
 
-    def _round_is_over(self, seconds: float, so_far: Measurements | None) -> None:
-        self._made += 1
+    def _round_is_over(self, seconds: float, missing: int, so_far: Measurements | None) -> None:
         self._is_left_told, self._until = True, self._clock() + seconds
         if self._live is None:
-            self._line(f"round {self._made} of {self._rounds}, about {formatting.seconds(seconds)} left")
+            self._line(f"{self._rounds - missing} of {self._rounds} rounds measured, about "
+                       f"{formatting.seconds(seconds)} left" if missing else "all rounds measured")
         elif so_far is not None:
             # without claims, which take long, and without words, which are said at the end
             self._so_far = answer(summary_of(replace(so_far, claims=(), published=())))

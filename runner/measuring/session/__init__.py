@@ -6,7 +6,7 @@ has patience. What an interrupted session left half made does not count either: 
 
 Who asks for an event stores it before the next, and shows it; "now" tells of the moment and is not kept: runs that are
 "ahead" and the "seconds" they may take, which one "starts", seconds "left", what it is "doing", why it "waits", what is
-"said" to people, and after each round "so_far", the Measurements with it.
+"said" to people, and after each round "so_far", the Measurements with it, and how many rounds are "missing" at most.
 """
 
 from collections import Counter
@@ -67,7 +67,7 @@ def run(bench: Bench) -> Iterator[Event]:
             made_here.update(of_machine)
             patience.spend(memory.seconds_of(rounds.lost(index, of_machine)))
             missing = rounds.missing()
-            yield {"event": "now", "so_far": rounds.measured,
+            yield {"event": "now", "so_far": rounds.measured, "missing": max(missing.values(), default=0),
                    "left": sum(number * memory.seconds_of(rounds.keys[block]) for block, number in missing.items())}
         yield {"event": "closed", "reason": "incomplete" if missing else "done"}
     except (Stopped, KeyboardInterrupt) as stop:
