@@ -48,6 +48,8 @@ def word(comparison: Comparison, result: Result, winner: str = "fastest") -> str
         return Word(f"{winner} of those that ran" if comparison.left_out else winner, "good")
     if result.withheld:
         return Word(result.withheld, "open")
+    if result.verdict is stats.Verdict.NO_DATA and result.rate_per_worker is not None:
+        return Word("no ratio", "none")                        # the baseline did not run
     return "" if result.verdict is stats.Verdict.BASELINE else said(result.verdict)
 
 

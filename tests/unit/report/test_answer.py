@@ -52,6 +52,12 @@ def test_a_stack_without_an_ok_run_stands_last_with_how_it_ended() -> None:
     assert [("torch", ""), ("tf", "oom")] == [(each.stack, each.word) for each in block.standings]
 
 
+def test_where_the_baseline_did_not_run_a_rate_has_no_ratio_and_is_not_said_to_be_missing() -> None:
+    (block,) = answer(cells={TF: FAST, TF._replace(stack="mxnet"): SLOW}).blocks
+
+    assert [("tf", "FASTEST"), ("mxnet", "no ratio")] == [(each.stack, each.word) for each in block.standings]
+
+
 def test_nothing_was_measured_where_no_run_ended_well() -> None:
     failed = [record for cell in (TF, TORCH) for record in made.run(cell, 0, ending="oom")]
     assert [("Measured", "nothing, no run ended well")] == [
