@@ -96,19 +96,24 @@ def verdict(blocks: Sequence[Block], baseline: str) -> str:
     if not compared:
         return "Nothing was compared"
     first = [next((each for each in block.standings if each.is_fastest), None) for block in compared]
-    winners = [each.stack for each in first if each]
+    winners = [(each.stack, _among(each)) for each in first if each]
     if len(compared) == 1:
         return _of_one(first[0], compared[0], baseline)
     if not winners:
         return f"No stack is shown to be the fastest in any of {len(compared)} comparisons"
-    (best, most), *others = Counter(winners).most_common()
+    ((best, among), most), *others = Counter(winners).most_common()
     if most == len(compared):
-        return f"{best} is the fastest in {'both' if most == 2 else f'all {most}'} comparisons"
-    said = [f"{best} is the fastest in {most} of {len(compared)} comparisons",
-            *(f"{name} in {count}" for name, count in others)]
+        return f"{best} is the fastest{among} in {'both' if most == 2 else f'all {most}'} comparisons"
+    said = [f"{best} is the fastest{among} in {most} of {len(compared)} comparisons",
+            *(f"{name}{among} in {count}" for (name, among), count in others)]
     if none := len(compared) - len(winners):
         said.append(f"no stack is shown to be in the other{'s' if none > 1 else ''}")
     return ", ".join(said)
+
+
+def _among(fastest: Standing) -> str:
+    """Of whom a stack is the fastest, where not all ran."""
+    return " of those that ran" if "of those" in fastest.word else ""
 
 
 def _of_one(first: Standing | None, block: Block, baseline: str) -> str:
@@ -117,7 +122,7 @@ def _of_one(first: Standing | None, block: Block, baseline: str) -> str:
     other = first if first.stack != baseline else next(
         each for each in block.standings if each.rate is not None and each is not first)
     ratio, ends = other.ratio_text, other.ends_text
-    said = f"{first.stack} is the fastest" + (" of those that ran" if "of those" in first.word else "")
+    said = f"{first.stack} is the fastest{_among(first)}"
     if other is first:
         return f"{said}: {ratio} times as fast as {baseline} ({ends})" if ends else said
     return f"{said}: {other.stack} is {ratio} times as fast ({ends})" if ends else said

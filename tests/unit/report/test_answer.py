@@ -74,6 +74,12 @@ def test_the_verdict_says_by_how_much_or_counts_the_comparisons() -> None:
     assert "No stack is shown to be the fastest" == answer(cells={TORCH: SLOW, TF: SAME}).verdict
     assert answer(cells=cells).verdict == (
         "tf is the fastest in 2 of 3 comparisons, no stack is shown to be in the other")
+    failed = made.cell("tf", batch=2)
+    cells = {TF: FAST, TORCH: SLOW, failed: []}
+    cells |= {made.cell(name, batch=2): rates for name, rates in (("mxnet", FAST), ("torch", SLOW))}
+    runs = [record for index in range(5) for record in made.run(failed, index, ending="oom")]
+    assert answer(*runs, cells=cells).verdict == (
+        "tf is the fastest in 1 of 2 comparisons, mxnet of those that ran in 1")
 
 
 def test_it_is_trusted_by_models_turns_isolation_and_data() -> None:
