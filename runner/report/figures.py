@@ -40,7 +40,7 @@ _FAMILIES: tuple[tuple[str, ...], ...] = (
     ("nodes_removed", *quantities.PASSES), ("removed_expensive", "removed_cheap", "removed_noop"))
 _EPOCHS = ("first_epoch", "epoch")      # in one chart, where both are asked for
 _AXES = {"s": ("seconds", 1.0), "ms": ("milliseconds", 1e3), "%": ("%", 100.0), "count": ("number", 1.0),
-         "W": ("watts", 1.0), "bytes": ("MiB", 2.0**-20), "share": ("share", 1.0)}
+         "W": ("watts", 1.0), "bytes": ("MB", 1e-6), "share": ("share", 1.0)}
 
 
 class _Point(NamedTuple):
