@@ -13,7 +13,6 @@ from runner.application.read import measured_in
 from runner.errors import InputError, unknown
 from runner.measuring import own_models, own_stacks
 from runner.measuring.bench import Request
-from runner.measuring.job import Job
 from runner.measuring.session import INCOMPLETE
 from runner.stacks import definition, revisions
 from runner.stacks.definition import Stack
@@ -39,8 +38,11 @@ def judged(request: Request, base: str, head: str, allow: float) -> Judged:
     """
     request, sides = _of_sides(request, base, head)
     judge = functools.partial(regression.judge, base=sides[0], head=sides[1], allow=allow)
-    folder, ended = measure.ran(_in_time(measure.named(request)), sides=sides,
-                                enough=lambda measured: judge(measured).decided)
+    job = measure.named(request)
+    if request.going.minutes and not request.wishes.rounds:          # as many as there is time for
+        most = regression.rounds_within(60 * request.going.minutes, job.seconds() / job.plan.rounds)
+        job = job._replace(plan=job.plan._replace(rounds=most))
+    folder, ended = measure.ran(job, sides=sides, enough=lambda measured: judge(measured).decided)
     outcome = judge(measured_in(folder))
     is_too_short = ended == INCOMPLETE and not request.going.minutes
     found = Judged(folder, outcome, ended if is_too_short and outcome.answer is Answer.UNCLEAR
@@ -74,12 +76,3 @@ def _stacks(base: str, head: str, known: Mapping[str, Stack]) -> tuple[str, str]
         return side(role, own_stacks.full_name(asked, known), known)
 
     return word("base", base), word("head", head)
-
-
-def _in_time(job: Job) -> Job:
-    """The job with as many rounds as --minutes has time for, where no number is asked for."""
-    going, wishes = job.request.going, job.request.wishes
-    if not going.minutes or wishes.rounds:
-        return job
-    most = regression.rounds_within(60 * going.minutes, job.seconds() / job.plan.rounds)
-    return job._replace(plan=job.plan._replace(rounds=most))

@@ -372,17 +372,13 @@ def prove(plan: Plan, stacks: Mapping[str, Stack], check: Check, results: Path) 
     Raises Differs where one is another.
     """
     plan, verdicts = checked(plan, stacks, check, results)
-    if all(each.cell.measure == "step" for each in plan.cells):
-        for verdict in verdicts:
-            check.say(told_of_code(verdict))
-        verdicts = []
-    for verdict in filter(lambda each: each.passed, verdicts):
-        check.say(told(verdict))
     lanes = of_cells([*(each.cell for each in plan.cells), *(each.cell for each in plan.skipped)])
     bad = []
-    for verdict in [each for each in verdicts if not each.passed]:
+    for verdict in verdicts:
         one, other = lanes[verdict.stack], lanes[verdict.reference]
-        if (one.lane, one.file) == (other.lane, other.file):            # in two environments
+        if verdict.passed or one.lane.kind == CODE:
+            check.say(told(verdict))
+        elif (one.lane, one.file) == (other.lane, other.file):          # in two environments
             check.say(f"{told(verdict)}: another version computes something else; it is timed all the same")
         else:
             bad.append(verdict)
@@ -447,16 +443,11 @@ def _widest(lane: Lane, sent: Callable[[str], Sent | Ending]) -> str:
 
 def told(verdict: Verdict) -> str:
     """A verdict in a line: "jax is equal to pytorch: float64, loss 2e-16, gradient 3e-15"; of code how far apart."""
-    if not verdict.proves and verdict.is_own:
-        return told_of_code(verdict)
     pair = f"{verdict.stack} and {verdict.reference}"
+    if not verdict.proves and verdict.is_own:
+        return f"{pair}: your step, not proved equal; {apart(verdict)}"
     if verdict.problem:
         return f"{pair}: {verdict.problem}"
     worst = ", ".join(f"{kind} {value:.0e}" for kind, value in verdict.worst.items() if value or kind == "inferred")
     said = "are equal" if verdict.passed else f"differ first in {verdict.first}"
     return f"{pair} {said} ({verdict.precision}, largest relative differences: {worst})"
-
-
-def told_of_code(verdict: Verdict) -> str:
-    """What is known of two runs of code: "new and old: your step, not proved equal; results differ by up to 2e-07"."""
-    return f"{verdict.stack} and {verdict.reference}: your step, not proved equal; {apart(verdict)}"

@@ -306,24 +306,19 @@ def _demand_numpy(asked: Asked, held: Inventory) -> None:
 def stack(asked: Asked, root: Path, held: Inventory, python: str, ask: Ask | None, image: str = "") -> OwnStack:
     """The OwnStack of what an environment or image holds; ask: where the machine has GPUs. Raises InputError."""
     package = framework_package(asked, held)
-    where = "image" if image else "environment"
-    if package == frameworks.WITHOUT:
-        return _made(asked, root, held, python, image, framework=package, version=held.python,
-                     title=f"Python {held.python} (own {where})", devices=("cpu",))
-    framework = frameworks.adapter(package)
-    version = held.frameworks[package] or "unknown"
-    if _release(version) and _release(version) < _release(oldest := frameworks.oldest(framework)):
-        raise InputError(f"--stack {asked}: found {package} {version}, expected {oldest} or newer")
-    code = gpu_code(asked, ask([python, "-m", DEVICES, package])) if ask else None
-    return _made(asked, root, held, python, image, framework=framework, version=version,
-                 title=f"{frameworks.title(framework)} {version} (own {where})",
-                 devices=("cpu", "gpu") if code else ("cpu",), gpu=code)
-
-
-def _made(asked: Asked, root: Path, held: Inventory, python: str, image: str, **named: Any) -> OwnStack:
-    return OwnStack(name=asked.name, python=".".join(held.python.split(".")[:2]), interpreter=python, repository=root,
-                    build=held.build, installed=tuple(sorted(held.installed.items())), asked=asked, image=image,
-                    **named)
+    framework: Any = package
+    version, title = held.python, f"Python {held.python}"
+    code: GpuCode | None = None
+    if package != frameworks.WITHOUT:
+        framework, version = frameworks.adapter(package), held.frameworks[package] or "unknown"
+        if _release(version) and _release(version) < _release(oldest := frameworks.oldest(framework)):
+            raise InputError(f"--stack {asked}: found {package} {version}, expected {oldest} or newer")
+        title = f"{frameworks.title(framework)} {version}"
+        code = gpu_code(asked, ask([python, "-m", DEVICES, package])) if ask else None
+    return OwnStack(name=asked.name, framework=framework, version=version, python=".".join(held.python.split(".")[:2]),
+                    title=f"{title} (own {'image' if image else 'environment'})",
+                    devices=("cpu", "gpu") if code else ("cpu",), gpu=code, interpreter=python, repository=root,
+                    build=held.build, installed=tuple(sorted(held.installed.items())), asked=asked, image=image)
 
 
 def gpu_code(asked: Asked, answer: str | bytes | None) -> GpuCode | None:

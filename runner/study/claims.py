@@ -131,7 +131,6 @@ class Statement(OfCells):
         """`of`, and `to` where it has one."""
         return tuple(one for one in (self.of, self.to) if one)
 
-
     @property
     def rivals(self) -> tuple[tuple[Subject, ...], ...]:
         """`than`, in as many at a time as are compared."""

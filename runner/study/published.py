@@ -48,7 +48,6 @@ class Published(OfCells):
         """Whether it looks at a cell, if that is of one of its subjects."""
         return selection(self.subjects, quantities.QUANTITIES[self.quantity].measure, self.where)
 
-
     @property
     def ratio(self) -> float:
         """Of two subjects of / to."""
