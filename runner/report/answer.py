@@ -21,7 +21,7 @@ _TOLD = (Flag.UNPROVED, Flag.TURNS_REPEATED)           # in words of their own
 _NAMES = {                     # of flags whose own words do not say enough
     Flag.VENV: "virtual environments", Flag.STAND_IN_DATA: "stand-in data", Flag.OTHER_BASE: "another base image",
     Flag.APART: "runs one after the other", Flag.BUSY: "the machine was busy", Flag.COMPILED: "compiled while timed",
-    Flag.LEFT_OFF: "a fast path is off by default",
+    Flag.LEFT_OFF: "a fast path is off",
     Flag.PART_OF_PASS: "a part of a pass was timed", Flag.CONVERTED: "bfloat16 without the CPU's instructions"}
 
 

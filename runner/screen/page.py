@@ -3,7 +3,7 @@
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import accumulate, zip_longest
+from itertools import accumulate, islice, zip_longest
 from threading import Event
 from typing import NamedTuple
 
@@ -17,9 +17,7 @@ from runner import formatting
 from runner.report.tables import Part
 
 GAP = 2                        # between columns
-_LEAST_WIDTH = 8               # of a column that must give way, unless words are whole in less
-_TIGHT_WIDTH = 4               # of the others, before ids and stacks are broken
-_NAME_WIDTH = 20               # of columns whose words are broken last
+_WHOLE_WIDTH = 8               # up to which several words stand together, as "8.21 ms" does
 _INDENT = 2
 _MOST_ROWS = 200               # of a table; more scroll away what stands above them
 _GRADES = {"good": "green", "note": "yellow", "fails": "bold red"}
@@ -123,11 +121,13 @@ class Page:
     def ruled(self, titles: Sequence[str], rows: Sequence[Row]) -> Iterator[RenderableType]:
         """The titles over a line, then the first rows. Columns are as wide as they need."""
         heads, count, rows = [self.cell(title, "bold") for title in titles], len(rows), rows[:_MOST_ROWS]
-        widths = _fitted([heads, *rows], self.width)
-        rule = ("-" if self._is_ascii else "─") * (sum(widths) + GAP * (len(widths) - 1))
-        yield self._grid([heads], widths, 0)
-        yield self._grid([[self.cell(rule)]], [len(rule)], 0)
-        yield self._grid(rows, widths, 0)
+        for place, (titled, *lines) in enumerate(_beside([heads, *rows], self.width)):
+            widths = _fitted([titled, *lines], self.width)
+            rule = ("-" if self._is_ascii else "─") * (sum(widths) + GAP * (len(widths) - 1))
+            yield from ("" for _ in range(place > 0))
+            yield self._grid([titled], widths, 0)
+            yield self._grid([[self.cell(rule)]], [len(rule)], 0)
+            yield self._grid(lines, widths, 0)
         yield from self._more(count)
 
     def blocks(self, titles: Sequence[str], blocks: Sequence[tuple[str, Sequence[Row]]]) -> Iterator[RenderableType]:
@@ -136,12 +136,15 @@ class Page:
         before = accumulate((len(rows) for _, rows in blocks), initial=0)
         blocks = [(label, rows[:_MOST_ROWS - above]) for (label, rows), above in zip(blocks, before, strict=False)
                   if above < _MOST_ROWS]
-        widths = _fitted([heads, *(row for _, rows in blocks for row in rows)], self.width - _INDENT)
-        yield self._grid([heads], widths, _INDENT)
-        for label, rows in blocks:
-            if label:
-                yield self._grid([[self.cell(label, "bold")]], [self.width], 0)
-            yield self._grid(rows, widths, _INDENT)
+        every = [heads, *(row for _, rows in blocks for row in rows)]
+        for place, (titled, *lines) in enumerate(_beside(every, self.width - _INDENT)):
+            widths, left = _fitted([titled, *lines], self.width - _INDENT), iter(lines)
+            yield from ("" for _ in range(place > 0))
+            yield self._grid([titled], widths, _INDENT)
+            for label, rows in blocks:
+                if label:
+                    yield self._grid([[self.cell(label, "bold")]], [self.width], 0)
+                yield self._grid(list(islice(left, len(rows))), widths, _INDENT)
         yield from self._more(count)
 
     def _more(self, count: int) -> Iterator[RenderableType]:
@@ -201,21 +204,30 @@ def _width(text: str) -> int:
     return len(text) if text.isascii() else cell_len(text)
 
 
+def _words(rows: Sequence[Row]) -> list[int]:
+    """The width of each column in which no word of it is broken."""
+    return [max(width if width <= _WHOLE_WIDTH else max(map(_width, cell.plain.split()), default=0)
+                for cell in column for width in [_width(cell.plain)]) for column in zip(*rows, strict=True)]
+
+
+def _beside(rows: Sequence[Row], room: int) -> Iterator[Sequence[Row]]:
+    """The rows in parts of as many columns as fit with whole words, the first column in each."""
+    first, *words = (min(word, room // 2) for word in _words(rows))
+    parts, used = [[0]], first
+    for index, word in enumerate(words, 1):
+        if used + GAP + word > room and len(parts[-1]) > 1:
+            parts.append([0])
+            used = first
+        parts[-1].append(index)
+        used += GAP + word
+    return ([[row[index] for index in part] for row in rows] for part in parts)
+
+
 def _fitted(rows: Sequence[Row], room: int) -> list[int]:
-    """The widths with which all columns fit, gaps included. Words are broken last, of narrow columns after all."""
-    columns = [[row[index].plain for row in rows] for index in range(len(rows[0]))]
-    widths = [max(map(_width, texts)) for texts in columns]
-    room -= GAP * (len(widths) - 1)
-    if sum(widths) <= room:
-        return widths
-    longest = [max((_width(word) for text in texts for word in text.split()), default=0) for texts in columns]
-    of_names = [word if width <= _NAME_WIDTH else 0 for width, word in zip(widths, longest, strict=True)]
-    # ids and stacks stand first: theirs are broken last of all
-    first = [longest[0] if longest[0] <= room // 2 else 0, *[0] * (len(widths) - 1)]
-    whole, whole_names, whole_first, least = ([max(word, _LEAST_WIDTH) for word in words] for words in (
-        longest, map(max, of_names, first), first, [0] * len(widths)))
-    tight = [max(word, _TIGHT_WIDTH) for word in first] if first[0] else least
-    return _narrowed(widths, (whole, longest, whole_names, whole_first, tight, least), room)
+    """The widths with which all columns fit, gaps included. Words of the first column are broken last."""
+    widths, words = [max(_width(cell.plain) for cell in column) for column in zip(*rows, strict=True)], _words(rows)
+    named = [min(words[0], room // 2), *(min(word, _WHOLE_WIDTH) for word in words[1:])]
+    return _narrowed(widths, (words, named, [1] * len(widths)), room - GAP * (len(widths) - 1))
 
 
 def _narrowed(widths: Sequence[int], floors: Iterable[Sequence[int]], room: int) -> list[int]:

@@ -19,12 +19,14 @@ import evenbench
 from runner import __version__, cli
 from runner.application import measure, notebook
 from runner.cli import app
-from runner.errors import InputError
+from runner.errors import BuildFailed, InputError
 from runner.launchers import choose
 from runner.measuring import session_record
 from runner.measuring.bench import Going, Request
 from runner.planning.plan import Wishes
 from runner.results import store
+from runner.stacks import environments
+from runner.stacks.definition import Stack
 from tests import made_report, own_environment
 from tests.clock import FakeClock
 from tests.fake_session import job_of
@@ -117,6 +119,18 @@ def test_what_a_gate_cannot_compare_is_said_before_anything_runs(tmp_path: Path)
              "nothing is common to pytorch and onnxruntime"),
             ((tmp_path / "m.py", "--base", "pytorch", "--head", "onnx"), 'column "onnx" is unknown; known: pytorch')):
         assert message in str(answered("gate", *words, "--launcher", "venv", "--results", tmp_path).exception)
+
+
+def test_a_check_without_stacks_builds_today_s_four_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def ready(stack: Stack, *others: object) -> None:
+        asked.append(stack.name)
+        raise BuildFailed("nothing is built in this test")
+
+    monkeypatch.setattr(environments, "ready", ready)
+    answered("check", "lenet5", "--launcher", "venv", "--results", tmp_path)
+    assert ["jax-0.10-cpu", "mxnet-1.9", "tf-2.21", "torch-2.13-cpu"] == sorted(asked)
 
 
 SCALES = """
