@@ -242,7 +242,7 @@ def lines(compared: Comparison, is_detailed: bool = False) -> list[str | Table |
         parts += ["", "Not compared:", *(f"  {line}" for line in formatting.by_reason(compared.alone, _LISTED))]
     elif compared.alone:
         parts += ["", f"Not compared: {formatting.count(len(compared.alone), 'cell')}, --details says which and why."]
-    parts += ["", f"A: {compared.a}", f"B: {compared.b}"]
+    parts += ["", f"A: {compared.a}", f"B: {compared.b}{', the same session' if compared.a == compared.b else ''}"]
     if compared.rows and (is_detailed or not judged):
         parts += ["", "Rates of one worker (runs):", _by_label(compared.rows, lambda row: {
             "A": f"{formatting.number(row.rate_a)} ({row.runs_a})",

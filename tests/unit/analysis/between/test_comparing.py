@@ -147,3 +147,4 @@ def test_of_long_facts_what_differs_is_shown() -> None:
     (told,) = [part for part in lines(compare(a, b), is_detailed=True) if isinstance(part, list)]
     assert [{"": "cpu_features of all stacks", "A": "...amx", "B": "...vnni"}] == told
     assert "1 fact around them differed: --details lists them, and rates." == lines(compare(a, b))[-1]
+    assert "B: b" in lines(compare(a, b)) and "B: b, the same session" in lines(compare(b, b))
