@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
-from rich.padding import Padding
 from rich.segment import Segment, Segments
 from rich.text import Text
 
@@ -114,9 +113,10 @@ class Page:
         line = formatting.clean(content)
         return formatting.in_ascii(line) if self._is_ascii else line
 
-    def item(self, content: object) -> RenderableType:
-        """A line of a list, its continuation indented."""
-        return Padding(self.text(content), (0, 0, 0, _INDENT), expand=False)
+    def item(self, content: str) -> RenderableType:
+        """A line of a list, its continuation indented as it is."""
+        indent = len(content) - len(content.lstrip(" "))
+        return self._grid([[self.cell(content[indent:])]], [self.width - indent], indent)
 
     def ruled(self, titles: Sequence[str], rows: Sequence[Row]) -> Iterator[RenderableType]:
         """The titles over a line, then the first rows. Columns are as wide as they need."""
@@ -187,7 +187,7 @@ def parts_view(parts: Sequence[Part]) -> View:
 def _shown(part: Part, page: Page) -> Iterator[RenderableType]:
     """A part; in place of a table without lines a word."""
     if isinstance(part, str):
-        yield page.item(part[2:]) if part.startswith("  ") else page.text(part)
+        yield page.item(part) if part.startswith("  ") else page.text(part)
     elif not part:
         yield page.text("nothing yet")
     elif isinstance(part, Mapping):

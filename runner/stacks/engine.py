@@ -181,15 +181,16 @@ def _client(environment: Mapping[str, str]) -> DockerClient:
         _check_listens(_socket_path(host))
         return docker.from_env(environment=dict(environment), timeout=_CONNECT_SECONDS)
     name = environment.get("DOCKER_CONTEXT") or settings.get("currentContext") or "default"
+    remedy = "run `unset DOCKER_CONTEXT`" if environment.get("DOCKER_CONTEXT") else "run `docker context use default`"
     try:
         context = _context(name, environment)
     except Exception as error:
         if type(error) is not Exception:             # which docker's library raises for a file that it cannot read
             raise
-        raise EngineUnreachable(f"{str(error).strip()}: run `docker context use default`") from error
+        raise EngineUnreachable(f"{str(error).strip()}: {remedy}") from error
     if context is None:
-        raise EngineUnreachable(f'docker\'s context "{name}" is not there: run `docker context use default`')
-    _check_here(context.Host or "", "run `docker context use default`")
+        raise EngineUnreachable(f'docker\'s context "{name}" is not there: {remedy}')
+    _check_here(context.Host or "", remedy)
     _check_listens(_socket_path(context.Host))
     return DockerClient(base_url=context.Host, tls=context.TLSConfig, timeout=_CONNECT_SECONDS)
 

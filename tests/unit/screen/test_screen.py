@@ -302,6 +302,7 @@ def test_parts_are_lines_tables_and_tables_by_label() -> None:
 
     assert "first" == shown[0].strip() and "label" in [line.strip() for line in shown]
     assert any(re.fullmatch(r"\s+torch\s+1\s*", line) for line in shown)
+    assert ["    one and", "    two"] == printed(parts_view(["    one and two"]), width=12).splitlines()
 
 
 def test_a_stack_s_version_and_way_of_running_stand_beside_it() -> None:

@@ -27,7 +27,7 @@ def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.usefixtures("settings")
 @pytest.mark.parametrize(("variables", "line"), [
     ({}, 'context "gone" is not there: run `docker context use default`'),
-    ({"DOCKER_CONTEXT": "other"}, 'context "other" is not there: run `docker context use default`'),
+    ({"DOCKER_CONTEXT": "other"}, 'context "other" is not there: run `unset DOCKER_CONTEXT`'),
     ({"DOCKER_HOST": "ssh://me@gpubox"}, "ssh://me@gpubox is another machine's, .* or run `unset DOCKER_HOST`"),
     ({"DOCKER_HOST": "ssh://me@localhost"}, "ssh, as ssh://me@localhost .* DOCKER_HOST=unix:///.*`unset DOCKER_HOST`"),
     ({"DOCKER_HOST": "tcp://192.0.2.1:2375"}, "tcp://192.0.2.1:2375 is another machine's, .*`unset DOCKER_HOST`")])
