@@ -146,7 +146,8 @@ class RunProgress:
         self._doing = doing
         width = _BAR if self._console.width >= _NARROW else _NARROW_BAR
         full = round(width * self._done / self._total) if self._total else width
-        left = [f"{formatting.seconds(max(0.0, self._until - self._clock()))} left"] if self._until is not None else []
+        seconds = (self._until or 0.0) - self._clock()         # of a session that takes longer nothing is known
+        left = [f"{formatting.seconds(seconds)} left"] if seconds > 0 else []
         parts = [f"{self._done}/{self._total}", "━" * full + "." * (width - full), *left, doing, self._label]
         line = Text(self._harmless("  ".join(filter(None, parts))), no_wrap=True, overflow="ellipsis")
         table = [so_far_view(self._so_far, self._console.height - 2)] if self._so_far else []

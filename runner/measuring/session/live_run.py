@@ -189,6 +189,11 @@ class LiveRun:
         is_much = bool(self.turns) and (self.turns[-1].taken_share or 0.0) > _SPINNING
         return self._others.spinning if is_much and self._others.worker in {run.cell.stack for run in beside} else ""
 
+    @property
+    def calm(self) -> int:
+        """How many of its turns count."""
+        return sum(counting(self.turns))
+
     def wants_turn(self, is_patient: bool) -> bool:
         """Whether it is to have more turns: ones that count, as long as the session is patient.
 
@@ -196,7 +201,7 @@ class LiveRun:
         """
         if self.ending:
             return False
-        calm = sum(counting(self.turns))
+        calm = self.calm
         if sum(turn.seconds for turn in self.turns) >= turns.MOST_SECONDS and calm >= turns.LEAST_TURNS:
             return False
         most = 4 if calm < turns.LEAST_TURNS else 2 if is_patient else 1     # times TURNS

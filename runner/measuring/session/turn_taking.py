@@ -124,7 +124,8 @@ def _by_turns(bench: Bench, runs: Sequence[LiveRun], drawn: random.Random, patie
     """Every run's turns, one of each in an order that is drawn, then the next."""
     while waiting := [run for run in runs if run.wants_turn(patience.is_left)]:
         drawn.shuffle(waiting)
-        yield {"event": "now", "doing": f"turn {max(len(run.turns) for run in waiting) + 1} of {turns.TURNS}"}
+        taken, calm = max(len(run.turns) for run in waiting), min(run.calm for run in waiting)
+        yield {"event": "now", "doing": f"turn {taken + 1}, {calm} of {turns.TURNS} count"}
         for run in waiting:
             turn = yield from run.take_turn()
             if why := run.spinning([other for other in runs if other is not run]):

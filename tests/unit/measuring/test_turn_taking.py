@@ -115,7 +115,9 @@ def test_every_worker_takes_its_turns_and_each_goes_round_before_the_next(tmp_pa
 
 def test_a_disturbed_turn_is_kept_and_repeated(tmp_path: Path) -> None:
     made, _ = turn_bench(tmp_path / "r", busy=lambda stack, turn: 0.3 if (stack, turn) == ("a", 2) else 0.0)
-    run(made)
+    doing: list[str] = []
+    run(made, lambda event: doing.append(str(event.get("doing"))))
+    assert f"turn {turns.TURNS + 1}, {turns.TURNS - 1} of {turns.TURNS} count" in doing
     assert [turns.TURNS, turns.TURNS + 1] == sorted(counts(tmp_path / "r").values())
 
 

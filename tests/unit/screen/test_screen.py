@@ -238,6 +238,18 @@ def test_count_bar_and_time_left_are_whole_on_any_terminal(width: int, monkeypat
     assert all(re.match(r"\d/2  [━.]{8,16}  (20|8.2) s left", line) for line in drawn)
 
 
+def test_no_time_is_said_to_be_left_of_a_session_that_takes_longer_than_it_was_thought_to(
+        monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    file, clock = io.StringIO(), FakeClock(step=0.0)
+    planned = Plan(Study("s", "S", 1, "torch", "", ()), 1, "torch", 1, (), ())
+    with closing(RunProgress(planned, Console(file=file, force_terminal=True), clock)) as shown:
+        shown.heard({"event": "now", "ahead": 2, "seconds": 20.0})
+        clock.advance(20.0)
+        shown.heard({"event": "now", "doing": "turn 12, 9 of 10 count"})
+    assert "turn 12, 9 of 10 count" in file.getvalue() and " left" not in file.getvalue()
+
+
 @pytest.mark.parametrize(("form", "values", "expected"), [
     (formatting.rate, (1520.4, None), "1,520"), (formatting.rate, (1520.4, (1480.2, 1560.0)), "1,520 (1,480–1,560)"),
     (formatting.rate, (12.345, (9.876, 13.0)), "12.3 (9.9–13.0)"), (formatting.rate, (0.01234, None), "0.0123"),
