@@ -46,6 +46,10 @@ class Environment(NamedTuple):
     version: str                 # sys.version
     packages: Mapping[str, Package]
 
+    def needs(self, name: str) -> tuple[tuple[str, str], ...]:
+        """What a package requires, where it is there."""
+        return self.packages[name].needs if name in self.packages else ()
+
 
 def read(python: Path) -> Environment:
     """What an environment holds, by its own Python. Raises InputError."""
@@ -199,13 +203,18 @@ def installed(word: Path, folder: Path, python: str, say: Say) -> Path:
 
 
 def releases(name: str, old: str, new: str, python: str) -> list[str]:
-    """The releases that pip's index has between two versions, the oldest first; python: "3.11"."""
+    """The releases that pip's index has between two versions, the old one's side first; python: "3.11".
+
+    Raises InputError where the index does not tell.
+    """
     answer = subprocess.run([*package_sources.pip(), "index", "versions", normal(name), *_for(python)],
                             capture_output=True, text=True, errors="replace", check=False)
     listed = re.search(r"^Available versions: (.+)$", answer.stdout, re.MULTILINE)
+    if not listed:
+        raise InputError(f"{name}: pip's index names no releases: {' '.join(answer.stderr.split())[-200:]}")
     low, high = sorted([order(old), order(new)])
-    found = [each for each in (listed[1].split(", ") if listed else ()) if low < order(each) < high]
-    return sorted(set(found), key=order, reverse=order(old) > order(new))
+    found = {each for each in listed[1].split(", ") if low < order(each) < high}
+    return sorted(found, key=order, reverse=order(old) > order(new))
 
 
 def brought(name: str, version: str, beside: Iterable[str], folder: Path, python: str) -> list[Package]:
