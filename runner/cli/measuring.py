@@ -11,7 +11,7 @@ import typer
 
 from runner import screen
 from runner.analysis.between import regression
-from runner.application import explain, gate, measure
+from runner.application import crossing, explain, gate, measure
 from runner.cli import complete, options
 from runner.cli.options import Folders
 from runner.cli.output import Output, checked
@@ -23,6 +23,7 @@ from runner.measuring.stopping_rule import CAP
 from runner.measuring.stopping_rule import parse as parse_until
 from runner.measuring.why import reasons as why_reasons
 from runner.planning.plan import Wishes
+from runner.report.between import crossing as crossing_forms
 from runner.report.between import reasons
 from runner.report.between import regression as regression_forms
 from runner.report.writers import spreadsheet
@@ -40,11 +41,26 @@ def run(name: options.StudyName, more: MoreFiles = None, *, own: Own, form: Form
         width: Annotated[str | None, typer.Option(
             "--until", help="Add rounds until every ratio's interval is narrower, such as 2%.")] = None,
         cap: Annotated[int | None, typer.Option(min=1, max=1000, help=f"Rounds at most, with --until; {CAP} if left "
-                                                "out.")] = None) -> None:
+                                                "out.")] = None,
+        sweep: Annotated[str, typer.Option(metavar="KEY=LOW..HIGH", help="Find from which value of a setting on one "
+                                           "of two columns is faster, such as batch=1..256.")] = "") -> None:
     """Measure a study; the same command resumes an interrupted session."""
     settled = settled._replace(launcher=processes.launcher(settled.launcher))
-    request = own.of(form.request(name, settled), more)._replace(
-        going=going, places=folders.places, is_proving=prove, until=parse_until(width, cap))
+
+    def requested(*pairs: str) -> Request:
+        return own.of(form.request(name, settled._replace(pairs=[*(settled.pairs or ()), *pairs])), more)._replace(
+            going=going, places=folders.places, is_proving=prove, until=parse_until(width, cap))
+
+    if sweep:
+        if width:
+            raise InputError(f"--until {width}: found it with --sweep, whose rounds end once each value is decided")
+        key, low, high = options.span("--sweep", sweep)
+        form = form._replace(rounds=form.rounds or crossing.ROUNDS)
+        found, code = crossing.swept(lambda value: requested(f"{key}={value}")._replace(with_products=False), key, low,
+                                     high)
+        output.rows(crossing_forms.rows(found), crossing_forms.parts(found), crossing_forms.record(found))
+        sys.exit(code)
+    request = requested()
     enough = stopping_rule.narrow(request.until) if request.until else stopping_rule.decided
     sys.exit(measure.ran(measure.named(request), functools.partial(show_result, output=output), enough=enough)[1])
 

@@ -93,6 +93,14 @@ def duration(option: str, text: str) -> float:
     return float(match[1]) * {"m": 60, "h": 3600, "d": 86400}[match[2]]
 
 
+def span(option: str, text: str) -> tuple[str, int, int]:
+    """(name, low, high) of "batch=1..256". Raises InputError."""
+    match = re.fullmatch(r"(\w+)=(\d{1,9})\.\.(\d{1,9})", text)
+    if not match or int(match[2]) >= int(match[3]):
+        raise InputError(f'{option}: found "{text}", expected KEY=LOW..HIGH with LOW below HIGH, such as batch=1..256')
+    return match[1], int(match[2]), int(match[3])
+
+
 def settings(pairs: list[str]) -> dict[str, Any]:
     """Cell fields from arguments KEY=VALUE; of KEY=A,B a tuple, each value of which is measured. Raises InputError."""
     fields: dict[str, Any] = {}

@@ -1,0 +1,72 @@
+"""A sweep: sessions of one comparison at several values of a setting, until it is known where one column overtakes."""
+
+import math
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from runner import screen
+from runner.analysis.between import crossing
+from runner.analysis.between.crossing import Swept
+from runner.analysis.paired import Paired
+from runner.analysis.stats import Verdict
+from runner.analysis.summary import summary_of
+from runner.application import measure
+from runner.application.read import measured_in, write_page
+from runner.cells import lanes_key
+from runner.measuring import equality
+from runner.measuring.bench import Request
+from runner.measuring.session import INCOMPLETE
+from runner.report import contents
+from runner.report.between import crossing as told
+from runner.results import joined, sessions
+from runner.results.rows import Measurements
+
+ROUNDS = 20                  # of a value at most
+_SAID = frozenset({Verdict.FASTER, Verdict.SLOWER, Verdict.AS_FAST})
+
+
+def swept(request_of: Callable[[int], Request], name: str, low: int, high: int) -> tuple[Swept, int]:
+    """What was found, which the result's folder keeps with a page, and the exit code.
+
+    request_of: what is measured at a value. Values that the same command has measured are not measured again.
+    """
+    going = request_of(low).going
+    ends = time.monotonic() + 60 * (going.minutes or math.inf)
+    sessions_of: dict[int, Measurements] = {}
+    folder = Path()
+
+    def measured(value: int) -> Paired | None:
+        nonlocal folder
+        request = request_of(value)
+        job = measure.named(request._replace(going=going._replace(minutes=None))).hashed()
+        known = None if going.is_fresh else sessions.finished(request.results, job.command())
+        if known is None:
+            if time.monotonic() > ends:
+                return None
+            screen.say(f"{name} {value}")
+            folder, ended = measure.ran(job, ends=ends, enough=lambda so_far: {
+                lanes_key(each.one.cell) for each in [crossing.paired(so_far, low, high)] if each.verdict in _SAID})
+            if ended == INCOMPLETE:
+                return None
+        else:
+            folder = known.folder
+        sessions_of[value] = measured_in(folder)
+        return crossing.paired(sessions_of[value], low, high)
+
+    found = crossing.search(name, low, high, measured)
+    is_whole = found.wanted is None
+    if sessions_of:
+        _keep(found, folder, [*sessions_of.values()][::-1])
+    if not is_whole:
+        screen.say("the sweep is not complete; the same command goes on from here")
+    return found, 0 if is_whole else INCOMPLETE
+
+
+def _keep(found: Swept, folder: Path, newest_first: list[Measurements]) -> None:
+    """Beside the last session's events: what was found, and a page of all sessions with its chart."""
+    measure.keep(folder, "crossing.json", told.record(found))
+    together = joined.joined(newest_first)
+    report = contents.report(summary_of(together, equality.proved(folder.parent, together.made_of())), together)
+    if page := write_page(report._replace(ratios=(told.chart(found),)), folder / "crossing.html"):
+        screen.say(f"page: {page}")
