@@ -36,7 +36,7 @@ _HIGHEST = 1e300             # end of an interval, for infinity, which JSON has 
 _OLD, _NEW = "old", "new"    # the columns
 
 
-class _TimeOver(Exception):
+class TimeOver(Exception):
     """The time that was given is over; the journal has what was measured."""
 
 
@@ -59,7 +59,7 @@ def blamed(request: Request, sides: tuple[str, str], python: str, is_kept: bool)
         old, new = (_environment(word, work / name, python) for name, word in zip((_OLD, _NEW), sides, strict=True))
         held = _digest([sorted((each.name, each.version, sorted(each.content)) for each in side.packages.values())
                         for side in (old, new)])
-        journal = _Journal(results / "blame.json", held, ends, going.is_fresh)
+        journal = Journal(results / "blame.json", held, ends, going.is_fresh)
         return _Search(request, old, new, work, journal, is_kept).answer()
     finally:
         if is_kept:
@@ -97,7 +97,7 @@ def _environment(word: str, folder: Path, python: str) -> Environment:
         raise InputError(str(error).replace("--stack blame=", "blame ", 1)) from error
 
 
-class _Journal:
+class Journal:
     """What was measured of two environments, kept in a file, so that the same command goes on."""
 
     def __init__(self, path: Path, of: str, ends: float, is_fresh: bool) -> None:
@@ -116,16 +116,16 @@ class _Journal:
         return self._ends
 
     def once(self, name: str, found: Callable[[], Sequence[Any]]) -> list[Any]:
-        """What is known under that name, or found now and kept. Raises _TimeOver."""
+        """What is known under that name, or found now and kept. Raises TimeOver."""
         if name not in self._known:
             if time.monotonic() > self._ends:
-                raise _TimeOver
+                raise TimeOver
             self._known[name] = [*found()]
             self.write()
         return self._known[name]
 
     def measured(self, title: str, limit: float, measure: Callable[[], Measured]) -> Measured:
-        """Of what has that title against the old environment, told on which side of the limit. Raises _TimeOver."""
+        """Of what has that title against the old environment, told on which side of the limit. Raises TimeOver."""
         def found() -> Measured:
             now = measure()
             return now._replace(high=min(now.high, _HIGHEST))
@@ -141,7 +141,7 @@ class _Journal:
 class _Search:
     """The search, with the world it needs."""
 
-    def __init__(self, request: Request, old: Environment, new: Environment, work: Path, journal: _Journal,
+    def __init__(self, request: Request, old: Environment, new: Environment, work: Path, journal: Journal,
                  is_kept: bool) -> None:
         self._request, self._old, self._new, self._work, self._journal, self._is_kept = (
             request, old, new, work, journal, is_kept)
@@ -181,7 +181,7 @@ class _Search:
                         (group,) = reason.groups
                         if found := self._release(group, reason):
                             releases[group] = found
-        except _TimeOver:
+        except TimeOver:
             screen.say("the time is over; the same command goes on from here")
             code = INCOMPLETE
         answer = Answer(new, finding, releases, {group: self._versions(group) for group in self._groups},
@@ -254,7 +254,7 @@ class _Search:
         compared = judge(measured_in(folder)).compared[0]
         ratio = compared.ratio
         if time.monotonic() > self._journal.ends and compared.answer is regression.Answer.UNCLEAR:
-            raise _TimeOver
+            raise TimeOver
         if compared.answer is regression.Answer.BROKEN:
             return Measured(reason=compared.reason)
         if compared.answer is regression.Answer.UNCLEAR and ratio.excludes(limit):

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from runner import paths
 from runner.cli import COMMANDS, app, commands_of, preparing, summaries
-from runner.cli.options import Commands, duration, share, split_stacks
+from runner.cli.options import Commands, duration, share, span, split_stacks
 from runner.cli.request import Form, Settled
 from runner.errors import InputError, unknown
 from runner.findings import Finding
@@ -98,6 +98,13 @@ def test_a_share_or_a_duration_is_read_or_refused_in_one_line(read: Callable[[st
             read("--option", text)
     else:
         assert value == pytest.approx(read("--option", text))
+
+
+def test_a_span_is_two_whole_numbers_the_lower_one_first() -> None:
+    assert ("batch", 1, 256) == span("--sweep", "batch=1..256")
+    for text in ("batch", "batch=1", "batch=5..5", "batch=9..3", "batch=-1..3", "batch=1.5..3", "=1..2", "a=1..2,4"):
+        with pytest.raises(InputError, match=r"--sweep: found .*, expected KEY=LOW\.\.HIGH"):
+            span("--sweep", text)
 
 
 @pytest.mark.usefixtures("known_interpreters")

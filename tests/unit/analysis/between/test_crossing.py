@@ -77,7 +77,7 @@ def test_a_sweep_without_time_left_says_what_it_has() -> None:
     found = crossing.search("batch", 1, 256, {1: PAIRED}.get)
 
     assert 256 == found.wanted and "Both ends are not measured yet." == forms.conclusion(found)
-    assert [("1", "100", "150")] == [tuple(row.values())[:3] for row in forms.rows(found)]
+    assert [("1", "100.0", "150")] == [tuple(row.values())[:3] for row in forms.rows(found)]
 
 
 def test_a_sweep_may_begin_at_0_and_the_chart_has_each_value_s_interval() -> None:

@@ -1,0 +1,35 @@
+"""What a blame has measured is kept for the same environments, and asked for once."""
+
+import math
+from pathlib import Path
+
+import pytest
+
+from runner.analysis.blame import Measured
+from runner.application.blame import Journal, TimeOver
+
+SLOWER = Measured(0.7, 0.69, 0.71)
+
+
+def test_what_was_measured_is_known_to_the_same_environments_alone(tmp_path: Path) -> None:
+    file = tmp_path / "blame.json"
+    first = Journal(file, "old and new", math.inf, is_fresh=False)
+    assert SLOWER == first.measured("jax", 0.9, lambda: SLOWER)
+    unknown = first.measured("torch", 0.9, lambda: Measured(reason="no wheel"))
+    assert ["jax"] == first.once("loaded", lambda: ["jax"])
+
+    again = Journal(file, "old and new", -math.inf, is_fresh=False)
+    assert (SLOWER, unknown) == tuple(again.measured(name, 0.9, pytest.fail) for name in ("jax", "torch"))
+    assert ["jax"] == again.once("loaded", pytest.fail)
+    for name, limit in (("numpy", 0.9), ("jax", 0.8)):
+        with pytest.raises(TimeOver):
+            again.measured(name, limit, lambda: SLOWER)
+    for of, is_fresh in (("old and newer", False), ("old and new", True)):
+        with pytest.raises(TimeOver):
+            Journal(file, of, -math.inf, is_fresh).measured("jax", 0.9, lambda: SLOWER)
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"schema": 2, "of": "old and new", "measured": 3}'])
+def test_a_journal_that_cannot_be_read_is_begun_anew(tmp_path: Path, text: str) -> None:
+    (tmp_path / "blame.json").write_text(text)
+    assert SLOWER == Journal(tmp_path / "blame.json", "old and new", math.inf, False).measured("a", 1.0, lambda: SLOWER)
