@@ -199,7 +199,8 @@ def study(names: Sequence[str], same: str = "", lanes: Sequence[str] = (), loops
     if len({each.path.name for each in files}) < len(files):
         raise InputError(f"{', '.join(names)}: found a name twice, expected files of different names")
     weights = _same(same)
-    chosen = _chosen(files, lanes, loops)
+    modes, options = _modes(files, options)
+    chosen = _chosen(files, lanes, loops, modes)
     chosen = _placed(chosen, stacks, say) if stacks else chosen
     texts = {each.path.name: each.text for each in files}
     along: dict[str, str] = {}
@@ -255,7 +256,7 @@ def options_of(name: str, pairs: Sequence[str]) -> tuple[list[str], dict[str, tu
     if not pairs:
         return [], {}
     file = read(name)
-    takes = file.takes - {*SETTINGS, *_GIVEN}
+    takes = file.takes - {*SETTINGS, *_GIVEN} | ({"mode"} if file.kind == "torch" else set())
     mine = [pair for pair in pairs if pair.partition("=")[0] in takes and "=" in pair]
     options: dict[str, tuple[Any, ...]] = {}
     for pair in mine:
@@ -300,16 +301,25 @@ def _every(files: Sequence[Read]) -> list[Named]:
             for each in files for lane in LANES if lane.kind == each.kind]
 
 
-def _chosen(files: Sequence[Read], lanes: Sequence[str], loops: Sequence[str]) -> list[Named]:
+def _modes(files: Sequence[Read], options: Options) -> tuple[Sequence[str], Options]:
+    """(the modes of torch.compile among what --set gives, the others), where no file has a parameter of that name."""
+    if any("mode" in each.takes for each in files):
+        return (), options
+    return options.get("mode", ()), {name: values for name, values in options.items() if name != "mode"}
+
+
+def _chosen(files: Sequence[Read], lanes: Sequence[str], loops: Sequence[str], modes: Sequence[str]) -> list[Named]:
     """The lanes of all files, or those that were asked for. Raises InputError."""
     every = _every(files)
     for what, asked, known in (("--lane", lanes, [each.name for each in every]),
-                               ("--set loop", loops, sorted({each.lane.loop for each in every}))):
+                               ("--set loop", loops, sorted({each.lane.loop for each in every})),
+                               ("--set mode", modes, sorted({each.lane.mode for each in every} - {""}))):
         for name in asked:
             if name not in known:
                 raise unknown(what, name, known)
     chosen = [each for each in every if (each.lane.loop in loops if loops else lanes or each.lane.loop != WISHED)
-              and (not lanes or each.name in lanes)]
+              and (not lanes or each.name in lanes or each.lane.mode in modes)
+              and (not each.lane.mode or each.lane.mode in modes or each.name in lanes)]
     if not chosen:
         raise InputError(f"--lane {','.join(lanes)} with --set loop={','.join(loops)}: found no such lane")
     return chosen
@@ -320,7 +330,7 @@ def _placed(chosen: Sequence[Named], stacks: Sequence[Stack], say: Say) -> list[
     placed, lacking = [], []
     for stack in stacks:
         for each in chosen:
-            needs = own_model.NEEDS[each.lane.name.removesuffix("-step")]
+            needs = own_model.NEEDS[each.lane.name.removesuffix("-step").partition("-compile")[0]]
             if lacks := extended.lacking(stack, needs):
                 lacking.append(f"{stack.name} has no column {each.name}: it lacks {', '.join(lacks)}")
             else:

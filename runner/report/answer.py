@@ -1,5 +1,6 @@
 """The answer of a session: which stack is the fastest in each comparison, by how much, and why to trust it. Pure."""
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -12,11 +13,12 @@ from runner.analysis.summary_format import Column, Comparison, Result, Summary
 from runner.report.claims import wording
 from runner.report.columns import endings
 from runner.report.document import Answer, Block, Standing, Trust
-from workloads.spec import frameworks
+from workloads.spec import frameworks, measures
 
 _HINTS = {"quick": ("evenbench run today (ResNet-50, GPT-2)",)}       # by study
 EQUAL = "Equal models"         # whether they were proved so
 _MOST_NAMED = 3                # stacks that a note names
+_OTHER_MEMORY = 1.1            # times as much, of which people are told
 _TOLD = (Flag.UNPROVED, Flag.TURNS_REPEATED)           # in words of their own
 _NAMES = {                     # of flags whose own words do not say enough
     Flag.VENV: "virtual environments", Flag.STAND_IN_DATA: "stand-in data", Flag.OTHER_BASE: "another base image",
@@ -201,9 +203,31 @@ def _measured(summary: Summary) -> list[Result]:
 
 
 def _notes(summary: Summary) -> Iterator[str]:
-    """The flags, those of some stacks alone with their names."""
+    """When compiling pays, two columns' memory, and the flags, those of some stacks alone with their names."""
+    for each in summary.comparisons:
+        yield from _paying(each)
+    peaks: dict[str, float] = {}
+    for result in _measured(summary):
+        peaks[result.stack] = max(result.peak_bytes or 0.0, peaks.get(result.stack, 0.0))
+    if len(peaks) == 2 and max(peaks.values()) > _OTHER_MEMORY * min(peaks.values()) > 0:
+        yield "peak memory: " + ", ".join(f"{name} {formatting.size(size)}" for name, size in peaks.items())
     everyone = len({result.stack for result in _measured(summary)})
     for flag, stacks in flagged(summary).items():
         if flag not in _TOLD:
             whose = f" ({', '.join(stacks)})" if len(stacks) < min(everyone, _MOST_NAMED) else ""
             yield _NAMES.get(flag, flag.value.replace("_", " ")) + whose
+
+
+def _paying(comparison: Comparison) -> Iterator[str]:
+    """After how many steps a compiled lane that is shown to be faster than the eager baseline has saved its first call.
+
+    "pytorch-compile pays after 1,200 steps of training"
+    """
+    base = next((each for each in comparison.results if each.verdict is Verdict.BASELINE), None)
+    for each in comparison.results:
+        if base and each.verdict is Verdict.FASTER and each.stack.startswith(f"{base.stack}-compile"):
+            saved = (base.step_seconds or 0.0) - (each.step_seconds or 0.0)
+            spent = (each.first_step_seconds or 0.0) - (base.first_step_seconds or 0.0)
+            if saved > 0 and spent > 0:
+                what = measures.TITLES[comparison.measure]
+                yield f"{each.stack} pays after {math.ceil(spent / saved):,} steps of {what}"

@@ -72,6 +72,24 @@ def test_init_writes_a_file_that_plan_takes_with_its_lanes(tmp_path: Path, kind:
     assert "expected a new file's name" in str(CliRunner().invoke(app, ["init", kind, file]).exception)
 
 
+def test_modes_of_torch_compile_are_columns_where_they_are_asked_for(tmp_path: Path) -> None:
+    name = written(tmp_path, "net.py", TORCH)
+    left, options = own_models.options_of(name, ["mode=max-autotune,reduce-overhead", "batch=8"])
+    study, lanes = own_models.study([name], lanes=["pytorch"], measure="train", options=options)
+
+    assert ["batch=8"] == left
+    assert ["pytorch", "pytorch-compile-max-autotune", "pytorch-compile-reduce-overhead"] == [*lanes]
+    pinned = definition.read_all(paths.STACKS)["torch-2.13-cpu"]
+    made = plan(study, {name: own_models.shown(pinned, lane) for name, lane in lanes.items()}, MACHINE, Wishes(),
+                lambda stack: None)
+    assert 1 == len({cells.comparison_key(each.cell) for each in made.cells})
+    with pytest.raises(InputError, match='--set mode "fast" is unknown; known: max-autotune, reduce-overhead'):
+        own_models.study([name], options={"mode": ("fast",)})
+    takes = written(tmp_path, "own.py", TORCH.replace("size)", "size, mode)"))
+    assert ["pytorch", "pytorch-compile", "onnxruntime", "openvino"] == [*own_models.study(
+        [takes], options={"mode": ("fast",)})[1]]
+
+
 def test_runtimes_infer_and_all_lanes_of_a_measure_are_one_comparison(tmp_path: Path) -> None:
     made = planned(written(tmp_path, "net.py", TORCH))
 

@@ -111,3 +111,25 @@ def test_facts_are_the_machine_the_day_and_the_rounds() -> None:
     assert ("a CPU, 2 CPUs", "21 Nov 2026", "quick, 5 rounds") == answer().facts
     assert ["5 Nov 2026", "long ago", "an unknown time"] == [
         answer(session={"began": began}).facts[1] for began in ("2026-11-05T10:00:00+00:00", "long ago", None)]
+
+
+def test_a_compiled_lane_that_is_faster_pays_after_as_many_steps_as_its_first_call_took_longer() -> None:
+    eager, compiled = made.cell("pytorch", steps=20), made.cell("pytorch-compile", steps=20)
+    runs = [*made.runs(eager, SLOW), *made.runs(compiled, FAST)]
+    slow_start = [{**each, "line": {**each["line"], "seconds": [31.5, 0.1]}} if each.get("run", "").startswith(
+        made.key(compiled)) and each.get("line", {}).get("event") == "warm" else each for each in runs]
+    values = {"plan": made.plan(eager, compiled, baseline="pytorch"), "cells": {eager: [], compiled: []}}
+
+    # 30 s more, and steps of 0.0667 s in place of 0.1: 30 / 0.0333 is 900
+    (note,) = [each for each in answer(*slow_start, **values).notes if "pays" in each]
+    assert note.startswith("pytorch-compile pays after ") and note.endswith(" steps of training")
+    assert 898 <= int(note.split()[3]) <= 902
+    assert not [each for each in answer(*runs, **values).notes if "pays" in each]
+
+
+def test_the_peak_memory_of_two_columns_is_said_where_one_has_over_a_tenth_more() -> None:
+    def notes(peak: int) -> list[str]:
+        runs = [*made.runs(TORCH, SLOW), *made.runs(TF, FAST, after={**made.AFTER, "peak_bytes": peak})]
+        return [each for each in answer(*runs, cells={TORCH: [], TF: []}).notes if "memory" in each]
+
+    assert [["peak memory: torch 300 MB, tf 400 MB"], []] == [notes(4 * 10**8), notes(32 * 10**7)]

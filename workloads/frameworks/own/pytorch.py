@@ -47,7 +47,9 @@ class Workload(Steps):
         self._lost = self.file.loss(_cross_entropy, nn.functional.mse_loss)
         self._forward = self._net
         if settings.is_compiled(cell):
-            self._forward = settings.compiled(self._net, cell)
+            mode = self.file.lane.mode
+            self._forward = torch.compile(self._net, mode=mode) if mode else settings.compiled(self._net, cell)
+            self.loop = ", ".join(filter(None, [self.loop, mode]))
         self.load(self.file.weights(self.weights()))
 
     def module(self):

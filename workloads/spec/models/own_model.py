@@ -18,11 +18,14 @@ class Lane(NamedTuple):
     framework: str       # whose rules of equality hold
     stack: str           # that has what it needs; "": the user says
     loop: str
+    mode: str = ""       # of torch.compile; "": its default
 
 
 LANES = (
     Lane("pytorch", "torch", "pytorch", "torch-2.13-cpu", "eager"),
     Lane("pytorch-compile", "torch", "pytorch", "torch-2.13-cpu", "compile"),
+    Lane("pytorch-compile-max-autotune", "torch", "pytorch", "torch-2.13-cpu", "compile", "max-autotune"),
+    Lane("pytorch-compile-reduce-overhead", "torch", "pytorch", "torch-2.13-cpu", "compile", "reduce-overhead"),
     Lane("onnxruntime", "torch", "onnxruntime", "torch-2.13-own", "graph"),
     Lane("openvino", "torch", "openvino", "torch-2.13-own", "graph"),
     Lane("jax", "jax", "jax", "jax-0.10-cpu", "xla"),
@@ -44,8 +47,8 @@ PARAMETERS = {
 TITLES = {"tensorflow": "TensorFlow", "torch": "PyTorch", "jax": "JAX"}       # of Keras' backends, by package
 # modules that never come along with a file, whatever lies beside it: a user's model.py may be called torch.py
 NOT_BESIDE = tuple(each + end for each in ("numpy", "keras", "jaxlib") + tuple(TITLES) for end in ("", ".py"))
-# what a lane needs in an environment of the user's, by the lane's name up to its backend: packages
-NEEDS = {"pytorch": ("torch",), "pytorch-compile": ("torch",), "jax": ("jax",),
+# what a lane needs in an environment of the user's, by the lane's name without how it runs: packages
+NEEDS = {"pytorch": ("torch",), "jax": ("jax",),
          "onnxruntime": ("torch", "onnx", "onnxscript", "onnxruntime"),
          "openvino": ("torch", "onnx", "onnxscript", "openvino"), "keras-on-tensorflow": ("keras", "tensorflow"),
          "keras-on-jax": ("keras", "jax"), "keras-on-pytorch": ("keras", "torch"), "code": ()}
