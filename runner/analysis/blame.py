@@ -32,7 +32,8 @@ class Measured(NamedTuple):
     ratio: float | None = None
     low: float = 0.0             # of the interval
     high: float = math.inf
-    reason: str = ""             # why there is no ratio, or none that can be told
+    reason: str = ""             # why there is no ratio
+    doubt: str = ""              # why no word is said of the ratio that was measured
 
     def likeness(self, limit: float) -> Likeness:
         """What it is like; limit: the ratio that lies half-way."""

@@ -31,6 +31,7 @@ from runner.stacks import mixing, own, revisions
 from runner.stacks.mixing import Environment, Package
 
 FORMAT = 2                   # of blame.json
+UNCLEAR = regression.EXIT_CODES[regression.Answer.UNCLEAR]
 _SECONDS = 60                # that a measurement takes, where nothing is known
 _HIGHEST = 1e300             # end of an interval, for infinity, which JSON has not
 _OLD, _NEW = "old", "new"    # the columns
@@ -172,6 +173,7 @@ class _Search:
             new = self._journal.measured(_NEW, 1.0, lambda: self._of_session(self._new.python, 1.0))
             if new.reason:
                 raise BenchError(f"nothing is blamed: {new.reason}")
+            code = UNCLEAR if new.doubt else 0
             if new.differs:
                 loaded = self._journal.once("loaded", self._loaded)
                 others = [each for each in self._groups if each not in loaded]
@@ -185,7 +187,8 @@ class _Search:
             screen.say("the time is over; the same command goes on from here")
             code = INCOMPLETE
         answer = Answer(new, finding, releases, {group: self._versions(group) for group in self._groups},
-                        tuple(loaded), len(self._names), self._made, time.monotonic() - self._began, code == 0)
+                        tuple(loaded), len(self._names), self._made, time.monotonic() - self._began,
+                        code != INCOMPLETE)
         self._journal.write(answer=record(answer))
         return answer, code
 
@@ -258,7 +261,7 @@ class _Search:
         if compared.answer is regression.Answer.BROKEN:
             return Measured(reason=compared.reason)
         if compared.answer is regression.Answer.UNCLEAR and ratio.excludes(limit):
-            return Measured()                            # doubted, as where steps get no faster and no slower
+            return Measured(doubt=f"{ratio.text()}, but {compared.reason}")      # as where steps get slower
         if not ratio.is_judged or ratio.interval is None or ratio.value is None:
             raise Busy(f"blame: {compared.reason or 'too few rounds count'}: the same command goes on")
         return Measured(ratio.value, *ratio.interval)

@@ -29,6 +29,8 @@ class Answer(NamedTuple):
 def conclusion(answer: Answer) -> str:
     """The answer in a sentence."""
     new, finding = answer.new, answer.finding
+    if new.doubt:
+        return f"It cannot be told whether new is slower: {new.doubt}."
     if new.ratio is None:
         return "Nothing was measured yet."
     if not new.differs:
@@ -66,7 +68,8 @@ def _word(reason: Reason) -> str:
     if reason.is_proved:
         return "THE REASON" if len(reason.groups) == 1 else "THE REASON, together" if reason.is_least else "among these"
     broken = [each.reason for each in (reason.alone, reason.without) if each.likeness(reason.limit) is Likeness.BROKEN]
-    return f"cannot be combined: {broken[0]}" if broken else "not proved"
+    doubt = reason.alone.doubt or reason.without.doubt
+    return f"cannot be combined: {broken[0]}" if broken else f"not proved: {doubt}" if doubt else "not proved"
 
 
 def parts(answer: Answer) -> Sequence[Part]:
