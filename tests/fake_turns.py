@@ -79,9 +79,11 @@ class TurnMachine(FakeLauncher):
         """What becomes of a worker at its start; for tests to replace."""
 
 
-def turn_bench(folder: Path, rounds: int = 1, **machine: Any) -> tuple[Bench, TurnMachine]:
+def turn_bench(folder: Path, rounds: int = 1, nodes: int = 1, parallel: str = "none", **machine: Any
+               ) -> tuple[Bench, TurnMachine]:
     made, clock = bench(folder), FakeClock(step=0.001)
-    planned = plan(parse(OPEN, "s.toml"), STACKS, MACHINE, Wishes(), lambda stack: None)
+    study = OPEN + f'nodes = {nodes}\nparallel = "{parallel}"\n'.encode()
+    planned = plan(parse(study, "s.toml"), STACKS, MACHINE, Wishes(), lambda stack: None)
     launcher = TurnMachine(clock, **machine)
     return made._replace(plan=planned._replace(rounds=rounds), launcher=launcher, clock=clock,
                          wait=clock.advance), launcher

@@ -86,8 +86,7 @@ def _joined(cell: Cell, adapter, text: str, folder: str):
     """The Cluster of a parallel cell, its variables set and the helpers of this place started."""
     joined = cluster.read(cell, adapter)
     os.environ.update(cluster.variables(joined, joined.place.main))
-    cluster.start_helpers(joined, text, folder)
-    return joined
+    return joined._replace(helpers=tuple(each.pid for each in cluster.start_helpers(joined, text, folder)))
 
 
 def _read(arguments):

@@ -242,6 +242,10 @@ class InsideRunning(Running):
         self._workers[name] = RemoteWorker(node, run, name, self._pipe)
         return dict(node.call("start", _START_SECONDS, run=run, **told))
 
+    def machine(self, place: str) -> str:
+        on = self._on[self._names.index(place)].machine
+        return "" if on == agent.of_host()["machine"] else on
+
     def stop(self) -> None:
         """End the workers, side by side."""
         self._pipe.close()

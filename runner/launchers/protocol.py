@@ -127,6 +127,10 @@ class Running:
         for worker in self._workers.values():
             worker.tell(words)
 
+    def machine(self, place: str) -> str:
+        """Which machine a place is on, "" for this one."""
+        return ""
+
     def begin_another(self) -> None:
         """Be a run of another cell, for which its worker has waited."""
         for worker in self._workers.values():

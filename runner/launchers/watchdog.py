@@ -74,9 +74,8 @@ def follow(running: Running, limits: Limits, clock: Callable[[], float],
            is_stopping: Callable[[], bool] = lambda: False) -> Iterator[dict[str, Any] | Ending]:
     """The events of a run as they come, then its Ending. Closing the generator does not stop the run.
 
-    In a run of many places each event has its "place", and so has what an Ending says. Of a worker that listens, the
-    caller asks for no event while it waits: its deadline begins anew when it is asked again after "waiting", "warm" or
-    a turn.
+    In a run of many places each event has its "place", and so has what an Ending says. Of workers that listen, the
+    caller asks for no event while they wait: until it asks again no deadline comes nearer.
     """
     watch = _Watchdog(running, limits, clock)
     while True:
@@ -85,8 +84,9 @@ def follow(running: Running, limits: Limits, clock: Callable[[], float],
             yield Ending("killed", INTERRUPTED)
             return
         if line and (event := watch.heard(*line)):
+            asked_at = clock()
             yield event
-            watch.goes_on(line[0])
+            watch.goes_on(line[0], clock() - asked_at)
         if ending := watch.ending(is_idle=line is None):
             yield ending
             return
@@ -127,8 +127,9 @@ class _Watchdog:
         self._late.pop(place, None)
         return {**event, "place": place} if self._is_many else event
 
-    def goes_on(self, place: str) -> None:
-        """The place is listened to again: its deadline counts from now."""
+    def goes_on(self, place: str, seconds: float) -> None:
+        """Places are listened to again, after so many seconds; the deadline of the one that spoke counts from now."""
+        self._deadlines = {other: deadline + seconds for other, deadline in self._deadlines.items()}
         if place in self._deadlines:
             self._deadlines[place] = self._clock() + self._limits.stall
 

@@ -53,11 +53,12 @@ def _read(proc: Path, clock: Callable[[int], float]) -> Iterator[tuple[int, floa
             yield number, clock(~number << 3 | _SCHEDULED)
 
 
-def taken(before: Clocks, after: Clocks, own: Worker | None = None) -> Taken:
-    """What all took but this process and, where one is given, a worker with what that started."""
+def taken(before: Clocks, after: Clocks, own: Worker | str | None = None) -> Taken:
+    """What all took but this process and, with what they started, a worker or all workers of a stack."""
     used = sorted(((seconds - before.get(number, 0.0), number) for number, seconds in after.items()), reverse=True)
     others = [(seconds, number) for seconds, number in used if seconds >= _LEAST_SECONDS and number != os.getpid()]
-    found = [(seconds, number, workers) for seconds, number in others if own not in (workers := [*_workers(number)])]
+    found = [(seconds, number, workers) for seconds, number in others
+             if own not in (workers := [*_workers(number)]) and own not in {each.stack for each in workers}]
     if not found:
         return Taken(0.0)
     _, number, workers = found[0]

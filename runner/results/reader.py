@@ -183,7 +183,7 @@ def ended(begun: Begun, record: Ending) -> Run:
                 for line in _of(said, lines.Operators) if line.steps)
     return Run(
         name=head.run, round=head.round, ending=record.ending, message=record.message,
-        workers=tuple(_worker(name, told, pass_tokens.get(name, ())) for name, told in sorted(by_worker.items()))
+        workers=_together([_worker(name, told, pass_tokens.get(name, ())) for name, told in sorted(by_worker.items())])
         or (_worker("", (), ()),),
         accuracy=epochs[-1].accuracy if epochs else None, parameters=starts[-1].parameters if starts else None,
         facts=next((start.facts for start in starts if start.facts), {}), place=head.place or {},
@@ -203,6 +203,12 @@ def _of(said: Sequence[lines.Event], kind: type[Kind]) -> list[Kind]:
 def _first(said: Sequence[lines.Event], kind: type[Kind]) -> Kind | None:
     """The first line of a kind that all workers say alike."""
     return next(iter(_of(said, kind)), None)
+
+
+def _together(workers: Sequence[Worker]) -> tuple[Worker, ...]:
+    """Workers of a run, whose turns are the same ones."""
+    by_turns = turns.together([worker.turns for worker in workers])
+    return tuple(replace(worker, turns=own) for worker, own in zip(workers, by_turns, strict=True))
 
 
 def _worker(name: str, told: Sequence[lines.Told], pass_tokens: Sequence[int]) -> Worker:

@@ -179,8 +179,8 @@ class Run:
 
     @property
     def turns(self) -> tuple[Turn, ...]:
-        """Of its workers; () where there are none."""
-        return tuple(turn for worker in self.workers for turn in worker.turns)
+        """Of its first worker, with which all others took theirs; () where there are none."""
+        return self.first.turns
 
     @property
     def framework(self) -> str:

@@ -5,7 +5,7 @@ A turn is judged by the machine, never by its own rate: who repeats what came ou
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import compress
 
@@ -72,10 +72,21 @@ class Turn:
         seconds = said.seconds or math.inf
         room, waited = seconds * max(1, said.cpus), said.waited_seconds
         return cls(sum(line.sample_steps), sum(line.seconds),
-                   max(0.0, said.busy_seconds - said.own_seconds) / room, said.stolen_seconds / room,
+                   max(0.0, said.busy_seconds - said.own_seconds - said.beside_seconds) / room,
+                   said.stolen_seconds / room,
                    None if said.taken_seconds is None else said.taken_seconds / seconds,
                    math.inf if waited is None else waited / seconds,
                    0.0 if waited is None else _still((said.own_seconds + waited) / seconds, said.usual_ready))
+
+
+def together(turns: Sequence[Sequence[Turn]]) -> list[tuple[Turn, ...]]:
+    """The turns of workers that train together: who loses time keeps all waiting, so each lost what the worst one lost.
+
+    turns: of each worker.
+    """
+    worst = [max(of_all, key=lambda turn: turn.lost_share) for of_all in zip(*turns, strict=False)]
+    return [(*(replace(lost, steps=turn.steps, seconds=turn.seconds) for lost, turn in zip(worst, own, strict=False)),
+             *own[len(worst):]) for own in turns]
 
 
 def _still(ready: float, usual: float | None) -> float:

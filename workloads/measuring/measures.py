@@ -16,7 +16,7 @@ from workloads.inputs import loading, passes, records, sequence_batches, weights
 from workloads.measuring import epochs as course
 from workloads.measuring import generating, matrix_products
 from workloads.measuring.count_sketch import encoded, sketch
-from workloads.measuring.turns import TurnWatch
+from workloads.measuring.turns import TurnsTogether, TurnWatch
 from workloads.measuring.watch import ENDLESS, ENDS, Beats, Over, Recorded, Watch, WorkersWatch
 from workloads.places import agreement
 from workloads.process import environment, processor
@@ -59,7 +59,8 @@ def run(cell: Cell, adapter: "contract.Adapter", folder: str, emit, cluster=None
     _start(cell, adapter, workload, images, emit, cluster)
     told = {"cluster": cluster} if measure in (train, phases) else {}
     if measure in (train, phases, infer, generate):
-        told["watching"] = partial(TurnWatch, gate) if gate else Watch
+        watching = partial(TurnsTogether, gate, cluster.helpers) if cluster else partial(TurnWatch, gate)
+        told["watching"] = watching if gate else Watch
     measure(cell, adapter, workload, images, folder, emit, **told)
     compiled = workload.compiled()             # most of it in the first step
     if compiled:
@@ -205,7 +206,12 @@ def _watch(watching, cell: Cell, workload: contract.Workload, images, value, emi
 def _take(cell: Cell, steps, batches, watch, cluster=None) -> None:
     """Take the cell's steps by a workload's method, until the watch says that they are enough where they are open."""
     if duration.is_open(cell) and cell.parallel != "none":
-        _take_together(cell, steps, batches, watch, agreement.open_for(cluster))
+        agreed = agreement.open_for(cluster)
+        if isinstance(watch, TurnsTogether):
+            watch.take(steps, batches, agreed)
+        else:
+            _take_together(cell, steps, batches, watch, agreed)
+        agreed.close()
         return
     try:
         steps(batches, ENDLESS if duration.is_open(cell) else cell.warmup + cell.steps, watch)
@@ -225,7 +231,6 @@ def _take_together(cell: Cell, steps, batches, watch, agreed) -> None:
         left = agreed.say(watch.left())
         watch.resumed()                            # what they waited for each other is of no step
     count = agreed.say(watch.timed_steps())
-    agreed.close()
     watch.begin(ENDS[-left], count)
     steps(batches, count, watch)
 

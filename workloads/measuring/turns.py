@@ -4,12 +4,12 @@ A turn is an untimed lead, then timed steps that end on a whole step, or on a wh
 alike. What the machine did meanwhile is read before the lead and after the last step, and sent, not judged: to read it
 between them would be another pause.
 """
+import math
 import os
-import time
 from statistics import median
 
 from workloads.measuring.steadiness import Fixed, warm_up
-from workloads.measuring.watch import Over, Watch, typical
+from workloads.measuring.watch import ENDS, Over, Watch, typical
 from workloads.process import processor
 from workloads.spec import turns
 
@@ -117,6 +117,9 @@ class TurnWatch(Watch):
             self._beat(now)
             return
         self._machine = self._since()
+        self._turned()
+
+    def _turned(self) -> None:
         self._send(is_over=True)
         self._next()
 
@@ -140,6 +143,73 @@ class TurnWatch(Watch):
             self._machine, index=self._turn.index, process=os.getpid(), lead_steps=self._turn.lead_steps))
 
 
-def _readings():
-    """This process's CPU seconds, those in which its threads waited for a CPU, and what its CPUs did not use."""
-    return (time.process_time(), processor.waited_seconds()) + processor.unused_seconds(os.sched_getaffinity(0))
+class TurnsTogether(TurnWatch):
+    """The same of workers that train together, who must take as many steps: the first one's watch says how many.
+
+    All hear the runner's words, each by itself. They agree before a lead is read, and are silent while steps are timed.
+    """
+
+    def __init__(self, gate, helpers, *arguments, **named):
+        """helpers: numbers of the processes beside this one in its place, whose CPU seconds are its own."""
+        TurnWatch.__init__(self, gate, *arguments, **dict({"readings": lambda: _readings(helpers)}, **named))
+
+    def take(self, steps, batches, agreed) -> None:
+        """Take steps by a workload's method, which all leave together, until the runner says "end"."""
+        steps(batches, 1, self)
+        word = self._gate.wait("built")
+        while word[0] != "end":
+            if word[0] == "turn":
+                self._take_turn(steps, batches, agreed, *map(float, word[1:]))
+            else:
+                self._take_warm_up(steps, batches, agreed)
+            word = self._gate.next()
+
+    def _take_warm_up(self, steps, batches, agreed) -> None:
+        if not self._warm_up:
+            self._warm_up, self._ended = self._short_warm_up(), ""
+            self._forget()
+        self._go_on()
+        left = agreed.say(self.left())
+        while left > 0:
+            self.resumed()                             # what they waited for each other is of no step
+            steps(batches, left, self)
+            left = agreed.say(self.left())
+        self._end_warm_up(ENDS[-left], self._clock())
+
+    def _take_turn(self, steps, batches, agreed, lead_seconds, seconds: float, least) -> None:
+        leads = agreed.say(math.ceil(lead_seconds / self._step) if lead_seconds > _NO_LEAD * self._step > 0 else 0)
+        count = agreed.say(self._steps_of(seconds, int(least)))
+        self._turn = Turn(self._turns, lead_seconds, 0.0, count)
+        self._turns += 1
+        self._read_at = self._read()
+        if leads:
+            self._is_leading = True
+            steps(batches, leads, self)
+        self._begin_slice()
+        steps(batches, count, self)
+        self._send(is_over=True)                       # not before all have left the last step
+
+    def _steps_of(self, seconds: float, least):
+        count = max(least, math.ceil(seconds / self._step) if self._step > 0 else 1)
+        return -(-count // self._pass_steps) * self._pass_steps if self._pass_steps else count
+
+    def stepped(self, handle, phases=None) -> None:
+        """As Watch.stepped."""
+        self._taken += 1
+        if self._is_leading:
+            self._turn.lead_steps += 1
+            self._sync(handle)
+        else:
+            Watch.stepped(self, handle, phases)
+
+    def _next(self) -> None:
+        """The runner is heard between steps."""
+
+    _turned = _next
+
+
+def _readings(helpers=()):
+    """The CPU seconds of this process and its helpers, those in which their threads waited for a CPU, and what the CPUs
+    did not use."""
+    used, waited = processor.used_seconds((os.getpid(),) + tuple(helpers))
+    return (used, waited) + processor.unused_seconds(os.sched_getaffinity(0))

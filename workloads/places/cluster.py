@@ -24,6 +24,7 @@ class Cluster(NamedTuple):
     rank: int
     processes: int = 1           # of each worker's place: some modes have one a GPU
     process: int = 0             # which of them this is
+    helpers: tuple = ()          # numbers of the processes beside it in its place
 
     @property
     def place(self):

@@ -2,10 +2,12 @@
 import glob
 import itertools
 import os
+import time
 
 _FEATURES = ("avx", "avx2", "fma", "avx512f", "avx512_vnni", "avx512_bf16", "avx512_fp16", "amx_bf16", "amx_tile")
 
 _TICKS = float(os.sysconf("SC_CLK_TCK"))
+_SCHEDULED = 2                   # CPUCLOCK_SCHED (linux/posix-timers.h): the clock of a process by its number
 
 
 def name():
@@ -48,8 +50,20 @@ def unused_seconds(cpus, stat="/proc/stat", folder: str = "/sys/devices/system/c
     return idle / _TICKS, slept / 1e6, stolen / _TICKS
 
 
+def used_seconds(numbers):
+    """The CPU seconds of processes that have not ended, and how long their threads waited, as waited_seconds."""
+    used, waited = 0.0, []
+    for number in numbers:
+        try:
+            used += time.clock_gettime(~number << 3 | _SCHEDULED)
+            waited.append(waited_seconds("/proc/%d/task" % number))
+        except OSError:          # it has ended
+            continue
+    return used, None if None in waited else sum(waited)
+
+
 def waited_seconds(tasks="/proc/self/task"):
-    """How long this process's threads were ready so far and had no CPU; None where the kernel does not count it.
+    """How long a process's threads were ready so far and had no CPU; None where the kernel does not count it.
 
     The second number of a thread's schedstat (Linux, Documentation/scheduler/sched-stats.rst). Threads that have ended
     are left out.

@@ -13,12 +13,15 @@ The runner speaks on the worker's standard input, a line a command, and the work
     more                         warms up again, then "warm"
     end                          says what it has to say, then "end"
 
+Workers that train together hear the same words, each its own, and each answers of its own node. The first one says to
+the others how many steps a warm-up, a lead and a turn have (places/agreement.py).
+
 A closed standard input ends the worker: its runner is gone. One that takes turns ends at its next word; any other, to
 which nothing more is said, at once.
 """
 import math
 
-from workloads.spec import duration
+from workloads.spec import cluster, duration
 from workloads.spec.cell import Cell
 
 VARIABLE = "EVENBENCH_TURNS"         # whether a worker takes turns
@@ -35,7 +38,7 @@ _OF_PROCESS = ("stack", "data", "device", "cpus", "memory_bytes", "source", "loo
 
 
 def may_take(cell: Cell):
-    """Whether a cell's worker takes turns: it is alone, on CPUs, and times steps until there are enough of them.
+    """Whether a cell's workers take turns: they are on CPUs, and time steps until there are enough of them.
 
     A framework's own loader works ahead while others have their turn.
     """
@@ -44,7 +47,7 @@ def may_take(cell: Cell):
 
 def may_fork(cell: Cell):
     """Whether a child of the cell's worker may run it: a limit of memory counts what the parent holds, too."""
-    return may_take(cell) and not 0 < cell.memory_bytes < _AMPLE_BYTES
+    return may_take(cell) and cell.parallel == "none" and not 0 < cell.memory_bytes < _AMPLE_BYTES
 
 
 def process(cell: Cell):
@@ -53,8 +56,14 @@ def process(cell: Cell):
 
 
 def may_wait(cell: Cell):
-    """Whether a cell's worker can wait until it is told to go on: it is alone, on CPUs, and imports by itself."""
-    return cell.device == "cpu" and cell.nodes == 1 and cell.parallel == "none" and cell.measure != "max_batch"
+    """Whether a cell's workers can wait until they are told to go on: on CPUs, alone, or where they step together.
+
+    Who trains asynchronously takes no step with the others, so no turn of theirs ends together. Phases compare steps
+    with passes without an exchange, which are taken once, between warm-up and timed steps.
+    """
+    is_together = cluster.kind(cell.parallel) == "sync" and cell.measure == "train" and cell.gpus == 1
+    is_alone = cell.nodes == 1 and cell.parallel == "none" and cell.measure != "max_batch"
+    return cell.device == "cpu" and (is_alone or is_together)
 
 
 def least_steps(cell: Cell):

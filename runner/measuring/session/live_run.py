@@ -62,11 +62,12 @@ class LiveRun:
         self._watch: telemetry.Watch | None = None
         self._meter: Meter | None = None
         self._mark: _Mark | None = None
+        self._affinities: dict[str, set[int]] = {}           # by place
         self._clocks: programs.Clocks | None = None          # of the host's programs, early in the turn
         self._others = programs.Taken(0.0)       # in the turn
 
     def start(self) -> None:
-        """Start a worker that listens; return once it has imported, has begun all the same, or has ended."""
+        """Start workers that listen; return once all have imported, one has begun all the same, or has ended."""
         if waiting := self._imported and self._imported.take(self.cell):
             self._listens = self._forks = True
             self._running, self._padding = waiting
@@ -74,8 +75,11 @@ class LiveRun:
             return
         self._start(listens=True)
         asked_at = self._bench.clock()
-        first = self._next() or {}
-        self._unasked = first if first.get("event") != "waiting" else None
+        first: Event = {}
+        for _ in self._reporters:
+            if (first := self._next() or {}).get("event") != "waiting":
+                self._unasked = first or None
+                break
         self._forks = self._imported is not None and first.get("forks", False)
         self._import_seconds = self._bench.clock() - asked_at
 
@@ -124,19 +128,28 @@ class LiveRun:
         """Let the worker, which has imported, build its model."""
         self.tell(f"go {json.dumps(self.cell._asdict())}" if self._forks else "go")
 
+    @property
+    def _reporters(self) -> tuple[str, ...]:
+        return self._running.reporters if self._running else ()
+
     def tell(self, words: str) -> None:
-        """Tell the worker to go on, where it listens."""
+        """Tell the workers to go on, where they listen."""
         if self._running and self._listens and not self.ending:
             self._running.tell(words)
 
-    def listen(self, until: Callable[[Event], bool] = lambda event: False) -> Generator[Event, None, Event | None]:
-        """Its lines up to the first that `until` holds of, which comes back; None once the run has ended."""
-        while heard := self._next():
-            if heard["event"] != "waiting":
-                yield from self._kept(heard)
+    def listen(self, until: Callable[[Event], bool] = lambda event: False) -> Generator[Event, None, list[Event]]:
+        """Its lines up to the first of each place that `until` holds of, which come back; [] once the run has ended."""
+        found: dict[str, Event] = {}
+        while len(found) < len(self._reporters) and (heard := self._next()):
             if until(heard):
-                return heard
-        return None
+                found[heard.get("place", "")] = heard
+            elif heard["event"] != "waiting":
+                yield from self._kept(heard)
+        self._note_others({place: turn for place, line in found.items() if (turn := line.get("turn"))})
+        for line in found.values():
+            if line["event"] != "waiting":
+                yield from self._kept(line)
+        return [] if self.ending else list(found.values())
 
     def _next(self) -> Event | None:
         """What the worker says next; None once it has ended."""
@@ -154,31 +167,46 @@ class LiveRun:
         for each in (self._watch, self._meter):
             if each:
                 each.heard(heard["event"])
-        if isinstance(turn := heard.get("turn"), dict):
-            self._note_others(turn)
         if heard["event"] == "start":
+            self._affinities[heard.get("place", "")] = set(_affinity(heard))
             self._mark = _Mark(bench.readings(), bench.clock(), heard.get("cpu_seconds"), _affinity(heard))
         yield {"event": "line", "run": self.pending.name, "at": round(bench.clock() - self._begun_at, 3), "line": heard}
 
-    def _note_others(self, turn: dict[str, Any]) -> None:
-        """Write down beside what the worker says of its turn what others took meanwhile."""
+    def _note_others(self, turns: Mapping[str, dict[str, Any]]) -> None:
+        """Write down beside what each place says of its turn what others took meanwhile, as far as it is seen here."""
         before, self._clocks, self._others = self._clocks, None, programs.Taken(0.0)
-        if before is not None and (after := self._bench.programs()) is not None:
-            self._others = programs.taken(before, after, programs.Worker(self.cell.stack, turn.get("process", 0)))
-            turn["taken_seconds"] = self._others.seconds
+        if before is not None and turns and (after := self._bench.programs()) is not None:
+            first = next(iter(turns.values()))
+            self._others = programs.taken(before, after, self.cell.stack if len(turns) > 1 else programs.Worker(
+                self.cell.stack, first.get("process", 0)))
+            for turn in (turn for place, turn in turns.items() if self._running and not self._running.machine(place)):
+                turn["taken_seconds"] = self._others.seconds
+        if len(turns) > 1:
+            for place, turn in turns.items():
+                turn["beside_seconds"] = sum(other["own_seconds"] for name, other in turns.items()
+                                             if name != place and self._share_cpus(name, place))
+
+    def _share_cpus(self, *places: str) -> bool:
+        """Whether two places are on the same CPUs of a machine; where they do not say which, on the same machine."""
+        first, second = (self._affinities.get(place, set()) for place in places)
+        is_on_one = self._running is not None and len({self._running.machine(place) for place in places}) == 1
+        return is_on_one and (not first or not second or bool(first & second))
 
     def take_turn(self) -> Generator[Event, None, Turn | None]:
-        """Let it take a turn, which comes back; None where it ended instead."""
+        """Let it take a turn, as the place that lost the most tells of it; None where it ended instead."""
         if self._meter:
             self._meter.heard("warm")            # as after a warm-up, the CPUs are the run's from here on
         self.tell(f"turn {turns.LEAD_SECONDS} {turns.slice_seconds(self.cell)} {turns.least_steps(self.cell)}")
         self._bench.wait(STILL_LEADING)
         self._clocks = self._bench.programs()
-        line = yield from self.listen(lambda event: event["event"] == "steps")
-        if line is None:
+        lines = yield from self.listen(lambda event: event["event"] == "steps")
+        if not lines:
             return None
         try:
-            self.turns.append(replace(Turn.of(Steps.read(line)), taken_by=self._others.by))
+            turns_of = [(Turn.of(Steps.read(line)), line.get("place", "")) for line in lines]
+            turn, place = max(turns_of, key=lambda each: each[0].lost_share)
+            by = f"a program on {place}" if turn.taken_share is None and place else self._others.by
+            self.turns.append(replace(turn, taken_by=by))
         except ValueError as error:
             self.ending = Ending("died", f"the worker told of no turn where one was asked for: {error}")
             return None

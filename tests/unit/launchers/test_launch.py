@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from runner.launchers.protocol import Exit
-from runner.launchers.watchdog import Ending, Limits, followed, limits
+from runner.launchers.watchdog import Ending, Limits, follow, followed, limits
 from runner.machine import kernel_files
 from runner.results.contract import ENDINGS
 from tests.clock import FakeClock
@@ -127,6 +127,19 @@ def speaking(clock: FakeClock, place: str, seconds: float) -> Any:
         clock.advance(seconds)
         return place, STEPS
     return line
+
+
+def test_no_deadline_comes_nearer_while_nobody_asks_what_places_say() -> None:
+    clock = FakeClock(step=0.0)
+    lines = [(place, BEGUN[0]) for place in ("node0", "node1")]
+    ends = [(place, OK) for place in ("node0", "node1")]
+    running = FakeRunning([*lines, lambda: clock.advance(20) or ends[0], ends[1]], WELL, clock)
+    running.reporters = ("node0", "node1")
+    words = []
+    for event in follow(running, LIMITS, clock):
+        words.append(event.word if isinstance(event, Ending) else event["place"])
+        clock.advance(100)
+    assert ["node0", "node1", "ok"] == words
 
 
 def test_a_place_that_stands_still_is_timed_out_while_another_one_goes_on() -> None:

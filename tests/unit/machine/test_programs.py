@@ -30,7 +30,7 @@ def computing(*words: str, **how: object) -> Iterator[int]:
             process.kill()
 
 
-def between(number: int, own: Worker = ANOTHER) -> Taken:
+def between(number: int, own: Worker | str = ANOTHER) -> Taken:
     """What was taken while that process computed for 10 ms."""
     before = programs.clocks() or pytest.skip("the host's processes are not seen from here")
     until = before[number] + 0.01
@@ -49,7 +49,7 @@ def test_a_program_is_named_with_its_user_and_what_it_took() -> None:
 def test_a_worker_that_computes_while_it_waits_is_named_with_what_lets_it_spin(tmp_path: Path) -> None:
     (tmp_path / "workloads.py").write_text(BUSY)
     with computing("-m", "workloads", '{"stack": "b"}', cwd=tmp_path, env={"GOMP_SPINCOUNT": "infinite"}) as number:
-        assert Taken(0.0) == between(number, Worker("b", number))
+        assert Taken(0.0) == between(number, Worker("b", number)) == between(number, "b")
         found = between(number, Worker("b", number + 1))
     assert ("the worker of b", "b", "b's threads spin while they wait (GOMP_SPINCOUNT=infinite)") == found[1:]
 

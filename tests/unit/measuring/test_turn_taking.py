@@ -10,6 +10,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from runner.analysis.summary import summary_of
@@ -305,6 +306,44 @@ def test_the_seconds_of_runs_that_are_alive_together_add_up_to_what_they_took(tm
     assert seconds == pytest.approx(made.clock() - began, rel=0.1)
 
 
+class Together(TurnWorker):
+    """Two places on the same CPUs, each of which says what one alone does, but that it took half of what is used."""
+
+    def __init__(self, machine: Any, cell: Cell) -> None:
+        super().__init__(machine, cell)
+        self.reporters = ("node0", "node1")
+        self._lines = [(place, self._lines[0]) for place in self.reporters]
+
+    def _answer(self, word: str, *numbers: str) -> list[Any]:
+        return [(place, line() if callable(line) else line) for line in super()._answer(word, *numbers)
+                for place in self.reporters]
+
+    def _turn(self) -> bytes:
+        return super()._turn().replace(b'"own_seconds": 0.2', b'"own_seconds": 0.1')
+
+
+def test_workers_that_train_together_are_in_the_same_turn_and_disturb_none_of_each_other(tmp_path: Path) -> None:
+    made, launcher = turn_bench(tmp_path / "r", nodes=2, parallel="sync")
+    launcher.worker = Together
+    assert run(made)
+    order = [stack for stack, word in launcher.told if word == "turn"]
+    assert 2 * turns.TURNS == len(order)
+    assert all({"a", "b"} == set(order[index:index + 2]) for index in range(0, len(order), 2))
+    rows = measurements(store.read(tmp_path / "r")).rows
+    assert [[["node0", "node1"]]] * 2 == [[[each.name for each in run.workers] for run in row.runs] for row in rows]
+    assert {turns.TURNS} == {len(run.turns) for row in rows for run in row.runs}
+
+
+def test_a_turn_that_is_disturbed_on_one_node_is_repeated_on_all(tmp_path: Path) -> None:
+    made, launcher = turn_bench(tmp_path / "r", nodes=2, parallel="sync", busy=lambda stack, turn: (
+        0.3 * ((stack, turn) == ("a", 4))))              # of node1, whose second turn it is
+    launcher.worker = Together
+    assert run(made)
+    first, second = measurements(store.read(tmp_path / "r")).rows
+    assert (turns.TURNS + 1, turns.TURNS) == (len(first.runs[0].turns), len(second.runs[0].turns))
+    assert [[2, 3]] * 2 == [[*np.flatnonzero(~worker.counts)] for worker in first.runs[0].workers]
+
+
 class Deaf(FakeRunning):
     """A run that does not listen."""
 
@@ -315,7 +354,7 @@ class Deaf(FakeRunning):
 def test_only_runs_that_listen_are_told_anything(tmp_path: Path) -> None:
     made = bench(tmp_path / "r")
     start = made.launcher.start
-    cells = tuple(each._replace(cell=each.cell._replace(nodes=2, parallel="allreduce")) for each in made.plan.cells)
+    cells = tuple(each._replace(cell=each.cell._replace(nodes=2, parallel="async")) for each in made.plan.cells)
 
     def deaf(*arguments: Any, **named: Any) -> Any:
         running = start(*arguments, **named)
@@ -347,8 +386,11 @@ def test_products_import_side_by_side_as_well(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("fields", "may"), [
     ({}, True), ({"warm": "fixed", "seconds": 0.0}, False), ({"sync": "end"}, False), ({"device": "gpu"}, False),
-    ({"nodes": 3, "parallel": "sync"}, False), ({"measure": "epochs"}, False)])
-def test_a_worker_that_is_alone_on_cpus_and_times_steps_takes_turns(fields: dict[str, Any], may: bool) -> None:
+    ({"measure": "epochs"}, False), *(({"nodes": 3, "parallel": parallel}, True) for parallel in ("sync", "ps-sync")),
+    ({"nodes": 3, "parallel": "async"}, False), ({"parallel": "sync", "gpus": 2}, False),
+    ({"nodes": 3, "parallel": "sync", "measure": "phases"}, False)])
+def test_workers_that_are_alone_or_step_together_on_cpus_and_time_steps_take_turns(fields: dict[str, Any], may: bool
+                                                                                   ) -> None:
     cell = Cell(stack="a", task="lenet5", measure="train", warm="steady", seconds=1.0)._replace(**fields)
     assert turns.may_take(cell) is may
 

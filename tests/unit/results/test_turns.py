@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from runner.results.lines import Steps
-from runner.results.turns import LOST_SHARE, Turn, are_enough, counted, counting, gets_faster, trend
+from runner.results.turns import LOST_SHARE, Turn, are_enough, counted, counting, gets_faster, together, trend
 from tests import made_rows as made
 
 
@@ -71,6 +71,18 @@ def test_shares_are_of_the_cpus_that_the_worker_may_use() -> None:
 
     assert (2, 0.1) == (read.steps, read.seconds)
     assert (0.25, 0.1) == pytest.approx((read.foreign_share, read.stolen_share))          # of 0.4 CPU seconds
+
+
+def test_what_the_run_s_other_places_took_of_the_same_cpus_disturbs_no_turn() -> None:
+    assert "another program took 25" in read(busy_seconds=0.3).reason
+    assert not read(busy_seconds=0.3, beside_seconds=0.1).reason
+
+
+def test_a_turn_of_workers_that_train_together_lost_what_the_worst_one_lost() -> None:
+    first, second = together([(CALM, DISTURBED, CALM), (lost(stolen_share=0.3, steps=7, seconds=0.2), CALM)])
+    assert [(0.05, 0.3), (0.051, 0.0), (0.05, 0.0)] == [(each.foreign_share, each.stolen_share) for each in first]
+    assert [(10, 0.1)] * 3 == [(each.steps, each.seconds) for each in first]
+    assert [(7, 0.2, 0.3), (10, 0.1, 0.0)] == [(each.steps, each.seconds, each.stolen_share) for each in second]
 
 
 def test_undisturbed_turns_count_and_three_of_them_are_enough() -> None:

@@ -5,11 +5,14 @@ import os
 import socket
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import pytest
 
+from tests.sent import Sent
 from workloads.frameworks import contract
 from workloads.measuring import measures
+from workloads.measuring.turns import TurnsTogether
 from workloads.places import agreement, cluster
 from workloads.spec.cell import Cell
 
@@ -125,6 +128,34 @@ def test_a_warm_up_that_is_to_be_steady_is_as_long_for_all():
 
     assert answers[0] == answers[1] == answers[2] and 3 == answers[0][1]
     assert 1 == answers[0][0][0] and len(answers[0][0]) > 2
+
+
+class Runner:
+    """Says its words one after the other."""
+
+    def __init__(self, *words):
+        self.next = iter(map(str.split, words)).__next__
+
+    def wait(self, at):
+        return self.next()
+
+
+def by_turns(cell, place):
+    """What a worker was asked for and what it sent, which takes two turns and warms up again in between."""
+    workload, sent = Workload(), Sent()
+    gate = Runner("go", "turn 0.03 0.001 7", "more", "turn 0 0.001 3", "end")
+    measures.train(cell, None, workload, Images(), "", sent, place, partial(TurnsTogether, gate, ()))
+    return workload.asked, [(line["event"], len(line["seconds"])) for line in sent if "seconds" in line]
+
+
+def test_workers_that_take_turns_together_take_as_many_steps_each():
+    cell = CELL._replace(warmup=4, seconds=0.01)
+    answers = together(*(lambda place=place: by_turns(cell, place) for place in clusters(cell)))
+
+    assert answers[0] == answers[1] == answers[2]
+    asked, sent = answers[0]
+    assert [1, 3, 4, sent[3][1]] == [*asked[:2], *asked[-2:]]
+    assert [("warm", 4), ("warm", 4)] == sent[::2] and sent[1][1] >= 7 and sent[3][1] >= 3
 
 
 def test_a_fixed_number_of_steps_is_asked_for_at_once_and_nobody_is_asked():
