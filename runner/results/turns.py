@@ -79,14 +79,20 @@ class Turn:
                    0.0 if waited is None else _still((said.own_seconds + waited) / seconds, said.usual_ready))
 
 
-def together(turns: Sequence[Sequence[Turn]]) -> list[tuple[Turn, ...]]:
-    """The turns of workers that train together: who loses time keeps all waiting, so each lost what the worst one lost.
+def worst(of_workers: Sequence[Turn]) -> Turn:
+    """The turn of workers that train together, as the one saw it that lost the most: it kept all others waiting.
 
-    turns: of each worker.
+    They wait for each other by nature. Where one stood still all did, so no more is lost than the busiest one shows.
     """
-    worst = [max(of_all, key=lambda turn: turn.lost_share) for of_all in zip(*turns, strict=False)]
-    return [(*(replace(lost, steps=turn.steps, seconds=turn.seconds) for lost, turn in zip(worst, own, strict=False)),
-             *own[len(worst):]) for own in turns]
+    still = min(turn.still_share for turn in of_workers)
+    return max((replace(turn, still_share=still) for turn in of_workers), key=lambda turn: turn.lost_share)
+
+
+def together(turns: Sequence[Sequence[Turn]]) -> list[tuple[Turn, ...]]:
+    """The turns of each of some workers that train together, as the worst one saw them."""
+    lost = [worst(of_workers) for of_workers in zip(*turns, strict=False)]
+    return [(*(replace(each, steps=turn.steps, seconds=turn.seconds) for each, turn in zip(lost, own, strict=False)),
+             *own[len(lost):]) for own in turns]
 
 
 def _still(ready: float, usual: float | None) -> float:

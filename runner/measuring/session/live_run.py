@@ -20,7 +20,7 @@ from runner.results import error_output
 from runner.results.contract import NotAnEvent, parsed
 from runner.results.error_output import ErrorText, Written
 from runner.results.lines import Steps, usage
-from runner.results.turns import Turn, counting, gets_faster
+from runner.results.turns import Turn, counting, gets_faster, worst
 from workloads.spec import placement, turns
 from workloads.spec.cell import switched_variables
 
@@ -203,14 +203,17 @@ class LiveRun:
         if not lines:
             return None
         try:
-            turns_of = [(Turn.of(Steps.read(line)), line.get("place", "")) for line in lines]
-            turn, place = max(turns_of, key=lambda each: each[0].lost_share)
-            by = f"a program on {place}" if turn.taken_share is None and place else self._others.by
-            self.turns.append(replace(turn, taken_by=by))
+            self.turns.append(worst([self._turn(line) for line in lines]))
         except ValueError as error:
             self.ending = Ending("died", f"the worker told of no turn where one was asked for: {error}")
             return None
         return self.turns[-1]
+
+    def _turn(self, line: Event) -> Turn:
+        """Of a place's line, with who took the most there. Raises ValueError."""
+        turn = Turn.of(Steps.read(line))
+        is_seen = turn.taken_share is not None or "place" not in line
+        return replace(turn, taken_by=self._others.by if is_seen else f"another program on {line['place']}")
 
     def spinning(self, beside: "Sequence[LiveRun]") -> str:
         """Which of the workers beside it computed in its last turn, and how; "" where none did for much of it."""

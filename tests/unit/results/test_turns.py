@@ -85,6 +85,11 @@ def test_a_turn_of_workers_that_train_together_lost_what_the_worst_one_lost() ->
     assert [(7, 0.2, 0.3), (10, 0.1, 0.0)] == [(each.steps, each.seconds, each.stolen_share) for each in second]
 
 
+def test_workers_that_train_together_stood_still_where_all_of_them_did() -> None:
+    still = [[lost(still_share=share) for share in shares] for shares in ((0.3, 0.3), (0.0, 0.2))]
+    assert [0.0, 0.2] == [each.still_share for each in together(still)[0]]
+
+
 def test_undisturbed_turns_count_and_three_of_them_are_enough() -> None:
     assert (True, False, True, False) == counting([CALM, DISTURBED, CALM, DISTURBED])
     assert [True, True, False] == [are_enough(some) for some in ((), (CALM, DISTURBED, CALM, CALM), (CALM, CALM))]
