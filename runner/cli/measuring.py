@@ -17,6 +17,7 @@ from runner.cli.options import Folders
 from runner.cli.output import Output, checked
 from runner.cli.request import Form, MoreFiles, Own, Processes, Settled
 from runner.cli.results import show_result
+from runner.errors import InputError
 from runner.measuring import rerun, stopping_rule
 from runner.measuring.bench import Going, Request
 from runner.measuring.stopping_rule import CAP

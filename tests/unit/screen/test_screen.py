@@ -194,7 +194,8 @@ def shown_progress(width: int = 80, is_detailed: bool = False, **settings: Any) 
                       {"event": "ending", "run": runs[1], "ending": "oom", "seconds": 4.0,
                        "message": "out of memory " + "x" * 80 + EVIL},
                       {"event": "now", "left": 8.25, "missing": 1, "so_far": made_so_far},
-                      {"event": "now", "left": 0.0, "missing": 0, "so_far": made_so_far}, {"event": "closed", "reason": "done"}):
+                      {"event": "now", "left": 0.0, "missing": 0, "so_far": made_so_far},
+                      {"event": "closed", "reason": "done"}):
             shown.heard(event)
     return file.getvalue()
 
