@@ -229,6 +229,17 @@ def test_the_doctor_says_it_of_each_node_with_its_clock(hosts: Any) -> None:
     assert "much" == found["node1 (host1) disk"].found
 
 
+def test_a_clock_ten_seconds_ahead_is_told_and_no_run_depends_on_it(hosts: Any, monkeypatch: pytest.MonkeyPatch
+                                                                    ) -> None:
+    monkeypatch.setattr(HostAgent, "clock", lambda self: time.time() + 10)
+    launcher = hosts(1)
+    [clock] = [each for each in launcher._examined() if each.what.endswith("clock")]
+    assert clock.found.startswith("+10") and clock.mend
+    running = launcher.start(ONE, STACK, Path("/data"), "r", "well")
+    assert "ok" == heard(running)[1].word
+    assert 10 == pytest.approx(running.place["nodes"]["node0"]["clock_ahead_seconds"], abs=1)
+
+
 def test_data_are_compared_on_all_nodes(hosts: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     launcher = hosts(2)
     (tmp_path / "d").mkdir()
