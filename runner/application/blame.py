@@ -25,7 +25,7 @@ from runner.measuring import building, equality, own_models
 from runner.measuring import job as jobs
 from runner.measuring.bench import Going, Request
 from runner.measuring.session import INCOMPLETE
-from runner.report.blaming import Answer, record
+from runner.report.blaming import Answer, differing, record
 from runner.results import store
 from runner.stacks import mixing, own, revisions
 from runner.stacks.mixing import Environment, Package
@@ -164,8 +164,8 @@ class _Search:
 
     def answer(self) -> tuple[Answer, int]:
         """What was found, which the journal keeps, too, and the exit code."""
-        screen.say(f"{formatting.count(len(self._names), 'package')} differ; environments are linked, in {self._work}; "
-                   f"about {formatting.seconds((4 + 2 * math.ceil(math.log2(1 + len(self._groups)))) * _SECONDS)}")
+        screen.say(f"{differing(len(self._names))}; environments are linked, in {self._work}; about "
+                   f"{formatting.seconds((4 + 2 * math.ceil(math.log2(1 + len(self._groups)))) * _SECONDS)}")
         loaded: list[str] = []
         new, finding, code = Measured(), Finding((), {}, Measured()), 0
         releases: dict[str, blame.Releases] = {}

@@ -72,10 +72,15 @@ def _word(reason: Reason) -> str:
     return f"cannot be combined: {broken[0]}" if broken else f"not proved: {doubt}" if doubt else "not proved"
 
 
+def differing(packages: int) -> str:
+    """1 package differs, 5 packages differ."""
+    return formatting.count(packages, "package differs", "packages differ")
+
+
 def parts(answer: Answer) -> Sequence[Part]:
     """What people read."""
     loaded = f", {len(answer.loaded)} of {len(answer.versions)} groups are loaded by the file" if answer.loaded else ""
-    head = [f"new is {_ratio(answer.new)} of old; {formatting.count(answer.packages, 'package')} differ{loaded}"
+    head = [f"new is {_ratio(answer.new)} of old; {differing(answer.packages)}{loaded}"
             ] if answer.new.ratio is not None else []
     return [*head, *([rows(answer)] if answer.finding.reasons else []), *map(_release, answer.releases.values()),
             conclusion(answer), f"{formatting.count(answer.environments, 'environment')} made, "
