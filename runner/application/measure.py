@@ -107,8 +107,7 @@ def ran(job: jobs.Job, show: Callable[[Path], None] = lambda folder: None, is_pr
     store.check_usable(results)
     if is_fresh or sessions.unfinished(results, job.command()) is None:
         agree(job.request, job.seconds(sessions.known_seconds(results)))
-    is_here, waits = job.launcher.measures_here, job.request.going.waits
-    with alone.measuring_alone(paths.cache_folder() if is_here else results, is_here, waits, screen.say):
+    with alone.measuring_alone(paths.cache_folder(), job.request.going.waits, screen.say):
         job = _two_sided(building.prepared(job, screen.say), sides)
         check = equality.Check.by(job.launcher, job.data.folder, screen.say)
         if not is_proved and any(planned.cell.source for planned in job.plan.cells):

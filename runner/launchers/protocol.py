@@ -222,7 +222,6 @@ class Launcher:
     builds_at_once: int = 1              # how many stacks may be prepared at the same time
     checks_at_once: int = 1              # how many checks of equality, which measure no time, may run at the same time
     has_gpus_here: bool = True           # whether its runs use this host's GPUs, which are then watched
-    measures_here: bool = True           # whether runs of two sessions at once would disturb each other on this host
     tells: bool = False                  # whether workers can be started to listen, so that they take turns
     has_options: bool = False            # whether --launcher may say more of it than its name
     is_examined: bool = False            # whether examine is there

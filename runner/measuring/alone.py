@@ -18,16 +18,15 @@ _ASK_AGAIN_SECONDS = 2.0
 
 
 @contextmanager
-def measuring_alone(folder: Path, on_this_machine: bool = True, waits: bool = False,
-                    say: Say = lambda line: None) -> Iterator[None]:
+def measuring_alone(folder: Path, waits: bool = False, say: Say = lambda line: None) -> Iterator[None]:
     """Keep a second session out, which would measure this one, of whatever user and cache; folder: kept by a lock, too.
 
-    on_this_machine: the launcher's runs are here. waits: until the other session has ended. Raises Busy.
+    waits: until the other session has ended. Raises Busy.
     """
     folder.mkdir(parents=True, exist_ok=True)
     told: list[str] = []
     with ExitStack() as held:
-        while busy := (_holder_of_machine(held) if on_this_machine else "") or _holder_of(folder, held, say):
+        while busy := _holder_of_machine(held) or _holder_of(folder, held, say):
             held.close()
             if not waits:
                 raise Busy(f"another evenbench session ({busy}) is measuring on this machine: --wait begins when it "

@@ -43,8 +43,6 @@ def lines(cell: Cell) -> list[dict[str, Any]]:
 class Interrupted(FakeLauncher):
     """Runs all but one, at which Ctrl-C comes."""
 
-    measures_here = False
-
     def __init__(self, at: int) -> None:
         super().__init__(FakeClock(0.001), self.script)
         self.at = at

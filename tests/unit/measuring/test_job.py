@@ -227,9 +227,10 @@ def test_a_lock_of_another_user_that_can_only_be_read_keeps_out_and_is_taken(
         return opened(path, mode, *rest, **more)
 
     monkeypatch.setattr(Path, "open", denied)
-    with (alone.measuring_alone(tmp_path), pytest.raises(Busy, match=r"another evenbench session \(process 1\)"),
-          alone.measuring_alone(tmp_path, on_this_machine=False)):
-        pass
+    with alone.measuring_alone(tmp_path):
+        monkeypatch.setattr(alone, "MACHINE", f"{alone.MACHINE}-of-another")
+        with (pytest.raises(Busy, match=r"another evenbench session \(process 1\)"), alone.measuring_alone(tmp_path)):
+            pass
     assert "process 1" == (tmp_path / "measuring.lock").read_text()
 
 
