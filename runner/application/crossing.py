@@ -44,6 +44,7 @@ def swept(request_of: Callable[[int], Request], name: str, low: int, high: int) 
         if known is None:
             if time.monotonic() > ends:
                 return None
+            crossing.check([planned.cell for planned in job.plan.cells])
             screen.say(f"{name} {value}")
             folder, ended = measure.ran(job, ends=ends, enough=lambda so_far: {
                 lanes_key(each.one.cell) for each in [crossing.paired(so_far, low, high)] if each.verdict in _SAID})

@@ -6,15 +6,18 @@ for all of them (stats.error_of).
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from itertools import pairwise
 from typing import NamedTuple
 
+from runner import formatting
 from runner.analysis import doubts, stats
 from runner.analysis.paired import Paired
 from runner.analysis.stats import Verdict
+from runner.cells import comparison_key
 from runner.errors import InputError
-from runner.results.rows import Measurements, by_comparison
+from runner.results.rows import Measurements
+from workloads.spec.cell import Cell
 
 _SIGNS = {Verdict.FASTER: 1, Verdict.SLOWER: -1}
 
@@ -72,14 +75,20 @@ def most(low: int, high: int) -> int:
     return 2 + math.ceil(math.log2(high - low))
 
 
+def check(cells: Collection[Cell]) -> None:
+    """Raise InputError where cells are not one comparison of two columns."""
+    compared = {comparison_key(cell) for cell in cells}
+    if len(compared) != 1 or len(cells) != 2:
+        names = dict.fromkeys(cell.stack for cell in cells)
+        raise InputError(f"--sweep: found {formatting.count(len(compared), 'comparison')} of {' and '.join(names)}, "
+                         "expected one of two columns: --stack, --lane, --set measure=train and one value of each "
+                         "other setting choose")
+
+
 def paired(measured: Measurements, low: int, high: int) -> Paired:
     """The session's other column against its baseline. Raises InputError where there are not two."""
-    groups = list(by_comparison(measured.rows).values())
-    if len(groups) != 1 or len(groups[0]) != 2:
-        names = dict.fromkeys(row.cell.stack for rows in groups for row in rows)
-        raise InputError(f"--sweep: found {len(groups)} comparisons of {' and '.join(names)}, expected one of two "
-                         "columns: --stack, --lane, --set measure=train and one value of each other setting choose")
-    base, other = sorted(groups[0], key=lambda row: row.cell.stack != measured.baseline)
+    check([row.cell for row in measured.rows])
+    base, other = sorted(measured.rows, key=lambda row: row.cell.stack != measured.baseline)
     return Paired.of(other, base, stats.error_of(most(low, high)), doubts.of(measured))
 
 
