@@ -74,7 +74,7 @@ def of_torch() -> None:
     ready = torch.randn(64, 3, 32, 32)
 
     def transformed() -> object:
-        batch = (torch.from_numpy(images).float().permute(0, 3, 1, 2) / 255 - 0.5) / 0.25
+        batch = (torch.from_numpy(images).float().permute(0, 3, 1, 2).contiguous() / 255 - 0.5) / 0.25
         with torch.no_grad():
             return convolutions(batch)
 
