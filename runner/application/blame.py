@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from runner import formatting, paths, screen
+from runner import formatting, paths, schemas, screen
 from runner.analysis import blame
 from runner.analysis.between import regression
 from runner.analysis.blame import Finding, Measured, Mix, Reason
@@ -30,7 +30,6 @@ from runner.results import store
 from runner.stacks import mixing, own, revisions
 from runner.stacks.mixing import Environment, Package
 
-FORMAT = 2                   # of blame.json
 UNCLEAR = regression.EXIT_CODES[regression.Answer.UNCLEAR]
 _SECONDS = 60                # that a measurement takes, where nothing is known
 _HIGHEST = 1e300             # end of an interval, for infinity, which JSON has not
@@ -106,7 +105,7 @@ class Journal:
         self._path, self._of, self._ends, self._known = path, of, ends, dict[str, list[Any]]()
         try:
             kept = json.loads(path.read_text(encoding="utf-8"))
-            if (kept["schema"], kept["of"]) == (FORMAT, of) and not is_fresh:
+            if (kept["schema"], kept["of"]) == (schemas.JOURNAL, of) and not is_fresh:
                 self._known = dict(kept["measured"])
         except (OSError, ValueError, TypeError, KeyError):
             pass
@@ -136,7 +135,7 @@ class Journal:
     def write(self, **more: Any) -> None:
         """All of it, and what else there is to say."""
         store.write_beside(self._path.parent, self._path.name, json.dumps(
-            {"schema": FORMAT, "of": self._of, "measured": self._known, **more}, indent=2))
+            {"schema": schemas.JOURNAL, "of": self._of, "measured": self._known, **more}, indent=2))
 
 
 class _Search:

@@ -3,12 +3,11 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from runner import formatting
+from runner import formatting, schemas
 from runner.analysis.blame import Finding, Likeness, Measured, Mix, Reason, Releases
 from runner.analysis.stats import Interval
 from runner.report.tables import Part
 
-FORMAT = 1
 _MOST_NAMED = 3                  # groups of a line
 
 
@@ -101,7 +100,7 @@ def record(answer: Answer) -> dict[str, Any]:
         return {"ratio": each.ratio, "interval": None if each.ratio is None else [each.low, each.high],
                 "reason": each.reason}
 
-    return {"schema": FORMAT, "new": measured(answer.new), "conclusion": conclusion(answer),
+    return {"schema": schemas.BLAME, "new": measured(answer.new), "conclusion": conclusion(answer),
             "packages": answer.packages, "loaded": list(answer.loaded), "is_complete": answer.is_complete,
             "reasons": [{"packages": [answer.versions[group] for group in sorted(each.groups)],
                          "into_old_alone": measured(each.alone), "out_of_new": measured(each.without),

@@ -27,8 +27,9 @@ OF_THIS_REPOSITORY = r"`((?:docs|runner|workloads|tests|studies|docker|data)/[a-
 def test_the_page_of_commands_says_the_number_of_each_json() -> None:
     text = " ".join((ROOT / "docs/commands.md").read_text().split())
     assert (f"{schemas.SUMMARY} of `report` and `summary.json`, {schemas.COMPARISON} of `compare`, `history`, `gate` "
-            f"and `why`, {schemas.ROWS} of `plan`, `blame` and all others") in text
-    assert {schemas.GATE, schemas.REASONS} == {schemas.COMPARISON} and schemas.PLAN == schemas.ROWS
+            f"and `why`, {schemas.ROWS} of `plan`, `blame`, `run --sweep` and all others") in text
+    assert {schemas.GATE, schemas.REASONS} == {schemas.COMPARISON} and (
+        {schemas.PLAN, schemas.BLAME, schemas.CROSSING} == {schemas.ROWS})
 
 
 def code_lines(text: str) -> Iterator[str]:

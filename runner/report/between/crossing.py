@@ -3,13 +3,11 @@
 from collections.abc import Sequence
 from typing import Any
 
-from runner import formatting
+from runner import formatting, schemas
 from runner.analysis.between.crossing import Swept
 from runner.analysis.paired import Paired
 from runner.report.document import Curve, Curves
 from runner.report.tables import Part
-
-FORMAT = 1
 
 
 def conclusion(swept: Swept) -> str:
@@ -56,7 +54,7 @@ def chart(swept: Swept) -> Curves:
 
 def record(swept: Swept) -> dict[str, Any]:
     """The same as JSON values."""
-    return {"schema": FORMAT, "setting": swept.name, "low": swept.low, "high": swept.high,
+    return {"schema": schemas.CROSSING, "setting": swept.name, "low": swept.low, "high": swept.high,
             "conclusion": conclusion(swept), "crossing": swept.crossing if swept.crosses else None,
             "between": list(swept.between) if swept.crosses else None, "points": [
                 {"value": value, "columns": [row.cell.stack for row in (each.other, each.one) if row],
