@@ -116,6 +116,9 @@ class Verdict(StrEnum):
     BASELINE = "baseline"
 
 
+SAID = frozenset({Verdict.FASTER, Verdict.SLOWER, Verdict.AS_FAST})        # that decide a comparison
+
+
 def error_of(words: int) -> float:
     """The chance with which the interval of each of so many words may miss (Bonferroni)."""
     return ERROR / max(1, words)

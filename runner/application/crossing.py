@@ -9,7 +9,7 @@ from runner import screen
 from runner.analysis.between import crossing
 from runner.analysis.between.crossing import Swept
 from runner.analysis.paired import Paired
-from runner.analysis.stats import Verdict
+from runner.analysis.stats import SAID
 from runner.analysis.summary import summary_of
 from runner.application import measure
 from runner.application.read import measured_in, write_page
@@ -23,7 +23,6 @@ from runner.results import joined, sessions
 from runner.results.rows import Measurements
 
 ROUNDS = 20                  # of a value at most
-_SAID = frozenset({Verdict.FASTER, Verdict.SLOWER, Verdict.AS_FAST})
 
 
 def swept(request_of: Callable[[int], Request], name: str, low: int, high: int) -> tuple[Swept, int]:
@@ -47,7 +46,7 @@ def swept(request_of: Callable[[int], Request], name: str, low: int, high: int) 
             crossing.check([planned.cell for planned in job.plan.cells])
             screen.say(f"{name} {value}")
             folder, ended = measure.ran(job, ends=ends, enough=lambda so_far: {
-                lanes_key(each.one.cell) for each in [crossing.paired(so_far, low, high)] if each.verdict in _SAID})
+                lanes_key(each.one.cell) for each in [crossing.paired(so_far, low, high)] if each.verdict in SAID})
             if ended == INCOMPLETE:
                 return None
         else:

@@ -8,7 +8,7 @@ import math
 import re
 from collections.abc import Callable, Set
 
-from runner.analysis.stats import LEAST_ROUNDS, Verdict
+from runner.analysis.stats import LEAST_ROUNDS, SAID, Verdict
 from runner.analysis.summary import summary_of
 from runner.analysis.summary_format import LaneResult, Result
 from runner.cells import comparison_key
@@ -20,7 +20,6 @@ from runner.results.rows import Measurements, blocks
 from workloads.spec.measures import TIMED
 
 CAP = 50                     # rounds with --until, where none is given
-_SAID = frozenset({Verdict.FASTER, Verdict.SLOWER, Verdict.AS_FAST})
 
 
 def parse(text: str | None, cap: int | None = None) -> Until | None:
@@ -47,7 +46,7 @@ def check(plan: Plan) -> None:
 
 def decided(measured: Measurements) -> Set[str]:
     """The blocks (rows.blocks) of which every word is said: of each stack against the baseline, and of the fastest."""
-    return _blocks(measured, lambda one: one.verdict in _SAID, needs_winner=True)
+    return _blocks(measured, lambda one: one.verdict in SAID, needs_winner=True)
 
 
 def narrow(until: Until) -> Callable[[Measurements], Set[str]]:
