@@ -89,8 +89,7 @@ def _environment(word: str, folder: Path, python: str) -> Environment:
                          "cannot be mixed")
     if _is_lock(path):
         return mixing.read(mixing.installed(path.absolute(), folder, python, screen.say) / "bin" / "python")
-    if word.startswith(revisions.PREFIX):
-        word = str(revisions.environment(word, Path.cwd(), paths.cache_folder(), screen.say))
+    word = revisions.installed(word, paths.cache_folder(), screen.say)
     try:
         return mixing.read(Path(own.executable(own.Asked("blame", word))))
     except InputError as error:

@@ -71,8 +71,7 @@ def _of_sides(request: Request, base: str, head: str) -> tuple[Request, tuple[st
 def _stacks(base: str, head: str, known: Mapping[str, Stack]) -> tuple[str, str]:
     """Both sides as words of --stack; the revision of a git:REV is installed."""
     def word(role: str, asked: str) -> str:
-        if asked.startswith(revisions.PREFIX):
-            asked = str(revisions.environment(asked, Path.cwd(), paths.cache_folder(), screen.say))
-        return side(role, own_stacks.full_name(asked, known), known)
+        there = revisions.installed(asked, paths.cache_folder(), screen.say)
+        return side(role, own_stacks.full_name(there, known), known)
 
     return word("base", base), word("head", head)

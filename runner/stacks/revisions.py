@@ -12,6 +12,14 @@ from runner.stacks import package_sources
 PREFIX = "git:"
 
 
+def installed(word: str, cache: Path, say: Say) -> str:
+    """The environment of a word git:REV of the current directory; any other word as it is.
+
+    Raises InputError, BuildFailed.
+    """
+    return str(environment(word, Path.cwd(), cache, say)) if word.startswith(PREFIX) else word
+
+
 def environment(word: str, here: Path, cache: Path, say: Say) -> Path:
     """The folder of the environment of a word git:REV: the revision's package, what it requires, and numpy.
 
