@@ -196,8 +196,7 @@ def installed(word: Path, folder: Path, python: str, say: Say) -> Path:
         run([uv, "pip", "install", "--quiet", "--python", str(folder / "bin/python"), "-r", str(wanted)], log)
     else:
         run([python, "-m", "venv", "--without-pip", str(folder)], log)
-        run([*package_sources.pip(), "--python", str(folder / "bin/python"), "install", "--no-input",
-             "--disable-pip-version-check", "-r", str(word)], log, environment=package_sources.environment())
+        package_sources.install(["-r", str(word)], log, folder)
     (folder / "complete").touch()
     return folder
 
@@ -221,9 +220,8 @@ def brought(name: str, version: str, beside: Iterable[str], folder: Path, python
     """A release, and the packages beside it that are bound to it, in a folder of their own. Raises BuildFailed."""
     others, log = [*beside], fresh_log(folder.with_name(f"{folder.name}.log"))
     if not folder.is_dir():
-        run([*package_sources.pip(), "install", "--no-input", "--disable-pip-version-check", "--quiet",
-             *([] if others else ["--no-deps"]), *_for(python), f"--target={folder}", f"{name}=={version}", *others],
-            log, environment=package_sources.environment())
+        package_sources.install(["--quiet", *([] if others else ["--no-deps"]), *_for(python), f"--target={folder}",
+                                 f"{name}=={version}", *others], log)
     return [each for each in held(folder, folder) if each.name in {name, *others}]
 
 

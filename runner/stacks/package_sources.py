@@ -80,6 +80,13 @@ def environment() -> dict[str, str]:
             **clean_environment(), "PIP_CONFIG_FILE": os.devnull}
 
 
+def install(words: Sequence[str], log: Path, into: Path | None = None) -> None:
+    """Let pip install by the user's settings, but for the place; into: an environment's folder. Raises BuildFailed."""
+    there = [f"--python={into / 'bin/python'}"] if into else []
+    run([*pip(), *there, "install", "--no-input", "--disable-pip-version-check", *words], log,
+        environment=environment())
+
+
 def wheel_folders(settings: Mapping[str, str]) -> list[Path]:
     """The folders on this machine among pip's find-links."""
     return [path for folder in settings.get("find-links", "").split()

@@ -54,6 +54,5 @@ def _make(word: str, top: str, commit: str, folder: Path, say: Say) -> None:
     run([sys.executable, "-m", "venv", "--clear", "--without-pip", str(folder)], log)
     run(["git", "clone", "--quiet", "--shared", "--no-checkout", top, str(source)], log)
     run(["git", "-C", str(source), "checkout", "--quiet", "--detach", commit], log)
-    run([*package_sources.pip(), "--python", str(folder / "bin/python"), "install", "--no-input",
-         "--disable-pip-version-check", str(source), "numpy"], log, environment=package_sources.environment())
+    package_sources.install([str(source), "numpy"], log, folder)
     (folder / "complete").touch()
