@@ -8,14 +8,14 @@ from typing import Annotated
 import typer
 
 from runner import paths
-from runner.application import prepare
+from runner.application import kubernetes, prepare
+from runner.application.kubernetes import Pod
 from runner.cli.options import Commands, Folders, SomeStacks, StudyName
 from runner.cli.output import Output
 from runner.datasets import choice, published
 from runner.doctor import host
 from runner.errors import InputError
-from runner.launchers import choose, kubernetes, table
-from runner.launchers.kubernetes import Pod
+from runner.launchers import choose, table
 from runner.machine import nvml
 from runner.stacks import definition
 

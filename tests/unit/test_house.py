@@ -122,7 +122,7 @@ def test_a_launcher_s_method_without_words_has_those_of_the_protocol() -> None:
 
 
 def test_no_module_outside_of_their_room_knows_a_launcher_by_its_module_or_its_name() -> None:
-    doors = {"choose", "kubernetes", "rank", "protocol", "table", "watchdog"}
+    doors = {"choose", "rank", "protocol", "table", "watchdog"}
     for path in sources("runner"):
         place = path.relative_to(ROOT / "runner").as_posix()
         if not place.startswith("launchers/"):
