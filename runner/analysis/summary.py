@@ -296,7 +296,7 @@ def _losses(runs: Sequence[Run], shared: _Losses) -> dict[str, Any]:
     """The fields of a Result about losses: medians over the shared rounds, at the first and the last shared step."""
     steps = shared.steps
     of_runs = [dict(zip(run.first.loss_steps, run.first.losses.tolist(), strict=True))
-            for run in runs if steps and run.round in shared.rounds and run.first.loss_steps]
+               for run in runs if steps and run.round in shared.rounds and run.first.loss_steps]
     first, last = (stats.median([losses[step] for losses in of_runs]) for step in steps or (0, 0))
     return {"loss_first": first, "loss_last": last,
             "loss_steps": None if steps is None or first is None else (steps[0] + 1, steps[1] + 1)}

@@ -111,7 +111,7 @@ def _with_code_compared(made: Report, measured: Measurements, results: Path) -> 
     """The report; where it is of code, its answer says how far the stacks' results were apart."""
     tasks = dict.fromkeys(model_name(row.cell) for row in measured.rows if row.cell.measure == "step")
     distances = [agreement.apart(each) for task in tasks
-            for each in equality.of_code(results, task, measured.made_of())]
+                 for each in equality.of_code(results, task, measured.made_of())]
     if made.answer is None or not distances:
         return made
     trust = tuple(Trust(each.name, f"{each.text}; {'; '.join(dict.fromkeys(distances))}", each.is_good)

@@ -194,8 +194,8 @@ def bench(job: Job, folder: Path, is_stopping: Callable[[], bool]) -> Bench:
     zones = cpu_energy.zones() if job.launcher.has_gpus_here else {}
     return Bench(job.plan, job.stacks, job.launcher, job.data.folder, folder, job.request.going,
                  is_stopping=is_stopping, watches=lambda planned: gpu_watch(job, planned),
-                 programs=programs.clocks,
-                 meters=lambda: cpu_energy.Meter(zones) if zones else None, folders=job.folders)
+                 programs=programs.clocks, meters=lambda: cpu_energy.Meter(zones) if zones else None,
+                 folders=job.folders)
 
 
 def gpu_watch(job: Job, planned: Planned) -> telemetry.Watch | None:
