@@ -38,10 +38,9 @@ def ratio(name: str, wrong: Step, right: Step) -> None:
 
 
 def of_torch() -> None:
-    """PyTorch: threads, sizes, input, precision, oneDNN, dropout, neighbours."""
+    """PyTorch: threads, sizes, dropout, input, oneDNN, precision, neighbours."""
     import torch
     from torch import nn
-    from torch.nn import functional
 
     torch.manual_seed(0)
     torch.set_num_threads(2)
@@ -63,12 +62,18 @@ def of_torch() -> None:
             return step()
         return counted
 
-    usual = block(1024).eval()
-    ratio("threads unequal (1, not 2)", with_threads(1, inferred(usual)), with_threads(2, inferred(usual)))
+    usual = inferred(block(1024).eval())
+    ratio("threads unequal (1, not 2)", with_threads(1, usual), with_threads(2, usual))
     torch.set_num_threads(2)
-    ratio("another size (1536, not 1024)", inferred(block(1536).eval()), inferred(usual))
-    ratio("dropout on one side", inferred(block(1024).train()), inferred(usual))
+    ratio("another size (1536, not 1024)", inferred(block(1536).eval()), usual)
+    ratio("dropout on one side", inferred(block(1024).train()), usual)
+    _of_convolutions(torch)
+    _of_products(torch)
+    _beside_a_neighbour(usual)
 
+
+def _of_convolutions(torch: Any) -> None:
+    nn = torch.nn
     images = np.random.default_rng(0).integers(0, 256, (64, 32, 32, 3), np.uint8)
     convolutions = nn.Sequential(nn.Conv2d(3, 32, 3, padding=1), nn.ReLU(), nn.Conv2d(32, 64, 3, padding=1)).eval()
     ready = torch.randn(64, 3, 32, 32)
@@ -89,24 +94,29 @@ def of_torch() -> None:
     ratio("transforms on one side", transformed, plain)
     ratio("oneDNN off", without_onednn, plain)
 
+
+def _of_products(torch: Any) -> None:
     a = torch.randn(1024, 1024)
 
     def product(precision: str) -> Step:
         def step() -> object:
             torch.set_float32_matmul_precision(precision)
-            return functional.linear(a, a)
+            return torch.nn.functional.linear(a, a)
         return step
 
     ratio("float32 that is not", product("medium"), product("highest"))
     torch.set_float32_matmul_precision("highest")
+
+
+def _beside_a_neighbour(step: Step) -> None:
     neighbour = subprocess.Popen([sys.executable, "-c", "while True: pass"])
     try:
-        seconds(inferred(usual), 1.0)
-        beside = [seconds(inferred(usual)) for _ in range(ROUNDS)]
+        seconds(step, 1.0)
+        beside = [seconds(step) for _ in range(ROUNDS)]
     finally:
         neighbour.kill()
         neighbour.wait()
-    alone = [seconds(inferred(usual)) for _ in range(ROUNDS)]
+    alone = [seconds(step) for _ in range(ROUNDS)]
     print(f"{'another time or machine':<28} {statistics.median(beside) / statistics.median(alone):6.2f}  "
           "(one neighbour on one of the CPUs)")
 
