@@ -231,7 +231,7 @@ def test_the_doctor_says_it_of_each_node_with_its_clock(hosts: Any) -> None:
 
 def test_a_clock_ten_seconds_ahead_is_told_and_no_run_depends_on_it(hosts: Any, monkeypatch: pytest.MonkeyPatch
                                                                     ) -> None:
-    monkeypatch.setattr(HostAgent, "clock", lambda self: time.time() + 10)
+    monkeypatch.setattr(HostAgent, "clock", lambda self: time.time() + 10.5)
     launcher = hosts(1)
     [clock] = [each for each in launcher._examined() if each.what.endswith("clock")]
     assert clock.found.startswith("+10") and clock.mend
