@@ -2,20 +2,20 @@
 
     python -m tests.slices RESULT [REPETITIONS]
 
-Of each comparison of a session whose workers take turns, all workers run in virtual environments. A repetition is half
-of the turns that a round has, a second of steps without a pause, and the other half, of each worker by turns: the
-machine's speed may wander meanwhile. Disturbed repetitions are left out. Printed is the rate by turns over the
-continuous one: geometric mean and 95 % interval over repetitions.
+Of each comparison of a session whose workers take turns, all workers run in virtual environments. Each takes a turn of
+ten times the usual length, the next one does, and so on. A turn is all that a session would time of the first tenth;
+the other nine tenths have no pause before them. Printed is the rate of the first tenth over the rate of the rest:
+geometric mean and 95 % interval over the turns that count.
 """
 
 import json
 import random
-import statistics
 import sys
 import time
+from bisect import bisect
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from itertools import zip_longest
+from itertools import accumulate, compress, zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -29,20 +29,20 @@ from runner.machine import gpus, programs
 from runner.measuring.session.live_run import STILL_LEADING
 from runner.results import store
 from runner.results.lines import Steps
-from runner.results.turns import Turn, counted
+from runner.results.turns import Turn, counting
 from runner.stacks import definition
 from workloads.spec import turns
 from workloads.spec.cell import Cell, parse
 
-CONTINUOUS_SECONDS = 1.0
-REPETITIONS = 10
+TIMES = 10                # a turn's length
+REPETITIONS = 40
 
 
 class Worker:
     """A worker that takes turns."""
 
     def __init__(self, cell: Cell, alive: ExitStack) -> None:
-        self.cell, self.ratios = cell, list[float]()
+        self.cell, self.turns, self.ratios = cell, list[Turn](), list[float]()
         stack = definition.read_all(paths.STACKS)[cell.stack]
         launcher = choose.for_stacks("venv", lambda line: None, gpus.NONE, ())
         cache = paths.cache_folder()
@@ -72,15 +72,22 @@ class Worker:
         self._running.tell(words)
         return self.wait(event)
 
-    def turn(self, seconds: float) -> Turn:
-        """A turn of so many seconds."""
-        self._running.tell(f"turn {turns.LEAD_SECONDS} {seconds} 1")
+    def take_turn(self) -> None:
+        """A long turn."""
+        self._running.tell(f"turn {turns.LEAD_SECONDS} {TIMES * turns.slice_seconds(self.cell)} {2 * TIMES}")
         time.sleep(STILL_LEADING)
         before = programs.clocks() or {}
         said: dict[str, Any] = dict(self.wait("steps"))
         own = programs.Worker(self.cell.stack, said["turn"]["process"])
         said["turn"]["taken_seconds"] = programs.taken(before, programs.clocks() or {}, own).seconds
-        return Turn.of(Steps.read(said))
+        steps = Steps.read(said)
+        self.turns.append(Turn.of(steps))
+        first = max(1, bisect(list(accumulate(steps.seconds)), sum(steps.seconds) / TIMES))
+        self.ratios.append(_rate(steps, slice(first)) / _rate(steps, slice(first, None)))
+
+
+def _rate(steps: Steps, part: slice) -> float:
+    return sum(steps.sample_steps[part]) / sum(steps.seconds[part])
 
 
 def warm_up(workers: Sequence[Worker]) -> None:
@@ -107,31 +114,22 @@ def told(cell: Cell, ratios: Sequence[float]) -> str:
 
 
 def compared(cells: Sequence[Cell], repetitions: int) -> Iterator[tuple[Cell, list[float]]]:
-    """Each cell with the ratios of its undisturbed repetitions."""
+    """Each cell with the ratios of its turns that count."""
     drawn = random.Random(1)
     with ExitStack() as alive:
         workers = [Worker(cell, alive) for cell in cells]
         warm_up(workers)
-        half = [turns.SLICE_SECONDS] * (turns.TURNS // 2)
-        lengths = (*half, CONTINUOUS_SECONDS, *half)
         for _ in range(repetitions):
-            taken: dict[tuple[Worker, float], list[Turn]] = {}
-            for seconds in lengths:
-                for worker in drawn.sample(workers, len(workers)):
-                    taken.setdefault((worker, seconds), []).append(worker.turn(seconds))
-            for worker in workers:
-                calm, whole = ([turn.rate for turn in counted(taken[worker, seconds])]
-                               for seconds in (turns.SLICE_SECONDS, CONTINUOUS_SECONDS))
-                if whole and 2 * len(calm) > turns.TURNS:
-                    worker.ratios.append(statistics.geometric_mean(calm) / whole[0])
-        yield from ((worker.cell, worker.ratios) for worker in workers)
+            for worker in drawn.sample(workers, len(workers)):
+                worker.take_turn()
+        yield from ((worker.cell, list(compress(worker.ratios, counting(worker.turns)))) for worker in workers)
 
 
 def main(result: Path, repetitions: int) -> None:
     """Print a line a cell."""
     for cells in cells_of(result).values():
         for cell, ratios in compared(cells, repetitions):
-            print(f"{told(cell, ratios)}, {len(ratios)} of {repetitions} undisturbed", flush=True)
+            print(f"{told(cell, ratios)}, {len(ratios)} of {repetitions} count", flush=True)
 
 
 if __name__ == "__main__":

@@ -38,19 +38,19 @@ _AT_ONCE = 4             # workers that import side by side and then run one aft
 def run(bench: Bench) -> Iterator[Event]:
     """Make round after round, besides those that the folder's records have. Raises Stopped."""
     rounds, memory = Rounds(bench), Memory({planned.key: planned.cell for planned in bench.plan.cells})
-    patience = Patience(bench.clock, bench.going.minutes and 60 * bench.going.minutes)
     for record in store.read(bench.folder):
         rounds.heard(record)
         memory.heard(record)
     first = missing = rounds.missing()
     share = sum(first.values()) / max(1, bench.plan.rounds * len(rounds.keys))
+    planned = (bench.seconds_estimate or 0.0) * share
     yield {"event": "now", "ahead": sum(first.get(block, 0) * len(keys) for block, keys in rounds.keys.items()),
-           "seconds": (bench.seconds_estimate or 0.0) * share}
+           "seconds": planned}
+    patience = Patience(bench.clock, planned, bench.going.minutes and 60 * bench.going.minutes)
     made_here: Counter[str] = Counter()                # rounds, by block
     try:
         for index in count():
-            # where some were lost, more than were missing, but no more than twice as many
-            wanting = {block for block in missing if made_here[block] < first[block] * (1 + patience.is_left)}
+            wanting = {block for block in missing if made_here[block] < 2 * first[block]}      # some may be lost
             if not wanting or patience.is_over:
                 break
             if not (pending_runs := rounds.pending(index, wanting)):

@@ -20,11 +20,14 @@ _ROOM = 1.5                      # times the memory that the first worker of a c
 
 
 class Patience:
-    """How much longer a session goes on where others use the machine: as long again as without them, at most."""
+    """How long a session goes on where others use the machine: until it has taken twice its plan, but for quiet hours.
 
-    def __init__(self, clock: Callable[[], float], seconds: float | None = None) -> None:
-        """seconds: after which no round begins, where the user says so."""
-        self._clock, self._began, self._spent, self._seconds = clock, clock(), 0.0, seconds
+    What others cost it are turns that do not count, waiting, and rounds that are lost. A slow machine may take longer.
+    """
+
+    def __init__(self, clock: Callable[[], float], planned: float = 0.0, given: float | None = None) -> None:
+        """Of a plan of so many seconds; given: seconds after which no round begins, where the user says so."""
+        self._clock, self._began, self._spent, self._planned, self._given = clock, clock(), 0.0, planned, given
 
     def spend(self, seconds: float) -> None:
         """Count time that would not have gone by on a quiet machine."""
@@ -32,13 +35,19 @@ class Patience:
 
     @property
     def is_left(self) -> bool:
-        """Whether there is any for turns and rounds that are made again."""
-        return not self.is_over and 2 * self._spent < self._clock() - self._began
+        """Whether there is any for turns that are made again: others cost at most half of the time."""
+        return not self.is_over and 2 * self._spent < self._elapsed
 
     @property
     def is_over(self) -> bool:
-        """Whether the session has taken as long as the user gave it."""
-        return self._seconds is not None and self._clock() - self._began >= self._seconds
+        """Whether no further round is to begin."""
+        if self._given is not None:
+            return self._elapsed >= self._given
+        return 2 * self._spent >= self._elapsed >= 2 * self._planned > 0
+
+    @property
+    def _elapsed(self) -> float:
+        return self._clock() - self._began
 
 
 def take(bench: Bench, runs: Sequence[LiveRun], comparison: str, sizes: dict[str, int], patience: Patience,
@@ -142,15 +151,13 @@ def _wait(bench: Bench, turn: Turn, patience: Patience) -> Iterator[Event]:
     while patience.is_left and not bench.is_stopping():
         before, clocks, began = bench.readings(), bench.programs(), bench.clock()
         bench.wait(_LOOK_SECONDS)
-        seconds = bench.clock() - began
-        share = host.foreign_share(before, bench.readings(), 0.0, seconds) or 0.0
+        seconds, clocks_after = bench.clock() - began, bench.programs()
         patience.spend(seconds)
+        if clocks is None or clocks_after is None:
+            share, why = host.foreign_share(before, bench.readings(), 0.0, seconds) or 0.0, turn.reason
+        else:
+            others = programs.taken(clocks, clocks_after)
+            share, why = others.seconds / seconds, f"{others.by} took {others.seconds / seconds:.0%} of a CPU"
         if share <= FOREIGN_SHARE:
             return
-        yield {"event": "now", "waits": f"{_busiest(clocks, bench.programs(), seconds) or turn.reason}: waiting"}
-
-
-def _busiest(before: programs.Clocks | None, after: programs.Clocks | None, seconds: float) -> str:
-    """Which program took what of a CPU while nothing of ours ran; "" where none is seen."""
-    others = programs.Taken(0.0) if before is None or after is None else programs.taken(before, after)
-    return f"{others.by} took {others.seconds / seconds:.0%} of a CPU" if others.by else ""
+        yield {"event": "now", "waits": f"{why}: waiting"}

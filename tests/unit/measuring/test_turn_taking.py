@@ -173,10 +173,12 @@ def test_workers_that_compute_while_they_wait_are_named_and_measured_one_after_t
     assert [[1, 2]] * 2 == [[each.round for each in row.ok_runs] for row in measurements(records).rows]
 
 
-def test_a_machine_that_stays_busy_is_waited_for_and_says_no_word(tmp_path: Path) -> None:
-    made = busy_bench(tmp_path / "r", lambda stack, turn: 0.3)
-    assert not run(made)
-    assert {5} == {len({run.round for run in row.runs}) for row in measurements(store.read(tmp_path / "r")).rows}
+def test_a_machine_that_stays_busy_is_given_twice_the_plan_and_says_no_word(tmp_path: Path) -> None:
+    made, planned = busy_bench(tmp_path / "r", lambda stack, turn: 0.3), 30.0
+    began = made.clock()
+    assert not run(made._replace(seconds_estimate=planned))
+    rounds = {len({run.round for run in row.runs}) for row in measurements(store.read(tmp_path / "r")).rows}
+    assert 2 * planned <= made.clock() - began < 2 * planned + 15.0 and rounds < {10}
     assert {"event": "closed", "reason": "incomplete"} == list(store.read(tmp_path / "r"))[-1]
     (comparison,) = summary_of(measurements(store.read(tmp_path / "r"))).comparisons
     assert [None, None] == [each.rate_per_worker for each in comparison.results]
@@ -280,16 +282,21 @@ def test_a_worker_that_the_kernel_killed_for_memory_beside_another_is_made_again
     assert 1 == sum(record["event"] == "apart" for record in records)
 
 
-def test_a_busy_machine_takes_twice_the_time_of_a_quiet_one_at_most_or_as_long_as_the_user_says() -> None:
+def test_a_busy_machine_takes_twice_the_plan_at_most_or_as_long_as_the_user_says_and_a_slow_one_as_it_needs() -> None:
     clock = FakeClock(step=0.0)
-    patience, limited = Patience(clock), Patience(clock, 60.0)
+    busy, slow, limited = Patience(clock, 30.0), Patience(clock, 30.0), Patience(clock, 30.0, 90.0)
     clock.advance(10.0)
-    patience.spend(4.0)
-    assert patience.is_left and limited.is_left
-    patience.spend(2.0)
-    assert not patience.is_left and not patience.is_over
-    clock.advance(50.0)
-    assert patience.is_left and not limited.is_left and limited.is_over
+    busy.spend(4.0)
+    assert busy.is_left and limited.is_left
+    busy.spend(2.0)
+    assert not busy.is_left and not busy.is_over
+    clock.advance(49.0)
+    busy.spend(49.0)
+    assert not busy.is_over
+    clock.advance(1.0)
+    assert busy.is_over and slow.is_left and limited.is_left
+    clock.advance(30.0)
+    assert slow.is_left and not limited.is_left and limited.is_over
 
 
 def test_no_round_begins_after_the_minutes_that_the_user_gives(tmp_path: Path) -> None:
