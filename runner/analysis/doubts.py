@@ -14,7 +14,7 @@ from runner import formatting
 from runner.analysis.stats import LEAST_ROUNDS, Verdict
 from runner.results.rows import Measurements, Row, blocks
 from runner.results.runs import Run
-from runner.results.turns import TREND, are_enough
+from runner.results.turns import TREND
 from workloads.spec.measures import OPEN
 
 METHOD = ("any verdict, where the session is unfinished or fewer than five rounds could be measured, where programs "
@@ -47,7 +47,7 @@ def of(measured: Measurements) -> Doubts:
 def _is_busy(block: Sequence[Row], rounds: int) -> bool:
     """Whether too few rounds of rows that are measured together count, and not for lost runs alone."""
     return (block[0].counted_rounds < min(LEAST_ROUNDS, rounds)
-            and not all(are_enough(run.turns) for row in block for run in row.runs))
+            and not all(row.is_calm(run) for row in block for run in row.runs))
 
 
 def _missing(row: Row, measured: Measurements, is_busy: bool) -> Doubt | None:

@@ -7,8 +7,7 @@ from typing import NamedTuple
 from runner.analysis.stats import LEAST_RUNS, median
 from runner.cells import built, model_name
 from runner.machine.gpus import THROTTLED_SHARE
-from runner.machine.host import FOREIGN_SHARE
-from runner.results.rows import Row
+from runner.results.rows import MOST_FOREIGN_SHARE, Row
 from runner.results.runs import Run, Samples
 from runner.results.turns import disturbed
 from workloads.spec import cluster
@@ -56,7 +55,7 @@ def _is_loaded(seen: _Seen) -> bool:
         return False
     share = seen.run.after.get("foreign_cpu_share")
     if share is not None:
-        return share > FOREIGN_SHARE
+        return share > MOST_FOREIGN_SHARE
     if seen.cell.nodes > 1:
         return False
     return (seen.run.before.get("load_1m") or 0.0) > _BUSY_LOAD * seen.cpus

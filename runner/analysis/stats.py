@@ -3,8 +3,8 @@
 The unit of replication is the run (a fresh process), never the step. An interval is Student's t, of the mean logarithm,
 so that "a over b" and "b over a" say the same; a ratio's is over the log-ratios of the rounds that both stacks have.
 
-A word is said where the interval that is printed excludes 1, and never otherwise. So intervals are as wide as all words
-of a session together need: where a plan may say m of them, each interval misses its truth with a chance of 0.05 / m
+Faster and slower are said only where the interval that is printed excludes 1. So intervals are as wide as all words of
+a session together need: where a plan may say m of them, each interval misses its truth with a chance of 0.05 / m
 (Bonferroni), and at most one session in twenty has a false word. m is fixed by the plan, not by what came out.
 Fewer than five rounds get no word, since they cannot show what their own noise is.
 
@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from runner import formatting, student_t
 from runner.results.looks import LEAST_ROUNDS as LEAST_ROUNDS
+from runner.results.turns import LOST_SHARE
 
 Array = NDArray[np.float64]
 One = TypeVar("One")
@@ -35,7 +36,7 @@ ERROR = 1 - CONFIDENCE
 LEAST_RUNS = 3                  # that have an interval
 # hyperfine's; the usual 3.5 names a run in 20 % of sessions with five runs of plain normal noise, 10 in 3 %
 OUTLIER_SCORE = 10.0
-LEAST_DIFFERENCE = 0.005        # of a ratio, that is worth a word: printed digits show it
+LEAST_DIFFERENCE = LOST_SHARE   # of a ratio, that is worth a word: others may cost the turns that count as much
 _NOTHING = 1e-12                # of a log-ratio: what rounding leaves of equal rates
 
 

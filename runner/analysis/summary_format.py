@@ -411,8 +411,9 @@ METHODS = {
         "its interval is Student's t on the log-ratios of these rounds, at 1 - 0.05 / words (Bonferroni), which "
         "looks share: the first may use half of it, the next half of what is left, the last all",
     "verdict":
-        "faster or slower where the ratio's interval excludes 1, and never otherwise: some false verdict stands in at "
-        f"most 5 % of sessions; none with fewer than {stats.LEAST_ROUNDS} rounds",
+        "faster or slower only where the ratio's interval excludes 1, and the ratio is at least "
+        f"{stats.LEAST_DIFFERENCE * 100:g} % away from it: by chance some verdict is false in at most 5 % of sessions; "
+        f"none with fewer than {stats.LEAST_ROUNDS} rounds",
     "withheld": doubts.METHOD,
     "turns":
         "slices of timed steps while the other stacks wait; disturbed where it lost over 1 % of its time to others, or "

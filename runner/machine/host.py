@@ -17,7 +17,6 @@ from workloads.process import control_groups
 GIB = 2**30
 _INSTRUCTIONS = ("avx", "avx2", "fma", "avx512f")
 _NUMBERS = (("implementer", "CPU implementer"), ("part", "CPU part"), ("variant", "CPU variant"))
-FOREIGN_SHARE = 0.1      # of a run's CPUs' time: what others may take before the run counts as disturbed
 
 
 class Machine(NamedTuple):

@@ -150,7 +150,7 @@ class Fold:
         runs = [self._runs.get(row.key, {}) for row in block]
         return frozenset(index for index in set.intersection(*map(set, runs))
                          if len({of_cell[index][0] for of_cell in runs}) == 1
-                         and all(_is_whole(of_cell[index][1]) for of_cell in runs))
+                         and all(_is_whole(row, of_cell[index][1]) for row, of_cell in zip(block, runs, strict=True)))
 
 
 def _in_unit(rows: Sequence[Row]) -> Iterator[Row]:
@@ -168,8 +168,8 @@ def _unit_of_code(rows: Sequence[Row]) -> str:
     return f"{units.pop()}/s" if len(units) == 1 else STEPS
 
 
-def _is_whole(run: Run) -> bool:
-    return run.ending in FINAL and (run.ending != "ok" or turns.are_enough(run.turns))
+def _is_whole(row: Row, run: Run) -> bool:
+    return run.ending in FINAL and (run.ending != "ok" or row.is_calm(run))
 
 
 def ended(begun: Begun, record: Ending) -> Run:

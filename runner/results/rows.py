@@ -10,10 +10,11 @@ from runner.results.lines import Facts
 from runner.results.looks import ONCE, Look
 from runner.results.records import Experiment, Product
 from runner.results.runs import Run, rate_per_worker
-from runner.results.turns import Turn
+from runner.results.turns import Turn, are_enough
 from workloads.spec.cell import Cell
 
 SAMPLES, TOKENS, STEPS = "samples/s", "tokens/s", "steps/s"
+MOST_FOREIGN_SHARE = 0.1         # of its CPUs' time, by ticks: what others may take of a run without turns
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +47,11 @@ class Row:
         if self.cell.measure == "step":
             return 1.0 if self.unit == STEPS else run.units[0]
         return self.cell.batch if self.unit == SAMPLES else run.tokens("tokens") or 0.0
+
+    def is_calm(self, run: Run) -> bool:
+        """Whether others left its CPUs to a run: a GPU's is not judged."""
+        is_taken = (run.after.get("foreign_cpu_share") or 0.0) > MOST_FOREIGN_SHARE
+        return are_enough(run.turns) if run.turns else not is_taken or self.cell.device != "cpu"
 
     @property
     def turns(self) -> tuple[Turn, ...]:

@@ -129,8 +129,8 @@ def disturbed(turns: Sequence[Turn]) -> int:
 
 
 def are_enough(turns: Sequence[Turn]) -> bool:
-    """Whether a run has enough undisturbed turns; a run without turns has."""
-    return not turns or sum(counting(turns)) >= LEAST_TURNS
+    """Whether a run has enough undisturbed turns."""
+    return sum(counting(turns)) >= LEAST_TURNS
 
 
 def counted(turns: Sequence[Turn]) -> tuple[Turn, ...]:

@@ -82,7 +82,7 @@ def over_time(sessions: Sequence[Measurements]) -> History:
     """The history of sessions, in any order."""
     ordered = sorted(sessions, key=lambda session: _session(session)[::-1])
     pairs = list(_pairs(ordered))
-    error = stats.error_of(len(pairs))
+    error = stats.error_of(len(pairs)) * min((row.look.share for each in ordered for row in each.rows), default=1.0)
     by_cell = grouped(pairs, lambda pair: (pair.compared.label, pair.compared.stack, pair.compared.baseline))
     courses = tuple(Course(*cell, tuple(_points(of_cell, error)), tuple(_steps(of_cell, error)))
                     for cell, of_cell in by_cell.items())

@@ -97,17 +97,18 @@ def judge(measured: Measurements, base: str, head: str, allow: float) -> Outcome
     if not pairs:
         raise InputError(f"gate: found no cell that both {base} and {head} have; `evenbench plan` says why cells are "
                          "skipped")
-    error, doubted = stats.error_of(len(pairs)), doubts.of(measured)
-    return Outcome(base, head, allow, tuple(_compared(of_base, of_head, doubted, 1 - allow, error)
+    error, doubted, least = stats.error_of(len(pairs)), doubts.of(measured), min(LEAST_ROUNDS, measured.rounds)
+    return Outcome(base, head, allow, tuple(_compared(of_base, of_head, doubted, 1 - allow, error, least)
                                             for of_base, of_head in pairs))
 
 
-def _compared(base: Row, head: Row, doubted: Doubts, limit: float, error: float) -> Compared:
+def _compared(base: Row, head: Row, doubted: Doubts, limit: float, error: float, least: int) -> Compared:
     paired, answer = Paired.of(head, base, error, doubted), Answer.UNCLEAR
     ratio, reason = paired.ratio, paired.withheld(head.cell.stack, base.cell.stack)
     if base.rates and not head.rates and head.runs:
         last = next(run for run in reversed(head.runs) if run.counts)
-        answer, reason = Answer.BROKEN, f"{last.ending}: {last.message}" if last.message else last.ending
+        answer = Answer.BROKEN if len(base.rates) >= least else answer
+        reason = f"{last.ending}: {last.message}" if last.message else last.ending
     elif not ratio.is_judged:
         reason = reason or f"{formatting.count(ratio.pairs, 'round')} in which both ended ok, {LEAST_ROUNDS} are needed"
     elif not reason and ratio.excludes(limit):

@@ -50,7 +50,8 @@ def run(bench: Bench) -> Iterator[Event]:
     made_here: Counter[str] = Counter()                # rounds, by block
     try:
         for index in count():
-            wanting = {block for block in missing if made_here[block] < 2 * first[block]}      # some may be lost
+            # where some were lost, more than were missing, but no more than twice as many
+            wanting = {block for block in missing if made_here[block] < first[block] * (1 + patience.is_left)}
             if not wanting or patience.is_over:
                 break
             if not (pending_runs := rounds.pending(index, wanting)):

@@ -85,6 +85,21 @@ def test_programs_compiled_within_timed_steps_take_the_word_away() -> None:
     assert {"torch": "", "tf": "compiled while timed (1 of 5 runs)"} == words(found)
 
 
+@pytest.mark.parametrize(("share", "device", "missing"), [
+    (0.2, "cpu", "too busy (3 of 5 rounds could be measured)"), (0.05, "cpu", ""), (None, "cpu", ""),
+    (0.2, "gpu", "")])
+def test_a_run_without_turns_counts_where_others_left_it_the_cpus(share: float | None, device: str, missing: str
+                                                                 ) -> None:
+    cells = [made.cell(name, device=device) for name in ("torch", "tf")]
+    runs = [record for cell in cells for index in range(5) for record in made.run(
+        cell, index, made.steps([0.1] * 120),
+        after={**made.AFTER, "foreign_cpu_share": share if index < 2 else 0.0})]
+    found = doubts.of(measurements([made.session(), made.plan(*cells), *runs,
+                                    {"event": "closed", "reason": "incomplete"}]))
+
+    assert {missing} - {""} == {each.text for each in found.values()}
+
+
 def test_who_is_measured_beside_a_disturbed_stack_says_what_is_missing() -> None:
     cells = [made.cell(name) for name in ("torch", "tf", "jax")]
     runs = [record for cell in cells for index in range(5) for record in made.run(

@@ -83,7 +83,6 @@ def test_what_was_run_and_seen_is_flagged(values: dict[str, Any], expected: set[
     (Flag.LEFT_OFF, "facts", {"left_off": ["oneDNN (TF_ENABLE_ONEDNN_OPTS=1)"]}),
     (Flag.WITHOUT_GRAPH, "facts", {"framework": "mxnet", "loop": "eager"}),
     (Flag.THROTTLED, "after", {"throttled_periods": 1}),
-    (Flag.LOADED_HOST, "after", {"foreign_cpu_share": 0.11}),
     (Flag.SWAPPING, "after", {"swap_used_bytes": 2**24}),
 ])
 def test_what_the_host_or_the_worker_observed_is_flagged(flag: Flag, part: str, values: Mapping[str, Any]) -> None:

@@ -105,21 +105,31 @@ def test_junit_has_a_failure_where_the_head_is_slower_and_a_skip_where_it_could_
     assert ("1", "0", "0") == suite(judged(times(1.0)))
 
 
-def test_a_head_that_does_not_run_where_the_base_does_fails_and_is_an_error_in_junit() -> None:
+def broken(rounds: int, base: str = "base", head: str = "head") -> Outcome:
+    """Of what is planned as the head, which ends in an error in each of so many rounds."""
     planned = [made.cell(name, batch=10) for name in ("base", "head")]
-    runs = [*made.runs(planned[0], BASE), *(record for index in range(len(BASE)) for record in made.run(
+    runs = [*made.runs(planned[0], BASE[:rounds]), *(record for index in range(rounds) for record in made.run(
         planned[1], index, ending="error", message="cannot be imported"))]
     measured = made.measured(*planned, *runs, rounds=len(BASE), baseline="base")
 
-    outcome = regression.judge(measured, "base", "head", 0.03)
+    return regression.judge(measured, base, head, 0.03)
+
+
+def test_a_head_that_ended_in_an_error_once_may_run_in_the_next_round() -> None:
+    outcome = broken(4)
+    assert Answer.UNCLEAR is outcome.answer and not outcome.decided
+    assert "error: cannot be imported" == outcome.compared[0].reason
+
+
+def test_a_head_that_does_not_run_where_the_base_does_fails_and_is_an_error_in_junit() -> None:
+    outcome = broken(len(BASE))
 
     assert (Answer.BROKEN, 1) == (outcome.answer, regression.EXIT_CODES[outcome.answer])
     assert "error: cannot be imported" == outcome.compared[0].reason
     assert "head did not run where base did" in regression.conclusion(outcome)
     suite = ElementTree.fromstring(forms.junit(outcome))
     assert ("1", "0") == (suite.get("errors"), suite.get("failures")) and suite.find("testcase/error") is not None
-    swapped = regression.judge(measured, "head", "base", 0.03)
-    assert Answer.UNCLEAR is swapped.answer
+    assert Answer.UNCLEAR is broken(len(BASE), "head", "base").answer
 
 
 def test_a_side_is_a_stack_s_name_or_a_path_that_gets_the_side_s() -> None:
