@@ -80,6 +80,13 @@ def _sibling(random: np.random.Generator, shape: tuple[int, ...]) -> Drawn:
     return calm
 
 
+def _just_counted(random: np.random.Generator, shape: tuple[int, ...]) -> Drawn:
+    """A program costs one stack, alone, nearly as much as turns that count may lose."""
+    calm = _calm(random, shape)
+    calm.rates[:, 0] *= 1 - 0.9 * LOST_SHARE
+    return calm
+
+
 def _resumed(random: np.random.Generator, shape: tuple[int, ...]) -> Drawn:
     """A host that is 0.8 times as fast when an interrupted session goes on; its broken round counts nothing."""
     calm = _calm(random, shape)
@@ -115,7 +122,8 @@ def _all(random: np.random.Generator, shape: tuple[int, ...]) -> Drawn:
 
 
 KINDS = {"quiet": _calm, "neighbours": _neighbours, "two speeds": _two_speeds, "drift": _drift, "all of these": _all,
-         "busy": _busy, "a sibling spins": _sibling, "resumed": _resumed}
+         "busy": _busy, "a sibling spins": _sibling, "resumed": _resumed,
+         "just counted": _just_counted}
 
 
 def counting(shares: Array) -> Booleans:

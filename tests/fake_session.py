@@ -44,7 +44,8 @@ def bench(folder: Path, script: Any = lambda cell, run: good_lines(), seed: int 
         earlier.close()
     OPENED.append(store.Store(folder))
     OPENED[-1].append({"event": "session", "schema": store.SCHEMA, "command": "c"})
-    return Bench(planned, STACKS, FakeLauncher(clock, script), folder, folder, clock=clock, readings=lambda: READING)
+    return Bench(planned, STACKS, FakeLauncher(clock, script), folder, folder, seconds_estimate=600.0, clock=clock,
+                 readings=lambda: READING)
 
 
 def run(made: Bench, heard: Callable[[Event], object] = lambda event: None) -> bool:

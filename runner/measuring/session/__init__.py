@@ -51,12 +51,12 @@ def run(bench: Bench) -> Iterator[Event]:
     try:
         for index in count():
             # where some were lost, more than were missing, but no more than twice as many
-            wanting = {block for block in missing if made_here[block] < first[block] * (1 + patience.is_left)}
+            wanting = {block for block in missing if made_here[block] < first[block] * (2 - patience.is_half_spent)}
             if not wanting or patience.is_over:
                 break
             if not (pending_runs := rounds.pending(index, wanting)):
                 continue                               # an earlier runner began this one
-            apart = set(memory.apart)
+            apart, spent = set(memory.apart), patience.spent
             for event in made(bench, pending_runs, memory, patience):
                 rounds.heard(event)
                 memory.heard(event)
@@ -66,7 +66,7 @@ def run(bench: Bench) -> Iterator[Event]:
             # a round that shows that workers cannot be alive at once would do so on a quiet machine, too
             of_machine = {lanes_key(pending.planned.cell) for pending in pending_runs} - (memory.apart - apart)
             made_here.update(of_machine)
-            patience.spend(memory.seconds_of(rounds.lost(index, of_machine)))
+            patience.spend(max(0.0, memory.seconds_of(rounds.lost(index, of_machine)) - (patience.spent - spent)))
             missing = rounds.missing()
             yield {"event": "now", "so_far": rounds.measured, "missing": max(missing.values(), default=0),
                    "left": sum(number * memory.seconds_of(rounds.keys[block]) for block, number in missing.items())}

@@ -227,17 +227,18 @@ class LiveRun:
         """How many of its turns count."""
         return sum(counting(self.turns))
 
-    def wants_turn(self, is_patient: bool) -> bool:
-        """Whether it is to have more turns: ones that count, as long as the session is patient.
+    @property
+    def wants_turn(self) -> bool:
+        """Whether it is to have more turns.
 
-        A round with fewer than LEAST_TURNS is lost, and its next start takes longer than some more turns.
+        A round with fewer than LEAST_TURNS that count is lost, and its next start takes longer than some more turns.
         """
         if self.ending:
             return False
         calm = self.calm
         if sum(turn.seconds for turn in self.turns) >= turns.MOST_SECONDS and calm >= turns.LEAST_TURNS:
             return False
-        most = 4 if calm < turns.LEAST_TURNS else 2 if is_patient else 1     # times TURNS
+        most = 4 if calm < turns.LEAST_TURNS else 2          # times TURNS
         return calm < turns.TURNS and len(self.turns) < most * turns.TURNS
 
     def is_cold(self, beside: "Sequence[LiveRun]") -> bool:

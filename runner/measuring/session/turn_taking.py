@@ -20,34 +20,30 @@ _ROOM = 1.5                      # times the memory that the first worker of a c
 
 
 class Patience:
-    """How long a session goes on where others use the machine: until it has taken twice its plan, but for quiet hours.
+    """How long a session goes on where others use the machine: to twice its plan, or while they cost less than half.
 
-    What others cost it are turns that do not count, waiting, and rounds that are lost. A slow machine may take longer.
+    What they cost it are turns that do not count, waiting, and rounds that are lost. A slow machine may take longer.
     """
 
     def __init__(self, clock: Callable[[], float], planned: float = 0.0, given: float | None = None) -> None:
         """Of a plan of so many seconds; given: seconds after which no round begins, where the user says so."""
-        self._clock, self._began, self._spent, self._planned, self._given = clock, clock(), 0.0, planned, given
+        self._clock, self._began, self._planned, self._given = clock, clock(), planned, given
+        self.spent = 0.0
 
     def spend(self, seconds: float) -> None:
         """Count time that would not have gone by on a quiet machine."""
-        self._spent += seconds
+        self.spent += seconds
 
     @property
-    def is_left(self) -> bool:
-        """Whether there is any for turns that are made again: others cost at most half of the time."""
-        return not self.is_over and 2 * self._spent < self._elapsed
+    def is_half_spent(self) -> bool:
+        """Whether others cost more than half of the time so far."""
+        return 2 * self.spent > self._clock() - self._began
 
     @property
     def is_over(self) -> bool:
-        """Whether no further round is to begin."""
-        if self._given is not None:
-            return self._elapsed >= self._given
-        return 2 * self._spent >= self._elapsed >= 2 * self._planned > 0
-
-    @property
-    def _elapsed(self) -> float:
-        return self._clock() - self._began
+        """Whether nothing is waited for, and no further round is to begin."""
+        seconds = self._clock() - self._began
+        return self.is_half_spent and seconds >= 2 * self._planned if self._given is None else seconds >= self._given
 
 
 def take(bench: Bench, runs: Sequence[LiveRun], comparison: str, sizes: dict[str, int], patience: Patience,
@@ -131,7 +127,7 @@ def _warm_up(run: LiveRun) -> Iterator[Event]:
 def _by_turns(bench: Bench, runs: Sequence[LiveRun], drawn: random.Random, patience: Patience
               ) -> Iterator[Event]:
     """Every run's turns, one of each in an order that is drawn, then the next."""
-    while waiting := [run for run in runs if run.wants_turn(patience.is_left)]:
+    while waiting := [run for run in runs if run.wants_turn]:
         drawn.shuffle(waiting)
         taken, calm = max(len(run.turns) for run in waiting), min(run.calm for run in waiting)
         yield {"event": "now", "doing": f"turn {taken + 1}, {calm} of {turns.TURNS} count"}
@@ -148,7 +144,7 @@ def _by_turns(bench: Bench, runs: Sequence[LiveRun], drawn: random.Random, patie
 def _wait(bench: Bench, turn: Turn, patience: Patience) -> Iterator[Event]:
     """Return when others leave the CPUs alone, or the session has no more patience."""
     patience.spend(turn.seconds)
-    while patience.is_left and not bench.is_stopping():
+    while not patience.is_over and not bench.is_stopping():
         before, clocks, began = bench.readings(), bench.programs(), bench.clock()
         bench.wait(_LOOK_SECONDS)
         seconds, clocks_after = bench.clock() - began, bench.programs()

@@ -207,7 +207,8 @@ def test_rounds_that_could_not_be_measured_are_made_again_behind_the_others(tmp_
         begun[stack] += turn == 1
         return 0.3 if stack == "a" and begun[stack] == 1 else 0.0
 
-    assert run(busy_bench(tmp_path / "r", busy, rounds=8))
+    made, _ = turn_bench(tmp_path / "r", 8, busy=busy)
+    assert run(made)
     assert [[*range(1, 9)]] * 2 == [[each.round for each in row.ok_runs]
                                      for row in measurements(store.read(tmp_path / "r")).rows]
 
@@ -247,7 +248,8 @@ def test_who_stops_in_a_turn_leaves_no_worker_and_both_runs_are_killed(tmp_path:
 def test_a_worker_that_seems_to_compute_beside_itself_alone_is_measured(
         tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made, _ = turn_bench(tmp_path / "r")
-    monkeypatch.setattr(programs, "taken", lambda before, after, own: Taken(0.09, "python", own.stack, "spins"))
+    monkeypatch.setattr(programs, "taken", lambda before, after, own=None: Taken(
+        0.09, "python", own.stack, "spins") if own else Taken(0.0))
     run(made._replace(programs=dict))
     assert "apart" not in {record["event"] for record in store.read(tmp_path / "r")}
 
@@ -298,16 +300,16 @@ def test_a_busy_machine_takes_twice_the_plan_at_most_or_as_long_as_the_user_says
     busy, slow, limited = Patience(clock, 30.0), Patience(clock, 30.0), Patience(clock, 30.0, 90.0)
     clock.advance(10.0)
     busy.spend(4.0)
-    assert busy.is_left and limited.is_left
+    assert not busy.is_half_spent
     busy.spend(2.0)
-    assert not busy.is_left and not busy.is_over
+    assert busy.is_half_spent and not busy.is_over
     clock.advance(49.0)
     busy.spend(49.0)
     assert not busy.is_over
     clock.advance(1.0)
-    assert busy.is_over and slow.is_left and limited.is_left
+    assert busy.is_over and not limited.is_over
     clock.advance(30.0)
-    assert slow.is_left and not limited.is_left and limited.is_over
+    assert limited.is_over and not slow.is_over
 
 
 def test_no_round_begins_after_the_minutes_that_the_user_gives(tmp_path: Path) -> None:
