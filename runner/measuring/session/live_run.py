@@ -223,6 +223,11 @@ class LiveRun:
         return self._others.spinning if is_much and self._others.worker in {run.cell.stack for run in beside} else ""
 
     @property
+    def affinity(self) -> tuple[int, ...]:
+        """The CPUs that it may use, where one worker says so."""
+        return self._mark.affinity if self._mark else ()
+
+    @property
     def calm(self) -> int:
         """How many of its turns count."""
         return sum(counting(self.turns))

@@ -41,7 +41,7 @@ class Patience:
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing is waited for, and no further round is to begin."""
+        """Whether no further round is to begin."""
         seconds = self._clock() - self._began
         return self.is_half_spent and seconds >= 2 * self._planned if self._given is None else seconds >= self._given
 
@@ -138,22 +138,25 @@ def _by_turns(bench: Bench, runs: Sequence[LiveRun], drawn: random.Random, patie
                     each.apart_for = why
                 return
             if turn and turn.reason:
-                yield from _wait(bench, turn, patience)
+                yield from _wait(bench, run, turn, patience)
 
 
-def _wait(bench: Bench, turn: Turn, patience: Patience) -> Iterator[Event]:
-    """Return when others leave the CPUs alone, or the session has no more patience."""
+def _wait(bench: Bench, run: LiveRun, turn: Turn, patience: Patience) -> Iterator[Event]:
+    """Return when others leave the run's CPUs alone, or cost more than half of the session's time."""
     patience.spend(turn.seconds)
-    while not patience.is_over and not bench.is_stopping():
+    while not patience.is_half_spent and not patience.is_over and not bench.is_stopping():
         before, clocks, began = bench.readings(), bench.programs(), bench.clock()
         bench.wait(_LOOK_SECONDS)
-        seconds, clocks_after = bench.clock() - began, bench.programs()
+        seconds = bench.clock() - began
+        share = host.foreign_share(before, bench.readings(), 0.0, seconds, run.affinity) or 0.0
         patience.spend(seconds)
-        if clocks is None or clocks_after is None:
-            share, why = host.foreign_share(before, bench.readings(), 0.0, seconds) or 0.0, turn.reason
-        else:
-            others = programs.taken(clocks, clocks_after)
-            share, why = others.seconds / seconds, f"{others.by} took {others.seconds / seconds:.0%} of a CPU"
         if share <= FOREIGN_SHARE:
             return
-        yield {"event": "now", "waits": f"{why}: waiting"}
+        yield {"event": "now", "waits": f"{_busiest(clocks, bench.programs(), seconds) or turn.reason}: waiting"}
+
+
+def _busiest(before: programs.Clocks | None, after: programs.Clocks | None, seconds: float) -> str:
+    """Which program took much of a CPU while nothing of ours ran; "" where none is seen."""
+    others = programs.Taken(0.0) if before is None or after is None else programs.taken(before, after)
+    share = others.seconds / seconds
+    return f"{others.by} took {share:.0%} of a CPU" if share > FOREIGN_SHARE else ""
