@@ -7,6 +7,8 @@ it (lag-1 correlation) says whether rounds are as independent as that test takes
 """
 
 import math
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from runner import formatting, student_t
@@ -82,8 +84,18 @@ def judge(measured: Measurements, asked: Plan) -> FalseAlarms:
               if ratio.interval and ratio.value]
     count = len(with_word)
     return FalseAlarms(tuple(ratios), count, alarms, alarms / count if count else None, binomial(alarms, count),
-                       stats.median(widths), stats.lag_one([math.log(other[index] / one[index]) for index in both]),
-                       stats.lag_one([math.log(one[index]) for index in both]), len(both))
+                       stats.median(widths), lag_one([math.log(other[index] / one[index]) for index in both]),
+                       lag_one([math.log(one[index]) for index in both]), len(both))
+
+
+def lag_one(values: Sequence[float]) -> float | None:
+    """The correlation of each value with the next; None where there are fewer than three or none differs."""
+    if len(values) < 3:
+        return None
+    mean = math.fsum(values) / len(values)
+    away = [value - mean for value in values]
+    squares = math.fsum(each * each for each in away)
+    return math.fsum(one * following for one, following in pairwise(away)) / squares if squares else None
 
 
 def binomial(hits: int, trials: int) -> Interval | None:

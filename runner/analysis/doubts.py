@@ -38,9 +38,8 @@ Doubts = Mapping[str, Doubt]   # by the key of the row
 
 def of(measured: Measurements) -> Doubts:
     """The doubts about the rows of a session."""
-    busy = {row.key for rows in blocks(measured.rows).values() for row in rows if _is_busy(rows, measured.rounds)}
-    found = ((row.key, _missing(row, measured, row.key in busy) or _doubt(row.ok_runs, row.cell.measure))
-             for row in measured.rows)
+    found = ((row.key, _missing(row, block, measured) or _doubt(row.ok_runs, row.cell.measure))
+             for block in blocks(measured.rows).values() for row in block)
     return {key: doubt for key, doubt in found if doubt}
 
 
@@ -50,15 +49,11 @@ def _is_busy(block: Sequence[Row], rounds: int) -> bool:
             and not all(row.is_calm(run) for row in block for run in row.runs))
 
 
-def _missing(row: Row, measured: Measurements, is_busy: bool) -> Doubt | None:
+def _missing(row: Row, block: Sequence[Row], measured: Measurements) -> Doubt | None:
     """What is left to measure."""
-    if not any(run.ending == "ok" for run in row.runs):
-        return None
-    if row.key in measured.interrupted:
-        verdict = Verdict.UNFINISHED
-    elif is_busy:
-        verdict = Verdict.TOO_BUSY
-    else:
+    verdict = (Verdict.UNFINISHED if row.key in measured.interrupted else
+               Verdict.TOO_BUSY if _is_busy(block, measured.rounds) else None)
+    if verdict is None or not any(run.ending == "ok" for run in row.runs):
         return None
     return Doubt(verdict, f"{verdict.value} ({row.counted_rounds} of {measured.rounds} rounds could be measured)")
 

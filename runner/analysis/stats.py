@@ -17,7 +17,6 @@ import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
@@ -238,16 +237,6 @@ def interval(values: Sequence[float] | Array) -> Interval | None:
     """
     mean = mean_of([math.log(value) for value in values]) if len(values) >= LEAST_RUNS else None
     return mean and mean.interval()
-
-
-def lag_one(values: Sequence[float]) -> float | None:
-    """The correlation of each value with the next; None where there are fewer than three or none differs."""
-    if len(values) < 3:
-        return None
-    mean = math.fsum(values) / len(values)
-    away = [value - mean for value in values]
-    squares = math.fsum(each * each for each in away)
-    return math.fsum(one * following for one, following in pairwise(away)) / squares if squares else None
 
 
 def _exp(value: float) -> float:

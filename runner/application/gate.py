@@ -58,7 +58,8 @@ def _of_sides(request: Request, base: str, head: str) -> tuple[Request, tuple[st
     for option, word in (("--base", base), ("--head", head)) if are_lanes else ():
         if word not in columns:
             raise unknown(f"{option}: column", word, columns)
-    words = (base, head) if are_lanes else _stacks(base, head, definition.read_all(request.places.stacks))
+    known = definition.read_all(request.places.stacks)
+    words = (base, head) if are_lanes else (_stack("base", base, known), _stack("head", head, known))
     names = (words[0].partition("=")[0], words[1].partition("=")[0])
     if names[0] == names[1]:
         raise InputError(f'gate: found "{base}" on both sides, expected two stacks; `python -m tools aa` holds one '
@@ -68,10 +69,7 @@ def _of_sides(request: Request, base: str, head: str) -> tuple[Request, tuple[st
     return request._replace(wishes=wishes, lanes=lanes), names
 
 
-def _stacks(base: str, head: str, known: Mapping[str, Stack]) -> tuple[str, str]:
-    """Both sides as words of --stack; the revision of a git:REV is installed."""
-    def word(role: str, asked: str) -> str:
-        there = revisions.installed(asked, paths.cache_folder(), screen.say)
-        return side(role, own_stacks.full_name(there, known), known)
-
-    return word("base", base), word("head", head)
+def _stack(role: str, word: str, known: Mapping[str, Stack]) -> str:
+    """A side as a word of --stack; the revision of a git:REV is installed."""
+    there = revisions.installed(word, paths.cache_folder(), screen.say)
+    return side(role, own_stacks.full_name(there, known), known)

@@ -16,7 +16,7 @@ from runner.grouping import grouped
 from runner.results import lines, records, turns
 from runner.results.contract import FINAL
 from runner.results.lines import Facts, Line
-from runner.results.looks import ONCE, look
+from runner.results.looks import look
 from runner.results.records import Begin, Ending, Product
 from runner.results.rows import STEPS, TOKENS, Measurements, Row, Skipped, blocks, by_comparison
 from runner.results.runs import Run, Samples, Worker
@@ -143,7 +143,7 @@ class Fold:
             runs = sorted(self._runs.get(row.key, {}).items())
             yield replace(row, runs=tuple(run if index in counted else replace(run, counts=False)
                                           for index, (_, run) in runs),
-                          look=look(plan.looks, len(counted)) if plan.looks else ONCE, is_apart=block in self.apart)
+                          look=look(plan.looks, len(counted)), is_apart=block in self.apart)
 
     def _counted(self, block: Sequence[Row]) -> frozenset[int]:
         """The rounds of a block that count: one runner made all of its runs, each ended, with enough turns."""

@@ -162,8 +162,7 @@ def gets_faster(turns: Sequence[Turn], beside: Sequence[Sequence[Turn]]) -> bool
     Where all get faster together the machine did. A turn is held against the one of the same number beside it.
     """
     counts = counting(turns)
-    rates = [turn.rate for turn, is_counted in zip(turns, counts, strict=True) if is_counted]
-    ratios = [[turn.rate / other.rate for turn, is_counted, other, is_other_counted
-               in zip(turns, counts, others, counting(others), strict=False) if is_counted and is_other_counted]
-              for others in beside]
+    ratios = [[turn.rate / other.rate for turn, other, *are_counted
+               in zip(turns, others, counts, counting(others), strict=False) if all(are_counted)] for others in beside]
+    rates = [turn.rate for turn in counted(turns)]
     return trend(rates) > TREND and 2 * sum(trend(each) > TREND for each in ratios) >= len(ratios)

@@ -4,18 +4,11 @@ from collections import defaultdict
 from collections.abc import Hashable
 from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
-from typing import NamedTuple, Self
+from typing import Self
 
 from runner.launchers.protocol import Running
 from workloads.spec import turns
 from workloads.spec.cell import Cell
-
-
-class Waiting(NamedTuple):
-    """A worker that has imported its framework, and forks a process for each cell."""
-
-    running: Running
-    padding: int                 # of its environment
 
 
 class Imported:
@@ -28,21 +21,21 @@ class Imported:
         """most: how many workers may be alive at once."""
         # as long as the workers: the kernel ends a worker with the thread that started it
         self.threads = ThreadPoolExecutor(max(1, most))
-        self._waiting: dict[Hashable, list[Waiting]] = defaultdict(list)
+        self._waiting: dict[Hashable, list[tuple[Running, int]]] = defaultdict(list)
 
-    def keep(self, cell: Cell, waiting: Waiting) -> None:
-        """Keep the worker of a cell's run, which is over."""
-        self._waiting[turns.process(cell)].append(waiting)
+    def keep(self, cell: Cell, running: Running, padding: int) -> None:
+        """Keep the worker of a cell's run, which is over and waits for another cell; padding: of its environment."""
+        self._waiting[turns.process(cell)].append((running, padding))
 
-    def take(self, cell: Cell) -> Waiting | None:
-        """One that can run the cell, if any waits and is still there."""
+    def take(self, cell: Cell) -> tuple[Running, int] | None:
+        """One that can run the cell, and its padding, if any waits and is still there."""
         waiting = self._waiting[turns.process(cell)]
         while waiting:
             running, padding = waiting.pop()
             running.begin_another()
             exits = [running.exit(place, 0.0) for place in running.reporters]
             if all(each.code is None and not each.is_gone for each in exits):
-                return Waiting(running, padding)
+                return running, padding
             running.stop()
         return None
 
@@ -50,7 +43,7 @@ class Imported:
         """End those that wait."""
         for waiting in self._waiting.values():
             while waiting:
-                waiting.pop().running.stop()
+                waiting.pop()[0].stop()
 
     def __enter__(self) -> Self:
         return self

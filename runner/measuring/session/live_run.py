@@ -15,7 +15,7 @@ from runner.machine import host as machine
 from runner.machine import programs, telemetry
 from runner.machine.cpu_energy import Meter
 from runner.measuring.bench import Bench, Event, PendingRun
-from runner.measuring.session.imported import Imported, Waiting
+from runner.measuring.session.imported import Imported
 from runner.results import error_output
 from runner.results.contract import NotAnEvent, parsed
 from runner.results.error_output import ErrorText, Written
@@ -36,7 +36,6 @@ class _Mark(NamedTuple):
     reading: machine.Reading
     seconds: float
     own_seconds: float | None
-    affinity: tuple[int, ...]
 
 
 class LiveRun:
@@ -168,8 +167,10 @@ class LiveRun:
             if each:
                 each.heard(heard["event"])
         if heard["event"] == "start":
-            self._affinities[heard.get("place", "")] = set(_affinity(heard))
-            self._mark = _Mark(bench.readings(), bench.clock(), heard.get("cpu_seconds"), _affinity(heard))
+            cpus = heard["facts"].get("affinity")                # [] and what is no list: nobody says which
+            self._affinities[heard.get("place", "")] = {
+                cpu for cpu in (cpus if isinstance(cpus, list) else ()) if isinstance(cpu, int)}
+            self._mark = _Mark(bench.readings(), bench.clock(), heard.get("cpu_seconds"))
         yield {"event": "line", "run": self.pending.name, "at": round(bench.clock() - self._begun_at, 3), "line": heard}
 
     def _note_others(self, turns: Mapping[str, dict[str, Any]]) -> None:
@@ -283,7 +284,7 @@ class LiveRun:
         share = self._foreign_share(ending)
         if self._imported and running and waits:
             self._running = None
-            self._imported.keep(self.cell, Waiting(running, self._padding))
+            self._imported.keep(self.cell, running, self._padding)
         self.stop()
         shares_memory = not bench.launcher.of(bench.stacks[self.cell.stack]).uses_images
         if exit_status.is_out_of_memory and self._share < 1 and shares_memory:
@@ -317,7 +318,7 @@ class LiveRun:
         if not is_here or mark is None or mark.own_seconds is None or own is None:
             return None
         return machine.foreign_share(mark.reading, bench.readings(), own - mark.own_seconds,
-                                     bench.clock() - mark.seconds, mark.affinity)
+                                     bench.clock() - mark.seconds, self._affinities.get("", ()))
 
 
 def is_warm(event: Event) -> bool:
@@ -330,12 +331,6 @@ def head(pending: PendingRun, host: dict[str, Any]) -> Event:
     return {"event": "begin", "run": pending.name, "key": pending.planned.key, "round": pending.round,
             "seed": pending.cell.seed,
             "began": datetime.now(UTC).isoformat(timespec="seconds"), "host": host}
-
-
-def _affinity(start: Event) -> tuple[int, ...]:
-    """The CPUs that a worker may use, as its "start" says; () where it does not."""
-    cpus = start["facts"].get("affinity")
-    return tuple({cpu for cpu in cpus if isinstance(cpu, int)}) if isinstance(cpus, list) else ()
 
 
 def _went(running: Running | None, seconds: float) -> tuple[Exit, dict[str, Any]]:

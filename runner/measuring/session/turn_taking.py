@@ -57,7 +57,10 @@ def take(bench: Bench, runs: Sequence[LiveRun], comparison: str, sizes: dict[str
     if any(run.apart_for for run in runs):
         return
     for run in runs:
-        yield from _warm_up(run)
+        if not run.is_warm and not run.ending:
+            yield {"event": "now", "doing": f"warming up {run.cell.stack}"}
+            run.tell("go")
+            yield from run.listen(is_warm)
     drawn = random.Random(f"{bench.plan.seed}:{runs[0].pending.round}:{comparison}")
     yield from _by_turns(bench, runs, drawn, patience)
     cold = [run for run in runs if run.is_cold([other for other in runs if other is not run])]
@@ -110,18 +113,7 @@ def _build(runs: Iterable[LiveRun]) -> Iterator[Event]:
         run.build()
         building.append(run)
     for run in building:
-        yield from run.listen(_is_built)
-
-
-def _is_built(event: Event) -> bool:
-    return event["event"] == "waiting" or is_warm(event)
-
-
-def _warm_up(run: LiveRun) -> Iterator[Event]:
-    if not run.is_warm and not run.ending:
-        yield {"event": "now", "doing": f"warming up {run.cell.stack}"}
-        run.tell("go")
-        yield from run.listen(is_warm)
+        yield from run.listen(lambda event: event["event"] == "waiting" or is_warm(event))
 
 
 def _by_turns(bench: Bench, runs: Sequence[LiveRun], drawn: random.Random, patience: Patience

@@ -75,12 +75,6 @@ def test_equal_rates_are_as_fast_however_little_they_scatter() -> None:
     assert Verdict.AS_FAST is stats.verdict(found)
 
 
-def test_a_value_that_follows_its_neighbour_is_correlated_with_it() -> None:
-    assert stats.lag_one([1.0, -1.0] * 50) == pytest.approx(-0.99)
-    assert stats.lag_one([float(index) for index in range(100)]) == pytest.approx(0.97, abs=0.005)
-    assert stats.lag_one([1.0, 1.0, 1.0]) is None and stats.lag_one([1.0, 2.0]) is None
-
-
 @pytest.mark.parametrize(("values", "share", "expected"), [
     ([7.0], 0.95, 7.0), ([4.0, 2.0], 0.5, 3.0), ([3.0, 1.0, 2.0, 4.0], 0.5, 2.5),
     ([5.0, 1.0, 4.0, 2.0, 3.0], 0.95, 4.8), ([1.0, 2.0], 1.0, 2.0)])

@@ -10,7 +10,7 @@ from runner.planning.plan import Wishes, plan
 from runner.results.rows import Measurements
 from tests import made_rows as made
 from tests.fakes import MACHINE, stack
-from tools.self_comparison import Plan, again, binomial, judge, lines, study
+from tools.self_comparison import Plan, again, binomial, judge, lag_one, lines, study
 
 
 def measured(one: list[float], other: list[float]) -> Measurements:
@@ -82,3 +82,9 @@ def test_nothing_is_said_of_too_few_rounds_and_what_is_no_cell_twice_is_refused(
                                 ("lenet5", "check", 'aa: --measure "check" is unknown')):
         with pytest.raises(InputError, match=said):
             study("a", task, measure, Plan(5, 20))
+
+
+def test_a_value_that_follows_its_neighbour_is_correlated_with_it() -> None:
+    assert lag_one([1.0, -1.0] * 50) == pytest.approx(-0.99)
+    assert lag_one([float(index) for index in range(100)]) == pytest.approx(0.97, abs=0.005)
+    assert lag_one([1.0, 1.0, 1.0]) is None and lag_one([1.0, 2.0]) is None
