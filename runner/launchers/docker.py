@@ -15,24 +15,11 @@ from runner.machine import gpus
 from runner.machine.cpu_sets import Share
 from runner.machine.host import Machine
 from runner.processes import Say
-from runner.results.error_output import ErrorOutput, Written
 from runner.stacks import engine, images
 from runner.stacks import own as own_stacks
 from runner.stacks.containers import CONFINED, OWNER, left, mounted
 from runner.stacks.definition import PinnedStack, Stack, fingerprint, pinned
-from runner.stacks.engine import (
-    NEEDS_TOOLKIT,
-    APIError,
-    Container,
-    DockerClient,
-    DockerException,
-    EndpointConfig,
-    Network,
-    Ulimit,
-    Waiting,
-    explained,
-    gpu_request,
-)
+from runner.stacks.engine import DockerClient, DockerException
 from runner.stacks.own import OwnStack
 from workloads.spec import turns
 
@@ -49,7 +36,7 @@ class DockerLauncher(HostLauncher):
     def __init__(self, client: DockerClient, gpus: gpus.Gpus = gpus.NONE, cache: Path | None = None) -> None:
         super().__init__(cache, gpus)
         self._client = client
-        self._waiting = Waiting(client)
+        self._waiting = engine.Waiting(client)
         self._engine = ""              # its version, once it was asked
 
     @classmethod
@@ -107,8 +94,8 @@ class DockerLauncher(HostLauncher):
                 running.create(image.id, [on_gpus(settings(order, rank, share), own, kernels)
                                           for rank in order.ranks])
         except (DockerException, OSError) as error:                # requests' errors are OSErrors
-            reason = explained(error)
-            mend = f": {NEEDS_TOOLKIT}" if "could not select device driver" in reason else ""
+            reason = engine.explained(error)
+            mend = f": {engine.NEEDS_TOOLKIT}" if "could not select device driver" in reason else ""
             raise EngineUnreachable(f"the engine did not start a container: {reason}{mend}") from error
         return running
 
@@ -146,7 +133,7 @@ def settings(order: Order, rank: int, share: Share) -> dict[str, Any]:
     network: dict[str, Any] = {"network_mode": "none", "hostname": "localhost"} if is_alone else {
         "network_mode": "host"} if order.at else {           # other hosts reach it by their own network
         "network": name, "hostname": place,
-        "networking_config": {name: EndpointConfig(version="1.41", aliases=[place])}}
+        "networking_config": {name: engine.EndpointConfig(version="1.41", aliases=[place])}}
     quota = None if share.quota is None or is_alone else int(share.quota * 1e9)
     module, text = order.words
     return with_workloads({
@@ -176,8 +163,8 @@ def on_gpus(settings: dict[str, Any], own: Sequence[gpus.Gpu], kernels: Path | N
     """
     if kernels is None:
         return settings
-    several = {"shm_size": "1g", "ulimits": [Ulimit(name="memlock", soft=-1, hard=-1)]} if len(own) > 1 else {}
-    return {**settings, "device_requests": [gpu_request([gpu.uuid for gpu in own])], **several,
+    several = {"shm_size": "1g", "ulimits": [engine.Ulimit(name="memlock", soft=-1, hard=-1)]} if len(own) > 1 else {}
+    return {**settings, "device_requests": [engine.gpu_request([gpu.uuid for gpu in own])], **several,
             "volumes": {**settings["volumes"], str(kernels): {"bind": kernel_cache.INSIDE, "mode": "rw"}},
             "environment": {**settings.get("environment", {}), kernel_cache.VARIABLE: kernel_cache.INSIDE}}
 
@@ -198,18 +185,18 @@ def sweep(client: DockerClient, say: Say) -> None:
 
 
 def _remove(what: Any, **how: bool) -> None:
-    with suppress(APIError):     # it is being removed already; a network that it still holds is the next sweep's
+    with suppress(engine.APIError):     # it is being removed already; a network that it still holds is the next sweep's
         what.remove(**how)
 
 
 class DockerRunning(Running):
     """The containers of a run, and their network."""
 
-    def __init__(self, client: DockerClient, waiting: Waiting, order: Order, record: dict[str, Any]) -> None:
+    def __init__(self, client: DockerClient, waiting: engine.Waiting, order: Order, record: dict[str, Any]) -> None:
         super().__init__(record, order.here)
         self._client, self._names = client, [place.name for place in order.here]
         self._waiting, self._absences = waiting, waiting.absences
-        self._network: Network | None = None
+        self._network: engine.Network | None = None
 
     def create(self, image: str, each: list[dict[str, Any]]) -> None:
         """Create and start a container a place, one after the other: the first imports while the last is made.
@@ -262,9 +249,9 @@ class DockerRunning(Running):
 class _Container(Worker):
     """A place's container."""
 
-    def __init__(self, client: DockerClient, container: Container, has_network: bool) -> None:
+    def __init__(self, client: DockerClient, container: engine.Container, has_network: bool) -> None:
+        super().__init__()
         self.container, self._client, self._has_network = container, client, has_network
-        self._errors = ErrorOutput()
         self._stream: Any = None
         self._input: Any = None
 
@@ -287,12 +274,6 @@ class _Container(Worker):
             if output:
                 yield output
 
-    def errors(self) -> Written:
-        return self._errors.written()
-
-    def forget_errors(self) -> None:
-        self._errors = ErrorOutput()
-
     def exit(self, seconds: float) -> Exit:
         try:
             if seconds:
@@ -300,7 +281,7 @@ class _Container(Worker):
                     self.container.wait(timeout=seconds)
             self.container.reload()
         except (DockerException, OSError) as error:      # removed, or the engine does not answer
-            return self.gone(explained(error))
+            return self.gone(engine.explained(error))
         state = self.container.attrs["State"]
         code = None if state["Running"] else int(state["ExitCode"])
         return Exit(code, bool(state["OOMKilled"]), self._errors.last_words())

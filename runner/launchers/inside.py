@@ -136,9 +136,6 @@ class InsideLauncher(Launcher):
     def is_built(self, stack: PinnedStack) -> bool:
         return self._local is None or self._local.is_built(stack)
 
-    def fingerprint(self, stack: Stack) -> str:
-        return self._local.fingerprint(stack) if self._local else fingerprint(stack)
-
     def prepare(self, stacks: list[Stack], say: Say) -> None:
         """Have every node build what the stacks need. Raises BenchError."""
         for stack in stacks:

@@ -21,7 +21,6 @@ from runner.launchers.line_queue import lines_of_file
 from runner.launchers.protocol import Exit, Order, Running, Worker
 from runner.machine.gpus import Gpu
 from runner.processes import for_workers
-from runner.results.error_output import ErrorOutput, Written
 from workloads.places import addresses
 from workloads.process import control_groups
 
@@ -84,6 +83,7 @@ class ProcessGroup(Worker):
 
         kills: how many processes the kernel has killed for want of memory.
         """
+        super().__init__()
         self._kills, self._kills_before = kills, kills()
         self._limit_bytes, self._scratch = limits.memory_bytes, leftovers.temporary_folder()
         runner = os.getpid()
@@ -98,7 +98,6 @@ class ProcessGroup(Worker):
             raise BenchError(f"{words[0]} did not start: {getattr(error, 'strerror', None) or error}") from error
         assert self._process.stdout is not None and self._process.stderr is not None
         self.output = self._process.stdout
-        self._errors = ErrorOutput()
         self._reader = threading.Thread(target=self._read, args=(self._process.stderr,), daemon=True)
         self._reader.start()
 
@@ -122,12 +121,6 @@ class ProcessGroup(Worker):
             code = None
         is_out_of_memory = code == -signal.SIGKILL and self._kills() > self._kills_before
         return Exit(code, is_out_of_memory, self._errors.last_words(), limit_bytes=self._limit_bytes)
-
-    def errors(self) -> Written:
-        return self._errors.written()
-
-    def forget_errors(self) -> None:
-        self._errors = ErrorOutput()
 
     def trouble(self) -> str:
         """As protocol.Worker: whether somebody halted it."""

@@ -21,7 +21,7 @@ from runner.machine.gpus import Gpu, Gpus
 from runner.machine.host import Machine
 from runner.paths import cache_folder
 from runner.processes import Say
-from runner.results.error_output import Written
+from runner.results.error_output import ErrorOutput, Written
 from runner.stacks import own
 from runner.stacks.definition import PinnedStack, Stack, fingerprint
 from workloads.spec import cluster, placement, turns
@@ -46,6 +46,9 @@ class Exit(NamedTuple):
 class Worker:
     """What runs at one place. What is not answered here, each launcher's own workers answer themselves."""
 
+    def __init__(self) -> None:
+        self._errors = ErrorOutput()             # what it writes on standard error, for who hears it here
+
     def exit(self, seconds: float) -> Exit:
         """How it ended, after waiting at most these seconds."""
         raise NotImplementedError
@@ -59,8 +62,8 @@ class Worker:
         return None
 
     def errors(self) -> Written | None:
-        """What it wrote on standard error so far, bounded; None where only the last words are known."""
-        return None
+        """What it wrote on standard error so far, bounded; None where nobody tells."""
+        return self._errors.written()
 
     def tell(self, words: str) -> None:
         """Write a line to its standard input, where it was started to listen (workloads/spec/turns.py)."""
@@ -68,7 +71,7 @@ class Worker:
 
     def forget_errors(self) -> None:
         """Let errors begin anew, for another run."""
-        return
+        self._errors = ErrorOutput()
 
     def stop(self) -> None:
         """End it, and leave nothing behind. Safe to repeat."""
@@ -115,7 +118,7 @@ class Running:
                 if name in self.servers and (used := worker.used())}
 
     def errors(self) -> dict[str, Written]:
-        """What each place wrote on standard error so far, bounded; {} where only the last words are known."""
+        """What each place wrote on standard error so far, bounded, as far as it is known."""
         return {name: errors for name, worker in self._workers.items() if (errors := worker.errors())}
 
     def is_lost(self) -> bool:

@@ -20,7 +20,7 @@ from docker.models.containers import Container
 from docker.models.images import Image
 from docker.models.networks import Network
 from docker.transport import UnixHTTPAdapter
-from docker.types import CancellableStream, DeviceRequest, EndpointConfig, Ulimit
+from docker.types import DeviceRequest, EndpointConfig, Ulimit
 from docker.utils import parse_host
 from docker.utils.config import find_config_file, load_general_config
 
@@ -145,29 +145,6 @@ def podman_info(client: DockerClient) -> dict[str, Any] | None:
         return dict(answer.json()) if answer.ok else None
     except ValueError:
         return None
-
-
-def copy_image(source: DockerClient, tag: str, target: DockerClient) -> None:
-    """Give another engine the image of that tag, whole."""
-    whole: Any = source.images.get(tag).save(named=tag)
-    target.images.load(whole)
-
-
-def service_output(client: DockerClient, service: str, *, is_error: bool = False, is_following: bool = True,
-                   tail: int | None = None) -> Any:
-    """What a service's task writes, in chunks. Following, it has no end of its own; close() ends it.
-
-    docker's own service_logs cannot be closed while it waits.
-    """
-    parameters = {"stdout": not is_error, "stderr": is_error, "follow": is_following, "tail": tail or "all"}
-    api: Any = client.api
-    response = api._get(api._url("/services/{0}/logs", service), params=parameters, stream=True)
-    try:
-        api._raise_for_status(response)
-    except APIError:
-        response.close()
-        raise
-    return CancellableStream(api._multiplexed_response_stream_helper(response), response)
 
 
 def _client(environment: Mapping[str, str]) -> DockerClient:
