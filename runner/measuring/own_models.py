@@ -5,7 +5,6 @@ stack of its own, to the launcher the pinned stack that has what it needs.
 """
 
 import ast
-import contextlib
 import functools
 import itertools
 import re
@@ -27,6 +26,7 @@ from runner.processes import Say
 from runner.stacks import extended
 from runner.stacks.definition import PinnedStack, Stack
 from runner.study.file import Experiment, Study
+from runner.study.tables import scalar
 from workloads.spec import frameworks
 from workloads.spec.cell import Cell
 from workloads.spec.models import own_model
@@ -263,7 +263,7 @@ def options_of(name: str, pairs: Sequence[str]) -> tuple[list[str], dict[str, tu
         key, _, text = pair.partition("=")
         if key in options:
             raise InputError(f"--set {pair}: found {key} twice, expected it once; {key}=A,B measures both")
-        options[key] = tuple(dict.fromkeys(map(_value, text.split(","))))
+        options[key] = tuple(dict.fromkeys(map(scalar, text.split(","))))
     if wrong := next((pair for pair in pairs if pair not in mine and pair.partition("=")[0] not in SETTINGS), ""):
         function = "setup()" if file.kind == CODE else "batch()"
         raise InputError(f"--set {wrong}: expected KEY=VALUE with KEY one of {', '.join((*SETTINGS, *sorted(takes)))}; "
@@ -271,13 +271,6 @@ def options_of(name: str, pairs: Sequence[str]) -> tuple[list[str], dict[str, tu
     if file.kind == CODE and "size" not in file.takes and any(pair.startswith("batch=") for pair in pairs):
         raise InputError(f"--set batch: found it with {file.path.name}, whose setup() has no parameter size")
     return [pair for pair in pairs if pair not in mine], options
-
-
-def _value(text: str) -> int | float | str:
-    for kind in (int, float):
-        with contextlib.suppress(ValueError):
-            return kind(text)
-    return text
 
 
 def _same(name: str) -> str:

@@ -14,6 +14,7 @@ from runner.processes import Say, locked
 from runner.stacks import definition, locking
 from runner.stacks.definition import PinnedStack, Stack
 from runner.stacks.own import OwnStack
+from runner.stacks.package_sources import normal
 
 _PACKAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*==[A-Za-z0-9.+!-]+")
 _LOCKED = re.compile(r"^([A-Za-z0-9._-]+)==", re.MULTILINE)
@@ -39,12 +40,8 @@ def lacking(stack: Stack, packages: Sequence[str]) -> list[str]:
     """Those of imported packages that a lock has, or an environment holds, by no such name; builds are alike."""
     names = (_LOCKED.findall(stack.lock_text) if isinstance(stack, PinnedStack)
              else list(dict(stack.installed)) if isinstance(stack, OwnStack) else [])
-    held = {re.sub("-(cpu|intel|gpu|openvino)$", "", _plain(name)) for name in names}
-    return [each for each in packages if _plain(distribution(each)) not in held]
-
-
-def _plain(name: str) -> str:
-    return re.sub("[-_.]+", "-", name).lower()
+    held = {re.sub("-(cpu|intel|gpu|openvino)$", "", normal(name)) for name in names}
+    return [each for each in packages if normal(distribution(each)) not in held]
 
 
 def made(stack: Stack, packages: Sequence[str], cache: Path, say: Say) -> Stack:

@@ -206,14 +206,11 @@ def releases(name: str, old: str, new: str, python: str) -> list[str]:
 
     Raises InputError where the index does not tell.
     """
-    answer = subprocess.run([*package_sources.pip(), "index", "versions", normal(name), *_for(python)],
-                            capture_output=True, text=True, errors="replace", check=False)
-    listed = re.search(r"^Available versions: (.+)$", answer.stdout, re.MULTILINE)
-    if not listed:
-        raise InputError(f"{name}: pip's index names no releases: {' '.join(answer.stderr.split())[-200:]}")
+    found, complaint = package_sources.releases(normal(name), *_for(python))
+    if not found:
+        raise InputError(f"{name}: pip's index names no releases: {' '.join(complaint.split())[-200:]}")
     low, high = sorted([order(old), order(new)])
-    found = {each for each in listed[1].split(", ") if low < order(each) < high}
-    return sorted(found, key=order, reverse=order(old) > order(new))
+    return sorted((each for each in found if low < order(each) < high), key=order, reverse=order(old) > order(new))
 
 
 def brought(name: str, version: str, beside: Iterable[str], folder: Path, python: str) -> list[Package]:

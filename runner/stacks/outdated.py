@@ -1,7 +1,6 @@
 """Which pins of stacks are behind the package index, in releases. pip asks the index, once a package."""
 
 import re
-import subprocess
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
@@ -47,13 +46,4 @@ def _pins(stack: PinnedStack) -> dict[str, str]:
 
 def released(package: str) -> tuple[str, ...]:
     """The package's releases that pip finds wheels of, the newest first; () where no index has it."""
-    answer = subprocess.run([*package_sources.pip(), "index", "versions", package, "--only-binary=:all:",
-                             f"--python-version={_NEWEST_PYTHON}"], capture_output=True, text=True, errors="replace",
-                            check=False)
-    return versions(answer.stdout)
-
-
-def versions(said: str) -> tuple[str, ...]:
-    """The versions in what `pip index versions` printed."""
-    listed = re.search(r"^Available versions: (.+)$", said, re.MULTILINE)
-    return tuple(dict.fromkeys(each.partition("+")[0] for each in listed[1].split(", "))) if listed else ()
+    return package_sources.releases(package, "--only-binary=:all:", f"--python-version={_NEWEST_PYTHON}")[0]

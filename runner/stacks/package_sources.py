@@ -87,6 +87,19 @@ def install(words: Sequence[str], log: Path, into: Path | None = None) -> None:
         environment=environment())
 
 
+def releases(package: str, *options: str) -> tuple[tuple[str, ...], str]:
+    """(the releases of a package that pip's index has, the newest first; what pip complained of)."""
+    answer = subprocess.run([*pip(), "index", "versions", package, *options], capture_output=True, text=True,
+                            errors="replace", check=False)
+    return versions(answer.stdout), answer.stderr
+
+
+def versions(said: str) -> tuple[str, ...]:
+    """The versions in what `pip index versions` printed; 2.13.0+cpu is a build of 2.13.0."""
+    listed = re.search(r"^Available versions: (.+)$", said, re.MULTILINE)
+    return tuple(dict.fromkeys(each.partition("+")[0] for each in listed[1].split(", "))) if listed else ()
+
+
 def wheel_folders(settings: Mapping[str, str]) -> list[Path]:
     """The folders on this machine among pip's find-links."""
     return [path for folder in settings.get("find-links", "").split()

@@ -8,6 +8,7 @@ such with "; " between) and of numbers. An empty cell says nothing. Entries are 
 import csv
 import io
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -62,11 +63,11 @@ def _value(name: str, cell: str, position: Position) -> Any:
         except ValueError:
             raise position.wrong(f'found "{cell}", expected a number') from None
     if name == "where":
-        return {field: [*map(_scalar, values.split("/"))] for field, values in _fields(cell, position)}
+        return {field: [*map(scalar, values.split("/"))] for field, values in _fields(cell, position)}
     if name == "at":
-        return {field: _scalar(value) for field, value in _fields(cell, position)}
+        return {field: scalar(value) for field, value in _fields(cell, position)}
     if name == "turned_for":
-        return [{field: _scalar(value) for field, value in _fields(case, position)} for case in cell.split(";")]
+        return [{field: scalar(value) for field, value in _fields(case, position)} for case in cell.split(";")]
     return cell == "yes" if name == "skips_oom" else cell
 
 
@@ -78,10 +79,9 @@ def _fields(cell: str, position: Position) -> Iterator[tuple[str, str]]:
         yield field, value
 
 
-def _scalar(text: str) -> int | float | str:
+def scalar(text: str) -> int | float | str:
+    """A number where the text is one."""
     for kind in (int, float):
-        try:
+        with suppress(ValueError):
             return kind(text)
-        except ValueError:
-            pass
     return text

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.stacks import outdated
+from runner.stacks import outdated, package_sources
 from tests import fakes
 
 RELEASES = {"jax": ("0.12.0", "0.11.1", "0.11.0", "0.10.2"), "numpy": ("2.5.0", "2.4.7", "2.4.6"), "torch": ("2.13.0",)}
@@ -25,5 +25,5 @@ def test_pins_more_than_two_releases_behind_are_told_with_the_newest(tmp_path: P
 def test_versions_are_read_from_what_pip_prints() -> None:
     said = "jax (0.12.0)\nAvailable versions: 0.12.0, 0.11.1, 0.10.2+cpu\n  INSTALLED: 0.10.2\n"
 
-    assert ("0.12.0", "0.11.1", "0.10.2") == outdated.versions(said)
-    assert () == outdated.versions("ERROR: No matching distribution found for nobody\n")
+    assert ("0.12.0", "0.11.1", "0.10.2") == package_sources.versions(said)
+    assert () == package_sources.versions("ERROR: No matching distribution found for nobody\n")
