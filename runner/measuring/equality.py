@@ -12,6 +12,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from pydantic import TypeAdapter
+
 from runner import formatting, paths
 from runner.analysis.agreement import BATCH, NATIVE, Sent, Verdict, check_cell, compare, sent, verdict_of
 from runner.cells import built, model_name
@@ -29,6 +31,7 @@ from workloads.spec.cell import Cell, switched
 ALIKE = ("loss", "gradient", "weight")          # what all workers of a synchronous step have alike
 VERDICTS = "checks.jsonl"
 NODES = 3
+_VERDICT = TypeAdapter(Verdict)
 _MEMORY_OF_ONE = 8 * 2**30          # of a machine that runs two checks at once: VGG16's, in float64, is the largest
 
 
@@ -60,19 +63,22 @@ class Check(NamedTuple):
         """The cell that checks a task in a stack."""
         return check_cell(task, stack.name, self.precision, *self.resources, loop)
 
+    def _ran(self, cell: Cell, stack: Stack) -> tuple[list[dict[str, Any]], Ending]:
+        """The events of the cell's run, and its ending. Raises BenchError."""
+        running = self.launcher.start(cell, stack, self.data, f"check-{cell.task}-{stack.name}.0.1")
+        return followed(running, watchdog.limits(cell, Limits().stall), self.clock)
+
     def sent(self, cell: Cell, stack: Stack) -> dict[str, Sent] | Ending:
         """What each place of the cell's run sent, or its ending where that is not ok."""
         try:
-            running = self.launcher.start(cell, stack, self.data, f"check-{cell.task}-{stack.name}.0.1")
-            events, ending = followed(running, watchdog.limits(cell, Limits().stall), self.clock)
+            events, ending = self._ran(cell, stack)
         except BenchError as error:
             return Ending("not_started", str(error))
         return sent(events) if ending.word == "ok" else ending
 
     def loaded(self, cell: Cell, stack: Stack) -> set[str]:
         """The top names of what a check of a user's own file imports. Raises BenchError where it did not end well."""
-        running = self.launcher.start(cell, stack, self.data, f"check-{cell.task}-{stack.name}.0.1")
-        events, ending = followed(running, watchdog.limits(cell, Limits().stall), self.clock)
+        events, ending = self._ran(cell, stack)
         if ending.word != "ok":
             raise BenchError(f"{stack.name}: {ending.word}: {ending.message}")
         return {str(name) for event in events if event["event"] == "loaded" for name in event["modules"]}
@@ -184,8 +190,7 @@ def of_switches(pairs: Sequence[tuple[Cell, Cell, Stack]], check: Check, results
     pairs: the row with the switch, as a stack of another name, the row without, and what both run in. Those that are
     left when it is late are not in it.
     """
-    known = {_made_of(each): Verdict(**{name: each[name] for name in Verdict._fields})
-             for each in _records(results) if each.keys() >= {*Verdict._fields}}
+    known = {(each.task, each.stack, each.reference, *made_of): each for each, made_of in _kept(results)}
     plain: dict[Cell, Sent | Ending] = {}
     found = {}
     for cell, row, stack in pairs:
@@ -208,19 +213,12 @@ def of_switches(pairs: Sequence[tuple[Cell, Cell, Stack]], check: Check, results
 
 def of_code(results: Path, task: str, fingerprints: dict[str, str]) -> list[Verdict]:
     """The last verdict on each pair of stacks, as they are made now, that ran a user's code (cells.model_name)."""
-    found = {}
-    for record in _records(results):
-        pair = record.get("stack"), record.get("reference")
-        if (record.get("task") == task and record.get("is_own") and record.keys() >= {*Verdict._fields}
-                and [fingerprints.get(str(each)) for each in pair]
-                == [record["fingerprint"], record["reference_fingerprint"]]):
-            found[pair] = Verdict(**{name: record[name] for name in Verdict._fields})
-    return list(found.values())
+    return list({(each.stack, each.reference): each for each, made_of in _kept(results) if each.task == task
+                 and each.is_own and made_of == _made_of(each, fingerprints)}.values())
 
 
-def _made_of(record: dict[str, Any]) -> tuple[str, ...]:
-    return (record["task"], record["stack"], record["reference"], record["fingerprint"],
-            record["reference_fingerprint"])
+def _made_of(verdict: Verdict, fingerprints: dict[str, str]) -> tuple[str | None, ...]:
+    return fingerprints.get(verdict.stack), fingerprints.get(verdict.reference)
 
 
 def _check_of_row(cell: Cell) -> Cell:
@@ -231,13 +229,15 @@ def _check_of_row(cell: Cell) -> Cell:
         device=cell.device, gpus=cell.gpus, switches=cell.switches)
 
 
-def _records(results: Path) -> Iterator[dict[str, Any]]:
-    """The lines of the kept verdicts that are objects."""
+def _kept(results: Path) -> Iterator[tuple[Verdict, tuple[str, str]]]:
+    """The kept verdicts, each with the fingerprints of its stack and its reference; other lines prove nothing."""
     path = results / VERDICTS
     for line in path.read_text(errors="replace").splitlines() if path.is_file() else ():
-        with suppress(ValueError, RecursionError):
-            if isinstance(record := json.loads(line), dict):
-                yield record
+        with suppress(ValueError, LookupError, TypeError, RecursionError):
+            record = json.loads(line)
+            told = {name: record[name] for name in Verdict._fields if name in record}
+            made_of = str(record["fingerprint"]), str(record["reference_fingerprint"])
+            yield _VERDICT.validate_python(told, strict=True), made_of
 
 
 def proved(results: Path, fingerprints: dict[str, str]) -> set[tuple[str, str]]:
@@ -245,27 +245,17 @@ def proved(results: Path, fingerprints: dict[str, str]) -> set[tuple[str, str]]:
 
     A stack that only infers passes in float32, which proves nothing of its reference.
 
-    The last verdict of a pair counts. Lines that are not verdicts are left out: they prove nothing. What passed in
-    another loop than the native one is there as built() names it, and proves nothing of its reference. Against its
-    own native loop a stack passes for itself alone: it counts where that loop was compared with another stack.
+    The last verdict of a pair counts. What passed in another loop than the native one is there as built() names it,
+    and proves nothing of its reference. Against its own native loop a stack passes for itself alone: it counts where
+    that loop was compared with another stack.
     """
-    last: dict[tuple[str, str, str, str], tuple[bool, str, bool]] = {}       # passed, against whom, who counts too
-    for record in _records(results):
-        try:
-            task, stack, reference, loop = (str(record.get(name) or "")
-                                            for name in ("task", "stack", "reference", "loop"))
-            is_current = (fingerprints[stack], fingerprints[reference]) == (
-                record["fingerprint"], record["reference_fingerprint"])
-            is_wide = record["precision"] == "float64"
-            if record.get("proves", is_wide) and is_current and not record.get("parallel"):
-                last[task, stack, "" if loop else reference, loop] = (
-                    record["passed"] is True, reference, bool(is_wide or record.get("is_own")))
-        except (KeyError, TypeError):
-            continue
-    passed = [(key, reference, is_wide) for key, (has_passed, reference, is_wide) in last.items() if has_passed]
-    native = {(task, name) for (task, stack, _, loop), reference, is_wide in passed if not loop
-              for name in ((stack, reference) if is_wide else (stack,))}
-    compared = native | {(task, reference) for (task, stack, _, loop), reference, _ in passed
-                         if loop and stack != reference}
-    return native | {(task, built(stack, loop)) for (task, stack, _, loop), reference, _ in passed
-                     if loop and (stack != reference or (task, stack) in compared)}
+    last: dict[tuple[str, str, str, str], Verdict] = {}
+    for each, made_of in _kept(results):
+        if each.proves and not each.parallel and made_of == _made_of(each, fingerprints):
+            last[each.task, each.stack, "" if each.loop else each.reference, each.loop] = each
+    passed = [each for each in last.values() if each.passed]
+    native = {(each.task, name) for each in passed if not each.loop
+              for name in (each.stack, *([each.reference] if each.precision == "float64" or each.is_own else []))}
+    compared = native | {(each.task, each.reference) for each in passed if each.loop and each.stack != each.reference}
+    return native | {(each.task, built(each.stack, each.loop)) for each in passed
+                     if each.loop and (each.stack != each.reference or (each.task, each.stack) in compared)}
