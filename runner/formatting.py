@@ -5,7 +5,7 @@ Text from files is stripped of control characters before it is printed.
 
 import shlex
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Protocol
 
 DASH = "–"
@@ -31,7 +31,8 @@ def clean(text: object) -> str:
     line = str(text).replace("\n", " ")
     if line.isprintable():                # then it has none of them
         return line
-    return "".join(_escaped(letter) if unicodedata.category(letter).startswith(_UNSEEN) else letter for letter in line)
+    return "".join(letter.encode("unicode_escape", "surrogatepass").decode()
+                   if unicodedata.category(letter).startswith(_UNSEEN) else letter for letter in line)
 
 
 def rerun(session: str, key: str) -> str:
@@ -42,10 +43,6 @@ def rerun(session: str, key: str) -> str:
 def show(session: str, run: str) -> str:
     """The command that shows how a run ended and what it wrote on standard error."""
     return f"evenbench report {shlex.quote(clean(session))} --run {shlex.quote(clean(run))}"
-
-
-def _escaped(letter: str) -> str:
-    return letter.encode("unicode_escape", "surrogatepass").decode()
 
 
 def in_ascii(text: str) -> str:
@@ -60,19 +57,24 @@ def number(value: float, like: float | None = None) -> str:
     return f"{value:,.{decimals}f}"
 
 
+def ends(interval: Ends | None, text: Callable[[float], str]) -> str:
+    """1.28–1.37; "" without an interval."""
+    return f"{text(interval.low)}{DASH}{text(interval.high)}" if interval else ""
+
+
+def with_ends(shown: str, interval: Ends | None, text: Callable[[float], str]) -> str:
+    """A value with its interval in brackets, where it has one."""
+    return f"{shown} ({ends(interval, text)})" if interval else shown
+
+
 def step(value: float, interval: Ends | None) -> str:
     """3.31 ms (3.28–3.40): seconds of a step in milliseconds, as milliseconds() has them."""
-    if interval is None:
-        return milliseconds(value)
-    low, high = (number(end * 1000, value * 1000) for end in (interval.low, interval.high))
-    return f"{milliseconds(value)} ({low}{DASH}{high})"
+    return with_ends(milliseconds(value), interval, lambda end: number(end * 1000, value * 1000))
 
 
 def rate(value: float, interval: Ends | None) -> str:
     """1,520 (1,480–1,560)."""
-    if interval is None:
-        return number(value)
-    return f"{number(value)} ({number(interval.low, value)}{DASH}{number(interval.high, value)})"
+    return with_ends(number(value), interval, lambda end: number(end, value))
 
 
 def ratio(value: float, interval: Ends | None) -> str:
@@ -83,11 +85,11 @@ def ratio(value: float, interval: Ends | None) -> str:
 
 def ratio_and_ends(value: float, interval: Ends | None) -> tuple[str, str]:
     """1.32 and 1.28–1.37, the same in two texts; "" without an interval."""
-    ends = (interval.low, interval.high) if interval else ()
     decimals = 2 if value >= 0.3 else 3 if value >= 0.1 else 4
-    while decimals < 4 and any(end != 1 and round(end, decimals) == 1 for end in ends):
+    while decimals < 4 and interval and any(end != 1 and round(end, decimals) == 1
+                                            for end in (interval.low, interval.high)):
         decimals += 1
-    return f"{value:.{decimals}f}", DASH.join(f"{end:.{decimals}f}" for end in ends)
+    return f"{value:.{decimals}f}", ends(interval, lambda end: f"{end:.{decimals}f}")
 
 
 def seconds(value: float) -> str:

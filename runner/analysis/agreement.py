@@ -133,7 +133,8 @@ def compare(cell: Cell, ours: Sent | Failed, theirs: Sent | Failed, stack: Named
                                                      for each in (stack, reference))
     limits = LIMITS["rounded float64" if is_rounded else cell.precision]
     differences = {kind: _differences(of_kind) for kind, of_kind in pairs.items()}
-    worst = {kind: _overall(of_kind) if cell.precision == "float32" and kind not in _FORWARD
+    worst = {kind: _length(one - other for one, other in of_kind.values()) / (_longest(of_kind) or 1.0)
+             if cell.precision == "float32" and kind not in _FORWARD
              else float(np.max([0.0, *differences[kind].values()]))                # NaN, unlike max's
              for kind, of_kind in pairs.items() if of_kind or kind not in optional}
     beyond = [kind for kind in worst if not worst[kind] <= limits[kind]]        # NaN too
@@ -168,10 +169,6 @@ def _differences(pairs: Pairs) -> dict[str, float]:
     least = _NOTHING * _longest(pairs) or 1.0
     return {name: _length([one - other]) / max(_length([one]), _length([other]), least)
             for name, (one, other) in pairs.items()}
-
-
-def _overall(pairs: Pairs) -> float:
-    return _length(one - other for one, other in pairs.values()) / (_longest(pairs) or 1.0)
 
 
 def _longest(pairs: Pairs) -> float:

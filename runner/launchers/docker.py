@@ -82,7 +82,9 @@ class DockerLauncher(HostLauncher):
             return self._begun(order)
 
     def _begun(self, order: Order) -> "DockerRunning":
-        image = self._prepared.get(order.stack.name) or self._image(order.stack)
+        image = self._prepared.get(order.stack.name) or (
+            _own_image(order.stack) if isinstance(order.stack, OwnStack)
+            else images.found(self._client, pinned(order.stack)))
         share, own = order.share(), self._own_gpus(order)
         running = DockerRunning(self._client, self._waiting, order, {
             "isolation": self.name, "image": image.id, "base": image.base, "base_is_default": image.base_is_default,
@@ -105,10 +107,6 @@ class DockerLauncher(HostLauncher):
             with suppress(DockerException, OSError):
                 self._engine = str(self._client.version().get("Version") or "")
         return self._engine
-
-    def _image(self, stack: Stack) -> images.Image:
-        """The stack's image on this engine. Raises ImageMissing."""
-        return _own_image(stack) if isinstance(stack, OwnStack) else images.found(self._client, pinned(stack))
 
 
 def _own_image(stack: OwnStack) -> images.Image:

@@ -109,7 +109,8 @@ class _Watchdog:
     def heard(self, place: str, line: bytes) -> dict[str, Any] | None:
         """The event to pass on, if the line is one."""
         if line == b"":
-            self._closed(place)
+            if place not in self._said and not self._ending:
+                self._ending = self._of(place, gone(self._running.exit(place, self._limits.leave)))
             return None
         try:
             if self._allowance.is_over(line, self._clock()):
@@ -132,10 +133,6 @@ class _Watchdog:
         self._deadlines = {other: deadline + seconds for other, deadline in self._deadlines.items()}
         if place in self._deadlines:
             self._deadlines[place] = self._clock() + self._limits.stall
-
-    def _closed(self, place: str) -> None:
-        if place not in self._said and not self._ending:
-            self._ending = self._of(place, gone(self._running.exit(place, self._limits.leave)))
 
     def _ended(self, place: str, event: dict[str, Any]) -> None:
         self._said[place] = event

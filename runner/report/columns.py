@@ -88,11 +88,6 @@ def _loss(line: Line) -> str | None:
     return f"{first:.3g}" if steps and steps[0] == steps[1] else f"{first:.3g} to {last:.3g}"
 
 
-def _ends(interval: Interval | None, text: Callable[[float], str]) -> str:
-    """The ends of an interval alone, since its value has a column of its own."""
-    return formatting.DASH.join(map(text, interval)) if interval else ""
-
-
 def _ends_of(name: str) -> Iterator[Column[Line]]:
     """The ends of an interval, for the CSV."""
     return (_csv(f"{name}_{end}", lambda line, end=end: getattr(                                 # type: ignore[misc]
@@ -137,12 +132,8 @@ def _published(name: str) -> Column[Line]:
         return "" if value is None else f"{value:.10g}" if isinstance(value, float) else str(value)
 
     title = {"id": "published_id", "value": "published", "ours": "published_here"}.get(name, f"published_{name}")
-    return _csv(title, lambda line: "; ".join(map(text, _printed(line))))
-
-
-def _printed(line: Line) -> list[PublishedNumber]:
-    """The published numbers of one subject that the result is beside."""
-    return [number for number in line.summary.published if number.to is None and line.result.key in number.keys]
+    return _csv(title, lambda line: "; ".join(text(number) for number in line.summary.published
+                                              if number.to is None and line.result.key in number.keys))
 
 
 SETTINGS = ("batch", "image", "steps", "nodes", "cpus", "device", "parallel", "precision")
@@ -156,11 +147,11 @@ RESULTS: tuple[Column[Line], ...] = (
     Column("rate", _rate),
     Column("Rate", attrgetter("result.rate_per_worker"), formatting.number, CSV_ALONE | LATEX_ALONE,
            "rate_per_worker", is_number=True),
-    Column("95 %", lambda line: _ends(line.result.rate_interval, lambda end: formatting.number(
+    Column("95 %", lambda line: formatting.ends(line.result.rate_interval, lambda end: formatting.number(
         end, line.result.rate_per_worker)), forms=LATEX_ALONE),
     Column("to {baseline}", _ratio, forms=PAGE_ALONE),
     Column("Ratio", attrgetter("result.ratio"), "{:.3f}".format, CSV_ALONE | LATEX_ALONE, "ratio", is_number=True),
-    Column("95 %", lambda line: _ends(line.result.ratio_interval, "{:.3f}".format), forms=LATEX_ALONE),
+    Column("95 %", lambda line: formatting.ends(line.result.ratio_interval, "{:.3f}".format), forms=LATEX_ALONE),
     *_fields("result", "pairs"),
     Column("verdict", lambda line: verdict(line) if line.has_rate or line.result.withheld
            else wording.said(Verdict.NO_DATA), forms=PAGE_ALONE),

@@ -109,10 +109,6 @@ _LANES_NOTE = ("Ratio: how many times as fast tuned is in the same rounds, with 
          "framework's experts switch on, and why.")
 
 
-def _tuned(result: LaneResult) -> str:
-    return endings(result.endings) if result.tuned_rate is None else formatting.number(result.tuned_rate)
-
-
 def _word(result: LaneResult) -> str:
     if result.withheld:
         return Word(result.withheld, "open")
@@ -123,7 +119,8 @@ def _word(result: LaneResult) -> str:
 _LANES: tuple[Column[LaneResult], ...] = (
     Column("stack", lambda result: result.stack),
     Column("common", lambda result: result.common_rate, formatting.number),
-    Column("tuned", _tuned),
+    Column("tuned", lambda result: endings(result.endings) if result.tuned_rate is None
+           else formatting.number(result.tuned_rate)),
     Column("ratio", lambda result: None if result.ratio is None else formatting.ratio(result.ratio,
                                                                                     result.ratio_interval)),
     Column("verdict", _word),

@@ -35,7 +35,9 @@ def parsed(line: bytes) -> dict[str, Any]:
     """The event in a line. Raises NotAnEvent."""
     shown = ascii(line[:60])[2:-1]
     try:
-        event = _loaded(line) if len(line) <= LONGEST_LINE else None
+        # numbers that are infinite or very long are refused, too
+        event = (json.loads(line, parse_constant=_refuse, parse_float=_finite, parse_int=_small)
+                 if len(line) <= LONGEST_LINE else None)
     except (ValueError, RecursionError):
         event = None
     if not isinstance(event, dict) or event.get("event") not in tuple(EVENTS):
@@ -54,11 +56,6 @@ def first(line: bytes) -> dict[str, Any] | None:
     """As parsed, of a worker that has said nothing yet; None for a line that its environment printed at its start."""
     begins = 0 if line.startswith(b"{") else line.find(b'{"event"')
     return parsed(line[begins:]) if begins >= 0 else None
-
-
-def _loaded(line: bytes) -> Any:
-    """The line's value. Raises ValueError, RecursionError; also for numbers that are infinite or very long."""
-    return json.loads(line, parse_constant=_refuse, parse_float=_finite, parse_int=_small)
 
 
 def _refuse(text: str) -> NoReturn:

@@ -102,15 +102,12 @@ class RunProgress:
                     self._told.add((key, ending))
                     measured = f", {formatting.number(rate)} {self._unit(key)}" if rate else ""
                     why = f": {message}" if message else ""
-                    self._line(f"[{self._done}/{self._total}] {key} {self._name(key)}: {ending}{measured}, "
-                               f"{formatting.seconds(seconds)}{why}")
+                    self._line(f"[{self._done}/{self._total}] {key} {self._cells[key].stack}: {self._labels[key]}: "
+                               f"{ending}{measured}, {formatting.seconds(seconds)}{why}")
                 if not self._is_left_told:     # the others are thought to take as long
                     each = (self._clock() - self._began) / self._done
                     self._until = self._clock() + each * (self._total - self._done)
                 self._draw("")
-
-    def _name(self, key: str) -> str:
-        return f"{self._cells[key].stack}: {self._labels[key]}"
 
     def _unit(self, key: str) -> str:
         cell = self._cells[key]

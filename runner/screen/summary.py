@@ -131,7 +131,7 @@ def _blocks(answer: Answer, page: Page) -> Iterator[RenderableType]:
 
 def _line(texts: Sequence[str], standing: Standing, layout: _Layout) -> Text:
     fastest = _FASTEST if standing.is_fastest else ""
-    styles = (fastest, "dim", "", fastest or "dim", "", "", _style(standing))
+    styles = (fastest, "dim", "", fastest or "dim", "", "", fastest or _STYLES.get(standing.word, ""))
     line = Text(layout.gap).join(
         Text(text.rjust(width) if index == 2 else text.ljust(width), style)
         for index, (text, width, style) in enumerate(zip(texts, layout.widths, styles, strict=True)) if width)
@@ -144,10 +144,6 @@ def _texts(standing: Standing, page: Page) -> tuple[str, ...]:
     rate = "" if standing.rate is None else formatting.number(standing.rate)
     texts = (standing.stack, standing.version, rate, standing.ratio_text, standing.ends_text, standing.word)
     return tuple(page.text(text).plain for text in texts)
-
-
-def _style(standing: Standing) -> str:
-    return _FASTEST if standing.is_fastest else _STYLES.get(standing.word, "")
 
 
 def _details(report: Report, page: Page) -> Iterator[RenderableType]:

@@ -30,18 +30,13 @@ def outdated(stacks: Iterable[PinnedStack], released: Callable[[str], Sequence[s
     """
     found = []
     for stack in stacks:
-        for package, pinned in _pins(stack).items():
+        lines = (stack.folder / "requirements.in").read_text().splitlines()
+        for package, pinned in (match.groups() for line in lines if (match := _PIN.match(line))):
             releases = list(released(package))
             version = pinned.partition("+")[0]                     # 2.13.0+cpu is a build of 2.13.0
             if version in releases and releases.index(version) > ALLOWED:
                 found.append(Pin(stack.name, package, pinned, releases[0], releases.index(version)))
     return found
-
-
-def _pins(stack: PinnedStack) -> dict[str, str]:
-    """The versions in its requirements.in by package."""
-    lines = (stack.folder / "requirements.in").read_text().splitlines()
-    return {match[1]: match[2] for line in lines if (match := _PIN.match(line))}
 
 
 def released(package: str) -> tuple[str, ...]:

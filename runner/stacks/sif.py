@@ -78,7 +78,9 @@ def ready(stack: PinnedStack, cache: Path, say: Say = lambda line: None, source:
     with locked(file.with_name(file.name + ".lock")):
         if not file.exists():
             _make(stack, file, source or _of_engine(stack, file, say), say)
-    return _described(file)
+    labels = _labels(file)
+    return Sif(file, f"sha256:{paths.digest(file)}", labels.get("org.evenbench.base", "unknown"),
+               labels.get("org.evenbench.base-is-default") == "true")
 
 
 def prune(stacks: Iterable[PinnedStack], cache: Path, say: Say) -> int:
@@ -122,12 +124,6 @@ def _make(stack: PinnedStack, file: Path, source: str, say: Say) -> None:
                              f"{stack.name} in this checkout: `evenbench images {stack.name}` builds that")
         made.rename(file)
     say(f"{stack.name}: image file ready after {time.monotonic() - began:.0f} s")
-
-
-def _described(file: Path) -> Sif:
-    labels = _labels(file)
-    return Sif(file, f"sha256:{paths.digest(file)}", labels.get("org.evenbench.base", "unknown"),
-               labels.get("org.evenbench.base-is-default") == "true")
 
 
 def _labels(file: Path) -> dict[str, str]:

@@ -235,7 +235,9 @@ def lines(compared: Comparison, is_detailed: bool = False) -> list[str | Table |
     if judged := [row for row in compared.rows if row.baseline]:
         baselines = list(dict.fromkeys(row.baseline for row in judged))
         parts += [f"Times as fast as {' or '.join(baselines)} in each session:",
-                  _by_label(judged, lambda row: _ratios(row, len(baselines) > 1)), "", _READING]
+                  _by_label(judged, lambda row: {
+                      **({"to": row.baseline} if len(baselines) > 1 else {}), "in A": row.ratio_a.text(""),
+                      "in B": row.ratio_b.text(""), "ratio is": row.verdict}), "", _READING]
     if any(row.other_resources for row in compared.rows):
         parts.append("* The cells had other CPUs or another memory limit.")
     if compared.alone and is_detailed:
@@ -276,8 +278,3 @@ def _by_label(rows: Iterable[Compared], line: Callable[[Compared], dict[str, str
     for row in rows:
         tables.setdefault(row.label, []).append({"": row.stack + ("*" if row.other_resources else ""), **line(row)})
     return tables
-
-
-def _ratios(row: Compared, has_baseline: bool) -> dict[str, str]:
-    to = {"to": row.baseline} if has_baseline else {}
-    return {**to, "in A": row.ratio_a.text(""), "in B": row.ratio_b.text(""), "ratio is": row.verdict}

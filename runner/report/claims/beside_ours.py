@@ -36,11 +36,6 @@ def _figure(source: str) -> str:
     return found[0] if found else ""
 
 
-def _open(number: PublishedNumber) -> str:
-    """Ours; nothing where it is not measured."""
-    return "" if number.ours is None else wording.measured(number)
-
-
 def _ours_to_theirs(number: PublishedNumber) -> str:
     ratio = number.ours / number.value if number.ours and number.value else 0.0
     return "" if number.differs or number.unit in ("mpe", "% more") or ratio <= 0 else formatting.ratio(ratio, None)
@@ -90,8 +85,9 @@ def tables(numbers: Numbers) -> Iterator[Table[Any]]:
         columns = tuple(dict.fromkeys(number.column for number in of_source))
         rows = grouped(of_source, lambda number: number.row)
         yield from plain(f"{source}, as the paper has it: theirs, and ours below the stroke", ("", *columns), [
-            (row, *(next((f"{wording.printed(number)} | {_open(number)}" for number in cells
-                          if number.column == column), "") for column in columns)) for row, cells in rows.items()])
+            (row, *(next((f"{wording.printed(number)} | {'' if number.ours is None else wording.measured(number)}"
+                          for number in cells if number.column == column), "") for column in columns))
+            for row, cells in rows.items()])
     yield from table("Published, and the same here", NUMBERS, {"": numbers}, NOTE)
     yield from plain("Published numbers that do not follow from the paper's others", (
         "source", "number", "arithmetic"), [

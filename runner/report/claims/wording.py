@@ -232,4 +232,4 @@ def amount(claim: JudgedClaim, value: float, interval: Interval | None) -> str:
     if claim.kind not in ("share", "mpe"):
         return formatting.ratio(value, interval)
     shown: Callable[[float], str] = formatting.share if claim.kind == "share" else "{:.2f}".format
-    return shown(value) + (f" ({shown(interval.low)}{formatting.DASH}{shown(interval.high)})" if interval else "")
+    return formatting.with_ends(shown(value), interval, shown)
