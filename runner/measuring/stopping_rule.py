@@ -8,7 +8,7 @@ import math
 import re
 from collections.abc import Callable, Set
 
-from runner.analysis.stats import LEAST_ROUNDS, SAID, Verdict
+from runner.analysis.stats import LEAST_ROUNDS, SAID
 from runner.analysis.summary import summary_of
 from runner.analysis.summary_format import LaneResult, Result
 from runner.cells import comparison_key
@@ -64,13 +64,12 @@ def _width(one: Result | LaneResult) -> float:
 def _blocks(measured: Measurements, is_enough: Callable[[Result | LaneResult], bool], needs_winner: bool = False
             ) -> Set[str]:
     """The blocks that have ratios, all of which are enough."""
-    summary, ratios = summary_of(measured), dict[str, list[Result | LaneResult]]()
+    summary, enough = summary_of(measured), dict[str, list[bool]]()
     for each in summary.comparisons:
-        ratios[each.key] = [one for one in each.results if one.ratio is not None]
+        enough[each.key] = [is_enough(one) for one in each.results if one.ratio is not None]
         if needs_winner and not each.winner:
-            ratios[each.key].append(Result(stack="", key="", endings={}, verdict=Verdict.NO_DATA))
+            enough[each.key].append(False)
     for lanes in summary.lanes:
-        ratios[lanes.tuned] += [one for one in lanes.results if one.ratio is not None]
-    found = {block: [one for row in rows for one in ratios.get(row.comparison.key, ())]
-             for block, rows in blocks(measured.rows).items()}
-    return {block for block, ones in found.items() if ones and all(map(is_enough, ones))}
+        enough[lanes.tuned] += [is_enough(one) for one in lanes.results if one.ratio is not None]
+    return {block for block, rows in blocks(measured.rows).items()
+            if (found := [one for row in rows for one in enough.get(row.comparison.key, ())]) and all(found)}
