@@ -7,18 +7,7 @@ import typer
 
 from runner.analysis.agreement import NATIVE
 from runner.application import prove
-from runner.cli import complete
-from runner.cli.options import (
-    RESULTS,
-    Commands,
-    Folders,
-    LauncherName,
-    Results,
-    Settings,
-    StackNames,
-    settings,
-    split_stacks,
-)
+from runner.cli import complete, options
 from runner.cli.output import Output
 from runner.cli.request import Own
 from runner.errors import InputError
@@ -28,23 +17,23 @@ from runner.planning.plan import Wishes
 from runner.report.tables import Part
 from runner.report.writers import equality as written
 
-app = Commands()
+app = options.Commands()
 
 
 @app.command("check")
 def check_(names: Annotated[list[str] | None, typer.Argument(
                metavar="TASK", autocompletion=complete.tasks,
                help="lenet5 if none. MODEL.py: models of your own.")] = None,
-           stacks: StackNames = None,
+           stacks: options.StackNames = None,
            every: Annotated[bool, typer.Option("--all", help="Every task in every stack.")] = False,
            parallel: Annotated[bool, typer.Option(
                "--parallel", help="Three workers' update against one worker's on the whole batch.")] = False,
            precision: Annotated[str, typer.Option(help="float64 proves; float32 shows rounding.")] = "float64",
            loop: Annotated[str, typer.Option(help="native; tuned: against the first stack's native loop.")] = "native",
-           launcher: LauncherName = "auto",
-           results: Results = RESULTS, pairs: Settings = None,
+           launcher: options.LauncherName = "auto",
+           results: options.Results = options.RESULTS, pairs: options.Settings = None,
            data: Annotated[str | None, typer.Option(help="own=FOLDER that MODEL.py reads.")] = None, *, own: Own,
-           folders: Folders, output: Output) -> None:
+           folders: options.Folders, output: Output) -> None:
     """Prove that stacks compute the same: weights, batch, every activation, gradient and update, compared."""
     files = names if names and own_models.is_file(names[0]) else []
     others = {"--all": every, "--parallel": parallel, "--precision": precision != "float64",
@@ -55,8 +44,8 @@ def check_(names: Annotated[list[str] | None, typer.Argument(
     if names and every:
         raise InputError(f"check: found --all and {names[0]}, expected one of them")
     of_cells, values = own_models.options_of(files[0], pairs or []) if files else ([], {})
-    request = Request(files[0] if files else "", None, launcher, data,
-                      Wishes(split_stacks(stacks), settings=settings(of_cells)), results=results, options=values,
+    wishes = Wishes(options.split_stacks(stacks), settings=options.settings(of_cells))
+    request = Request(files[0] if files else "", None, launcher, data, wishes, results=results, options=values,
                       places=folders.places)
     if files:
         verdicts = prove.of_files(own.of(request, files[1:]))

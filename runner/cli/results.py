@@ -11,17 +11,7 @@ import typer
 from runner import formatting, schemas, screen
 from runner.analysis import curves
 from runner.analysis.between import comparing
-from runner.application.read import (
-    Result,
-    forms,
-    keep_summary,
-    measured_in,
-    of_study,
-    over_time,
-    runs,
-    summarized,
-    write_page,
-)
+from runner.application import read
 from runner.cli import complete
 from runner.cli.options import RESULTS, Commands, Details, NewestResult, ResultName, Results
 from runner.cli.output import STANDARD_OUTPUT, Output, checked
@@ -48,21 +38,21 @@ def report(name: NewestResult = store.LATEST, results: Results = RESULTS, detail
     """Print the answer of a session again and write its page, report.html."""
     if run:
         _refuse("--run", study=study, html=html, latex=latex, details=details)
-        output.rows(*runs(store.located(name, results), "" if run == "all" else run))
+        output.rows(*read.runs(store.located(name, results), "" if run == "all" else run))
         return
     if study:
         _refuse("--study", RESULT=name if name != store.LATEST else "")
-        folder, result, page = None, of_study(study, results), results / f"{study}.html"
+        folder, result, page = None, read.of_study(study, results), results / f"{study}.html"
     else:
         folder = store.located(name, results)
-        result, page = summarized(folder), folder / file_formats.PAGE
+        result, page = read.summarized(folder), folder / file_formats.PAGE
 
     def show() -> None:
-        written = None if html else write_page(result.report, page)
+        written = None if html else read.write_page(result.report, page)
         _show(result, folder, written, details,
               shlex.quote(name) if name != store.LATEST else _named(folder) if folder else "")
 
-    output.give(show, forms(result), html=html, latex=latex)
+    output.give(show, read.forms(result), html=html, latex=latex)
 
 
 def _refuse(option: str, **others: Any) -> None:
@@ -74,8 +64,8 @@ def _refuse(option: str, **others: Any) -> None:
 
 def show_result(folder: Path, output: Output) -> None:
     """Write summary.json beside the events, and print the answer."""
-    result = summarized(folder)
-    output.give(lambda: _show(result, folder, named=_named(folder)), forms(result))
+    result = read.summarized(folder)
+    output.give(lambda: _show(result, folder, named=_named(folder)), read.forms(result))
 
 
 def _named(folder: Path) -> str:
@@ -83,10 +73,10 @@ def _named(folder: Path) -> str:
     return "" if folder.parent == RESULTS else shlex.quote(str(folder))
 
 
-def _show(result: Result, folder: Path | None, page: Path | None = None, is_detailed: bool = False, named: str = ""
+def _show(result: read.Result, folder: Path | None, page: Path | None = None, is_detailed: bool = False, named: str = ""
           ) -> None:
     if folder:
-        keep_summary(result, folder)
+        read.keep_summary(result, folder)
     screen.say(f"results: {folder}" if folder else f"results: {formatting.count(len(result.ids), 'session')}")
     screen.show(summary_view(result.report, is_detailed, named, page))
 
@@ -95,7 +85,7 @@ def _show(result: Result, folder: Path | None, page: Path | None = None, is_deta
 def compare_(a: ResultName, b: ResultName, results: Results = RESULTS, details: Details = False, *,
              output: Output) -> None:
     """Compare two sessions: which ratios to the baseline moved, and what differed around them."""
-    compared = comparing.compare(*(measured_in(store.located(name, results)) for name in (a, b)))
+    compared = comparing.compare(*(read.measured_in(store.located(name, results)) for name in (a, b)))
     record = {"schema": schemas.COMPARISON, **comparing.plain(compared)}
     output.rows(record["rows"], comparing.lines(compared, details), record)
 
@@ -106,13 +96,13 @@ def history_(results: Annotated[Path, typer.Argument(metavar="FOLDER", help="The
                                                       "history.html in FOLDER; - as below.")] = None, *,
              output: Output) -> None:
     """Show each cell's ratio to its baseline over all sessions, where it moved, and what had changed then."""
-    trend = over_time(results)
+    trend = read.over_time(results)
     page = history_report.report(trend, str(results))
     record = {"schema": schemas.COMPARISON, **comparing.plain(trend)}
 
     def show() -> None:
         screen.show(screen.parts_view([page.title, *page.in_short]))
-        if not html and (written := write_page(page, results / "history.html")):
+        if not html and (written := read.write_page(page, results / "history.html")):
             screen.say(f"page: {written}")
 
     output.give(show, {"csv": lambda: spreadsheet.of_rows(trend.rows()), "markdown": lambda: markdown.markdown(page),
@@ -126,14 +116,14 @@ def export_(name: ResultName,
                                                 help="The file to write; -: standard output.")] = STANDARD_OUTPUT,
             results: Results = RESULTS) -> None:
     """Write a session's raw samples as one table, a row a sample, for notebooks."""
-    count = export.to_csv(measured_in(store.located(name, results)), Path(to_csv))
+    count = export.to_csv(read.measured_in(store.located(name, results)), Path(to_csv))
     screen.say(f"{to_csv}: {formatting.count(count, 'row')}")
 
 
 @app.command("curves")
 def curves_(name: NewestResult = store.LATEST, results: Results = RESULTS, *, output: Output) -> None:
     """Say how far the loss curves of a session's stacks lie apart; 1 where equal trainings in float64 do not agree."""
-    measured = measured_in(store.located(name, results))
+    measured = read.measured_in(store.located(name, results))
     distances = curves.compared(measured)
     for line in curves.apart(measured):
         screen.say(f"not compared: {line}")
