@@ -79,7 +79,7 @@ def studies(results: Path, scale: str | None, places: Places, say: Say) -> list[
     """Every experiment at the scale, or without one at its study's first and at all scales with results."""
     known_stacks, known = definition.read_all(places.stacks), coverage.endings(results)
     machine, here = host.observe(), nvml.observe()
-    made_of = cache(lambda name: definition.fingerprint(known_stacks[name]))
+    made_of = cache(lambda name: known_stacks[name].made_of())
     rows = []
     for name in file.available(places.studies):
         forms = [file.experiments(name, places.studies, on_gpu)

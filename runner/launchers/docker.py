@@ -18,7 +18,7 @@ from runner.processes import Say
 from runner.stacks import engine, images
 from runner.stacks import own as own_stacks
 from runner.stacks.containers import CONFINED, OWNER, left, mounted
-from runner.stacks.definition import PinnedStack, Stack, fingerprint, pinned
+from runner.stacks.definition import PinnedStack, Stack, pinned
 from runner.stacks.engine import DockerClient, DockerException
 from runner.stacks.own import OwnStack
 from workloads.spec import turns
@@ -111,7 +111,7 @@ class DockerLauncher(HostLauncher):
 
 def _own_image(stack: OwnStack) -> images.Image:
     """An image of the user's, which is as it is."""
-    return images.Image(stack.image, stack.asked.image, stack.asked.image, False, fingerprint(stack))
+    return images.Image(stack.image, stack.asked.image, stack.asked.image, False, stack.made_of())
 
 
 def with_workloads(settings: dict[str, Any], stack: Stack) -> dict[str, Any]:

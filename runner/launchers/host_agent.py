@@ -20,7 +20,7 @@ from runner.launchers.protocol import At, Launcher, Order, Running
 from runner.machine import host
 from runner.machine.gpus import Gpus
 from runner.paths import ROOT, cache_folder
-from runner.stacks.definition import PinnedStack, Stack, fingerprint, workloads_digest
+from runner.stacks.definition import PinnedStack, Stack, workloads_digest
 from runner.stacks.own import OwnStack
 from workloads.places import agent
 from workloads.spec.cell import loads
@@ -37,7 +37,7 @@ def told() -> dict[str, Any]:
 def packed(stack: Stack) -> dict[str, str]:
     """A stack as it is sent to another node, which has the same files at the same paths."""
     assert isinstance(stack, BaseModel)
-    return {"kind": type(stack).__name__, "said": stack.model_dump_json(), "fingerprint": fingerprint(stack)}
+    return {"kind": type(stack).__name__, "said": stack.model_dump_json(), "fingerprint": stack.made_of()}
 
 
 class HostAgent(agent.Local):
@@ -87,7 +87,7 @@ class HostAgent(agent.Local):
 def _unpacked(stack: dict[str, str]) -> Stack:
     """Raises BenchError where this node's files make another stack of it."""
     known = _KINDS[stack["kind"]].model_validate_json(stack["said"], strict=False)
-    if fingerprint(known) != stack["fingerprint"]:
+    if known.made_of() != stack["fingerprint"]:
         raise BenchError(f"{known.name} is made of other files here than on rank 0: install the same evenbench")
     return known
 

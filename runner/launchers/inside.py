@@ -30,7 +30,7 @@ from runner.machine.cpu_sets import shared
 from runner.machine.gpus import Gpus
 from runner.machine.host import Machine
 from runner.processes import Say
-from runner.stacks.definition import PinnedStack, Stack, fingerprint, pinned, workloads_digest
+from runner.stacks.definition import PinnedStack, Stack, pinned, workloads_digest
 from workloads.places import agent, wire
 from workloads.spec.cell import Cell
 
@@ -259,7 +259,7 @@ def _beside(on: Sequence[Node], node: Node) -> tuple[int, int]:
 def _check(node: Node, stack: Stack) -> None:
     """Raises ImageMissing where a container is made of something else than the runner."""
     if (node.told["workloads"] != workloads_digest(stack.root)
-            or node.told["fingerprint"] not in ("", fingerprint(stack))):     # "": built by compose or by hand
+            or node.told["fingerprint"] not in ("", stack.made_of())):     # "": built by compose or by hand
         raise ImageMissing(f"{node.name}: the images of {stack.name} and of the runner were not built from the same "
                            f"files: run `evenbench images {stack.name} runner`")
 

@@ -23,7 +23,7 @@ from runner.paths import cache_folder
 from runner.processes import Say
 from runner.results.error_output import ErrorOutput, Written
 from runner.stacks import own
-from runner.stacks.definition import PinnedStack, Stack, fingerprint
+from runner.stacks.definition import PinnedStack, Stack
 from workloads.spec import cluster, placement, turns
 from workloads.spec.cell import Cell
 
@@ -204,7 +204,7 @@ class Order(NamedTuple):
 
     def record(self) -> dict[str, Any]:
         """What a run's record says of what was asked for."""
-        return {"stack_version": self.stack.version, "fingerprint": fingerprint(self.stack),
+        return {"stack_version": self.stack.version, "fingerprint": self.stack.made_of(),
                 **own.run_record(self.stack)}
 
     def share(self) -> Share:
@@ -278,7 +278,7 @@ class Launcher:
 
     def fingerprint(self, stack: Stack) -> str:
         """What the stack's runs are made of: runs of different fingerprints are never mixed."""
-        return fingerprint(stack)
+        return stack.made_of()
 
     def check_data(self, folders: Iterable[Path]) -> None:
         """Raise InputError where data sets' folders are not the same wherever this launcher measures."""

@@ -331,11 +331,6 @@ def chosen_names(names: Sequence[str] | None, known: Mapping[str, Pinned | Stack
     return names or [name for name, each in known.items() if isinstance(each, Pinned) and not each.is_gpu_only]
 
 
-def fingerprint(stack: Pinned | Stack) -> str:
-    """What a stack or an image is made of, as a SHA-256."""
-    return stack.made_of()
-
-
 def carried(stack: Pinned) -> list[Path]:
     """The files of the folders that an image carries."""
     return [path for name in stack.carries for path in stack.root.joinpath(name).rglob("*") if is_source(path)]

@@ -12,7 +12,7 @@ from runner.errors import BuildFailed, ImageMissing
 from runner.paths import cache_folder, digest
 from runner.processes import Say, fresh_log
 from runner.stacks import bases, environments, package_sources
-from runner.stacks.definition import Pinned, PinnedStack, build_files, carried, fingerprint, wheels_fingerprint
+from runner.stacks.definition import Pinned, PinnedStack, build_files, carried, wheels_fingerprint
 from runner.stacks.engine import DockerClient, labelled_images, remove_image, tagged
 from runner.stacks.locking import project
 from runner.stacks.package_sources import Downloads
@@ -68,7 +68,7 @@ def found(client: DockerClient, stack: Pinned, where: str = "here") -> Image:
 def is_current(client: DockerClient, stack: Pinned) -> bool:
     """Whether the stack has an image that is made of what the stack's folder and the workloads are now."""
     image = find(client, stack)
-    return image is not None and image.fingerprint == fingerprint(stack)
+    return image is not None and image.fingerprint == stack.made_of()
 
 
 def build(client: DockerClient, stack: Pinned, say: Say) -> Image:
@@ -77,7 +77,7 @@ def build(client: DockerClient, stack: Pinned, say: Say) -> Image:
     Raises DiskFull before anything is written, BuildFailed, InterpreterMissing.
     """
     image = find(client, stack)
-    if image and image.fingerprint == fingerprint(stack):
+    if image and image.fingerprint == stack.made_of():
         return image
     build_as(client, stack, tag(stack), say)
     made = tagged(client, tag(stack))
@@ -117,7 +117,7 @@ def prune(client: DockerClient, stacks: Iterable[Pinned], say: Say) -> int:
 
 def stale(images: Mapping[str, Mapping[str, str]], stacks: Iterable[Pinned]) -> dict[str, str]:
     """What each image is of ("tf-2.5", "base") that is out of date or of no known stack, by id, from labels by id."""
-    current = {stack.name: fingerprint(stack) for stack in stacks}
+    current = {stack.name: stack.made_of() for stack in stacks}
     old = {}
     for identity, labels in images.items():
         name = labels.get(_LABEL + "stack")           # an image has its base's labels too
@@ -130,14 +130,14 @@ def stale(images: Mapping[str, Mapping[str, str]], stacks: Iterable[Pinned]) -> 
 
 def labels(stack: Pinned, base: bases.Base) -> dict[str, str]:
     """What the image says about itself; image.* is the vocabulary of the Open Container Initiative."""
-    standard = {"title": stack.title, "version": stack.version, "revision": fingerprint(stack),
+    standard = {"title": stack.title, "version": stack.version, "revision": stack.made_of(),
                 "licenses": "Apache-2.0", "base.name": base.image}
     framework: dict[str, str] = {}
     if isinstance(stack, PinnedStack):
         framework = {"framework": stack.framework, "studies": ",".join(stack.studies)}
     own = {"stack": stack.name, **framework, "version": stack.version, "base": base.image,
            "base-is-default": "true" if base.is_default else "false",
-           "fingerprint": fingerprint(stack), "wheels": wheels_fingerprint(stack)}
+           "fingerprint": stack.made_of(), "wheels": wheels_fingerprint(stack)}
     return {**{f"org.opencontainers.image.{key}": value for key, value in standard.items()},
             **{_LABEL + key: value for key, value in own.items()}}
 
@@ -181,7 +181,7 @@ def _run_build(stack: Pinned, base: bases.Base, log: Path, heard: Say, *options:
         package_sources.bring_own(stack, download, lock, log, {project(path.name)[0] for path in wheels}, heard)
         context(stack, seen, [*wheels, *brought.glob("*.whl")])
         pip.write_text(package_sources.pip_configuration(settings), encoding="utf-8")
-        arguments = {**stack.build_arguments, "BASE": base.image, "FINGERPRINT": fingerprint(stack)}
+        arguments = {**stack.build_arguments, "BASE": base.image, "FINGERPRINT": stack.made_of()}
         secrets = {"pip": pip, "ca": package_sources.certificates()}        # which do not stay in the image
         bases.docker_build(
             [*(f"--build-arg={key}={value}" for key, value in arguments.items()),

@@ -20,7 +20,7 @@ from runner import paths
 from runner.errors import BenchError, BuildFailed, EngineUnreachable, InputError
 from runner.processes import Say, clean_environment, fresh_log, locked, run
 from runner.stacks import engine, environments, images
-from runner.stacks.definition import PinnedStack, fingerprint
+from runner.stacks.definition import PinnedStack
 
 _COMMANDS = ("apptainer", "singularity")
 _COMPRESSED = "-comp zstd -Xcompression-level 3"     # smaller than the default, made and read in less time
@@ -52,7 +52,7 @@ def version(program: str) -> str:
 
 def path(stack: PinnedStack, cache: Path) -> Path:
     """Where the stack's file lies or will lie."""
-    return cache / "sif" / f"{stack.name}-{fingerprint(stack)[:12]}.sif"
+    return cache / "sif" / f"{stack.name}-{stack.made_of()[:12]}.sif"
 
 
 def missing(stack: PinnedStack, cache: Path) -> str | None:
@@ -119,8 +119,8 @@ def _make(stack: PinnedStack, file: Path, source: str, say: Say) -> None:
         except BuildFailed as error:
             raise BuildFailed(f"{stack.name}: {error}") from error
         found = _labels(made).get("org.evenbench.fingerprint", "none")
-        if found != fingerprint(stack):
-            raise InputError(f"{source}: found fingerprint {found[:12]}, expected {fingerprint(stack)[:12]} of stack "
+        if found != stack.made_of():
+            raise InputError(f"{source}: found fingerprint {found[:12]}, expected {stack.made_of()[:12]} of stack "
                              f"{stack.name} in this checkout: `evenbench images {stack.name}` builds that")
         made.rename(file)
     say(f"{stack.name}: image file ready after {time.monotonic() - began:.0f} s")

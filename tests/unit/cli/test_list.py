@@ -75,7 +75,7 @@ def keep_measured(results: Path, studies: Path, on_gpu: bool) -> None:
     cells = [each.cell for each in plan(file.read("moved", studies, "quick", on_gpu), stacks, host.observe(), Wishes(),
                                         lambda stack: None, ONE_GPU).cells]
     runs = (record for cell in cells for record in made.run(
-        cell, 0, place={**made.PLACE, "fingerprint": definition.fingerprint(stacks[cell.stack])}))
+        cell, 0, place={**made.PLACE, "fingerprint": stacks[cell.stack].made_of()}))
     made.kept(results / "r", made.session(), made.plan(*cells), *runs)
 
 

@@ -34,7 +34,7 @@ GOOD = b"".join(good_lines()).decode()
 def fake(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> FakeApptainer:
     made = install(monkeypatch, tmp_path)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))      # nobody else's leftovers are swept
-    made.says(lines=GOOD, labels={"org.evenbench.fingerprint": definition.fingerprint(TORCH), "org.evenbench.base": "b",
+    made.says(lines=GOOD, labels={"org.evenbench.fingerprint": TORCH.made_of(), "org.evenbench.base": "b",
                                   "org.evenbench.base-is-default": "true"})
     return made
 

@@ -6,7 +6,6 @@ import pytest
 
 from runner.stacks import images
 from runner.stacks.bases import RECIPE, RECIPE_LABEL, Base
-from runner.stacks.definition import fingerprint
 from runner.stacks.package_sources import Downloads
 from tests.stack_folder import small_stack
 
@@ -59,7 +58,7 @@ def test_labels_say_what_is_inside_and_on_which_base(tmp_path):
 
     assert {"org.opencontainers.image.title": "PyTorch 9", "org.opencontainers.image.version": "9.0",
             "org.opencontainers.image.base.name": "evenbench-base:bookworm",
-            "org.opencontainers.image.revision": fingerprint(stack), "org.evenbench.stack": "torch-9",
+            "org.opencontainers.image.revision": stack.made_of(), "org.evenbench.stack": "torch-9",
             "org.evenbench.studies": "quick", "org.evenbench.base-is-default": "false"}.items() <= labels.items()
 
 
@@ -85,7 +84,7 @@ def test_an_image_that_was_changed_under_its_labels_is_not_the_stack_s(tmp_path,
     built.parent.mkdir(parents=True)
     built.write_text("sha256:a\nsha256:c\n")
     assert not images.is_current(Engine("sha256:b", labels), stack)
-    assert images.find(Engine("sha256:b", labels), stack).fingerprint != fingerprint(stack)
+    assert images.find(Engine("sha256:b", labels), stack).fingerprint != stack.made_of()
     assert images.is_current(Engine("sha256:c", labels), stack)
 
 

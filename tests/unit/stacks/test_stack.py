@@ -10,7 +10,7 @@ import pytest
 
 from runner.errors import InputError
 from runner.stacks import definition
-from runner.stacks.definition import fingerprint, read, read_all, read_runner, wheels_fingerprint, workloads_digest
+from runner.stacks.definition import read, read_all, read_runner, wheels_fingerprint, workloads_digest
 from tests import fakes
 from tests.stack_folder import DIGEST, STACK_TOML, repository, small_stack
 from workloads.spec import frameworks
@@ -72,8 +72,8 @@ def test_a_fingerprint_changes_with_each_of_its_inputs_and_with_nothing_else(tmp
     shutil.copytree(DOCKER / "runner", tmp_path / "docker/runner")
 
     def seen():
-        return (fingerprint(stack), wheels_fingerprint(stack), workloads_digest(tmp_path),
-                fingerprint(read_runner(tmp_path / "docker")))
+        return (stack.made_of(), wheels_fingerprint(stack), workloads_digest(tmp_path),
+                read_runner(tmp_path / "docker").made_of())
 
     before = seen()
     (tmp_path / name).parent.mkdir(exist_ok=True)
