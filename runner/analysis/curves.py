@@ -55,13 +55,11 @@ class Apart(NamedTuple):
 
 def listed(comparisons: Iterable[Apart]) -> dict[str, list[dict[str, str]]]:
     """A table for each training."""
-    tables: dict[str, list[dict[str, str]]] = {}
-    for each in comparisons:
-        tables.setdefault(each.label, []).append({
-            "stack": each.stack, "to": each.to, "steps": f"{each.first_step} to {each.last_step}",
-            "first apart": f"{each.first_apart:.1e}", "most apart": f"{each.most_apart:.1e} at {each.at_step}",
-            "agrees": f"not asked, {each.why_apart}" if each.why_apart else "yes" if each.does_agree else "no"})
-    return tables
+    return {label: [{
+        "stack": each.stack, "to": each.to, "steps": f"{each.first_step} to {each.last_step}",
+        "first apart": f"{each.first_apart:.1e}", "most apart": f"{each.most_apart:.1e} at {each.at_step}",
+        "agrees": f"not asked, {each.why_apart}" if each.why_apart else "yes" if each.does_agree else "no"}
+        for each in of_label] for label, of_label in grouped(comparisons, lambda each: each.label).items()}
 
 
 class Pair(NamedTuple):

@@ -7,6 +7,7 @@ from typing import Any
 
 from runner import screen
 from runner.errors import InputError
+from runner.grouping import grouped
 from runner.machine import host, nvml
 from runner.paths import Places
 from runner.planning import coverage, paper_index
@@ -36,11 +37,9 @@ def of(what: str, results: Path, scale: str | None, places: Places) -> Shown:
 
 
 def _by_title(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[dict[str, Any]]]:
-    groups: dict[str, list[dict[str, Any]]] = {}
-    for row in rows:
-        label = f"{row['experiment'].partition('/')[0]}: {row['title']}"
-        groups.setdefault(label, []).append({name: value for name, value in row.items() if name != "title"})
-    return groups
+    titled = grouped(rows, lambda row: f"{row['experiment'].partition('/')[0]}: {row['title']}")
+    return {title: [{name: value for name, value in row.items() if name != "title"} for row in of_title]
+            for title, of_title in titled.items()}
 
 
 def left_behind() -> list[str]:

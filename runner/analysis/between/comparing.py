@@ -274,7 +274,5 @@ _READING = ("A ratio has moved where the interval of its value in B over that in
 
 
 def _by_label(rows: Iterable[Compared], line: Callable[[Compared], dict[str, str]]) -> dict[str, Table]:
-    tables: dict[str, Table] = {}
-    for row in rows:
-        tables.setdefault(row.label, []).append({"": row.stack + ("*" if row.other_resources else ""), **line(row)})
-    return tables
+    return {label: [{"": row.stack + ("*" if row.other_resources else ""), **line(row)} for row in of_label]
+            for label, of_label in grouped(rows, lambda row: row.label).items()}

@@ -336,10 +336,9 @@ def _fitted_changes(values: Sequence[float], series: Sequence[ByRound]) -> ByRou
 
 def _chains(claim: Claim) -> dict[Case, list[Value]]:
     """The values of `along` by the rest of the case, in the order of `where`, or by size if it does not list them."""
-    listed, chains = claim.where.get(claim.along), dict[Case, list[Value]]()
-    for case in claim.cases:
-        chains.setdefault(case[:-1], []).append(case[-1])
-    return {start: sorted(values, key=listed.index if listed else None) for start, values in chains.items()}
+    listed = claim.where.get(claim.along)
+    return {start: sorted((case[-1] for case in cases), key=listed.index if listed else None)
+            for start, cases in grouped(claim.cases, lambda case: case[:-1]).items()}
 
 
 def _mpe(claim: Claim, by_case: SeriesByCase) -> Iterator[_Pair]:
