@@ -46,23 +46,6 @@ def measurements(stored: Iterable[Mapping[str, Any]]) -> Measurements:
 
 
 @dataclass
-class Begun:
-    """A run while its lines are read."""
-
-    record: Begin
-    said: list[lines.Event] = field(default_factory=list)
-
-    def rewarm(self) -> None:
-        """All turns so far belong to the warm-up."""
-        self.said = [line for line in self.said if not isinstance(line, lines.Values)]
-
-    def hear(self, line: Mapping[str, Any]) -> None:
-        """Take what a line says; kinds of which nothing is kept are passed over. Raises ValueError."""
-        if (name := str(line.get("event"))) in _KEPT:
-            self.said.append(lines.EVENTS[name].read(line))
-
-
-@dataclass
 class Fold:
     """A session's records, read one after the other."""
 
@@ -70,7 +53,7 @@ class Fold:
     plan: records.Plan | None = None
     rows: tuple[Row, ...] = ()                         # without runs
     skipped: tuple[Skipped, ...] = ()
-    begun: dict[str, Begun] = field(default_factory=dict)
+    begun: dict[str, tuple[Begin, list[lines.Event]]] = field(default_factory=dict)   # with what was said so far
     closed: str = ""                                   # why, if it was
     products: list[Product] = field(default_factory=list)
     apart: set[str] = field(default_factory=set)      # cells.lanes_key of those that are not by turns
@@ -94,13 +77,14 @@ class Fold:
             case records.Plan():
                 self._planned(record)
             case records.Begin():
-                self.begun[record.run] = Begun(record)
+                self.begun[record.run] = record, []
             case records.OfRun() if run := self.begun.get(record.run):
-                run.hear(record.line)
+                if (name := str(record.line.get("event"))) in _KEPT:
+                    run[1].append(lines.EVENTS[name].read(record.line))
             case records.Rewarmed() if run := self.begun.get(record.run):
-                run.rewarm()
+                run[1][:] = [line for line in run[1] if not isinstance(line, lines.Values)]    # turns were a warm-up
             case records.Ending() if run := self.begun.pop(record.run, None):
-                self._ended(ended(run, record), run.record.key)
+                self._ended(_run(*run, record), run[0].key)
             case records.Closed():
                 self.closed = record.reason
             case Product():
@@ -172,9 +156,8 @@ def _is_whole(row: Row, run: Run) -> bool:
     return run.ending in FINAL and (run.ending != "ok" or row.is_calm(run))
 
 
-def ended(begun: Begun, record: Ending) -> Run:
+def _run(head: Begin, said: Sequence[lines.Event], record: Ending) -> Run:
     """The run, whose last record is this. Raises ValueError where its lines do not fit together."""
-    head, said = begun.record, begun.said
     starts, epochs = _of(said, lines.Start), _of(said, lines.Epoch)
     by_worker = grouped(_of(said, lines.Told), lambda line: line.teller)
     pass_tokens = {start.place: data["pass_tokens"] for start in starts

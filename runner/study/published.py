@@ -91,10 +91,7 @@ def amount(printed: Any, position: Position) -> float:
 
 def from_record(record: Mapping[str, Any]) -> Published:
     """What record() made. Raises ValueError."""
-    if not isinstance(record, Mapping):
-        raise ValueError(f"found {record!r:.40}, expected an object")
-    written = {name: value for name, value in record.items() if name != "said"}       # which records had until 0.2
-    number = Published.model_validate({**written, "where": record.get("said") or record.get("where", {})})
+    number = Published.model_validate(record)
     if wrong := wrong_number(number) or unknown_fields(number.subjects, number.where):
         raise ValueError(wrong)
     return number
