@@ -263,7 +263,6 @@ class Launcher:
         """Raise InputError where the machines are too few or too small for a cell of a plan."""
         return
 
-
     def missing(self, stack: Stack) -> str | None:
         """Why this launcher cannot run the stack here, or None; builds nothing."""
         return stack.unbuildable
