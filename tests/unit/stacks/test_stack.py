@@ -107,7 +107,7 @@ def test_the_shared_dockerfile_is_told_what_the_stack_file_says(tmp_path):
 
 def test_another_package_or_base_makes_another_image(tmp_path):
     others = [("verified = false", 'verified = false\npackages = ["g++"]'), ("bookworm", "trixie"), ("", "")]
-    made = {fingerprint(read(repository(tmp_path, STACK_TOML.replace(*other)))) for other in others}
+    made = {read(repository(tmp_path, STACK_TOML.replace(*other))).made_of() for other in others}
 
     assert len(made) == 3
 
