@@ -1,6 +1,5 @@
 """Results of strangers: all that is made of a result's folder is made, or refused in one line."""
 
-import csv
 import io
 import json
 from pathlib import Path
@@ -162,10 +161,3 @@ def test_verdicts_of_checks_that_prove_nothing_are_passed_over(content: bytes, f
     folder.parent.mkdir(exist_ok=True)
     (folder.parent / equality.VERDICTS).write_bytes(content)
     assert {name for _, name in equality.proved(folder.parent, {"a": "f", "b": "g"})} <= {"a", "b"}
-
-
-def test_csv_reads_back(folder: Path) -> None:
-    measured = measurements(store.read(written(folder, json_lines(WHOLE))))
-    export.to_csv(measured, folder / "samples.csv")
-    with (folder / "samples.csv").open(newline="") as file:
-        assert len(list(csv.DictReader(file))) > 18

@@ -4,16 +4,15 @@ import pytest
 
 from runner.analysis.summary_format import Lanes, Summary
 from tests import made_rows as made
+from tests.made_report import FAST, SLOW
 from workloads.spec.cell import Cell
 
-SLOW, FAST = [100.0, 101.0, 99.0, 100.5, 99.5], [150.0, 151.0, 149.0, 150.5, 149.5]
 TORCH, TF = (made.cell(name) for name in ("torch", "tf"))
 TUNED_TORCH, TUNED_TF = (each._replace(loop="tuned") for each in (TORCH, TF))
-SWITCHED = {**made.FACTS, "loop": "compile", "layout": "nhwc", "precision": "amp"}
 
 
 def summary(rates: dict[Cell, list[float]], *more: made.Record, **plan: object) -> Summary:
-    records = [record for cell, values in rates.items() for record in made.runs(cell, values, facts=SWITCHED)]
+    records = [record for cell, values in rates.items() for record in made.runs(cell, values)]
     return made.summarised(*rates, *records, *more, **plan)  # type: ignore[arg-type]
 
 
@@ -69,11 +68,6 @@ def test_a_withheld_word_says_which_lane_was_not_steady(doubted: set[Cell], lane
 
     assert lanes == [each.split(":")[0] for each in torch.withheld.split("; ")]
     assert "not steady" == torch.verdict
-
-
-def test_what_was_switched_on_is_what_the_tuned_runs_said() -> None:
-    assert {"loop": "compile", "layout": "nhwc", "precision": "amp"} == only(
-        summary({TORCH: SLOW, TUNED_TORCH: FAST})).results[0].switches
 
 
 def test_a_stack_that_cannot_be_tuned_stands_there_with_its_ending_and_without_a_ratio() -> None:

@@ -1,7 +1,6 @@
 """Summaries: what is compared with what, what is said of it, and its form as JSON."""
 
 import json
-from collections.abc import Iterator
 from enum import Enum
 from typing import Any, NoReturn
 
@@ -13,14 +12,13 @@ from runner.analysis.summary_format import Comparison, Result, Summary
 from runner.errors import InputError
 from runner.results.reader import measurements
 from tests import made_rows as made
+from tests.made_report import DONE, FAST, SLOW
 from tools.pages.summary_schema import json_schema
 from workloads.spec.cell import Cell
 
 SCHEMA = jsonschema.Draft202012Validator(json_schema())
-SLOW, FAST = [100.0, 101.0, 99.0, 100.5, 99.5], [150.0, 151.0, 149.0, 150.5, 149.5]
 TORCH, TF, MXNET = (made.cell(name) for name in ("torch", "tf", "mxnet"))
 PROVED = {("lenet5", "torch"), ("lenet5", "tf"), ("lenet5", "mxnet")}
-DONE = {"event": "closed", "reason": "done"}
 
 
 def summary(rates: dict[Cell, list[float]], *more: Any, proved: Any = PROVED, **plan: Any) -> Summary:
@@ -35,17 +33,6 @@ def only(found: Summary) -> Comparison:
 
 def result(found: Summary, stack: str) -> Result:
     return next(each for each in only(found).results if each.stack == stack)
-
-
-def test_rates_and_steps_are_geometric_means_of_the_runs_with_the_same_brackets() -> None:
-    found = result(summary({TORCH: [80.0, 100.0, 125.0, 100.0, 200.0]}), "torch")       # steps of 10 samples
-
-    assert found.step_seconds is not None and found.step_interval and found.rate_interval and found.rate_per_worker
-    assert found.rate_per_worker == pytest.approx((80.0 * 100.0 * 125.0 * 100.0 * 200.0) ** 0.2)
-    assert found.rate_interval.low < found.rate_per_worker < found.rate_interval.high
-    assert found.step_seconds * found.rate_per_worker == pytest.approx(10.0)
-    assert found.step_interval.low * found.rate_interval.high == pytest.approx(10.0)
-    assert found.step_interval.high * found.rate_interval.low == pytest.approx(10.0)
 
 
 def test_ratios_are_taken_to_the_baseline_which_is_the_first_column() -> None:
@@ -77,19 +64,6 @@ def test_a_stack_that_ran_out_of_memory_has_its_endings_and_no_rate() -> None:
         result(found, "tf").endings, result(found, "tf").rate_per_worker, result(found, "tf").verdict)
     assert [("tf", 0, "oom", "no memory"), ("tf", 1, "oom", "no memory")] == [
         (failure.stack, failure.round, failure.ending, failure.message) for failure in found.failures]
-
-
-def test_cells_that_differ_in_more_than_the_stack_are_not_compared() -> None:
-    found = summary({TORCH: SLOW, made.cell("tf", batch=20): FAST})
-
-    assert [["torch"], ["tf"]] == [[each.stack for each in comparison.results] for comparison in found.comparisons]
-
-
-def test_labels_that_would_read_alike_say_what_differs() -> None:
-    found = summary({made.cell(steps=2): SLOW, made.cell(steps=4): SLOW})
-
-    assert [f"{made.LENET5}, training, batch 10, steps {steps}" for steps in (2, 4)] == [
-        comparison.label for comparison in found.comparisons]
 
 
 def test_a_skipped_cell_stands_in_its_comparison_and_with_its_reason() -> None:
@@ -218,21 +192,6 @@ def test_tokens_have_the_statistic_and_the_brackets_of_rates() -> None:
     assert found.padded_tokens_interval.low == pytest.approx(found.tokens_interval.low * 20 / 15)
 
 
-def test_losses_are_of_rounds_and_steps_that_all_stacks_have() -> None:
-    def told(cell: Cell, round: int, first: int, *losses: float) -> Iterator[made.Record]:
-        yield from made.run(cell, round, made.steps([0.1] * len(losses), loss=list(losses), before=2 + first))
-
-    torch, tf = made.cell("torch"), made.cell("tf")
-    runs = [*told(torch, 0, 0, 5.0, 4.0, 3.0), *told(tf, 0, 1, 4.0, 3.0, 2.0),
-            *told(torch, 1, 0, 9.0, 8.0, 7.0, 6.0), *told(tf, 1, 0, 9.0, 8.0, 7.0),
-            *told(torch, 2, 0, 1.0, 0.5)]                                     # a round of one stack alone
-    (compared,) = made.summarised(torch, tf, *runs).comparisons
-
-    assert 1 == len({(each.loss_first, each.loss_last, each.loss_steps) for each in compared.results})
-    first = compared.results[0]
-    assert (6.0, 5.0) == (first.loss_first, first.loss_last)       # medians of (4, 8) and (3, 7)
-
-
 def test_what_stamping_costs_is_of_the_same_means() -> None:
     stamped = made.cell(measure="phases")
     runs = [record for index, seconds in enumerate((0.1, 0.4)) for record in made.run(
@@ -262,22 +221,6 @@ def test_what_a_framework_left_off_is_noted_once_with_its_switch() -> None:
 
     assert ("left_off",) == result(found, "tf").flags
     assert "Off here by the framework's own default: tf: oneDNN (TF_ENABLE_ONEDNN_OPTS=1)." in found.footnotes[0].text
-
-
-def test_turns_are_counted_and_disturbed_ones_noted() -> None:
-    shares = [0.0] * 12 + [0.3, 0.3]
-    calm = [record for index in range(3) for record in made.run(
-        TORCH, index, *(made.turn([0.1], share) for share in shares[index:]))]
-    busy = made.run(TORCH, 3, *[made.turn([0.1], 0.3)] * 4)
-    found = made.summarised(TORCH, *calm, *busy, proved=PROVED)
-    row = result(found, "torch")
-
-    assert (14 + 13 + 12 + 4, 2 + 2 + 2 + 4) == (row.turns, row.disturbed_turns)
-    texts = [note.text for note in found.footnotes]
-    assert texts[0].startswith("1 of 4 runs are of rounds that do not count")
-    assert texts[1].startswith("10 of 43 turns were disturbed: ")
-    untouched = result(summary({TORCH: SLOW}), "torch")
-    assert (0, 0) == (untouched.turns, untouched.disturbed_turns)
 
 
 @pytest.mark.parametrize(("stacks", "words"), [

@@ -49,9 +49,6 @@ def asked_for(wishes: Wishes = PLAIN, names: Any = STACKS, launcher: Any = None,
 
 # ---- settings
 
-def test_settings_are_values_of_their_cell_fields_own_types() -> None:
-    assert {"batch": 8, "learning_rate": 0.5, "task": "alexnet", "loop": "graph"} == options.settings(
-        ["batch=8", "learning_rate=0.5", "task=alexnet", "loop=graph"])
 
 
 def test_of_a_list_each_value_is_measured() -> None:

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from runner.analysis.summary import to_json
-from runner.report.document import Strips
 from runner.report.writers import latex, page, spreadsheet
 from runner.screen.summary import summary_view
 from tests import made_everything, made_report, made_rows, printing
@@ -164,15 +163,6 @@ def test_published_numbers_and_claims_read_the_same_on_the_page_and_the_terminal
     assert shown and [text for text in shown if " ".join(text.split()) not in terminal] == []
 
 
-def test_the_largest_batch_is_the_least_of_the_runs_in_every_form() -> None:
-    (label,) = (each["label"] for each in in_json()["largest_batches"])
-    for row in contents()[1].rows:
-        if row.cell.measure == "max_batch":
-            runs = [run.max_batch.largest for run in row.ok_runs]
-            assert 5 == len(runs)
-            assert str(min(runs)) in on_the_page()[label, row.cell.stack] & on_the_terminal()[label, row.cell.stack]
-
-
 def test_a_published_number_here_is_that_of_its_table() -> None:
     here = {number["id"]: number["ours"] for number in in_json()["published"]}
     batches, kernels, operators = (next(iter(in_json()[name]))["stacks"][STACKS[0]]
@@ -186,12 +176,3 @@ def test_a_published_number_here_is_that_of_its_table() -> None:
     assert here["n7"] == results["infer"]["gpu_watts"]
     assert here["n8"] == results["train"]["places_peak_bytes"]              # the last of train is the parallel one
     assert here["n9"] == results["phases"]["phases"]["forward"]
-
-
-def test_what_a_chart_says_beside_the_steps_is_the_table_s_number() -> None:
-    charts = [chart for section in contents()[2].sections for chart in section.charts if isinstance(chart, Strips)]
-    said = [strip.text.removesuffix(" ms a step") for chart in charts for strip in chart.strips]
-
-    steps = [result["step_seconds"] for each in in_json()["comparisons"] for result in each["results"]]
-    assert 16 == len(said)
-    assert set(said) <= written(steps)

@@ -45,15 +45,6 @@ def test_rate_times_seconds_is_samples(lines: list[made.Record], rate: float | N
     assert row.runs[0].accuracy == (0.5 if len(lines) == 2 and "accuracy" in lines[0] else None)
 
 
-def test_what_a_framework_compiled_is_read_and_none_where_it_tells_nothing() -> None:
-    told = {"event": "compiled", "programs": 3, "seconds": 1.5, "tracing_seconds": 0.25}
-    compiled, silent = (only_row(*made.run(CELL, 0, made.steps([1.0]), *lines)).runs[0].compiled
-                        for lines in ((told,), ()))
-
-    assert compiled is not None and (3, 1.5, 0.25) == (compiled.programs, compiled.seconds, compiled.tracing_seconds)
-    assert silent is None
-
-
 def test_warm_up_is_kept_apart_and_a_loss_that_was_not_finite_left_out() -> None:
     run, = only_row(*made.run(CELL, 0, made.steps([1.0, 1.0], loss=[2.0, None]), ending="not_finite")).runs
 
@@ -110,17 +101,6 @@ def test_kinds_of_records_and_lines_that_are_unknown_are_passed_over() -> None:
 def test_events_without_a_plan_say_what_to_do() -> None:
     with pytest.raises(InputError, match="no plan, so nothing was measured"):
         measurements([made.session()])
-
-
-@pytest.mark.parametrize(("record", "message"), [
-    ({"event": "begin"}, r'record 3 \(begin\): key "run" is missing'),
-    ({"event": "plan", "cells": 3}, r"record 3 \(plan\): "),
-    ({"event": "line", "run": [], "line": {}}, r"record 3 \(line\): "),
-    ({"event": "begin", "run": "a", "key": "b", "round": "0", "attempt": 1}, r"found '0', expected a valid integer"),
-])
-def test_a_record_of_another_shape_is_refused_with_its_number(record: Any, message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        made.measured(CELL, record)
 
 
 def of_places(name: str, *lines: Any) -> list[Any]:
@@ -329,9 +309,3 @@ def test_steps_in_turns_and_others_do_not_go_together() -> None:
 def test_the_rate_is_of_all_steps_so_far(events: list[made.Record], rates: list[float | None]) -> None:
     rate = RateSoFar(10)
     assert rates == [rate.hear(event) for event in events]
-
-
-def test_at_the_end_the_rate_so_far_is_the_rate_that_the_result_has() -> None:
-    rate, lines = RateSoFar(10), (made.steps([0.5, 0.25]), made.steps([1.0, 0.25]))
-    told = [rate.hear(line) for line in lines]
-    assert pytest.approx(only_row(*made.run(CELL, 0, *lines)).rates[0]) == told[-1]

@@ -1,11 +1,12 @@
 """The studies of the repository: every figure and claim of the papers is there, every number of cells they have."""
 
+import json
 import re
 
 import pytest
 
 from runner.paths import STUDIES
-from runner.study import file
+from runner.study import claims, file
 from runner.study.claims import paper_claim
 from runner.study.file import Study
 from runner.study.published import parted
@@ -38,13 +39,15 @@ def test_every_study_of_the_repository_is_read(name: str) -> None:
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_every_figure_and_table_is_an_experiment_and_every_claim_is_there(name: str) -> None:
-    prefix, figures, claims = FIGURES[name]
+    prefix, figures, count = FIGURES[name]
     study = read(name)
 
     ids = {experiment.id for experiment in study.experiments if not experiment.title.startswith("Ours")}
     assert {f"{prefix}-{figure}" for figure in figures.split()} == ids
-    assert {f"{prefix}-c{number}" for number in range(1, claims + 1)} == {paper_claim(each.id) for each in study.claims}
+    assert {f"{prefix}-c{number}" for number in range(1, count + 1)} == {paper_claim(each.id) for each in study.claims}
     assert all(each.cases for each in study.claims)
+    for each in (*study.claims, *read(name, "quick").claims):
+        assert each == claims.from_record(json.loads(json.dumps(each.record())))
     assert all(re.match(f"{prefix}-", each.id) for each in (*study.experiments, *study.published, *study.claims))
 
 

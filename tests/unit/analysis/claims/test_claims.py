@@ -17,7 +17,7 @@ from runner.report.tables import Form
 from runner.results.reader import measurements
 from runner.results.rows import Measurements
 from runner.screen.summary import summary_view
-from runner.study import claims, file
+from runner.study import file
 from runner.study.claims import Verdict
 from runner.study.subjects import Subject
 from tests import made_report
@@ -356,16 +356,6 @@ def test_two_claims_of_one_id_and_subjects_of_different_batches_are_refused() ->
         file.parse((STUDY + STUDY[STUDY.index("[[claim]]"):]).encode(), "s.toml")
     with pytest.raises(InputError, match='claim c: cells of one case differ in "steps": 100 of tf and 7 of mxnet'):
         parsed(("[[claim]]", f"{other}[[claim]]"), (TO, 'to = { stack = "mxnet" }'))
-
-
-@pytest.mark.parametrize("scale", ["paper", "quick"])
-def test_krisilias_nineteen_claims_are_there_and_survive_the_store(scale: str) -> None:
-    found = read("krisilias", scale).claims
-
-    assert {f"kri-c{number}" for number in range(1, 20)} == {
-        match[0] for each in found if (match := re.match(r"kri-c\d+", each.id))}
-    assert all(each.cases for each in found)
-    assert list(found) == [claims.from_record(json.loads(json.dumps(each.record()))) for each in found]
 
 
 RECORD = json.loads(json.dumps(parsed().claims[0].record()))
