@@ -1,14 +1,15 @@
 """Many sessions over time: ratios to their own baselines, and what moved."""
 
+import json
+import math
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from runner.analysis.between.history import Course, History, over_time
 from runner.cli import app
 from runner.errors import InputError
-from runner.report.between import history as history_report
-from runner.report.writers import page
 from runner.results.reader import measurements
 from runner.results.rows import Measurements
 from tests import made_rows as made
@@ -16,13 +17,18 @@ from tests import made_rows as made
 NOISE = (1.0, 1.001, 0.999, 1.002, 0.998)
 
 
-def session(day: int, ratio: float, drift: float = 1.0) -> Measurements:
+def records(day: int, ratio: float, drift: float = 1.0, kernel: str = "6.1") -> list[Any]:
     """Five rounds in which tf is so many times as fast as torch, on a machine that is so many times as fast."""
     cells = made.cell("torch"), made.cell("tf")
     rates = [100 * drift / each for each in NOISE], [100 * drift * each * ratio for each in NOISE]
     runs = [record for cell, own in zip(cells, rates, strict=True) for record in made.runs(cell, own)]
-    head = made.session(id=f"day{day}", began=f"2026-11-{day:02}T00:00:00+00:00")
-    return measurements([head, made.plan(*cells), *runs])
+    head = made.session(id=f"day{day}", began=f"2026-11-{day:02}T00:00:00+00:00",
+                        machine={**made.MACHINE, "kernel": kernel})
+    return [head, made.plan(*cells), *runs]
+
+
+def session(*values: Any, **more: Any) -> Measurements:
+    return measurements(records(*values, **more))
 
 
 def only(history: History) -> Course:
@@ -30,13 +36,36 @@ def only(history: History) -> Course:
     return course
 
 
-def test_a_ratio_that_moves_is_a_step_and_the_machine_s_drift_is_none() -> None:
-    course = only(over_time([session(1, 0.8), session(2, 0.8, drift=0.5), session(3, 0.7, drift=0.9)]))
+def test_a_ratio_that_moves_is_a_step_with_the_kernel_that_changed_and_the_machine_s_drift_is_none() -> None:
+    course = only(over_time([session(1, 0.8), session(2, 0.8, drift=0.5), session(3, 0.7, 0.9, "6.9")]))
 
     assert ("tf", "torch", 3) == (course.stack, course.baseline, len(course.points))
     (step,) = course.steps
     assert ("day2", "day3") == (step.before, step.after)
     assert step.change.value == pytest.approx(0.875)
+    assert ("6.1", "6.9") in [(each.a, each.b) for each in step.differences]
+
+
+def test_the_command_says_so_and_writes_the_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for day, (ratio, kernel) in enumerate(((0.8, "6.1"), (0.8, "6.1"), (0.7, "6.9")), 1):
+        made.kept(tmp_path / f"day{day}", *records(day, ratio, kernel=kernel))
+    app(["history", str(tmp_path), "--json", "-"], standalone_mode=False)
+    (course,) = json.loads(capsys.readouterr().out)["courses"]
+    app(["history", str(tmp_path)], standalone_mode=False)
+
+    assert [("day2", "day3")] == [(each["before"], each["after"]) for each in course["steps"]]
+    text = (tmp_path / "history.html").read_text()
+    assert "6.9" in text and "<svg" in text and "day1" in text and "0.88x" in text
+
+
+@pytest.mark.parametrize(("ratios", "spread"), [
+    ((1.0, 1.05, 1.0, 1.05), math.log(1.05) / math.sqrt(3)), ((1.0, 1.0, 1.0), 0.0)])
+def test_the_spread_between_sessions_is_what_was_planted_and_only_steps_are_marked(
+        ratios: tuple[float, ...], spread: float) -> None:
+    history = over_time([session(day, ratio) for day, ratio in enumerate(ratios, 1)])
+
+    assert history.spread == pytest.approx(spread, rel=0.02, abs=1e-9) and len(ratios) - 1 == history.spread_degrees
+    assert (3 if spread else 0) == len(only(history).steps)
 
 
 def test_sessions_are_put_in_order_of_their_beginning() -> None:
@@ -62,12 +91,6 @@ def test_a_hundred_equal_sessions_are_held_to_more_than_two() -> None:
     many = only(over_time([*shaken, *(session(day, 0.804) for day in range(3, 29))])).steps
 
     assert (1, 0) == (alone, len(many))
-
-
-def test_the_page_has_a_chart_and_every_point() -> None:
-    text = page.html(history_report.report(over_time([session(1, 0.8), session(2, 0.7)]), "results"))
-
-    assert "<svg" in text and "day1" in text and "0.88x" in text
 
 
 def test_one_session_is_no_history(tmp_path: Path) -> None:
