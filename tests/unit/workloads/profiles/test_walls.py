@@ -1,8 +1,8 @@
-"""Operators by the wall: made spans whose sums are worked out by hand."""
+"""Operators by the wall, as made spans whose sums are worked out by hand, and the classes of a graph's."""
 
 import pytest
 
-from workloads.profiles import walls
+from workloads.profiles import graph_operations, walls
 from workloads.profiles.walls import Operator
 
 
@@ -73,3 +73,18 @@ def test_the_spans_of_the_last_step_alone_are_kept_with_names_once() -> None:
 def test_what_a_host_does_is_no_operator() -> None:
     spans = [Operator(1, name, 0, 1) for name in ("input", "host/python", "aten::mm", "input/aten::copy_")]
     assert ["aten::mm", "input/aten::copy_"] == [each.name for each in walls.of_operators(spans)]
+
+
+@pytest.mark.parametrize(("operation", "kind"), [
+    ("Conv2D", "expensive"), ("Conv2DBackpropFilter", "expensive"), ("MatMul", "expensive"), ("FFT2D", "expensive"),
+    ("CudnnRNNV2", "expensive"), ("BlockLSTMGrad", "expensive"),
+    ("Mul", "cheap"), ("FusedBatchNormV3", "cheap"), ("ResourceApplyGradientDescent", "cheap"),
+    ("Const", "noop"), ("Assign", "noop"), ("Identity", "noop"), ("Shape", "noop"), ("NextIteration", "noop"),
+    ("Conj", "noop"),
+])
+def test_an_operation_has_the_class_of_what_it_computes(operation: str, kind: str) -> None:
+    assert kind == graph_operations.kind(operation)
+
+
+def test_every_class_is_counted_also_where_there_is_none_of_it() -> None:
+    assert {"expensive": 0, "cheap": 1, "noop": 2} == graph_operations.counted(["Const", "Add", "Shape"])

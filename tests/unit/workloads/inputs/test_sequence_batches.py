@@ -1,10 +1,11 @@
-"""How batches of sequences are padded: to the longest, or to the next of a few lengths."""
+"""Batches of sequences: how they are padded, and which of them each of many workers reads."""
 
 import numpy as np
 import pytest
 
 from workloads.inputs import padding, sequence_batches
 from workloads.inputs.models import bert
+from workloads.inputs.sequence_batches import Sequences
 from workloads.spec.cell import Cell
 from workloads.spec.sequence_tasks import SEQUENCES
 
@@ -49,3 +50,17 @@ def test_bert_s_positions_count_through_the_longer_rows() -> None:
 def test_batches_that_are_all_alike_make_no_pass(values: dict[str, str]) -> None:
     series = sequence_batches.read("", Cell(stack="s", measure="train", batch=1, steps=60, warmup=0, **values))
     assert "pass_tokens" not in series.facts and 0 == series.pass_steps
+
+
+SIX = Sequences(tuple({"index": index} for index in range(6)),
+                {"name": "made", "batches": 6, "pass_tokens": [10, 11, 12, 13, 14, 15]})
+
+
+@pytest.mark.parametrize(("rank", "count", "expected"), [
+    (0, 2, [0, 2, 4]), (1, 2, [1, 3, 5]), (3, 4, [3]), (1, 4, [1]), (5, 6, [5]), (7, 8, [1])])
+def test_workers_read_equally_many_batches_and_share_none_where_there_are_enough(
+        rank: int, count: int, expected: list[int]) -> None:
+    part = SIX.part(rank, count)
+    assert expected == [batch["index"] for batch in part.batches]
+    assert [10 + index for index in expected] == part.facts["pass_tokens"]
+    assert (len(expected), f"{rank} of {count}") == (part.facts["batches"], part.facts["shard"])
