@@ -1,12 +1,9 @@
 """A file that is just code on the host: its rows, its unit, what --set hands it, and what is said of its results."""
 
-import json
 import re
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from runner import cells, paths
@@ -15,52 +12,28 @@ from runner.analysis.summary import summary_of
 from runner.errors import InputError
 from runner.measuring import equality, own_models, own_stacks
 from runner.measuring.why import questions
-from runner.planning.plan import Plan, Wishes, plan
 from runner.report.answer import answer
 from runner.results.reader import measurements
-from runner.stacks import definition, own
-from tests.clock import FakeClock
-from tests.fakes import MACHINE, FakeLauncher
-from workloads.measuring.count_sketch import encoded
+from runner.stacks import own
+from tests.made_own import held, lines, planned, proof, written
 from workloads.spec.models import own_model
 
 CODE = "import sklearn\ndef setup(rng, size, length=3): ...\ndef step(state): ...\n"
-PINNED = definition.read_all(paths.STACKS)
-
-
-def held(name: str, **packages: str) -> own.OwnStack:
-    """An environment of the user's without a framework."""
-    inventory = own.Inventory(python="3.11.7", build="3.11.7", installed={"numpy": "2.4.6", **packages}, frameworks={},
-                              numpy=True)
-    return own.stack(own.Asked(name, f"/envs/{name}", package="python"), paths.ROOT, inventory, "python", None)
-
-
-OLD, NEW = held("old"), held("new", pillow="12.0")
-
-
-def written(folder: Path, name: str, text: str) -> str:
-    (folder / name).write_text(text)
-    return str(folder / name)
-
-
-def planned(name: str, options: Mapping[str, tuple[Any, ...]] | None = None) -> Plan:
-    study, lanes = own_models.study([name], stacks=[OLD, NEW], options=options or {})
-    stacks = {"old": OLD, "new": NEW}
-    shown = {column: own_models.shown(stacks[each.where], each) for column, each in lanes.items()}
-    return plan(study, shown, MACHINE, Wishes(), lambda stack: None)
+OLD, NEW = held("old", "python"), held("new", "python", pillow="12.0")
+STACKS = {"old": OLD, "new": NEW}
 
 
 def test_code_has_one_row_of_steps_a_column_an_environment_whatever_that_holds(tmp_path: Path) -> None:
     name = written(tmp_path, "mine.py", CODE)
 
-    made = planned(name).cells
+    made = planned(name, stacks=STACKS).cells
 
     assert [("old", "step", 32), ("new", "step", 32)] == [
         (each.cell.stack, each.cell.measure, each.cell.batch) for each in made]
     assert 1 == len({cells.comparison_key(each.cell) for each in made})
     assert {"mine.py, your step, batch 32"} == {cells.label(each.cell) for each in made}
     assert ["old=/envs/old#python"] == own_models.words_of([name], ["old=/envs/old"])
-    alone = planned(written(tmp_path, "plain.py", "def step(): ...")).cells[0].cell
+    alone = planned(written(tmp_path, "plain.py", "def step(): ..."), stacks=STACKS).cells[0].cell
     assert (1, "plain.py, your step") == (alone.batch, cells.label(alone))
 
 
@@ -68,7 +41,7 @@ def test_each_value_that_setup_takes_is_a_row(tmp_path: Path) -> None:
     name = written(tmp_path, "mine.py", CODE)
 
     left, options = own_models.options_of(name, ["length=32,128", "batch=8"])
-    made = planned(name, options).cells
+    made = planned(name, stacks=STACKS, options=options).cells
 
     assert ["batch=8"] == left and {"length": (32, 128)} == options
     assert ["mine.py, your step, batch 32, length 32", "mine.py, your step, batch 32, length 128"] == [
@@ -101,25 +74,16 @@ def test_code_needs_environments_and_stands_beside_no_model_and_no_weights(tmp_p
         own_models.study([code], measure="train", stacks=[OLD])
 
 
-def lines(*values: float) -> list[bytes]:
-    tensor = {"event": "tensor", "kind": "inferred", "name": "output", "shape": [len(values)], "norm": 1.0,
-              "sketch": encoded(np.array(values))}
-    end = {"event": "end", "status": "ok", "message": ""}
-    return [json.dumps(line).encode() for line in (*([tensor] if values else []), end)]
-
-
 @pytest.mark.parametrize(("new", "said"), [
-    (lines(1.0, 2.0), "equal results"), (lines(1.0, 2.5), "results differ by up to 2e-01, relative"),
-    (lines(), "inferred output is in old alone"), ])
-def test_results_that_differ_are_told_and_the_steps_timed(tmp_path: Path, new: list[bytes], said: str) -> None:
-    made = planned(written(tmp_path, "mine.py", CODE))
-    sent, told, stacks = {"old": lines(1.0, 2.0), "new": new}, list[str](), {"old": OLD, "new": NEW}
-    launcher = FakeLauncher(FakeClock(), lambda cell, run: sent[cell.stack])
-    check = equality.Check(launcher, tmp_path, (2, 0), told.append, clock=FakeClock())
+    ({"output": [1.0, 2.0]}, "equal results"), ({"output": [1.0, 2.5]}, "results differ by up to 2e-01, relative"),
+    ({}, "inferred output is in old alone")])
+def test_results_that_differ_are_told_and_the_steps_timed(tmp_path: Path, new: dict[str, list[float]], said: str
+                                                          ) -> None:
+    made = planned(written(tmp_path, "mine.py", CODE), stacks=STACKS)
 
-    left = own_models.prove(made, stacks, check, tmp_path)
+    left, told, prints = proof(made, tmp_path, {
+        "old": lines("inferred", output=[1.0, 2.0]), "new": lines("inferred", **new)})
 
-    prints = {name: launcher.fingerprint(each) for name, each in stacks.items()}
     assert 2 == len(left.cells) and f"new and old: your step, not proved equal; {said}" in told
     assert set() == equality.proved(tmp_path, prints)
     assert [said] == [agreement.apart(each) for each in equality.of_code(
@@ -129,7 +93,7 @@ def test_results_that_differ_are_told_and_the_steps_timed(tmp_path: Path, new: l
 
 def records(folder: Path, *units: list[Any] | None) -> list[dict[str, Any]]:
     """A session of steps of 0.01 s, whose workers say these units."""
-    made = planned(written(folder, "mine.py", CODE))
+    made = planned(written(folder, "mine.py", CODE), stacks=STACKS)
     found: list[dict[str, Any]] = [{"event": "session"}, made.record()]
     for each, unit in zip(made.cells, units, strict=True):
         run = f"{each.key}.0"

@@ -1,41 +1,22 @@
 """Models of the user's own on the host: files are parsed and never run, lanes are columns, content is part of a key."""
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from runner import cells, paths
+from runner import cells
 from runner.cli import app
 from runner.errors import BenchError, InputError
 from runner.measuring import equality, own_models
-from runner.planning.plan import Plan, Wishes, plan
-from runner.stacks import definition, own
-from tests.clock import FakeClock
-from tests.fakes import MACHINE, FakeLauncher
-from workloads.measuring.count_sketch import encoded
+from runner.planning.plan import Plan
+from tests.made_own import PINNED, held, lines, planned, proof, written
 from workloads.spec.models import own_model
 
 TORCH = "import torch\n\nraise SystemExit('the host ran it')\n\ndef model(): ...\ndef batch(rng, size): ...\n"
 JAX = "import jax\n\ndef init(key): ...\ndef apply(parameters, inputs): ...\ndef batch(rng, size): ...\n"
-
-
 EAGER_AND_COMPILED = ("pytorch", "pytorch-compile")
-
-
-def written(folder: Path, name: str, text: str) -> str:
-    (folder / name).write_text(text)
-    return str(folder / name)
-
-
-def planned(*names: str, lanes: Sequence[str] = (), measure: str = "") -> Plan:
-    study, named = own_models.study(names, lanes=lanes, measure=measure)
-    pinned = definition.read_all(paths.STACKS)
-    shown = {name: own_models.shown(pinned[each.lane.stack], each) for name, each in named.items()}
-    return plan(study, shown, MACHINE, Wishes(), lambda stack: None)
 
 
 def test_a_file_is_parsed_and_not_run_and_says_its_kind(tmp_path: Path) -> None:
@@ -75,13 +56,11 @@ def test_init_writes_a_file_that_plan_takes_with_its_lanes(tmp_path: Path, kind:
 def test_modes_of_torch_compile_are_columns_where_they_are_asked_for(tmp_path: Path) -> None:
     name = written(tmp_path, "net.py", TORCH)
     left, options = own_models.options_of(name, ["mode=max-autotune,reduce-overhead", "batch=8"])
-    study, lanes = own_models.study([name], lanes=["pytorch"], measure="train", options=options)
+    made = planned(name, lanes=["pytorch"], measure="train", options=options)
 
     assert ["batch=8"] == left
-    assert ["pytorch", "pytorch-compile-max-autotune", "pytorch-compile-reduce-overhead"] == [*lanes]
-    pinned = definition.read_all(paths.STACKS)["torch-2.13-cpu"]
-    made = plan(study, {name: own_models.shown(pinned, lane) for name, lane in lanes.items()}, MACHINE, Wishes(),
-                lambda stack: None)
+    assert ["pytorch", "pytorch-compile-max-autotune", "pytorch-compile-reduce-overhead"] == [
+        each.cell.stack for each in made.cells]
     assert 1 == len({cells.comparison_key(each.cell) for each in made.cells})
     with pytest.raises(InputError, match='--set mode "fast" is unknown; known: max-autotune, reduce-overhead'):
         own_models.study([name], options={"mode": ("fast",)})
@@ -145,27 +124,11 @@ def test_compiled_steps_of_keras_are_columns_of_their_own_where_they_are_asked_f
     assert ["keras-on-jax-step"] == [*own_models.study([name], lanes=["keras-on-jax-step"])[1]]
 
 
-def lines(kind: str = "weight", **arrays: list[float]) -> list[bytes]:
-    """What a worker's check sends of one kind of arrays, and of a loss unless it only infers."""
-    kinds = {kind: arrays, **({} if kind == "inferred" else {"loss": {"loss": [1.0]}})}
-    tensors = [{"event": "tensor", "kind": kind, "name": name, "shape": [len(values)], "norm": 1.0,
-                "sketch": encoded(np.array(values))} for kind, named in kinds.items() for name, values in named.items()]
-    return [json.dumps(line).encode() for line in (*tensors, {"event": "end", "status": "ok", "message": ""})]
-
-
-def proof(made: Plan, folder: Path, *sent: list[bytes]) -> tuple[Plan, set[tuple[str, str]]]:
-    """The plan that is left of lanes that send these, in their order, and what is known to be proved."""
-    of_lane = dict(zip(dict.fromkeys(each.cell.stack for each in made.cells), sent, strict=True))
-    stacks = dict.fromkeys(of_lane, definition.read_all(paths.STACKS)["torch-2.13-cpu"])
-    launcher = FakeLauncher(FakeClock(), lambda cell, run: of_lane[cell.stack])
-    check = equality.Check(launcher, folder, (2, 0), lambda line: None, clock=FakeClock())
-    left = own_models.prove(made, stacks, check, folder)
-    return left, equality.proved(folder, {name: launcher.fingerprint(each) for name, each in stacks.items()})
-
-
 def proved(folder: Path, ours: list[bytes], theirs: list[bytes]) -> tuple[Plan, set[tuple[str, str]]]:
-    """The same of a compiled and an eager lane of a file."""
-    return proof(planned(written(folder, "net.py", TORCH), lanes=EAGER_AND_COMPILED), folder, theirs, ours)
+    """The plan that is left of a compiled and an eager lane of a file, and what is known to be proved."""
+    made = planned(written(folder, "net.py", TORCH), lanes=EAGER_AND_COMPILED)
+    left, _, fingerprints = proof(made, folder, dict(zip(EAGER_AND_COMPILED, (theirs, ours), strict=True)))
+    return left, equality.proved(folder, fingerprints)
 
 
 def ending(message: str) -> list[bytes]:
@@ -234,17 +197,9 @@ def test_what_a_file_imports_and_its_stacks_lack_is_said_before_they_are_built(t
     said: list[str] = []
     _, lanes = own_models.study([written(tmp_path, "net.py", "import sklearn.svm, torch, numpy\n" + TORCH)])
 
-    own_models.stacks_of(lanes, definition.read_all(paths.STACKS), (), said.append)
+    own_models.stacks_of(lanes, PINNED, (), said.append)
 
     assert ["net.py imports sklearn, which torch-2.13-own lacks: --with scikit-learn==VERSION adds it"] == said
-
-
-def held(name: str, **packages: str) -> own.OwnStack:
-    """An environment of the user's that holds these packages."""
-    installed = {"numpy": "2.4.6", **{each.replace("_", "-"): version for each, version in packages.items()}}
-    inventory = own.Inventory(python="3.11.7", build="3.11.7", installed=installed, frameworks={"torch": "2.13.0"},
-                              numpy=True)
-    return own.stack(own.Asked(name, f"/envs/{name}"), paths.ROOT, inventory, f"/envs/{name}/bin/python", None)
 
 
 def test_a_column_is_a_lane_in_an_environment_and_what_one_lacks_is_said(tmp_path: Path) -> None:
@@ -273,16 +228,10 @@ def test_the_framework_that_a_file_is_for_is_taken_of_an_environment_that_has_se
 
 
 def test_a_lane_that_computes_something_else_in_another_environment_is_a_finding_and_is_timed(tmp_path: Path) -> None:
-    old, new = held("old", torch="2.12.0"), held("new", torch="2.13.0")
-    study, named = own_models.study([written(tmp_path, "net.py", TORCH)], lanes=["pytorch"], stacks=[old, new])
-    stacks = {"old": old, "new": new}
-    made = plan(study, {name: own_models.shown(stacks[name], each) for name, each in named.items()}, MACHINE, Wishes(),
-                lambda stack: None)
-    of_stack, said = {"old": lines(a=[1.0]), "new": lines(a=[1.5])}, list[str]()
-    launcher = FakeLauncher(FakeClock(), lambda cell, run: of_stack[cell.stack])
-    check = equality.Check(launcher, tmp_path, (2, 0), said.append, clock=FakeClock())
+    stacks = {"old": held("old", torch="2.12.0"), "new": held("new", torch="2.13.0")}
+    made = planned(written(tmp_path, "net.py", TORCH), stacks=stacks, lanes=["pytorch"])
 
-    left = own_models.prove(made, stacks, check, tmp_path)
+    left, said, _ = proof(made, tmp_path, {"old": lines(a=[1.0]), "new": lines(a=[1.5])})
 
     assert 4 == len(left.cells)
     assert [line for line in said if "differ first in weight a" in line and "it is timed all the same" in line]
@@ -299,9 +248,9 @@ def test_of_two_files_none_is_left_out_in_silence_and_other_names_are_told_from_
     made = planned(written(tmp_path, "net.py", TORCH), written(tmp_path, "pure.py", JAX), lanes=["pytorch", "jax"])
 
     with pytest.raises(BenchError, match=r"^jax cannot run: no shapes$"):
-        proof(made, tmp_path, lines(a=[1.0]), ending("no shapes"))
+        proof(made, tmp_path, {"pytorch": lines(a=[1.0]), "jax": ending("no shapes")})
     with pytest.raises(own_models.Differs, match="weight b is in jax alone; --same FILE pairs"):
-        proof(made, tmp_path, lines(a=[1.0]), lines(b=[1.0]))
+        proof(made, tmp_path, {"pytorch": lines(a=[1.0]), "jax": lines(b=[1.0])})
 
 
 def test_a_lane_that_cannot_run_is_left_out_and_the_others_are_proved(tmp_path: Path) -> None:
@@ -319,4 +268,4 @@ def test_a_file_without_targets_is_not_trained(tmp_path: Path) -> None:
     assert 2 == len(known)
     training = planned(written(tmp_path, "net.py", TORCH), lanes=["pytorch"], measure="train")
     with pytest.raises(BenchError, match=r"^net\.py: batch\(\) gives no targets, so it only infers$"):
-        proof(training, tmp_path, lines("inferred", output=[1.0]))
+        proof(training, tmp_path, {"pytorch": lines("inferred", output=[1.0])})
