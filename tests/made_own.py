@@ -44,7 +44,7 @@ def planned(*names: str, stacks: Mapping[str, Stack] = MappingProxyType({}), **a
 
 def lines(kind: str = "weight", **arrays: list[float]) -> list[bytes]:
     """What a worker's check sends of one kind of arrays, and of a loss unless it only infers."""
-    kinds = {kind: arrays, **({} if kind == "inferred" else {"loss": {"loss": [1.0]}})}
+    kinds = {**({} if kind == "inferred" else {"loss": {"loss": [1.0]}}), kind: arrays}
     tensors = [{"event": "tensor", "kind": kind, "name": name, "shape": [len(values)], "norm": 1.0,
                 "sketch": encoded(np.array(values))} for kind, named in kinds.items() for name, values in named.items()]
     return [json.dumps(line).encode() for line in (*tensors, {"event": "end", "status": "ok", "message": ""})]

@@ -18,23 +18,7 @@ from workloads.process import errors
 from workloads.profiles import walls
 from workloads.spec import layers, tasks
 from workloads.spec.cell import Cell
-from workloads.spec.layers import (
-    Act,
-    Branch,
-    Conv,
-    Dense,
-    Dropout,
-    Encoder,
-    First,
-    Flatten,
-    GlobalPool,
-    LayerNorm,
-    Norm,
-    Pool,
-    Residual,
-    SqueezeExcite,
-    Tokens,
-)
+from workloads.spec.layers import Act, Conv, Dense, Dropout, Encoder, Flatten, Norm, Pool, Residual, Tokens
 
 FORWARD = 1e-10        # relative, float64
 BACKWARD = 1e-6        # TensorFlow rounds its loss to float32
@@ -45,18 +29,18 @@ EVERY_LAYER = (
     Conv(4, (3, 3), 2, (1, 1), bias=True), Act("tanh"),
     Conv(8, (1, 3), 1, (0, 1), groups=2), Norm(1e-3, 0.8), Act("swish"),
     Residual((Conv(8, (3, 3), 1, (1, 1), groups=8), Norm()), (Conv(8, (1, 1)), Norm())), Act("relu6"),
-    Residual((SqueezeExcite(2, "swish"), Conv(8, (5, 5), 1, (2, 2)), Norm())), Act(),
-    Branch(((Pool("mean", 3, 1, pad=1), Conv(2, (1, 1))), (Pool("max", 3, 1, pad=1),),
-            (Conv(4, (1, 1), bias=True), Branch(((Conv(2, (3, 1), 1, (1, 0)),), (Conv(2, (1, 3), 1, (0, 1)),)))))),
-    Pool("max", 3, 2, pad=1), Residual((SqueezeExcite(3, "relu"), Norm())), Act("sigmoid"), Pool("mean", 2, 2),
+    Residual((layers.SqueezeExcite(2, "swish"), Conv(8, (5, 5), 1, (2, 2)), Norm())), Act(),
+    layers.Branch(((Pool("mean", 3, 1, pad=1), Conv(2, (1, 1))), (Pool("max", 3, 1, pad=1),), (
+        Conv(4, (1, 1), bias=True), layers.Branch(((Conv(2, (3, 1), 1, (1, 0)),), (Conv(2, (1, 3), 1, (0, 1)),)))))),
+    Pool("max", 3, 2, pad=1), Residual((layers.SqueezeExcite(3, "relu"), Norm())), Act("sigmoid"), Pool("mean", 2, 2),
     Dropout(0.5), Flatten(), Dense(6), Act(), Dropout(0.5), Dense(4),
 )
 # a float64 training cell that differs from it by the changes
 cell_of = Cell(stack="here", task="lenet5", measure="check", batch=3, image=32, classes=4, cpus=1, precision="float64",
                learning_rate=0.05)._replace
-POOLED = (Conv(4, (3, 3)), Norm(), Act(), GlobalPool(), Flatten(), Dense(4))
-TOKENS = (Conv(8, (8, 8), 8, bias=True), Tokens(), Encoder(2, 12), Encoder(4, 6, "tanh", 1e-5), LayerNorm(), First(),
-          Dense(4))
+POOLED = (Conv(4, (3, 3)), Norm(), Act(), layers.GlobalPool(), Flatten(), Dense(4))
+TOKENS = (Conv(8, (8, 8), 8, bias=True), Tokens(), Encoder(2, 12), Encoder(4, 6, "tanh", 1e-5), layers.LayerNorm(),
+          layers.First(), Dense(4))
 
 
 def varied(parameters, seed=5):

@@ -39,6 +39,12 @@ def clocks(*device: float) -> dict[str, Any]:
     return {"lines": (made.steps([1.0, 1.0], loss=[2.0, 1.0], device_seconds=list(device)),)}
 
 
+def weights(*digests: str, parallel: str = "allreduce") -> dict[str, Any]:
+    """Runs of workers that end with these weights."""
+    ended = [{"event": "weights", "place": f"node{rank}", "sha256": each} for rank, each in enumerate(digests)]
+    return {"cell": made.cell(nodes=2, parallel=parallel), "lines": (made.steps([1.0] * 2, loss=[2.0, 1.0]), *ended)}
+
+
 LEVEL = (made.steps([1.0] * 8, loss=[1.0] * 8),)
 
 
@@ -65,6 +71,9 @@ LEVEL = (made.steps([1.0] * 8, loss=[1.0] * 8),)
     (clocks(1.0, 1.03), set()), (clocks(1.0, 1.05), {Flag.CLOCKS_DISAGREE}), (clocks(1.1, 0.9), set()),
     (clocks(0.9, 1.0), {Flag.CLOCKS_DISAGREE}), (clocks(3.0), set()),
     ({"lines": (made.steps([0.5] * 2, is_part_of_pass=True, compiled=1),)}, {Flag.PART_OF_PASS, Flag.COMPILED}),
+    # workers that train in step end with the same weights
+    (weights("a", "b"), {Flag.WEIGHTS_DIFFER}), (weights("a", "a"), set()),
+    (weights("a", "b", parallel="ps-async"), set()),
     ({"cell": made.cell(cpus=3), **facts(threads=3)}, {Flag.TOO_FEW_CPUS}),
     ({"cell": made.cell(cpus=2), **facts(threads=2)}, set()),
 ])
@@ -89,17 +98,6 @@ def test_what_the_host_or_the_worker_observed_is_flagged(flag: Flag, part: str, 
     usual = {"place": made.PLACE, "facts": made.FACTS, "after": made.AFTER}[part]
 
     assert {flag} == found(**{part: {**usual, **values}}) - ({Flag.OTHER_PRECISION} - {flag})
-
-
-@pytest.mark.parametrize(("digests", "parallel", "expected"), [
-    (("a", "b"), "allreduce", {Flag.WEIGHTS_DIFFER}), (("a", "a"), "allreduce", set()),
-    (("a", "b"), "ps-async", set())])
-def test_workers_that_train_in_step_end_with_the_same_weights(digests: tuple[str, str], parallel: str,
-                                                              expected: set[Flag]) -> None:
-    weights = [{"event": "weights", "place": f"node{rank}", "sha256": digest} for rank, digest in enumerate(digests)]
-    lines = (made.steps([1.0, 1.0], loss=[2.0, 1.0]), *weights)
-
-    assert expected == found(cell=made.cell(nodes=2, parallel=parallel), lines=lines)
 
 
 @pytest.mark.parametrize(("periods", "expected"), [(0, set()), (2, {Flag.THROTTLED})])

@@ -212,15 +212,9 @@ def test_a_worker_on_a_host_hears_what_it_is_told_and_its_errors_come_back(hosts
     running.tell("go on")
     assert "go on" in heard(running)[1].message
     running = launcher.start(ONE, STACK, Path("/data"), "r", "dies")
-    assert [b"no such library\n"] == [follow_errors(running)]
-
-
-def follow_errors(running: Any) -> bytes:
     list(follow(running, LIMITS, time.monotonic))
-    [errors] = running.errors().values()
+    assert [b"no such library\n"] == [errors.head for errors in running.errors().values()]
     running.stop()
-    head: bytes = errors.head
-    return head
 
 
 def test_the_doctor_says_it_of_each_node_with_its_clock(hosts: Any) -> None:

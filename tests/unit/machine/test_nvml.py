@@ -29,11 +29,6 @@ def test_readings_are_in_si_units() -> None:
                             memory_clock_hz=1.38e9),) == reader()
 
 
-def test_what_a_gpu_does_not_tell_is_none_and_not_zero() -> None:
-    reading, = nvml.Reader(["GPU-v0"], FakeNvml(V100[0]._replace(throttle=None)))()
-    assert (None, None, None) == (reading.energy_joules, reading.power_watts, reading.throttle)
-
-
 def test_the_library_is_let_go_when_a_reader_is_closed_and_one_without_a_driver_is_refused() -> None:
     library = FakeNvml(V100[0])
     reader = nvml.Reader(["GPU-v0"], library)
@@ -71,11 +66,11 @@ def test_either_name_of_a_question_that_was_renamed_is_enough(gone: tuple[str, .
     assert (("sw_power_cap",), 61.0, ()) == (reading.throttle, reading.temperature, reading.gone)
 
 
-def test_a_function_that_is_gone_is_told_apart_from_a_gpu_that_does_not_tell() -> None:
+def test_what_a_gpu_does_not_tell_is_none_and_not_zero_and_a_function_that_is_gone_is_told() -> None:
     reading, = nvml.Reader(["GPU-h"], FakeNvml(H100, gone=(EVENTS, REASONS)))()
     assert (None, (EVENTS,)) == (reading.throttle, reading.gone)
-    silent, = nvml.Reader(["GPU-h"], FakeNvml(H100._replace(throttle=None)))()
-    assert (None, ()) == (silent.throttle, silent.gone)
+    silent, = nvml.Reader(["GPU-v0"], FakeNvml(V100[0]._replace(throttle=None)))()
+    assert (None, None, None, ()) == (silent.energy_joules, silent.power_watts, silent.throttle, silent.gone)
 
 
 def test_what_a_result_is_read_with_is_stored_for_each_gpu() -> None:

@@ -233,18 +233,13 @@ def test_what_others_took_is_counted_from_the_worker_s_start_to_its_end(tmp_path
 GRID = STUDY.replace(b"rounds = 3", b"rounds = 2").replace(b'["a", "b"]', b'["a"]\ngrid = { batch = [8, 16, 32] }')
 
 
-def sizes(folder: Path, limit: int) -> Bench:
-    """A bench of three batches, of which those above the limit run out of memory."""
+def sizes(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
+    """A bench of three batches in this order, of which those above 8 run out of memory."""
     end = b'{"event": "end", "status": "oom", "message": "full"}\n'
-    made = bench(folder, lambda cell, run: [*good_lines()[:1], end] if cell.batch > limit else good_lines())
+    made = bench(folder, lambda cell, run: [*good_lines()[:1], end] if cell.batch > 8 else good_lines())
     planned = plan(parse(GRID, "s.toml"), STACKS, MACHINE, Wishes(), lambda stack: None)
-    return made._replace(plan=planned._replace(cells=tuple(sorted(planned.cells, key=lambda each: each.cell.batch))))
-
-
-def in_turn(made: Bench, monkeypatch: pytest.MonkeyPatch) -> Bench:
-    """The same with each round in the order of the batches."""
-    monkeypatch.setattr(type(made.plan), "order", lambda self, index: list(self.cells))
-    return made
+    monkeypatch.setattr(type(planned), "order", lambda self, _: sorted(self.cells, key=lambda each: each.cell.batch))
+    return made._replace(plan=planned._replace(cells=tuple(planned.order(0))))
 
 
 def messages(folder: Path) -> list[str]:
@@ -253,7 +248,7 @@ def messages(folder: Path) -> list[str]:
 
 def test_a_larger_batch_than_one_that_ran_out_of_memory_is_inferred_and_not_run(
         tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = in_turn(sizes(tmp_path / "r", limit=8), monkeypatch)
+    made = sizes(tmp_path / "r", monkeypatch)
     assert run(made)
     assert [8, 16, 8, 16] == [cell.batch for cell, _ in made.launcher.started]  # type: ignore[attr-defined]
     assert ["ok", "oom", "oom", "ok", "oom", "oom"] == endings(tmp_path / "r")
@@ -262,10 +257,10 @@ def test_a_larger_batch_than_one_that_ran_out_of_memory_is_inferred_and_not_run(
 
 def test_what_a_session_s_store_says_of_memory_holds_after_an_interruption(
         tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = in_turn(sizes(tmp_path / "r", limit=8), monkeypatch)
+    made = sizes(tmp_path / "r", monkeypatch)
     some = made.plan._replace(rounds=1, cells=made.plan.cells[:2])
     run(made._replace(plan=some))
-    again = in_turn(sizes(tmp_path / "r", limit=8), monkeypatch)
+    again = sizes(tmp_path / "r", monkeypatch)
     run(again)
     assert [8, 16] == [cell.batch for cell, _ in again.launcher.started]  # type: ignore[attr-defined]
     assert ["inferred, not run: batch 16 was out of memory"] * 2 == messages(tmp_path / "r")[2::3]
@@ -293,18 +288,12 @@ def test_what_a_stack_cannot_do_is_asked_once_a_session(tmp_path: Path) -> None:
         (record["message"], bool(record.get("inferred"))) for record in of_a]
 
 
-def said(made: Bench) -> str:
-    """What a log says of a session."""
-    file = io.StringIO()
-    with closing(RunProgress(made.plan, Console(file=file, width=200), FakeClock(step=0.001), True)) as shown:
-        run(made, heard=shown.heard)
-    return file.getvalue()
-
-
 def lines_of(folder: Path, study: bytes) -> list[str]:
     """What a log says of this study's runs."""
-    planned = plan(parse(study, "s.toml"), STACKS, MACHINE, Wishes(), lambda stack: None)
-    return [line for line in said(bench(folder)._replace(plan=planned)).splitlines() if "] " in line]
+    planned, file = plan(parse(study, "s.toml"), STACKS, MACHINE, Wishes(), lambda stack: None), io.StringIO()
+    with closing(RunProgress(planned, Console(file=file, width=200), FakeClock(step=0.001), True)) as shown:
+        run(bench(folder)._replace(plan=planned), heard=shown.heard)
+    return [line for line in file.getvalue().splitlines() if "] " in line]
 
 
 def test_runs_that_differ_by_what_labels_leave_out_are_told_apart_and_generation_has_tokens(tmp_path: Path) -> None:
@@ -326,35 +315,15 @@ def test_a_worker_begins_with_the_variables_of_its_cell_s_switches(tmp_path: Pat
     assert [{}, {"LD_PRELOAD": "libjemalloc.so.2"}] == sorted(made.launcher.variables, key=len)  # type: ignore[attr-defined]
 
 
-def with_others(folder: Path, shares: dict[str, float], rounds: int = 2) -> tuple[Bench, list[str]]:
-    """A bench whose run of each name has others take so much of its two CPUs, and the names as they start."""
-    clock, started = FakeClock(step=0.0), []
-    busy = [0.0]
-
-    def script(cell: Cell, run: str) -> list[Any]:
-        started.append(f"{cell.stack}.{run.split('.')[1]}")
-
-        def end() -> bytes:
-            clock.advance(10.0)
-            busy[0] += 5.0 + 10.0 * cell.cpus * shares.get(started[-1], 0.0)
-            return b'{"event": "end", "status": "ok", "message": "", "cpu_seconds": 6.0}\n'
-        return [b'{"event": "start", "facts": {}, "cpu_seconds": 1.0}\n', *good_lines()[1:3], end]
-
-    made = bench(folder)
-    return made._replace(plan=made.plan._replace(rounds=rounds), launcher=FakeLauncher(clock, script), clock=clock,
-                         readings=lambda: READING._replace(all_cpus=CpuSeconds(busy[0]))), started
-
-
 def test_the_time_that_is_left_counts_what_lies_between_the_runs(tmp_path: Path) -> None:
     """Each worker takes 3 s to start, which no run's own 10 s have."""
-    made, _ = with_others(tmp_path / "r", {}, rounds=3)
-    clock, told, script = made.clock, [], made.launcher._script  # type: ignore[attr-defined, var-annotated]
+    clock, told = FakeClock(step=0.0), list[tuple[float, float]]()
 
-    def slow(cell: Cell, run: str) -> list[Any]:
-        clock.advance(3.0)                                              # type: ignore[attr-defined]
-        return script(cell, run)                                        # type: ignore[no-any-return]
+    def script(cell: Cell, run: str) -> list[Any]:
+        clock.advance(3.0)
+        return [*good_lines()[:3], lambda: clock.advance(10.0) or good_lines()[-1]]  # type: ignore[func-returns-value]
 
-    run(made._replace(launcher=FakeLauncher(clock, slow)),
+    run(bench(tmp_path / "r")._replace(launcher=FakeLauncher(clock, script), clock=clock),
         heard=lambda event: told.append((clock(), event["left"])) if "left" in event else None)
     began, seconds = told[0]
 

@@ -1,12 +1,10 @@
 """Why a row is behind: planted reasons are found and named, and none where there is none."""
 
-import base64
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from runner.analysis import agreement
@@ -26,6 +24,7 @@ from runner.results.rows import Measurements
 from tests import made_rows as made
 from tests.clock import FakeClock
 from tests.fakes import FakeLauncher, stack
+from tests.made_own import lines
 from workloads.spec import measures
 from workloads.spec.cell import Cell, switched
 
@@ -198,21 +197,10 @@ def test_a_switch_is_told_with_what_its_check_said_and_is_no_reason_where_it_mak
     assert reason.moved[0].told().endswith(told)
 
 
-def sent(loss: float) -> list[bytes]:
-    """A worker's lines of a check."""
-    sketches = {kind: base64.b64encode(np.full(8, loss if kind == "loss" else 1.0).tobytes()).decode()
-                for kind in agreement.KINDS}
-    tensors = [{"event": "tensor", "kind": kind, "name": kind, "shape": [8], "norm": 1.0, "sketch": each}
-               for kind, each in sketches.items()]
-    return [json.dumps(each).encode() + b"\n" for each in (
-        {"event": "start", "facts": {}, "parameters": 1, "flops": 1}, *tensors,
-        {"event": "end", "status": "ok", "message": "", "peak_bytes": 1})]
-
-
 def test_a_row_with_a_switch_is_checked_against_itself_once_and_the_verdict_is_kept(tmp_path: Path) -> None:
     asked = asked_of(TF)
     trial = trials.of(asked, {}, {}, 10_000.0)[0][0]
-    launcher = FakeLauncher(FakeClock(), lambda cell, run: sent(2.0 if cell.switches else 1.0))
+    launcher = FakeLauncher(FakeClock(), lambda cell, run: lines("loss", loss=[2.0 if cell.switches else 1.0]))
     check = equality.Check(launcher, tmp_path, (2, 0), lambda line: None)
     first, again = (equality.of_switches([(trial.cell, TF, stack("tf-x"))], check, tmp_path) for _ in range(2))
 

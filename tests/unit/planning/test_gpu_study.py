@@ -22,6 +22,7 @@ from workloads.spec.cell import loads
 
 ROOT = Path(__file__).parents[3]
 STACKS = read_all(ROOT / "docker")
+NO_GPU = nvml.observe(FakeNvml(failure="NVML Shared Library Not Found"))
 
 
 def planned(scale: str, *fakes: FakeGpu) -> Plan:
@@ -44,8 +45,7 @@ def test_on_turing_every_cell_runs_whose_precision_it_has_and_on_volta_all_of_th
 
 def test_without_a_gpu_the_study_is_refused_in_one_line_that_says_how_to_see_the_plan(
         monkeypatch: pytest.MonkeyPatch) -> None:
-    nothing = nvml.observe(FakeNvml(failure="NVML Shared Library Not Found"))
-    monkeypatch.setattr(job.nvml, "observe", lambda: nothing)
+    monkeypatch.setattr(job.nvml, "observe", lambda: NO_GPU)
     with pytest.raises(InputError, match=r"none \(NVML Shared Library Not Found\); `evenbench plan gpu` shows"):
         CliRunner().invoke(app, ["run", "gpu", "--launcher", "venv"], catch_exceptions=False)
 
@@ -91,13 +91,8 @@ def test_no_base_of_our_own_stands_in_for_one_with_cuda(tmp_path: Path, monkeypa
         bases.choose(NoImages(), STACKS["tf-1.15-gpu"], print)      # type: ignore[arg-type]
 
 
-@pytest.fixture
-def on_gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """A study of two cells on a GPU, one of which a CPU can run too, where there is no GPU."""
-    nothing = nvml.observe(FakeNvml(failure="NVML Shared Library Not Found"))
-    monkeypatch.setattr(job.nvml, "observe", lambda: nothing)
-    path = tmp_path / "mine.toml"
-    path.write_text('''[study]
+# two cells on a GPU, one of which a CPU can run too
+ON_GPUS = """[study]
 id = "mine"
 title = "Mine"
 [[experiment]]
@@ -107,13 +102,16 @@ task = "lenet5"
 stacks = ["torch-2.0"]
 device = "gpu"
 grid = { conv = ["default", "profiling"] }
-''')
-    return str(path)
+"""
 
 
-def test_where_nothing_runs_without_a_gpu_run_and_plan_say_what_a_cpu_could_unless_asked_for(on_gpus: str) -> None:
+def test_where_nothing_runs_without_a_gpu_run_and_plan_say_what_a_cpu_could_unless_asked_for(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(job.nvml, "observe", lambda: NO_GPU)
+    (tmp_path / "mine.toml").write_text(ON_GPUS)
+
     def invoked(command: str, *options: str) -> str:
-        words = [command, on_gpus, "--launcher", "venv", *options]
+        words = [command, str(tmp_path / "mine.toml"), "--launcher", "venv", *options]
         return CliRunner().invoke(app, words, catch_exceptions=False).stderr
 
     with pytest.raises(InputError, match=r"nothing can run here: .*; 1 cell of it can run on a CPU with --device cpu$"):

@@ -46,16 +46,14 @@ def test_a_page_s_command_can_be_pasted() -> None:
     assert "evenbench run 'my model.py' --set 'a;b'" == found.command
 
 
-def test_a_stack_without_an_ok_run_stands_last_with_how_it_ended() -> None:
-    (block,) = answer(*made.run(TF, 0, ending="oom"), cells={TF: [], TORCH: SLOW}).blocks
+@pytest.mark.parametrize(("more", "cells", "words"), [
+    ([*made.run(TF, 0, ending="oom")], {TF: [], TORCH: SLOW}, [("torch", ""), ("tf", "oom")]),
+    ((), {TF: FAST, TF._replace(stack="mxnet"): SLOW}, [("tf", "FASTEST"), ("mxnet", "no ratio")])])
+def test_a_stack_without_an_ok_run_stands_last_and_without_a_baseline_s_there_is_no_ratio(
+        more: Any, cells: dict[Cell, list[float]], words: list[tuple[str, str]]) -> None:
+    (block,) = answer(*more, cells=cells).blocks
 
-    assert [("torch", ""), ("tf", "oom")] == [(each.stack, each.word) for each in block.standings]
-
-
-def test_where_the_baseline_did_not_run_a_rate_has_no_ratio_and_is_not_said_to_be_missing() -> None:
-    (block,) = answer(cells={TF: FAST, TF._replace(stack="mxnet"): SLOW}).blocks
-
-    assert [("tf", "FASTEST"), ("mxnet", "no ratio")] == [(each.stack, each.word) for each in block.standings]
+    assert words == [(each.stack, each.word) for each in block.standings]
 
 
 def test_nothing_was_measured_where_no_run_ended_well() -> None:

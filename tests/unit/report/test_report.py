@@ -5,8 +5,10 @@ from typing import Any
 
 import pytest
 
+from runner.analysis.summary_format import Machine
 from runner.cells import key
 from runner.report.document import Curves, Dots, Report, Section
+from runner.report.environment import machine
 from runner.report.tables import Form, Written
 from runner.report.writers import charts
 from tests import made_report
@@ -139,10 +141,8 @@ def test_a_published_number_of_no_experiment_here_is_not_lost_and_a_contradicted
 
 
 def test_a_claim_says_its_place_and_what_its_paper_contradicts() -> None:
-    claim = {"id": "c", "text": "faster", "kind": "faster", "quantity": "step", "where": {}, "cases": [[]],
-             "of": {"stack": "tf"}, "to": {"stack": "torch"}, "assumed": "each case", "source": "section 4",
-             "contradiction": "3 is not 2"}
-    (line,) = contents(plan={"claims": [claim]}).claims[0].written(Form.PAGE).lines
+    asked = claim("faster", assumed="each case", source="section 4", contradiction="3 is not 2")
+    (line,) = contents(plan={"claims": [asked.record()]}).claims[0].written(Form.PAGE).lines
 
     assert "section 4; assumed: each case; the paper's own contradiction: 3 is not 2" == line[-1]
 
@@ -271,3 +271,11 @@ def test_where_a_gpu_s_time_goes_stands_in_milliseconds_a_step_with_who_told() -
         where.written(Form.PAGE).lines[0])
     assert where.note.endswith(" torch: CUPTI.")
     assert ("torch", "gemm", "3", "25.0") == table(section, "The kernels that take longest").groups[0].lines[0]
+
+
+def test_what_control_groups_left_of_the_machine_is_named() -> None:
+    shown = Machine(cpu="a CPU", cpus=1, memory_bytes=400_000_000)
+    assert "a CPU, 1 CPU, 400 MB" == machine(shown, {})
+    assert "a CPU, 1 CPU (a quota of 1.5), 400 MB (a control group's limit)" == machine(
+        shown, {"group_cpus": 1.5, "group_memory_bytes": 400_000_000})
+    assert "a CPU, 1 CPU, 400 MB" == machine(shown, {"group_memory_bytes": 500_000_000})

@@ -65,12 +65,10 @@ def test_a_stop_shows_in_how_many_threads_run_or_are_ready(own: float, usual: fl
 
 
 def test_shares_are_of_the_cpus_that_the_worker_may_use() -> None:
-    said = {"index": 0, "lead_steps": 1, "seconds": 0.2, "cpus": 2, "own_seconds": 0.2, "busy_seconds": 0.3,
-            "stolen_seconds": 0.04}
-    read = Turn.of(Steps.read(made.steps([0.05, 0.05], turn=said)))
+    turn = read(busy_seconds=0.3, stolen_seconds=0.04)
 
-    assert (2, 0.1) == (read.steps, read.seconds)
-    assert (0.25, 0.1) == pytest.approx((read.foreign_share, read.stolen_share))          # of 0.4 CPU seconds
+    assert (2, 0.1) == (turn.steps, turn.seconds)
+    assert (0.25, 0.1) == pytest.approx((turn.foreign_share, turn.stolen_share))          # of 0.4 CPU seconds
 
 
 def test_what_the_run_s_other_places_took_of_the_same_cpus_disturbs_no_turn() -> None:

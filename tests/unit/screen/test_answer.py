@@ -9,6 +9,7 @@ from runner.report.document import Report
 from runner.screen.summary import summary_view
 from tests import made_report
 from tests import made_rows as made
+from tests.made_claims import claim
 from tests.made_report import DONE
 from tests.printing import printed
 
@@ -90,9 +91,6 @@ def test_a_session_that_compares_nothing_shows_its_tables() -> None:
 
 
 def test_a_paper_s_claims_are_counted() -> None:
-    claim = {"id": "x-c1", "text": "tf is faster", "kind": "faster", "quantity": "step", "where": {},
-             "of": {"stack": "tf", "parallel": "", "settings": {}}, "cases": [[]], "over": [],
-             "to": {"stack": "torch", "parallel": "", "settings": {}}}
-    found = made_report.contents(made_report.records(DONE, plan={"claims": [claim]}))[2]
+    found = made_report.contents(made_report.records(DONE, plan={"claims": [claim("faster").record()]}))[2]
 
     assert "1 claim: holds 1." in printed(summary_view(found))

@@ -42,13 +42,6 @@ def test_a_summary_fits_80_columns(stacks: int) -> None:
     assert max(map(len, printed(summary_view(session(stacks))).splitlines())) <= 80
 
 
-def test_columns_of_several_words_give_way_before_a_name_is_broken() -> None:
-    lines = printed(summary_view(session(6)), width=62).splitlines()
-
-    assert 62 >= max(map(len, lines))
-    assert any(line.lstrip().startswith("torch-2.13-cpu ") for line in lines)
-
-
 def test_on_a_narrow_screen_nothing_of_a_table_is_lost() -> None:
     shown = printed(summary_view(session(6), is_detailed=True), width=30)
 
@@ -268,21 +261,20 @@ def test_numbers_have_the_digits_that_people_read(form: Any, values: tuple[Any, 
     assert expected == form(*(Interval(*each) if isinstance(each, tuple) else each for each in values))
 
 
-def test_a_list_keeps_names_whole_and_lets_long_words_give_way() -> None:
-    why = "the stacks sent other names of activation, and so on for as long as it takes"
-    rows = [{"task": "resnet18_cifar", "stack": "torch-2.13-cpu", "layers": "1e-12", "loss": "1e-12",
-             "gradient": "1e-12", "weight": "1e-12", "stats": "1e-12", "verdict": why}]
-    lines = printed(parts_view([rows])).splitlines()
-
-    assert 80 >= max(map(len, lines))
-    assert any(line.startswith("resnet18_cifar  torch-2.13-cpu  1e-12") for line in lines)
+WHY = "the stacks sent other names of activation, and so on for as long as it takes"
+MANY = dict.fromkeys((f"step p{index}0" for index in range(9)), "8.59 ms")
+CHECKED = {"task": "resnet18_cifar", "stack": "torch-2.13-cpu", "layers": "1e-12", "loss": "1e-12", "gradient": "1e-12",
+           "weight": "1e-12", "stats": "1e-12", "verdict": WHY}
 
 
-def test_names_of_stacks_are_whole_in_80_columns_however_many_columns_stand_beside_them() -> None:
-    rows = {"LeNet-5": [{"": "torch-2.13-cpu", **{f"step p{index}0": "8.59 ms" for index in range(9)}}]}
-    lines = printed(parts_view([rows])).splitlines()
+@pytest.mark.parametrize(("view", "width", "beginning"), [
+    (lambda: summary_view(session(6)), 62, "torch-2.13-cpu "),
+    (lambda: parts_view([[CHECKED]]), 80, "resnet18_cifar  torch-2.13-cpu  1e-12"),
+    (lambda: parts_view([{"LeNet-5": [{"": "torch-2.13-cpu", **MANY}]}]), 80, "torch-2.13-cpu  8.59")])
+def test_columns_and_words_give_way_before_a_name_is_broken(view: Any, width: int, beginning: str) -> None:
+    lines = printed(view(), width=width).splitlines()
 
-    assert 80 >= max(map(len, lines)) and any(line.startswith("  torch-2.13-cpu  8.59") for line in lines)
+    assert width >= max(map(len, lines)) and any(line.lstrip().startswith(beginning) for line in lines)
 
 
 def test_paths_and_commands_below_the_answer_are_never_broken() -> None:

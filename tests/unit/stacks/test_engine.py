@@ -24,16 +24,22 @@ def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.usefixtures("settings")
 @pytest.mark.parametrize(("variables", "line"), [
     ({}, 'context "gone" is not there: run `docker context use default`'),
     ({"DOCKER_CONTEXT": "other"}, 'context "other" is not there: run `unset DOCKER_CONTEXT`'),
     ({"DOCKER_HOST": "ssh://me@gpubox"}, "ssh://me@gpubox is another machine's, .* or run `unset DOCKER_HOST`"),
     ({"DOCKER_HOST": "ssh://me@localhost"}, "ssh, as ssh://me@localhost .* DOCKER_HOST=unix:///.*`unset DOCKER_HOST`"),
-    ({"DOCKER_HOST": "tcp://192.0.2.1:2375"}, "tcp://192.0.2.1:2375 is another machine's, .*`unset DOCKER_HOST`")])
-def test_an_engine_that_cannot_measure_here_is_told_in_a_line(variables: dict[str, str], line: str) -> None:
+    ({"DOCKER_HOST": "tcp://192.0.2.1:2375"}, "tcp://192.0.2.1:2375 is another machine's, .*`unset DOCKER_HOST`"),
+    *(({"DOCKER_HOST": host}, r"^no Docker engine answers at DOCKER_HOST=tcp.* \(.+\): correct it")
+      for host in ("tcp://localhost:port", "tcp://[::1", "tcp://127.0.0.1:9")),
+    *((content, r"config\.json: found no settings of docker's: mend it")
+      for content in ("[]", "null", '{"currentContext": 3}'))])
+def test_an_engine_that_cannot_measure_here_is_told_in_a_line(
+        variables: dict[str, str] | str, line: str, settings: Path) -> None:
+    if isinstance(variables, str):                  # docker's own settings
+        (settings / "config.json").write_text(variables)
     with pytest.raises(EngineUnreachable, match=line):
-        engine.connect(variables)
+        engine.connect({} if isinstance(variables, str) else variables)
 
 
 @pytest.fixture
@@ -88,20 +94,6 @@ def test_a_name_that_no_image_can_have_is_that_of_none(kind: type[engine.APIErro
     answer.status_code = 500
     with pytest.raises(engine.APIError):
         engine.tagged(client, "UPPER")
-
-
-@pytest.mark.parametrize("content", ["[]", "null", '{"currentContext": 3}'])
-def test_settings_of_docker_s_that_are_none_are_told_with_their_file(content: str, settings: Path) -> None:
-    (settings / "config.json").write_text(content)
-    with pytest.raises(EngineUnreachable, match=r"config\.json: found no settings of docker's: mend it"):
-        engine.connect({})
-
-
-@pytest.mark.parametrize("host", ["tcp://localhost:port", "tcp://[::1", "tcp://127.0.0.1:9"])
-@pytest.mark.usefixtures("settings")
-def test_an_address_that_is_none_and_an_engine_that_does_not_answer_are_told(host: str) -> None:
-    with pytest.raises(EngineUnreachable, match=r"^no Docker engine answers at DOCKER_HOST=tcp.* \(.+\): correct it"):
-        engine.connect({"DOCKER_HOST": host})
 
 
 def test_a_context_whose_file_is_cut_short_is_told(settings: Path) -> None:

@@ -12,23 +12,7 @@ from workloads.inputs import images as data
 from workloads.inputs import weights
 from workloads.spec import layers, tasks
 from workloads.spec.cell import Cell
-from workloads.spec.layers import (
-    Act,
-    Branch,
-    Conv,
-    Dense,
-    Dropout,
-    Encoder,
-    First,
-    Flatten,
-    GlobalPool,
-    LayerNorm,
-    Norm,
-    Pool,
-    Residual,
-    SqueezeExcite,
-    Tokens,
-)
+from workloads.spec.layers import Act, Conv, Dense, Dropout, Encoder, Flatten, Norm, Pool, Residual, Tokens
 
 NINE = np.arange(1.0, 10.0).reshape(1, 1, 3, 3)      # 1 2 3 / 4 5 6 / 7 8 9
 
@@ -65,15 +49,15 @@ TOKENS = {"0.first.weight": [[10]], "0.positions.weight": [[100], [200], [300]]}
     ((Pool("max", 2, 2, pad=1),), NINE - 10, {}, [[[[-9, -7], [-3, -1]]]]),
     ((Pool("mean", 2, 2, pad=1),), NINE, {}, [[[[0.25, 1.25], [2.75, 7]]]]),
     ((Pool("max", 2, 2),), NINE, {}, [[[[5]]]]),
-    ((GlobalPool(),), NINE, {}, [[[[5]]]]),
+    ((layers.GlobalPool(),), NINE, {}, [[[[5]]]]),
     # an empty shortcut is the input itself
     ((Residual((Act(),)),), channels(1.5, 2), {}, channels(3, 4)),
     ((Residual((ONE,), (ONE,)),), channels(3), {"0.body.0.weight": [[[[2]]]], "0.shortcut.0.weight": [[[[30]]]]},
      channels(96)),
-    ((Branch(((Act("relu"),), (), (Pool("max", 1, 1), Act("relu6")))),), channels(-1, 8), {},
+    ((layers.Branch(((Act("relu"),), (), (Pool("max", 1, 1), Act("relu6")))),), channels(-1, 8), {},
      channels(0, 8, -1, 8, 0, 6)),
     # means 2 and 1: relu(2 - 1 - 2) = 0, so 1/2 and 3/4
-    ((SqueezeExcite(1, "relu"),), [[[[1.0, 3.0]], [[0.0, 2.0]]]],
+    ((layers.SqueezeExcite(1, "relu"),), [[[[1.0, 3.0]], [[0.0, 2.0]]]],
      {"0.squeeze.weight": [[[[1]], [[-1]]]], "0.squeeze.bias": [-2], "0.expand.weight": [[[[5]]], [[[0]]]],
       "0.expand.bias": [0, math.log(3)]}, [[[[0.5, 1.5]], [[0, 1.5]]]]),
     ((Flatten(),), np.arange(8.0).reshape(1, 2, 2, 2), {}, [list(range(8))]),
@@ -81,8 +65,9 @@ TOKENS = {"0.first.weight": [[10]], "0.positions.weight": [[100], [200], [300]]}
     ((Dropout(0.5),), channels(1, 2), {}, channels(1, 2)),
     # pixels become tokens behind the first one, each with its position
     ((Tokens(),), [[[[1.0, 2.0]]]], TOKENS, [[[110], [201], [302]]]),
-    ((Tokens(), First()), [[[[1.0, 2.0]]]], TOKENS, [[110]]),
-    ((LayerNorm(epsilon=3.0),), [[[1, 3], [5, 7]]], {"0.gamma": [4, 4], "0.beta": [10, 10]}, [[[8, 12], [8, 12]]])])
+    ((Tokens(), layers.First()), [[[[1.0, 2.0]]]], TOKENS, [[110]]),
+    ((layers.LayerNorm(epsilon=3.0),), [[[1, 3], [5, 7]]], {"0.gamma": [4, 4], "0.beta": [10, 10]},
+     [[[8, 12], [8, 12]]])])
 def test_a_layer_computes_what_was_worked_out_by_hand(table, x, arrays, expected):
     np.testing.assert_allclose(out_of(table, x, arrays), expected, rtol=1e-14)
 

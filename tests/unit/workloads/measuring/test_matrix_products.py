@@ -26,15 +26,10 @@ def adapter(monkeypatch: pytest.MonkeyPatch, capability: str | None) -> Any:
     return made
 
 
-def sent(adapter: Any) -> list[str]:
-    events: list[str] = []
-    seconds = iter(range(1000))
-    matrix_products.measure(TF32, adapter, lambda event, **values: events.append(event), clock=lambda: next(seconds))
-    return events
-
-
 @pytest.mark.parametrize("capability", ["7.5", "8.0", None])
 def test_a_gpu_without_tf32_alone_has_no_product_of_it(
         capability: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    events, seconds, made = list[str](), iter(range(1000)), adapter(monkeypatch, capability)
     with pytest.raises(Unsupported, match="no TF32") if capability == "7.5" else nullcontext():
-        assert ["start", "product"] == sent(adapter(monkeypatch, capability))
+        matrix_products.measure(TF32, made, lambda event, **values: events.append(event), clock=lambda: next(seconds))
+        assert ["start", "product"] == events

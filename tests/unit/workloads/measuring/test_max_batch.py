@@ -35,15 +35,11 @@ def test_large_batches_are_known_to_one_part_in_thirty_two():
     assert 11 + 5 == len(tried)
 
 
-def worker(script):
-    """A trial's command, which prints the lines of a script instead of training."""
-    return sys.executable, "-c", "import json, os, signal, sys\nbatch = json.loads(sys.argv[1])['batch']\n" + script
-
-
 def tried(script, is_first=False):
-    sent = []
+    """A trial whose command runs the script instead of training, and what it sent."""
+    sent, begin = [], "import json, os, signal, sys\nbatch = json.loads(sys.argv[1])['batch']\n"
     trial = max_batch.trial(CELL, "/data", lambda event, **values: sent.append((event, values)), is_first,
-                            worker(script))
+                            (sys.executable, "-c", begin + script))
     return trial, sent
 
 

@@ -114,20 +114,16 @@ def trained(cell, place):
     return workload.asked, sum(len(values["seconds"]) for event, values in sent if event == "steps")
 
 
-def test_workers_that_train_together_take_as_many_steps_each():
-    cell = CELL._replace(warmup=4, steps=20, seconds=0.01)
-    answers = together(*(lambda place=place: trained(cell, place) for place in clusters(cell)))
+def test_workers_that_train_together_take_as_many_steps_each_and_a_steady_warm_up_is_as_long_for_all():
+    for changes in ({"warmup": 4, "steps": 20, "seconds": 0.01}, {"warmup": 1, "warm": "steady", "steps": 3}):
+        cell = CELL._replace(**changes)
+        (asked, timed), *others = together(*(partial(trained, cell, place) for place in clusters(cell)))
 
-    assert answers[0] == answers[1] == answers[2]
-    assert [4, answers[0][1]] == answers[0][0] and answers[0][1] >= 20
-
-
-def test_a_warm_up_that_is_to_be_steady_is_as_long_for_all():
-    cell = CELL._replace(warmup=1, warm="steady", steps=3)
-    answers = together(*(lambda place=place: trained(cell, place) for place in clusters(cell)))
-
-    assert answers[0] == answers[1] == answers[2] and 3 == answers[0][1]
-    assert 1 == answers[0][0][0] and len(answers[0][0]) > 2
+        assert [(asked, timed)] * 2 == others
+        if cell.warm == "steady":
+            assert 1 == asked[0] and len(asked) > 2 and 3 == timed
+        else:
+            assert [4, timed] == asked and timed >= 20
 
 
 class Runner:

@@ -4,16 +4,8 @@ from contextlib import nullcontext
 
 import pytest
 
+from workloads.process import errors
 from workloads.process.environment import variables
-from workloads.process.errors import (
-    Unsupported,
-    explained,
-    is_out_of_memory,
-    refuse_convolutions,
-    refuse_emulated_bfloat16,
-    refuse_missing_tf32,
-    says_out_of_memory,
-)
 from workloads.spec.cell import Cell
 
 
@@ -24,12 +16,12 @@ from workloads.spec.cell import Cell
     "cudaMalloc retry failed: Memory allocation failed", "Failed to allocate CPU Memory", "MemoryError",
     "DefaultCPUAllocator: not enough memory"])
 def test_what_allocators_say_is_out_of_memory(text: str) -> None:
-    assert says_out_of_memory(text)
+    assert errors.says_out_of_memory(text)
 
 
 def test_other_errors_are_not_and_an_exception_is_read_where_it_is_the_framework_s_own() -> None:
-    assert not says_out_of_memory("shapes (2, 3) and (4, 5) differ")
-    assert [True, True, False, False] == [is_out_of_memory(error, RuntimeError) for error in (
+    assert not errors.says_out_of_memory("shapes (2, 3) and (4, 5) differ")
+    assert [True, True, False, False] == [errors.is_out_of_memory(error, RuntimeError) for error in (
         MemoryError(), RuntimeError("CUDA out of memory"), KeyError("out of memory"), RuntimeError("shapes differ"))]
 
 
@@ -44,7 +36,7 @@ OLDER = "; a framework that was compiled for NumPy 1 needs numpy<2 there)"
     ("No module named 'numpy'", "", "No module named 'numpy'"),
     ("shapes (2, 3) and (4, 5) differ", "2.1.0", "shapes (2, 3) and (4, 5) differ")])
 def test_an_error_of_numpy_says_which_one_is_installed_and_what_helps(said: str, numpy: str, expected: str) -> None:
-    assert expected == explained(said, numpy)
+    assert expected == errors.explained(said, numpy)
 
 
 CELL = Cell(stack="s", task="resnet50", measure="train", device="gpu")
@@ -65,13 +57,13 @@ def test_a_choice_becomes_the_variables_of_tensorflow_and_mxnet(conv: str, value
     ({"conv": "profiling"}, False, "")])
 def test_a_cpu_has_no_choice_and_a_framework_without_a_fixed_algorithm_refuses_it_alone(
         changes: dict[str, str], has_fixed: bool, reason: str) -> None:
-    with pytest.raises(Unsupported, match=reason) if reason else nullcontext():
-        refuse_convolutions(CELL._replace(**changes), has_fixed=has_fixed)
+    with pytest.raises(errors.Unsupported, match=reason) if reason else nullcontext():
+        errors.refuse_convolutions(CELL._replace(**changes), has_fixed=has_fixed)
 
 
 @pytest.mark.parametrize("capability", [(7, 0), (7, 5), (8, 0), (12, 0), None])
 def test_bfloat16_that_a_gpu_only_emulates_counts_as_lacking_as_tf32_does(capability: tuple[int, int] | None) -> None:
-    for refuse, what in ((refuse_emulated_bfloat16, "bfloat16"), (refuse_missing_tf32, "TF32")):
-        said = pytest.raises(Unsupported, match=rf"has no {what}: it needs compute capability 8\.0, not 7")
+    for refuse, what in ((errors.refuse_emulated_bfloat16, "bfloat16"), (errors.refuse_missing_tf32, "TF32")):
+        said = pytest.raises(errors.Unsupported, match=rf"has no {what}: it needs compute capability 8\.0, not 7")
         with said if capability and capability < (8, 0) else nullcontext():
             refuse(capability)
