@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from runner.analysis.summary import summary_of
-from runner.analysis.summary_format import Summary
 from runner.machine.gpus import Gpu, Gpus
 from runner.planning.plan import Plan, Wishes, plan
 from runner.results.reader import measurements
@@ -33,20 +32,16 @@ def planned(study: str, gpu: str, capability: str) -> Plan:
                 lambda stack: stack.unbuildable, Gpus(gpus, driver="560.28", problem=""))
 
 
-def summarised(plan: Plan) -> Summary:
-    records: list[Any] = [made.session(), plan._replace(rounds=1).record()]
-    for each in plan.cells:
-        if each.cell.measure in ("train", "infer"):
-            records += made.run(each.cell, 0, made.steps([SECONDS.get(each.cell.stack, 0.02)]))
-    return summary_of(measurements(records))
-
-
 @pytest.mark.parametrize(("gpu", "capability"), [("Tesla V100-SXM2-16GB", "7.0"), ("Tesla P100-PCIE-16GB", "6.0")])
 @pytest.mark.parametrize("study", ["dai2022", "krisilias", "mahorker", "patel", "tian"])
 def test_on_four_gpus_every_ratio_is_of_the_forms_that_its_own_experiment_ran(
         study: str, gpu: str, capability: str) -> None:
     made_plan = planned(study, gpu, capability)
-    summary = summarised(made_plan)
+    records: list[Any] = [made.session(), made_plan._replace(rounds=1).record()]
+    for each in made_plan.cells:
+        if each.cell.measure in ("train", "infer"):
+            records += made.run(each.cell, 0, made.steps([SECONDS.get(each.cell.stack, 0.02)]))
+    summary = summary_of(measurements(records))
     ran = {name: {each.cell.stack for each in made_plan.cells if each.key in keys}
            for name, keys in made_plan.keys.items()}
 

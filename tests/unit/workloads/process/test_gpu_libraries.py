@@ -25,19 +25,17 @@ def telling(number: int):
     return tell
 
 
-def found(tmp_path: Path, cudnn: int, runtime: int, nccl: int) -> dict[str, str]:
-    libraries = {"libcudnn.so.9": SimpleNamespace(cudnnGetVersion=lambda: cudnn),
-                 "libcudart-1a2b.so.10.1": SimpleNamespace(cudaRuntimeGetVersion=telling(runtime)),
-                 "libnccl.so.2": SimpleNamespace(ncclGetVersion=telling(nccl))}
-    (tmp_path / "maps").write_text(MAPS)
-    return gpu_libraries.loaded(str(tmp_path / "maps"), lambda path: libraries[Path(path).name])
-
-
 @pytest.mark.parametrize(("numbers", "versions"), [
     ((92000, 13000, 22907), ("9.20.0", "13.0", "2.29.7")), ((7605, 10010, 2708), ("7.6.5", "10.1", "2.7.8"))])
 def test_old_and_new_ways_to_number_a_version_are_read(
         tmp_path: Path, numbers: tuple[int, int, int], versions: tuple[str, str, str]) -> None:
-    assert dict(zip(("cudnn", "cuda_runtime", "nccl"), versions, strict=True)) == found(tmp_path, *numbers)
+    cudnn, runtime, nccl = numbers
+    libraries = {"libcudnn.so.9": SimpleNamespace(cudnnGetVersion=lambda: cudnn),
+                 "libcudart-1a2b.so.10.1": SimpleNamespace(cudaRuntimeGetVersion=telling(runtime)),
+                 "libnccl.so.2": SimpleNamespace(ncclGetVersion=telling(nccl))}
+    (tmp_path / "maps").write_text(MAPS)
+    found = gpu_libraries.loaded(str(tmp_path / "maps"), lambda path: libraries[Path(path).name])
+    assert dict(zip(("cudnn", "cuda_runtime", "nccl"), versions, strict=True)) == found
 
 
 def test_a_library_that_does_not_tell_is_left_out(tmp_path: Path) -> None:
