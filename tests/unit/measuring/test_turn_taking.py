@@ -91,7 +91,8 @@ def counts(folder: Path) -> dict[str, int]:
     return found
 
 
-def test_all_build_before_any_warms_up_and_all_are_warm_before_the_first_turn(tmp_path: Path) -> None:
+def test_all_build_before_any_warms_up_all_are_warm_before_the_first_turn_and_each_goes_round_before_the_next(
+        tmp_path: Path) -> None:
     made, launcher = turn_bench(tmp_path / "r")
     assert run(made)
     words = [word for _, word in launcher.told]
@@ -102,11 +103,6 @@ def test_all_build_before_any_warms_up_and_all_are_warm_before_the_first_turn(tm
     assert ["end", "end"] == words[-2:]
     assert "waiting" not in {record["line"]["event"] for record in store.read(tmp_path / "r")
                              if record["event"] == "line"}
-
-
-def test_every_worker_takes_its_turns_and_each_goes_round_before_the_next(tmp_path: Path) -> None:
-    made, launcher = turn_bench(tmp_path / "r")
-    run(made)
     order = [stack for stack, word in launcher.told if word == "turn"]
 
     assert 2 * turns.TURNS == len(order)

@@ -81,15 +81,6 @@ def test_all_tables_stand_before_the_answer_where_asked_and_none_elsewhere() -> 
     assert "peak memory" not in " ".join(short.split()) and "Measured again by:" in long
 
 
-def test_a_session_that_compares_nothing_shows_its_tables() -> None:
-    cell = made.cell(measure="max_batch")
-    records = [record for index in range(5) for record in made.run(cell, index, {
-        "event": "max_batch", "largest": 64, "smallest_oom": None, "limit_bytes": None, "tried": []})]
-    shown = printed(summary_view(made_report.reported([made.session(), made.plan(cell), *records])))
-
-    assert "The largest batch that trains" in shown
-
-
 def test_a_paper_s_claims_are_counted() -> None:
     found = made_report.contents(made_report.records(DONE, plan={"claims": [claim("faster").record()]}))[2]
 
