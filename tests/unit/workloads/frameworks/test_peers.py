@@ -28,20 +28,17 @@ class Answer:
         return np.full(len(ids), position + ids.shape[1]), cache + ids.shape[1]
 
 
-def test_tokens_are_generated_up_to_the_greatest_length_and_from_the_prompt_on_again() -> None:
+@pytest.mark.parametrize(("measure", "tokens", "asked"), [
+    # up to the greatest length, and from the prompt on again; a prompt is read anew in each step
+    ("decode", [4, 5, 6, 4, 5], [([7, 8, 9], 0), ([3], 3), ([4], 4), ([5], 5), ([3], 3), ([4], 4)]),
+    ("prefill", [3, 3], [([7, 8, 9], 0)] * 2)])
+def test_tokens_are_generated_over_the_positions_of_ours(
+        measure: str, tokens: list[int], asked: list[tuple[list[int], int]]) -> None:
     answer = Answer()
-    step = peers.generating(cell_of(), answer, np.array([[7, 8, 9], [7, 8, 9]]), 0, int)
+    step = peers.generating(cell_of(measure=measure), answer, np.array([[7, 8, 9], [7, 8, 9]]), 0, int)
 
-    assert [4, 5, 6, 4, 5] == [step()[0] for _ in range(5)]
-    assert [([7, 8, 9], 0), ([3], 3), ([4], 4), ([5], 5), ([3], 3), ([4], 4)] == answer.asked
-
-
-def test_a_prompt_is_read_anew_in_each_step() -> None:
-    answer = Answer()
-    step = peers.generating(cell_of(measure="prefill"), answer, np.array([[7, 8, 9]]), 0, int)
-
-    assert [3, 3] == [step()[0] for _ in range(2)]
-    assert [([7, 8, 9], 0)] * 2 == answer.asked
+    assert tokens == [step()[0] for _ in tokens]
+    assert asked == answer.asked
 
 
 def test_a_library_that_is_not_there_is_unsupported_with_its_folder(tmp_path: Path) -> None:
