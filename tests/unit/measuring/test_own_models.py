@@ -32,7 +32,8 @@ def test_a_file_is_parsed_and_not_run_and_says_its_kind(tmp_path: Path) -> None:
     ("import torch\ndef model(): ...\n", "found model at its top, expected batch"),
     ("def net(): ...\ndef batch(rng, size): ...\n", "evenbench init torch"),
     ("from tensorflow import keras\n" + TORCH, "expected `import keras`"),
-])
+    *((f"{TORCH}x = {expression}1", "nested too deeply") for expression in ("1+" * 9_000, "-" * 90_000)),
+], ids=range(6))
 def test_a_file_that_cannot_be_one_is_refused_in_a_line(tmp_path: Path, text: str, said: str) -> None:
     with pytest.raises(InputError, match=said):
         own_models.read(written(tmp_path, "a.py", text))
@@ -185,12 +186,6 @@ def test_a_torch_file_that_uses_keras_for_its_data_alone_is_a_torch_file(tmp_pat
 
     assert "torch" == own_models.read(written(tmp_path, "a.py", text + "class Net(torch.nn.Module): pass")).kind
     assert "keras" == own_models.read(written(tmp_path, "b.py", text + "class Net(keras.Model): pass")).kind
-
-
-@pytest.mark.parametrize("text", ["x = " + "+".join(["1"] * 9_000), "x = " + "-" * 90_000 + "1"])
-def test_an_expression_that_no_parser_takes_is_a_line(text: str, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="nested too deeply"):
-        own_models.read(written(tmp_path, "a.py", TORCH + text))
 
 
 def test_what_a_file_imports_and_its_stacks_lack_is_said_before_they_are_built(tmp_path: Path) -> None:

@@ -85,24 +85,21 @@ def test_figures_share_the_cells_that_are_equal_and_a_stack_that_the_launcher_la
     assert "no Python 3.6 here" in {s.reason for s in lacking.skipped}
 
 
-def test_an_experiment_reads_the_data_that_it_says_where_that_is_given_and_else_that_of_all() -> None:
-    def names(*sets: str) -> dict[str, str]:
-        made = planned(TWO[0], {**TWO[1], "data": "cifar100"},
-                       wishes=Wishes(settings={"data": sets[0]}, data=sets))
-        return {each.experiment: each.cell.data for each in made.cells}
-
-    assert {"e1": "cifar10", "e2": "cifar100"} == names("cifar10", "cifar100")
-    assert {"e1": "cifar10"} == names("cifar10")
+OF_CIFAR100 = [TWO[0], {**TWO[1], "data": "cifar100"}]
+OF_GNMT = [{"stacks": ["a"], "grid": {"task": ["gnmt", "lenet5"]}}]
 
 
-def test_a_sequence_model_reads_its_own_set_where_it_is_given() -> None:
-    def sets(*given: str) -> dict[str, str]:
-        made = planned({"stacks": ["a"], "grid": {"task": ["gnmt", "lenet5"]}},
-                       wishes=Wishes(settings={"data": given[0]}, data=given))
-        return {each.cell.task: each.cell.data for each in made.cells}
+@pytest.mark.parametrize(("experiments", "given", "read"), [
+    (OF_CIFAR100, ("cifar10", "cifar100"), {("e1", "lenet5"): "cifar10", ("e1", "vgg16"): "cifar10",
+                                            ("e2", "lenet5"): "cifar100"}),
+    (OF_CIFAR100, ("cifar10",), {("e1", "lenet5"): "cifar10", ("e1", "vgg16"): "cifar10"}),
+    (OF_GNMT, ("cifar10", "wmt16"), {("e1", "gnmt"): "wmt16", ("e1", "lenet5"): "cifar10"}),
+    (OF_GNMT, ("cifar10",), {("e1", "gnmt"): "cifar10", ("e1", "lenet5"): "cifar10"})])
+def test_an_experiment_or_a_sequence_model_reads_its_own_set_where_it_is_given_and_else_that_of_all(
+        experiments: list[dict[str, Any]], given: tuple[str, ...], read: dict[tuple[str, str], str]) -> None:
+    made = planned(*experiments, wishes=Wishes(settings={"data": given[0]}, data=given))
 
-    assert {"gnmt": "wmt16", "lenet5": "cifar10"} == sets("cifar10", "wmt16")
-    assert {"gnmt": "cifar10", "lenet5": "cifar10"} == sets("cifar10")
+    assert read == {(each.experiment, each.cell.task): each.cell.data for each in made.cells}
 
 
 def test_the_baseline_falls_back_to_a_stack_that_runs_and_one_that_no_cell_has_is_refused() -> None:

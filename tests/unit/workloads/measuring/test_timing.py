@@ -95,9 +95,11 @@ def test_blocks_follow_one_another_and_no_time_between_steps_is_lost():
     assert len(firsts) > 1 and list(firsts) == [sum(counts[:i]) for i in range(len(counts))]
 
 
-def test_a_loss_that_is_not_a_number_ends_the_run():
+def test_a_loss_that_is_not_a_number_ends_the_run_and_a_coordinator_s():
     with pytest.raises(NotFinite, match="nan"):
         watched([1.0, math.nan], warmup=1, steps=1)
+    with pytest.raises(NotFinite):
+        coordinated((0, 1.0, math.nan), warmup=0, steps=1)
 
 
 def test_an_adapter_that_does_not_wait_is_given_away_by_what_reading_a_loss_still_takes():
@@ -154,11 +156,6 @@ def test_a_coordinator_sends_blocks_as_time_goes_and_beats_in_a_long_warm_up():
     sent = coordinated(*[(0, 3.0, 1.0)] * 4, *[(0, 0.75, 1.0)] * 5, warmup=4, steps=5)
     assert "beat" == sent[0]["event"] and [3.0] * 4 == sent.values("seconds", "warm")
     assert len(sent.of("steps")) > 1 and [0.75] * 5 == sent.values("seconds")
-
-
-def test_a_worker_s_loss_that_is_not_finite_ends_the_coordinator_s_run():
-    with pytest.raises(NotFinite):
-        coordinated((0, 1.0, math.nan), warmup=0, steps=1)
 
 
 def ticking(*values):
