@@ -2,7 +2,7 @@
 
 import json
 import random
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -224,9 +224,9 @@ class LiveRun:
         return self._others.spinning if is_much and self._others.worker in {run.cell.stack for run in beside} else ""
 
     @property
-    def affinity(self) -> tuple[int, ...]:
+    def affinity(self) -> Set[int]:
         """The CPUs that it may use, where one worker says so."""
-        return self._mark.affinity if self._mark else ()
+        return self._affinities.get("", frozenset())
 
     @property
     def calm(self) -> int:
@@ -318,7 +318,7 @@ class LiveRun:
         if not is_here or mark is None or mark.own_seconds is None or own is None:
             return None
         return machine.foreign_share(mark.reading, bench.readings(), own - mark.own_seconds,
-                                     bench.clock() - mark.seconds, self._affinities.get("", ()))
+                                     bench.clock() - mark.seconds, self.affinity)
 
 
 def is_warm(event: Event) -> bool:
