@@ -1,4 +1,4 @@
-"""Many sessions over time: ratios to their own baselines, and what moved."""
+"""Many sessions over time: ratios to their own baselines, and what moved; what a blame says that blames nothing."""
 
 import json
 import math
@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 
 from runner.analysis.between.history import Course, History, over_time
+from runner.analysis.blame import Finding, Measured
 from runner.cli import app
 from runner.errors import InputError
+from runner.report import blaming
 from runner.results.reader import measurements
 from runner.results.rows import Measurements
 from tests import made_rows as made
@@ -96,3 +98,14 @@ def test_a_hundred_equal_sessions_are_held_to_more_than_two() -> None:
 def test_one_session_is_no_history(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"found 0 results in .*, expected two or more"):
         app(["history", str(tmp_path)], standalone_mode=False)
+
+
+@pytest.mark.parametrize(("new", "said"), [
+    (Measured(), "Nothing was measured yet."),
+    (Measured(1.0, 0.98, 1.02), "No difference is shown: new is 1.00x (0.98–1.02) of old, so no package is blamed."),
+    (Measured(doubt="0.70x (0.66–0.74), but new: not steady (12 of 20 runs)"),
+     "It cannot be told whether new is slower: 0.70x (0.66–0.74), but new: not steady (12 of 20 runs).")])
+def test_what_was_measured_without_a_reason_is_told_apart(new: Measured, said: str) -> None:
+    answer = blaming.Answer(new, Finding((), {}, Measured()), {}, {}, (), 9, 0, 230.0, True)
+
+    assert said == blaming.conclusion(answer) and said in blaming.parts(answer)

@@ -1,13 +1,16 @@
-"""The doctor of GPUs: each lack with the command that mends it."""
+"""What the doctor says of GPUs, engines and a machine's pace: each lack with the command that mends it."""
 
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from runner.doctor import gpu
+from runner.doctor import gpu, limits
+from runner.doctor.host import left_told, pace_told
 from runner.findings import Finding
 from runner.machine import nvml
+from runner.machine.pace import Pace
 from runner.stacks.definition import read_all
 from tests.fake_nvml import H100, V100, FakeGpu, FakeNvml
 
@@ -77,3 +80,62 @@ def test_closed_counters_are_noted_with_the_module_option_that_opens_them(tmp_pa
     assert "note" == finding.grade and "NVreg_RestrictProfilingToAdminUsers=0" in finding.mend
     parameters.write_text("RmProfilingAdminOnly: 0\n")
     assert "good" == result(GOOD, parameters=parameters)["gpu counters"].grade
+
+
+CAN = {"CPUSet": True, "CpuCfsQuota": True, "MemoryLimit": True}
+DOCKER = {**CAN, "CgroupVersion": "1", "SecurityOptions": ["name=seccomp,profile=default"]}
+ROOTLESS = {"CgroupVersion": "2", "SecurityOptions": ["name=seccomp,profile=builtin", "name=rootless", "name=cgroupns"]}
+
+
+def podman(is_rootless: bool, version: str, *controllers: str) -> dict[str, Any]:
+    return {"host": {"cgroupControllers": [*controllers], "cgroupVersion": version,
+                     "security": {"rootless": is_rootless}}}
+
+
+@pytest.mark.parametrize(("info", "told"), [
+    (DOCKER, None), (DOCKER, podman(False, "v1", "cpuset", "cpu", "cpuacct", "blkio", "memory", "pids")),
+    ({**CAN, **ROOTLESS}, None), (CAN, podman(True, "v2", "cpuset", "cpu", "io", "memory", "pids"))])
+def test_an_engine_that_can_limit_all_is_good(info: dict[str, Any], told: dict[str, Any] | None) -> None:
+    assert "good" == limits.examine(info, told).grade
+
+
+CPUS = "a user's own engine (rootless) cannot limit a run's CPUs, a share of CPUs"
+
+
+@pytest.mark.parametrize(("info", "told", "found", "mend"), [
+    ({**CAN, "CPUSet": False, "CpuCfsQuota": False, **ROOTLESS}, None, CPUS, "Delegate=cpu cpuset io memory pids"),
+    # believed by its control groups, not by its flags
+    (DOCKER, podman(True, "v2", "memory", "pids"), CPUS, "Delegate=cpu cpuset"),
+    (DOCKER, podman(True, "v1"), "a user's own engine (rootless)", "version 1 cannot be delegated"),
+    ({**DOCKER, "MemoryLimit": False}, None, "root's engine cannot limit a run's memory", "kernel")])
+def test_an_engine_names_what_it_cannot_limit_and_what_mends_that(
+        info: dict[str, Any], told: dict[str, Any] | None, found: str, mend: str) -> None:
+    finding = limits.examine(info, told)
+
+    assert "fails" == finding.grade and finding.found.startswith(found) and mend in finding.mend
+
+
+EVEN = Pace(1, 0.0005, 0.0006)
+
+
+@pytest.mark.parametrize(("seen", "stolen_share", "grade", "told"), [
+    (EVEN, 0.005, "good", r"0\.5 to 0\.6 ms .*\(CPU 1\)$"), (EVEN, 0.08, "note", r"\(CPU 1\);.* other guests .*8\.0 %"),
+    (Pace(0, 0.0005, 0.0009), 0.0, "note", r"0\.5 to 0\.9 ms .*\(CPU 0\)$")])
+def test_a_pace_is_good_where_work_takes_alike_and_no_other_guest_takes_time(
+        seen: Pace, stolen_share: float, grade: str, told: str) -> None:
+    finding = pace_told(seen, stolen_share)
+
+    assert grade == finding.grade and re.search(told, finding.found)
+    assert ("more --rounds" in finding.mend) is (grade == "note")
+
+
+def test_what_runners_that_are_gone_have_left_is_told() -> None:
+    assert [] == left_told(0, 0)
+    assert ["1 container and 2 temporary folders of runners that are gone"] == [each.found for each in left_told(1, 2)]
+
+
+def test_a_quota_of_its_own_is_not_called_other_programs() -> None:
+    finding = pace_told(Pace(0, 0.0005, 0.0500), 0.0, is_throttled=True)
+
+    assert ("note", True) == (finding.grade, "the quota of its own control group held it up" in finding.found)
+    assert "other programs" not in finding.found + finding.mend
