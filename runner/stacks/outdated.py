@@ -7,7 +7,7 @@ from typing import NamedTuple
 from runner.stacks import package_sources
 from runner.stacks.definition import PinnedStack
 
-OF_TODAY = {"quick", "gpu", "models"}     # studies whose stacks follow the newest versions; others' stay as published
+OF_TODAY = {"quick", "gpu", "models", "upgrade"}     # studies whose stacks follow the newest; others' stay as published
 ALLOWED = 2                          # releases that a pin may be behind
 _NEWEST_PYTHON = "3.13"              # for which wheels are looked for, whatever a stack's own Python is
 _PIN = re.compile(r"([A-Za-z0-9._-]+)(?:\[[^]]*])?==([^\s#;]+)")

@@ -39,7 +39,7 @@ def run_inside(name: str, *module_and_arguments: str) -> None:
     assert "\nOK" in tests.stderr
 
 
-@pytest.mark.parametrize("name", TODAY)
+@pytest.mark.parametrize("name", [*TODAY, pytest.param("jax-0.12-cpu", marks=pytest.mark.slow(1))])
 def test_a_stack_agrees_with_the_reference_and_wrong_tables_are_caught(name: str) -> None:
     run_inside(name, "tests.stack", "test_adapter", STACKS[name].framework)
 
