@@ -49,10 +49,14 @@ def unpacked(x, heads):
 
 
 def gelu(x, formula):
-    """x times the normal distribution's share below x, by erf or by tanh."""
+    """x times the normal distribution's share below x, by erf or by tanh.
+
+    (1 + tanh y) / 2 is sigmoid(2 y): as Activation oneDNN computes it, in place of the C library number by number.
+    """
     if formula == "erf":
         return blocks.gelu(x)
-    return 0.5 * x * (1 + ops.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x * x * x)))
+    slope = math.sqrt(8 / math.pi)
+    return x * ops.Activation(x * (slope * 0.044715 * ops.square(x) + slope), act_type="sigmoid")
 
 
 def attention(query, key, value, bias=None):
