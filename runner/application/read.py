@@ -46,8 +46,7 @@ def summarized(folder: Path) -> Result:
     """The session in a result's folder."""
     measured = measured_in(folder)
     summarised = summary.summary_of(measured, equality.proved(folder.parent, measured.made_of()))
-    made = _with_files(contents.report(summarised, measured), folder)
-    made = _with_code_compared(made, measured, folder.parent)
+    made = _with_trust(contents.report(summarised, measured), measured, folder)
     found = reasons.section(_reasons(folder))
     return Result(summarised, made._replace(sections=(*made.sections, *found)))
 
@@ -97,26 +96,19 @@ def keep_reasons(folder: Path, record: dict[str, Any]) -> None:
         screen.say(f"page: {page}")
 
 
-def _with_files(made: Report, folder: Path) -> Report:
-    """The report; where files changed since the session, its answer says so."""
-    if made.answer is None or not (folder / manifest.NAME).is_file():
+def _with_trust(made: Report, measured: Measurements, folder: Path) -> Report:
+    """The report, whose answer also says which files changed since, and of code how far the stacks' results are apart.
+    """
+    if made.answer is None:
         return made
-    if not (names := manifest.differing(folder)):
-        return made
-    found_text = f"not as the session left them: {', '.join(names)}"
-    return made._replace(answer=made.answer._replace(trust=(*made.answer.trust, Trust("Files", found_text, False))))
-
-
-def _with_code_compared(made: Report, measured: Measurements, results: Path) -> Report:
-    """The report; where it is of code, its answer says how far the stacks' results were apart."""
+    names = manifest.differing(folder) if (folder / manifest.NAME).is_file() else []
+    files = [Trust("Files", f"not as the session left them: {', '.join(names)}", False)] if names else []
     tasks = dict.fromkeys(model_name(row.cell) for row in measured.rows if row.cell.measure == "step")
-    distances = [agreement.apart(each) for task in tasks
-                 for each in equality.of_code(results, task, measured.made_of())]
-    if made.answer is None or not distances:
-        return made
-    trust = tuple(Trust(each.name, f"{each.text}; {'; '.join(dict.fromkeys(distances))}", each.is_good)
-                  if each.name == answers.EQUAL else each for each in made.answer.trust)
-    return made._replace(answer=made.answer._replace(trust=trust))
+    distances = dict.fromkeys(agreement.apart(each) for task in tasks
+                              for each in equality.of_code(folder.parent, task, measured.made_of()))
+    trust = (each._replace(text="; ".join([each.text, *distances])) if each.name == answers.EQUAL else each
+             for each in made.answer.trust)
+    return made._replace(answer=made.answer._replace(trust=(*trust, *files)))
 
 
 def of_study(name: str, results: Path) -> Result:

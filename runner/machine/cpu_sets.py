@@ -37,9 +37,7 @@ class Share(NamedTuple):
 def shared(cell: Cell, cpus: Iterable[int], topology: Topology | None = None) -> Share:
     """CPU sets that do not overlap where there are enough CPUs; else all CPUs for all, each with an equal quota."""
     every = tuple(sorted(cpus))
-    known = topology or {}
-    if not all(cpu in known for cpu in every):
-        known = {}
+    known = topology if topology and all(cpu in topology for cpu in every) else {}
     if cell.nodes * cell.cpus <= len(every):
         sets = _sets(cell, every, known)
         return Share(sets, None, _placement(sets, known))

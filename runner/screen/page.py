@@ -120,35 +120,30 @@ class Page:
 
     def ruled(self, titles: Sequence[str], rows: Sequence[Row]) -> Iterator[RenderableType]:
         """The titles over a line, then the first rows. Columns are as wide as they need."""
-        heads, count, rows = [self.cell(title, "bold") for title in titles], len(rows), rows[:_MOST_ROWS]
-        for place, (titled, *lines) in enumerate(_beside([heads, *rows], self.width)):
-            widths = _fitted([titled, *lines], self.width)
-            rule = ("-" if self._is_ascii else "─") * (sum(widths) + GAP * (len(widths) - 1))
-            yield from ("" for _ in range(place > 0))
-            yield self._grid([titled], widths, 0)
-            yield self._grid([[self.cell(rule)]], [len(rule)], 0)
-            yield self._grid(lines, widths, 0)
-        yield from self._more(count)
+        return self.blocks(titles, [("", rows)], 0)
 
-    def blocks(self, titles: Sequence[str], blocks: Sequence[tuple[str, Sequence[Row]]]) -> Iterator[RenderableType]:
-        """The titles, then each block's label and its first rows, indented. All blocks' columns are equally wide."""
+    def blocks(self, titles: Sequence[str], blocks: Sequence[tuple[str, Sequence[Row]]], indent: int = _INDENT
+               ) -> Iterator[RenderableType]:
+        """The titles, then each block's label and its first rows, indented. All blocks' columns are equally wide.
+
+        Titles of rows that are not indented stand over a line.
+        """
         heads, count = [self.cell(title, "bold") for title in titles], sum(len(rows) for _, rows in blocks)
         before = accumulate((len(rows) for _, rows in blocks), initial=0)
         blocks = [(label, rows[:_MOST_ROWS - above]) for (label, rows), above in zip(blocks, before, strict=False)
                   if above < _MOST_ROWS]
         every = [heads, *(row for _, rows in blocks for row in rows)]
-        for place, (titled, *lines) in enumerate(_beside(every, self.width - _INDENT)):
-            widths, left = _fitted([titled, *lines], self.width - _INDENT), iter(lines)
+        for place, (titled, *lines) in enumerate(_beside(every, self.width - indent)):
+            widths, left = _fitted([titled, *lines], self.width - indent), iter(lines)
             yield from ("" for _ in range(place > 0))
-            yield self._grid([titled], widths, _INDENT)
+            yield self._grid([titled], widths, indent)
+            if not indent:
+                rule = ("-" if self._is_ascii else "─") * (sum(widths) + GAP * (len(widths) - 1))
+                yield self._grid([[self.cell(rule)]], [len(rule)], 0)
             for label, rows in blocks:
                 if label:
                     yield self._grid([[self.cell(label, "bold")]], [self.width], 0)
-                yield self._grid(list(islice(left, len(rows))), widths, _INDENT)
-        yield from self._more(count)
-
-    def _more(self, count: int) -> Iterator[RenderableType]:
-        """A line on the rows of a table that are not shown."""
+                yield self._grid(list(islice(left, len(rows))), widths, indent)
         if count > _MOST_ROWS:
             yield self.text(f"and {count - _MOST_ROWS:,} more rows: --csv FILE writes all of them")
 
