@@ -10,9 +10,9 @@ from runner.measuring import job, session
 from runner.measuring.bench import Bench, Event, Request
 from runner.planning.plan import Wishes, plan
 from runner.results import sessions, store
-from runner.study.file import parse
 from tests.clock import FakeClock
 from tests.fakes import MACHINE, READING, FakeLauncher, good_lines, stack, study
+from tests.studies import parse
 
 STUDY = b"""
 [study]

@@ -8,10 +8,10 @@ from typing import Any
 from runner.launchers.protocol import Exit
 from runner.measuring.bench import Bench
 from runner.planning.plan import Wishes, plan
-from runner.study.file import parse
 from tests.clock import FakeClock
 from tests.fake_session import STACKS, STUDY, bench
 from tests.fakes import MACHINE, FakeLauncher, FakeRunning
+from tests.studies import parse
 from workloads.spec.cell import Cell
 
 OPEN = STUDY + b'warm = "steady"\nseconds = 1.0\n'

@@ -2,6 +2,7 @@
 
 from functools import cache
 
+from runner import strict_toml
 from runner.paths import STUDIES
 from runner.study import file
 from runner.study.file import Study
@@ -13,6 +14,11 @@ def changed(text: str, *changes: tuple[str, str]) -> bytes:
         assert old in text
         text = text.replace(old, new, 1)
     return text.encode()
+
+
+def parse(content: bytes, name: str, scale: str | None = None, on_gpu: bool = False) -> Study:
+    """The study in a file's bytes."""
+    return file.from_document(strict_toml.document(content, name), name, scale, on_gpu)
 
 
 @cache

@@ -140,11 +140,6 @@ def _document(path: Path) -> Table:
     return {**strict_toml.document(path.read_bytes(), str(path)), **tables.beside(path)}
 
 
-def parse(content: bytes, file: str, scale: str | None = None, on_gpu: bool = False) -> Study:
-    """The study in a file's bytes. Raises InputError."""
-    return from_document(strict_toml.document(content, file), file, scale, on_gpu)
-
-
 def from_document(whole: Table, file: str, scale: str | None = None, on_gpu: bool = False) -> Study:
     """The study in a file's tables. Raises InputError."""
     head, known, at_scales = _written_out(whole, file, on_gpu)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from runner.paths import STACKS, STUDIES
 from runner.stacks import definition
 from runner.study import file, tables
+from tests import studies
 from tests.fuzz.mutations import bytes_of, document_of, read_or_refused
 from workloads.spec import cell
 
@@ -22,7 +23,7 @@ CELL = cell.Cell("torch-1.7", "lenet5", "train")._asdict()
 @given(st.data())
 def test_a_study_s_file(data: st.DataObject) -> None:
     content = data.draw(bytes_of(data.draw(st.sampled_from(SMALL))))
-    assert isinstance(read_or_refused(lambda: file.parse(content, "s.toml")), file.Study | None)
+    assert isinstance(read_or_refused(lambda: studies.parse(content, "s.toml")), file.Study | None)
 
 
 @given(st.data())

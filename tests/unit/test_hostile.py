@@ -29,7 +29,7 @@ STUDY = '[study]\nid = "s"\ntitle = "S"\n[[experiment]]\nid = "e"\nmeasure = "tr
 
 
 def parsed(text: str) -> study.Study:
-    return study.parse(text.encode(), "s.toml")
+    return studies.parse(text.encode(), "s.toml")
 
 
 @pytest.mark.parametrize("name", EVIL_IDS)
@@ -136,4 +136,4 @@ def test_a_stranger_s_published_number_names_a_known_quantity_of_a_cell_s_own_fi
 def test_a_byte_order_mark_is_read_over_and_utf_16_is_named() -> None:
     assert "s" == parsed("\ufeff" + STUDY).id
     with pytest.raises(InputError, match=r"s\.toml: found UTF-16, expected UTF-8: save it as UTF-8"):
-        study.parse(STUDY.encode("utf-16"), "s.toml")
+        studies.parse(STUDY.encode("utf-16"), "s.toml")

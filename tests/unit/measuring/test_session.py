@@ -22,11 +22,11 @@ from runner.results import sessions, store
 from runner.results.reader import measurements
 from runner.results.sessions import Session, StoredRun
 from runner.screen.progress import RunProgress
-from runner.study.file import parse
 from tests import made_rows
 from tests.clock import FakeClock
 from tests.fake_session import STACKS, STUDY, bench, endings, run
 from tests.fakes import MACHINE, READING, FakeLauncher, good_lines, no_engine
+from tests.studies import parse
 from workloads.spec.cell import Cell
 
 

@@ -5,10 +5,10 @@ import pytest
 from runner.analysis.claims.measured_here import ours
 from runner.results.reader import measurements
 from runner.study import published
-from runner.study.file import parse
 from runner.study.published import Published, Subject
 from tests import made_rows as made
 from tests.made_claims import here
+from tests.studies import parse
 
 EPOCHS = [made.epoch(0, seconds) for seconds in (2.0, 1.0)]
 SCALED = b"""

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from runner.errors import InputError
-from runner.study.file import parse, read
-from tests.studies import changed
+from runner.study.file import read
+from tests.studies import changed, parse
 
 STUDIES = Path(__file__).parents[3] / "studies"
 GOOD = """

@@ -10,11 +10,11 @@ from runner.errors import InputError
 from runner.machine import nvml
 from runner.planning.plan import Wishes, plan
 from runner.stacks.definition import CAPABILITIES, GpuCode
-from runner.study.file import Study, parse
+from runner.study.file import Study
 from runner.study.subjects import Subject
 from tests.fake_nvml import P100, FakeNvml
 from tests.fakes import MACHINE, stack
-from tests.studies import changed
+from tests.studies import changed, parse
 
 STUDY = """
 [study]

@@ -7,9 +7,9 @@ import pytest
 
 from runner.errors import InputError
 from runner.study import file
-from runner.study.file import Study, parse, read
+from runner.study.file import Study, read
 from runner.study.subjects import Subject
-from tests.studies import changed
+from tests.studies import changed, parse
 
 STUDY = """
 [study]

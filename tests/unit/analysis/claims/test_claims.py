@@ -24,7 +24,7 @@ from tests import made_report
 from tests import made_rows as made
 from tests.made_claims import ABOUT_ONE, MXNET, TF, TORCH, claim, judge, took
 from tests.printing import printed
-from tests.studies import changed, read
+from tests.studies import changed, parse, read
 
 HOLDS, DOES_NOT, INCONCLUSIVE, NO_DATA = Verdict
 
@@ -280,7 +280,7 @@ turned_for = [{ task = "vgg16" }]
 
 
 def parsed(*changes: tuple[str, str], scale: str | None = None) -> file.Study:
-    return file.parse(changed(STUDY, *changes), "s.toml", scale)
+    return parse(changed(STUDY, *changes), "s.toml", scale)
 
 
 @pytest.mark.parametrize(("changes", "scale", "cases"), [
@@ -353,7 +353,7 @@ def test_a_mistake_is_told_in_one_line_with_file_claim_and_key(changes: Any, mes
 def test_two_claims_of_one_id_and_subjects_of_different_batches_are_refused() -> None:
     other = '[[experiment]]\nid = "f"\nmeasure = "train"\ntask = "lenet5"\nstacks = ["mxnet"]\nbatch = 1\nsteps = 7\n'
     with pytest.raises(InputError, match='claim id "c" is there twice'):
-        file.parse((STUDY + STUDY[STUDY.index("[[claim]]"):]).encode(), "s.toml")
+        parse((STUDY + STUDY[STUDY.index("[[claim]]"):]).encode(), "s.toml")
     with pytest.raises(InputError, match='claim c: cells of one case differ in "steps": 100 of tf and 7 of mxnet'):
         parsed(("[[claim]]", f"{other}[[claim]]"), (TO, 'to = { stack = "mxnet" }'))
 
