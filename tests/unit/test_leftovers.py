@@ -11,12 +11,6 @@ import pytest
 from runner import leftovers
 
 
-@pytest.fixture
-def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    return tmp_path
-
-
 def place(root: Path, boot: str = "b", namespace: str = "pid:[1]", shown: int | None = None) -> Path:
     """A folder as /proc is, in which this process is the only one."""
     folder = root / str(shown or os.getpid())
@@ -58,17 +52,19 @@ def test_of_words_that_name_no_process_nothing_is_known(words: str) -> None:
     assert not leftovers.is_gone(words)
 
 
-def test_a_killed_runner_s_folders_are_removed_and_a_living_one_s_are_not(scratch: Path) -> None:
+def test_a_killed_runner_s_folders_are_removed_and_a_living_one_s_are_not(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     program = "import os; from runner import leftovers; kept = leftovers.temporary_folder(); os.kill(os.getpid(), 9)"
-    left = subprocess.run([sys.executable, "-c", program], env={**os.environ, "TMPDIR": str(scratch)}, check=False)
+    left = subprocess.run([sys.executable, "-c", program], env={**os.environ, "TMPDIR": str(tmp_path)}, check=False)
     assert -9 == left.returncode
-    [dead] = scratch.iterdir()
-    others = scratch / "evenbench-lock-torch-1.7.log"
+    [dead] = tmp_path.iterdir()
+    others = tmp_path / "evenbench-lock-torch-1.7.log"
     others.write_text("")
-    link = scratch / f"evenbench-{dead.name.split('-', 1)[1]}2"       # a folder of somebody's, called like ours
-    link.symlink_to(scratch.parent)
+    link = tmp_path / f"evenbench-{dead.name.split('-', 1)[1]}2"       # a folder of somebody's, called like ours
+    link.symlink_to(tmp_path.parent)
     said: list[str] = []
     with leftovers.temporary_folder() as living:
         leftovers.sweep_folders(said.append)
-        assert {living, str(others), str(link)} == {str(path) for path in scratch.iterdir()}
+        assert {living, str(others), str(link)} == {str(path) for path in tmp_path.iterdir()}
     assert [f"removing {dead}, left by a runner that is gone"] == said

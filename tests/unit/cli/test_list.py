@@ -61,30 +61,18 @@ def test_results_are_listed_with_what_a_killed_runner_left(tmp_path: Path, monke
     assert "left behind" not in CliRunner().invoke(app, ["list", "stacks"]).stderr
 
 
-@pytest.fixture
-def studies(tmp_path: Path) -> Path:
-    """A folder with the one study whose scale moves it to the CPU."""
-    (tmp_path / "studies").mkdir()
-    (tmp_path / "studies" / "moved.toml").write_text(MOVED)
-    return tmp_path / "studies"
-
-
-def keep_measured(results: Path, studies: Path, on_gpu: bool) -> None:
-    """A result in which every cell of a form of the study went well, with the stacks as they are."""
+@pytest.mark.parametrize(("here", "on_gpu"), [(ONE_GPU, True), (gpus.NONE, False)], ids=["a GPU", "no GPU"])
+def test_what_a_scale_moves_to_the_cpu_is_done_where_it_ran_on_the_machine_s_device(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch, here: gpus.Gpus, on_gpu: bool) -> None:
+    (tmp_path / "moved.toml").write_text(MOVED)
+    monkeypatch.setattr(nvml, "observe", lambda: here)
     stacks = definition.read_all(paths.STACKS)
-    cells = [each.cell for each in plan(file.read("moved", studies, "quick", on_gpu), stacks, host.observe(), Wishes(),
+    cells = [each.cell for each in plan(file.read("moved", tmp_path, "quick", on_gpu), stacks, host.observe(), Wishes(),
                                         lambda stack: None, ONE_GPU).cells]
     runs = (record for cell in cells for record in made.run(
         cell, 0, place={**made.PLACE, "fingerprint": stacks[cell.stack].made_of()}))
-    made.kept(results / "r", made.session(), made.plan(*cells), *runs)
-
-
-@pytest.mark.parametrize(("here", "on_gpu"), [(ONE_GPU, True), (gpus.NONE, False)], ids=["a GPU", "no GPU"])
-def test_what_a_scale_moves_to_the_cpu_is_done_where_it_ran_on_the_machine_s_device(
-        studies: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, here: gpus.Gpus, on_gpu: bool) -> None:
-    monkeypatch.setattr(nvml, "observe", lambda: here)
-    keep_measured(tmp_path / "results", studies, on_gpu)
-    [row] = listing.studies(tmp_path / "results", None, paths.Places((studies,)), quiet)
+    made.kept(tmp_path / "results" / "r", made.session(), made.plan(*cells), *runs)
+    [row] = listing.studies(tmp_path / "results", None, paths.Places((tmp_path,)), quiet)
 
     assert ("moved/e", "quick", 1, 1, 0) == tuple(
         row[name] for name in ("experiment", "scale", "cells", "done", "missing"))

@@ -12,19 +12,30 @@ from workloads.places import wire
 SLURM = {"SLURM_PROCID": "2", "SLURM_STEP_NUM_TASKS": "3", "SLURM_STEP_NODELIST": "lab[07-09],other"}
 
 
-@pytest.mark.parametrize(("environment", "expected"), [
-    (SLURM, (2, 3, "lab07")),
-    ({**SLURM, "SLURM_STEP_NODELIST": "gpu-a,gpu-b"}, (2, 3, "gpu-a")),
-    # mpirun in a job of Slurm: every process has the job's own rank, which is that of its script
-    ({**SLURM, "SLURM_PROCID": "0", "OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "3"}, (1, 3, "lab07")),
-    ({"PMI_RANK": "1", "PMI_SIZE": "2", "MASTER_ADDR": "10.0.0.7"}, (1, 2, "10.0.0.7")),
-    ({"SKYPILOT_NODE_RANK": "0", "SKYPILOT_NUM_NODES": "2", "SKYPILOT_NODE_IPS": "10.0.0.1\n10.0.0.2"},
-     (0, 2, "10.0.0.1")),
-    ({"RANK": "1", "WORLD_SIZE": "2", "MASTER_ADDR": "head"}, (1, 2, "head")),
-    ({"_CONDOR_PROCNO": "1", "_CONDOR_NPROCS": "2", "MASTER_ADDR": "head"}, (1, 2, "head")),
-    ({"OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "2", "LSB_HOSTS": "a b b"}, (1, 2, "a"))])
-def test_the_rank_is_what_the_engine_says(environment: dict[str, str], expected: tuple[int, int, str]) -> None:
-    assert Rank(*expected, wire.PORT) == rank.read(Asked(), environment)
+ASKED = Asked("venv", 1, 2, "h:9")
+
+
+@pytest.mark.parametrize(("asked", "environment", "expected"), [
+    *((Asked(), environment, (*expected, wire.PORT)) for environment, expected in (
+        (SLURM, (2, 3, "lab07")),
+        ({**SLURM, "SLURM_STEP_NODELIST": "gpu-a,gpu-b"}, (2, 3, "gpu-a")),
+        # mpirun in a job of Slurm: every process has the job's own rank, which is that of its script
+        ({**SLURM, "SLURM_PROCID": "0", "OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "3"}, (1, 3, "lab07")),
+        ({"PMI_RANK": "1", "PMI_SIZE": "2", "MASTER_ADDR": "10.0.0.7"}, (1, 2, "10.0.0.7")),
+        ({"SKYPILOT_NODE_RANK": "0", "SKYPILOT_NUM_NODES": "2", "SKYPILOT_NODE_IPS": "10.0.0.1\n10.0.0.2"},
+         (0, 2, "10.0.0.1")),
+        ({"RANK": "1", "WORLD_SIZE": "2", "MASTER_ADDR": "head"}, (1, 2, "head")),
+        ({"_CONDOR_PROCNO": "1", "_CONDOR_NPROCS": "2", "MASTER_ADDR": "head"}, (1, 2, "head")),
+        ({"OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "2", "LSB_HOSTS": "a b b"}, (1, 2, "a")))),
+    # the command line goes before the engine, and says how many there are where that does not
+    (ASKED, SLURM, (1, 2, "h", 9)), (Asked(head=":9"), SLURM, (2, 3, "lab07", 9)),
+    (Asked(nodes=3, head="h"), {"JOB_COMPLETION_INDEX": "1"}, (1, 3, "h", wire.PORT)),
+    # an agent that ssh started finds rank 0 where its caller is; with hosts this process is the first
+    (Asked(rank=1, nodes=2, head=":5"), {"SSH_CONNECTION": "10.1.2.3 40000 10.1.2.4 22"}, (1, 2, "10.1.2.3", 5)),
+    (rank.asked(["hosts=a+me@b"]), SLURM, (0, 3, "", 0))])
+def test_the_rank_is_what_the_command_line_or_the_engine_says(
+        asked: Asked, environment: dict[str, str], expected: tuple[int, int, str, int]) -> None:
+    assert Rank(*expected) == rank.read(asked, environment)
 
 
 @pytest.mark.parametrize("name", ["PBS_NODEFILE", "PE_HOSTFILE"])
@@ -34,24 +45,8 @@ def test_the_first_host_of_a_job_s_file_has_rank_0(name: str, tmp_path: Path) ->
     assert "first" == rank.read(Asked(), environment).host
 
 
-def test_the_command_line_goes_before_the_engine() -> None:
-    asked = rank.asked(Asked("venv", 1, 2, "h:9").words())
-    assert Asked("venv", 1, 2, "h:9") == asked
-    assert Rank(1, 2, "h", 9) == rank.read(asked, SLURM)
-    assert Rank(2, 3, "lab07", 9) == rank.read(Asked(head=":9"), SLURM)
-
-
-def test_of_an_indexed_job_the_command_line_says_how_many_there_are() -> None:
-    assert Rank(1, 3, "h", wire.PORT) == rank.read(Asked(nodes=3, head="h"), {"JOB_COMPLETION_INDEX": "1"})
-
-
-def test_an_agent_that_ssh_started_finds_rank_0_where_its_caller_is() -> None:
-    asked = Asked(rank=1, nodes=2, head=":5")
-    assert Rank(1, 2, "10.1.2.3", 5) == rank.read(asked, {"SSH_CONNECTION": "10.1.2.3 40000 10.1.2.4 22"})
-
-
-def test_with_hosts_this_process_is_the_first() -> None:
-    assert Rank(0, 3, "", 0) == rank.read(rank.asked(["hosts=a+me@b"]), SLURM)
+def test_what_was_asked_is_said_in_words_and_read_again() -> None:
+    assert ASKED == rank.asked(ASKED.words())
 
 
 @pytest.mark.parametrize(("asked", "environment", "said"), [

@@ -75,11 +75,8 @@ def test_what_only_looks_like_a_worker_is_a_program(tmp_path: Path) -> None:
         assert between(number).seconds >= 0.01
 
 
-def test_neither_this_process_nor_what_took_next_to_nothing_is_another() -> None:
+def test_a_program_that_began_in_between_or_has_ended_counts_and_not_this_one_nor_one_of_next_to_nothing() -> None:
     assert Taken(0.0) == programs.taken({1: 1.0}, {1: 1.00001, os.getpid(): 5.0}, ANOTHER)
-
-
-def test_a_program_that_began_in_between_or_has_ended_counts() -> None:
     assert Taken(0.5, "a program that has ended") == programs.taken({}, {2**22 + 1: 0.5}, ANOTHER)
 
 

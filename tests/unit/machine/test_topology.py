@@ -33,16 +33,12 @@ def cell(cpus: int, nodes: int = 1) -> Cell:
     return Cell(stack="s", task="lenet5", measure="train", nodes=nodes, cpus=cpus)
 
 
-def test_the_place_of_each_cpu_is_read(tmp_path: Path) -> None:
+def test_the_place_of_each_cpu_is_read_and_a_machine_that_does_not_tell_all_has_no_topology(tmp_path: Path) -> None:
     found = observe(machine(tmp_path, sockets=2, cores=2, threads=2))
 
     assert {0: Spot(0, 0, 0), 1: Spot(0, 0, 1), 2: Spot(1, 1, 0), 3: Spot(1, 1, 1),
             4: Spot(0, 0, 0), 5: Spot(0, 0, 1), 6: Spot(1, 1, 0), 7: Spot(1, 1, 1)} == found
-
-
-def test_a_machine_that_does_not_tell_has_no_topology(tmp_path: Path) -> None:
-    (machine(tmp_path, 1, 2, 1) / "sys/devices/system/cpu/cpu1/topology/core_id").unlink()
-
+    (tmp_path / "sys/devices/system/cpu/cpu1/topology/core_id").unlink()
     assert {} == observe(tmp_path)
 
 

@@ -33,7 +33,7 @@ def test_the_page_s_policy_lets_its_own_script_run_and_no_other() -> None:
     assert policy == "sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
 
 
-def test_markdown_csv_latex_and_json_have_the_commands() -> None:
+def test_markdown_csv_latex_json_and_where_asked_the_terminal_have_the_commands() -> None:
     written = markdown.markdown(REPORT)
     timed = {result.rerun for each in SUMMARY.comparisons for result in each.results}
     lines = list(csv.DictReader(io.StringIO(spreadsheet.comma_separated(REPORT))))
@@ -42,11 +42,7 @@ def test_markdown_csv_latex_and_json_have_the_commands() -> None:
     assert timed == {line["rerun"] for line in lines} and timed < COMMANDS
     assert all(f"% {command}\n" in latex.latex(REPORT) for command in timed)
     assert all(command in to_json(SUMMARY) for command in COMMANDS)
-
-
-def test_the_terminal_says_all_commands_where_asked() -> None:
     text = printed(summary_view(REPORT, is_detailed=True), width=300)
-
     assert COMMANDS == set(re.findall(r"evenbench rerun \S+ --cell \w+", text))
 
 

@@ -91,14 +91,11 @@ def test_of_more_runs_than_can_be_told_apart_every_third_is_drawn_and_the_chart_
     assert "" == strip(told(TORCH, *[[0.1, 0.1]] * 40, warm=[0.1])).text
 
 
-def test_runs_without_timed_steps_and_other_measures_have_no_chart() -> None:
-    assert [] == list(steps.charts([told(TORCH, [], warm=[1.0])], {}, {}))
-    assert [] == list(steps.charts([told(TORCH._replace(measure="phases"), [0.1], warm=[1.0])], {}, {}))
-
-
-@pytest.mark.parametrize("seconds", [0.0, 1e308])
-def test_a_run_whose_steps_took_no_time_or_longer_than_anything_is_not_drawn(seconds: float) -> None:
-    assert [] == list(steps.charts([told(TORCH, [seconds] * 4, warm=[0.1])], {}, {}))
+@pytest.mark.parametrize(("cell", "seconds"), [
+    (TORCH, []), (TORCH._replace(measure="phases"), [0.1]), (TORCH, [0.0] * 4), (TORCH, [1e308] * 4)])
+def test_runs_without_timed_steps_or_whose_steps_took_no_time_or_for_ever_and_other_measures_have_no_chart(
+        cell: Cell, seconds: list[float]) -> None:
+    assert [] == list(steps.charts([told(cell, seconds, warm=[1.0])], {}, {}))
 
 
 def test_a_section_draws_so_many_comparisons_and_says_of_how_many() -> None:

@@ -110,20 +110,14 @@ def test_what_differs_in_cells_that_are_not_compared_is_no_difference() -> None:
     assert () == compare(one, other).differences
 
 
-def test_cells_that_differ_by_what_the_machine_gave_are_compared_and_marked() -> None:
-    a, b = measured({made.cell(cpus=2): STEADY}), measured({made.cell(cpus=8): STEADY}, name="b")
-    found = compare(a, b)
+def test_cells_that_differ_by_what_the_machine_gave_are_compared_and_marked_unless_they_vary_it_themselves() -> None:
+    one, other, varied, others = (measured({made.cell(cpus=count): STEADY for count in cpus})
+                                  for cpus in ([2], [8], [1, 2], [2, 4]))
+    found = compare(one, other)
 
     assert [True] == [row.other_resources for row in found.rows]
     assert Difference("cpus of a node of all stacks", "2", "8") in found.differences
-
-
-def test_cells_that_vary_the_cpus_themselves_are_only_compared_with_their_equals() -> None:
-    a = measured({made.cell(cpus=1): STEADY, made.cell(cpus=2): STEADY})
-    b = measured({made.cell(cpus=2): STEADY, made.cell(cpus=4): STEADY}, name="b")
-    found = compare(a, b)
-
-    assert 1 == sum(not row.other_resources for row in found.rows)
+    assert 1 == sum(not row.other_resources for row in compare(varied, others).rows)
 
 
 def test_the_ratios_stand_first_and_details_add_rates_and_differences() -> None:

@@ -101,7 +101,7 @@ def test_what_is_wrong_with_a_batch_is_said(text: str, said: str) -> None:
         opened(text).batch(CHECKED)
 
 
-def test_inputs_may_be_a_namedtuple_and_outputs_a_dataclass() -> None:
+def test_inputs_may_be_a_namedtuple_and_outputs_a_dataclass_called_by_where_they_stand() -> None:
     text = """
 from collections import namedtuple
 Pair = namedtuple("Pair", "one other")
@@ -116,7 +116,9 @@ def batch(rng, size): return Pair(rng.rand(size), rng.rand(size, 3)), None
         logits: int
         more: tuple[int, ...]
 
-    assert {"output.logits": 1, "output.more.0": 2} == dict(flat(Output(1, (2,))))
+    for outputs in (Output(1, (2,)), {"logits": 1, "none": None, "more": (2,)}):
+        assert {"output.logits": 1, "output.more.0": 2} == dict(flat(outputs))
+    assert {"output": 1} == dict(flat(1))
 
 
 def test_modules_of_the_file_s_folder_come_along_with_its_text() -> None:
@@ -208,8 +210,3 @@ def test_same_gives_a_file_its_weights_and_takes_its_gradients_back_to_the_share
 def test_weights_that_same_does_not_pair_are_named(own: dict[str, np.ndarray], said: str) -> None:
     with pytest.raises(DataError, match=said):
         opened(same=SAME).weights(own)
-
-
-def test_outputs_are_called_by_where_they_stand() -> None:
-    assert {"output": 1} == dict(flat(1))
-    assert {"output.logits": 1, "output.more.0": 2} == dict(flat({"logits": 1, "none": None, "more": (2,)}))

@@ -1,4 +1,4 @@
-"""GNMT: FLOPs by hand, and batches in which source, target and masks belong together."""
+"""GNMT: batches in which source, target and masks belong together."""
 
 from pathlib import Path
 
@@ -11,14 +11,6 @@ from workloads.process.errors import DataError
 from workloads.spec.models import gnmt
 
 SIZES = gnmt.PRESETS["small"]
-
-
-def test_flops_of_a_tiny_model_are_those_counted_by_hand() -> None:
-    sizes = gnmt.Sizes(layers=3, units=2, vocabulary=5, length=3)
-    narrow, wide = 8 * (2 + 2), 8 * (4 + 2)                 # multiply-adds of an LSTM layer's step
-    encoder, decoder = 3 * narrow + wide, narrow + 2 * wide
-    attention = 2 * 2 + 2 * 2 + 3 * 2 + 3 * 2               # query, key, scores over three tokens, context of them
-    assert gnmt.forward_flops(sizes) == 2 * 3 * (encoder + decoder + attention + 2 * 5)
 
 
 def test_the_decoder_s_inputs_are_the_target_moved_by_one() -> None:

@@ -38,6 +38,26 @@ def test_the_study_s_preset_has_the_published_parameters_each_with_a_name_of_its
     assert len(found) == len({each.name for each in found})
 
 
+TINY = {"layers": 1, "width": 2, "heads": 1, "inner": 3, "vocabulary": 5, "positions": 4, "length": 4}
+
+
+@pytest.mark.parametrize(("task", "sizes", "multiply_adds"), [
+    # four products of 4 x 2 x 2, two of attention of 4 x 4 x 2, two of 4 x 2 x 3; one masked token: 2 x 2 and 2 x 5
+    ("bert", TINY, 4 * 16 + 2 * 32 + 2 * 24 + 4 + 10),
+    # a token: four products of 2 x 2, two of 2 x 3; attention: ten pairs of two products of 2; a head of 2 x 5
+    ("gpt2", TINY, 4 * (4 * 4 + 2 * 6) + 10 * 2 * 2 + 4 * 10),
+    # of a step: LSTM layers of 8 x (2 + 2), or 8 x (4 + 2), four in the encoder and three in the decoder; attention's
+    # query, key, scores over three tokens and context of them; a head of 2 x 5
+    ("gnmt", {"layers": 3, "units": 2, "vocabulary": 5, "length": 3},
+     3 * (3 * 32 + 48 + 32 + 2 * 48 + 2 * 2 + 2 * 2 + 3 * 2 + 3 * 2 + 2 * 5)),
+    # 10 x 41 become 5 x 21, then 5 x 11; an LSTM of both directions, and a head
+    ("deepspeech2", {"bins": 41, "channels": 2, "layers": 1, "units": 3, "labels": 5, "length": 10},
+     5 * 21 * 2 * 11 * 41 + 5 * 11 * 2 * 2 * 11 * 21 + 5 * 2 * 4 * 3 * (22 + 3) + 5 * 5 * 3)])
+def test_flops_of_a_tiny_model_are_those_counted_by_hand(task: str, sizes: dict[str, int], multiply_adds: int) -> None:
+    spec, _ = model(task)
+    assert 2 * multiply_adds == spec.forward_flops(spec.Sizes(**sizes))
+
+
 @pytest.mark.parametrize("task", MODELS)
 def test_equal_seeds_give_equal_batches_and_others_do_not(task: str) -> None:
     spec, inputs = model(task)

@@ -15,14 +15,6 @@ from workloads.spec.models import deepspeech2, tacotron2
 LETTERS = alphabets.LIBRISPEECH_LETTERS
 
 
-def test_deepspeech2s_flops_are_those_of_its_products() -> None:
-    sizes = deepspeech2.Sizes(bins=41, channels=2, layers=1, units=3, labels=5, length=10)
-    # 10 x 41 become 5 x 21, then 5 x 11
-    first, second = 5 * 21 * 2 * 11 * 41, 5 * 11 * 2 * 2 * 11 * 21
-    lstm, head = 5 * 2 * 4 * 3 * (22 + 3), 5 * 5 * 3
-    assert 2 * (first + second + lstm + head) == deepspeech2.forward_flops(sizes)
-
-
 def test_every_spoken_text_fits_into_its_steps() -> None:
     sizes = deepspeech2.PRESETS["small"]
     batch = spoken.collate(sizes, spoken.samples(sizes, 50, 3, None), "float32")

@@ -55,15 +55,12 @@ def sent(cell: Cell) -> Sent:
     return told
 
 
-def test_the_logits_of_drawn_running_statistics_are_sent() -> None:
+def test_the_logits_of_drawn_running_statistics_are_sent_and_of_workers_nothing() -> None:
     drawn = weights.with_statistics(ARRAYS, CELL.seed)
     expected = np.array([[7.0, 7.0], drawn["1.mean"], drawn["1.variance"]])
 
     assert [("inferred", "logits", float(np.linalg.norm(expected)))] == [
         (each["kind"], each["name"], each["norm"]) for each in sent(CELL)]
-
-
-def test_of_workers_nothing_is_inferred() -> None:
     assert [] == sent(CELL._replace(parallel="allreduce"))
 
 

@@ -38,10 +38,7 @@ def test_old_and_new_ways_to_number_a_version_are_read(
     assert dict(zip(("cudnn", "cuda_runtime", "nccl"), versions, strict=True)) == found
 
 
-def test_a_library_that_does_not_tell_is_left_out(tmp_path: Path) -> None:
+def test_a_library_that_does_not_tell_is_left_out_and_a_process_without_any_has_none(tmp_path: Path) -> None:
     (tmp_path / "maps").write_text(MAPS)
     assert {} == gpu_libraries.loaded(str(tmp_path / "maps"), lambda path: SimpleNamespace())
-
-
-def test_a_process_without_a_gpu_s_libraries_has_none() -> None:
     assert {} == gpu_libraries.loaded(opened=ctypes.CDLL)
