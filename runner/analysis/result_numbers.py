@@ -34,7 +34,7 @@ class Number(NamedTuple):
 
 def joules(row: Row, run: Run, watts: float | None) -> float | None:
     """The energy of a sample: watts over samples a second."""
-    rate = None if watts is None else rate_per_worker(row.cell.batch, run)
+    rate = None if watts is None else rate_per_worker(row.samples(run), run)
     return watts / (rate * len(run.workers)) if watts is not None and rate else None
 
 

@@ -99,7 +99,8 @@ def planned(request: Request, say: Say) -> Job:
                                         loops if isinstance(loops, tuple) else (loops,), settings.pop("measure", ""),
                                         chosen.named if chosen else (), say, request.options)
         wishes = request.wishes._replace(settings=settings)
-        return planned_study(study, request._replace(wishes=wishes), say, lanes=lanes, chosen=chosen)
+        request = request._replace(wishes=wishes, data=own_models.data_of(request.models, request.data))
+        return planned_study(study, request, say, lanes=lanes, chosen=chosen)
 
     if own_model.DATA in choice.names(request.data):
         raise InputError(f"--data {request.data}: found it with a study, expected a data set: it is of models of your "

@@ -40,6 +40,7 @@ _OF_PRECISION = re.compile("dtype|double|float64", re.IGNORECASE)     # why a wi
 _BATCH = 32
 _MEASURES = {"train": "Training", "infer": "Inference of", "step": "Steps of"}
 CODE = "code"                # the kind of a file that is timed as it stands
+ONNX = "onnx"                # of one that is no Python: a graph with its weights
 _KINDS = {"torch": "model() of a torch.nn.Module", "jax": "init(key) and apply(parameters, inputs)",
           "keras": "model() of a keras.Model", CODE: "step() alone, which is timed as it stands"}
 
@@ -56,7 +57,7 @@ class Read(NamedTuple):
     """A file of the user's, unrun."""
 
     path: Path
-    text: str
+    text: str                    # "" of a graph, whose digest stands for it
     kind: str
     takes: frozenset[str]        # the parameters of batch(), or of setup() where it is code
     beside: dict[str, str]       # texts of the modules that it imports from its own folder, by their place there
@@ -80,11 +81,25 @@ class Named(NamedTuple):
 
 def is_file(name: str) -> bool:
     """Whether a command's word names a file of the user's rather than a study."""
-    return name.endswith(".py")
+    return name.endswith((".py", f".{ONNX}"))
+
+
+def data_of(names: Sequence[str], data: str | None) -> str | None:
+    """What --data says for the files: of a graph its own folder, where its weights may be, too. Raises InputError."""
+    folders = {paths.named(name).absolute().parent for name in names if name.endswith(f".{ONNX}")}
+    if folders and (data or len(folders) > 1):
+        found = f"--data {data}" if data else "files of several folders"
+        raise InputError(f"{', '.join(names)}: found {found}, expected graphs of one folder, which is what is read")
+    return f"{own_model.DATA}={folders.pop()}" if folders else data
 
 
 def read(name: str) -> Read:
-    """The file, parsed and not run. Raises InputError."""
+    """The file, parsed and not run; a graph is not even read. Raises InputError."""
+    if name.endswith(f".{ONNX}"):
+        path = paths.named(name)
+        if not path.is_file():
+            raise InputError(f"{path}: No such file")
+        return Read(path, "", ONNX, frozenset(), {}, ())
     path, text, tree = _parsed(name)
     functions = _bound(tree)
     beside, imported = _beside(path, tree)
@@ -181,7 +196,8 @@ def _bound(tree: ast.Module) -> set[str]:
 
 def words_of(names: Sequence[str], stacks: Sequence[str]) -> list[str]:
     """The words of --stack, those of environments with the framework that the first file is for."""
-    package = {"torch": "#torch", "jax": "#jax", CODE: f"#{frameworks.WITHOUT}"}.get(read(names[0]).kind, "")
+    without = f"#{frameworks.WITHOUT}"
+    package = {"torch": "#torch", "jax": "#jax", ONNX: without, CODE: without}.get(read(names[0]).kind, "")
     return [word + package if "=" in word and "#" not in word else word for word in stacks]
 
 
@@ -202,7 +218,8 @@ def study(names: Sequence[str], same: str = "", lanes: Sequence[str] = (), loops
     modes, options = _modes(files, options)
     chosen = _chosen(files, lanes, loops, modes)
     chosen = _placed(chosen, stacks, say) if stacks else chosen
-    texts = {each.path.name: each.text for each in files}
+    texts = {each.path.name: own_model.digest(str(each.path.absolute())) if each.kind == ONNX else each.text
+             for each in files}
     along: dict[str, str] = {}
     for each in files:
         for place, text in each.beside.items():
@@ -234,12 +251,15 @@ def study(names: Sequence[str], same: str = "", lanes: Sequence[str] = (), loops
 def _measures(files: Sequence[Read], same: str, measure: str, has_stacks: bool) -> dict[str, str]:
     """What is measured of the files, with the words that a title begins with. Raises InputError."""
     code = [each.path for each in files if each.kind == CODE]
-    known = {name: words for name, words in _MEASURES.items() if (name == "step") == bool(code)}
-    if code and (other := next((each for each in files if each.kind != CODE), None)):
-        raise InputError(f"{code[0]} is code and {other.path} a model of {other.kind}, expected files of one sort: "
-                         "models alone can be proved equal")
-    if code and same:
-        raise InputError(f"--same {same}: found it with {code[0]}, which is code and has no weights that are known")
+    kinds = [each.kind for each in files]
+    known = {name: words for name, words in _MEASURES.items()
+             if (name == "step") == bool(code) and (name == "infer" or ONNX not in kinds)}
+    for kind, why in ((CODE, "code and has no weights that are known"), (ONNX, "a graph and has its own weights")):
+        if kind in kinds and (other := next((each for each in files if each.kind != kind), None)):
+            raise InputError(f"{files[kinds.index(kind)].path} is {why}, and {other.path} a model of {other.kind}: "
+                             "expected files of one sort")
+        if kind in kinds and same:
+            raise InputError(f"--same {same}: found it with {files[kinds.index(kind)].path}, which is {why}")
     if code and not has_stacks:
         raise InputError(f"{code[0]}: found code without --stack, expected the environments that it runs in: "
                          f"--stack old=PATH --stack new=PATH, or --stack mine={sys.prefix}")
@@ -256,7 +276,9 @@ def options_of(name: str, pairs: Sequence[str]) -> tuple[list[str], dict[str, tu
     if not pairs:
         return [], {}
     file = read(name)
-    takes = file.takes - {*SETTINGS, *_GIVEN} | ({"mode"} if file.kind == "torch" else set())
+    has_modes = any(lane.mode for lane in LANES if lane.kind == file.kind)
+    takes = file.takes - {*SETTINGS, *_GIVEN} | ({"mode"} if has_modes else set())
+    takes |= {pair.partition("=")[0] for pair in pairs if file.kind == ONNX} - {*SETTINGS}    # sizes of its dimensions
     mine = [pair for pair in pairs if pair.partition("=")[0] in takes and "=" in pair]
     options: dict[str, tuple[Any, ...]] = {}
     for pair in mine:
@@ -323,7 +345,8 @@ def _placed(chosen: Sequence[Named], stacks: Sequence[Stack], say: Say) -> list[
     placed, lacking = [], []
     for stack in stacks:
         for each in chosen:
-            needs = own_model.NEEDS[each.lane.name.removesuffix("-step").partition("-compile")[0]]
+            plain = each.lane.name.removesuffix(f"-{each.lane.mode}").removesuffix("-step").partition("-compile")[0]
+            needs = own_model.NEEDS[plain]
             if lacks := extended.lacking(stack, needs):
                 lacking.append(f"{stack.name} has no column {each.name}: it lacks {', '.join(lacks)}")
             else:

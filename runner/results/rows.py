@@ -46,7 +46,11 @@ class Row:
         """Samples of a step, or its tokens without padding; of code what its file says, or 1."""
         if self.cell.measure == "step":
             return 1.0 if self.unit == STEPS else run.units[0]
-        return self.cell.batch if self.unit == SAMPLES else run.tokens("tokens") or 0.0
+        return self.samples(run) if self.unit == SAMPLES else run.tokens("tokens") or 0.0
+
+    def samples(self, run: Run) -> float:
+        """Samples of a step of a model: a batch's, or of as many batches as its worker says are at once."""
+        return run.units[0] if "units" in run.facts and self.cell.measure != "step" else self.cell.batch
 
     def is_calm(self, run: Run) -> bool:
         """Whether others left its CPUs to a run: a GPU's is not judged."""

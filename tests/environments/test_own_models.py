@@ -9,6 +9,10 @@ from pathlib import Path
 import pytest
 
 from runner import paths
+from tests import made_graph
+from tests.environments.test_stacks import inside
+from workloads.spec.cell import Cell
+from workloads.spec.models import own_model
 
 pytestmark = pytest.mark.measures
 SEQUENTIAL = """
@@ -332,6 +336,49 @@ def test_a_template_s_lanes_are_equal(kind: str, tmp_path: Path) -> None:
 
     assert 0 == code, errors
     assert lanes.count(",") == len(verdicts)
+
+
+def test_keras_steps_compiled_on_pytorch_are_equal_to_its_own(tmp_path: Path) -> None:
+    code, verdicts, errors = check(tmp_path, "--lane", "keras-on-pytorch,keras-on-pytorch-compile", first=KERAS)
+
+    assert (0, [True]) == (code, [each["passed"] for each in verdicts]), errors
+
+
+def test_a_graph_is_equal_in_both_runtimes_in_all_modes_and_rates_count_all_batches_at_once(tmp_path: Path) -> None:
+    name = made_graph.written(tmp_path / "net.onnx")
+    modes = "mode=disable-all,basic,extended,parallel,parallel-2,throughput"
+
+    ended = evenbench(tmp_path, "check", name, "--set", "time=5", "--set", modes, "--json", "-", "--launcher", "venv")
+
+    assert 0 == ended.returncode and "left out" not in ended.stderr, ended.stderr
+    assert [True] * 7 == [each["passed"] for each in json.loads(ended.stdout)["rows"]]
+    source = own_model.dumps(own_model.Model("net.onnx", "onnx-on-openvino-throughput", {
+        "net.onnx": own_model.digest(name)}, "", {"time": 5}))
+    cell = Cell("mine", "net.onnx", "infer", batch=2, steps=2, warmup=1, cpus=2, input="synthetic", data="own",
+                loop="graph", source=source)
+    told = inside("openvino-2026.4-cpu", "workloads", json.dumps(cell._asdict()), "--data", str(tmp_path))
+    start, *_, end = map(json.loads, told.stdout.splitlines())
+    assert ("ok", "graph, throughput, 2 batches at once", [4, "samples"]) == (
+        end["status"], start["facts"]["loop"], start["facts"]["units"]), end
+
+
+@pytest.mark.parametrize(("made", "pairs", "said"), [
+    ({}, [], r"found a dimension time, whose size is not known: --set time=32"),
+    ({}, ["time=5", "width=3"], r"found --set width, which is no dimension of its inputs; it has batch, time"),
+    ({}, ["time=0"], r"found --set time, which is no number of at least 1"),
+    ({"shape": (1, 4)}, [], r"found inputs of shapes \(1, 4\) for a batch of 32: --set batch=N"),
+    ({"shape": (32, 4), "kind": made_graph.STRING}, [], r"found x of another type than arrays of numbers"),
+    ({"shape": (32, 4), "operation": "Odd", "domain": "mine"}, [],
+     r"onnx-on-onnxruntime cannot run: .*Odd.*; onnx-on-openvino cannot run: .*Odd")])
+def test_a_graph_that_cannot_run_is_refused_by_what_it_lacks(
+        made: dict[str, object], pairs: list[str], said: str, tmp_path: Path) -> None:
+    name = made_graph.written(tmp_path / "net.onnx", **made)  # type: ignore[arg-type]
+
+    words = [word for pair in pairs for word in ("--set", pair)]
+
+    ended = evenbench(tmp_path, "check", name, "--launcher", "venv", *words)
+
+    assert 0 < ended.returncode and re.search(said, ended.stderr), ended.stderr
 
 
 MEASURED = (0, 4)          # 4: where other programs kept every round from counting

@@ -1,6 +1,7 @@
 """Models of the user's own on the host: files are parsed and never run, lanes are columns, content is part of a key."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from runner.cli import app
 from runner.errors import BenchError, InputError
 from runner.measuring import equality, own_models
 from runner.planning.plan import Plan
+from tests import made_graph
 from tests.made_own import PINNED, held, lines, planned, proof, written
 from workloads.spec.models import own_model
 
@@ -63,11 +65,58 @@ def test_modes_of_torch_compile_are_columns_where_they_are_asked_for(tmp_path: P
     assert ["pytorch", "pytorch-compile-max-autotune", "pytorch-compile-reduce-overhead"] == [
         each.cell.stack for each in made.cells]
     assert 1 == len({cells.comparison_key(each.cell) for each in made.cells})
-    with pytest.raises(InputError, match='--set mode "fast" is unknown; known: max-autotune, reduce-overhead'):
+    with pytest.raises(InputError, match='--set mode "fast" is unknown; known: basic, disable-all, extended, max-auto'):
         own_models.study([name], options={"mode": ("fast",)})
     takes = written(tmp_path, "own.py", TORCH.replace("size)", "size, mode)"))
     assert ["pytorch", "pytorch-compile", "onnxruntime", "openvino"] == [*own_models.study(
         [takes], options={"mode": ("fast",)})[1]]
+
+
+def test_modes_of_runtimes_and_of_keras_are_columns_where_they_are_asked_for(tmp_path: Path) -> None:
+    options = own_models.options_of(name := written(tmp_path, "net.py", TORCH), ["mode=throughput,parallel-2"])[1]
+    _, lanes = own_models.study([name], lanes=["openvino"], options=options)
+    assert [("onnxruntime-parallel-2", "parallel-2"), ("openvino", ""), ("openvino-throughput", "throughput")] == [
+        (column, each.lane.mode) for column, each in lanes.items()]
+
+    name = written(tmp_path, "keras_net.py", "import keras\n" + TORCH)
+    options = own_models.options_of(name, ["mode=jit_compile"])[1]
+    assert ["keras-on-pytorch", "keras-on-tensorflow-compile", "keras-on-pytorch-compile"] == [*own_models.study(
+        [name], lanes=["keras-on-pytorch"], options=options)[1]]
+    has = held("mine", torch="2.13.0", onnx="1", onnxscript="1", openvino="1")
+    assert ["mine/openvino", "mine/openvino-throughput"] == [*own_models.study(
+        [written(tmp_path, "net.py", TORCH)], lanes=["openvino"], stacks=[has], options={"mode": ("throughput",)})[1]]
+
+
+def test_a_graph_is_inferred_in_both_runtimes_with_its_folder_as_data(tmp_path: Path) -> None:
+    name = made_graph.written(tmp_path / "net.onnx")
+    left, options = own_models.options_of(name, ["time=5,7", "batch=8", "mode=throughput"])
+    before = planned(name).cells
+
+    assert (["batch=8"], {"time": (5, 7), "mode": ("throughput",)}) == (left, options)
+    assert {("infer", "onnx-on-onnxruntime"), ("infer", "onnx-on-openvino")} == {
+        (each.cell.measure, each.cell.stack) for each in before}
+    assert f"own={tmp_path}" == own_models.data_of([name], None)
+    assert ["mine=/envs/mine#python"] == own_models.words_of([name], ["mine=/envs/mine"])
+    (tmp_path / "net.onnx.data").write_bytes(b"weights that lie beside it")
+    assert before[0].key != planned(name).cells[0].key
+    says = CliRunner().invoke(app, ["plan", name, "--launcher", "venv", "--json", "-"]).stdout
+    assert {"own"} == {each["cell"]["data"] for each in json.loads(says)["cells"]}
+
+
+@pytest.mark.parametrize(("words", "said"), [
+    (["net.onnx", "net.py"], r"net\.onnx is a graph and has its own weights, and .*net\.py a model of torch"),
+    (["net.onnx", "--same", "net.py"], r"--same .*: found it with .*net\.onnx, which is a graph"),
+    (["net.onnx", "--data", "own=/tmp"], "found --data own=/tmp, expected graphs of one folder"),
+    (["net.onnx", "--set", "measure=train"], '--set measure "train" is unknown; known: infer'),
+    (["none.onnx"], r"none\.onnx: No such file")])
+def test_what_a_graph_cannot_have_is_refused(tmp_path: Path, words: list[str], said: str) -> None:
+    made_graph.written(tmp_path / "net.onnx")
+    written(tmp_path, "net.py", TORCH)
+    words = [str(tmp_path / each) if each.startswith(("net", "none")) else each for each in words]
+
+    answer = CliRunner().invoke(app, ["plan", *words, "--launcher", "venv"])
+
+    assert isinstance(answer.exception, InputError) and re.search(said, str(answer.exception)), answer
 
 
 def test_runtimes_infer_and_all_lanes_of_a_measure_are_one_comparison(tmp_path: Path) -> None:

@@ -45,6 +45,12 @@ def test_rate_times_seconds_is_samples(lines: list[made.Record], rate: float | N
     assert row.runs[0].accuracy == (0.5 if len(lines) == 2 and "accuracy" in lines[0] else None)
 
 
+def test_a_rate_counts_all_batches_that_a_worker_has_at_once() -> None:
+    row = only_row(*made.run(CELL, 0, made.steps([0.25, 0.75]), facts={**made.FACTS, "units": [20, "samples"]}))
+
+    assert {0: 40.0} == row.rates
+
+
 def test_warm_up_is_kept_apart_and_a_loss_that_was_not_finite_left_out() -> None:
     run, = only_row(*made.run(CELL, 0, made.steps([1.0, 1.0], loss=[2.0, None]), ending="not_finite")).runs
 

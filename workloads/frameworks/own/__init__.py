@@ -11,27 +11,23 @@ from workloads.process import errors
 from workloads.spec.models import own_model
 
 NAME = "own"
-_MODULES = {"torch": "pytorch", "jax": "jax", "keras": "keras", "code": "code"}      # by kind of file
+_MODULES = {"torch": "pytorch", "jax": "jax", "keras": "keras", "onnx": "onnx_file", "code": "code"}      # by kind
 _RUNTIMES = ("onnxruntime", "openvino")
-
-
-def _lane(cell):
-    return own_model.BY_NAME[own_model.loads(cell.source).lane]
 
 
 def Workload(folder, cell):
     """The workload of a cell's lane; folder: what --data named. Raises Unsupported, DataError."""
-    lane = _lane(cell)
+    lane = own_model.lane(cell.source)
     if lane.kind == "keras":                     # read when Keras is imported
         backend = "torch" if lane.framework == "pytorch" else lane.framework
         os.environ.update(KERAS_BACKEND=backend, KERAS_HOME=os.path.join(os.environ.get("TMPDIR", "/tmp"), "keras"))
-    module = "runtimes" if lane.framework in _RUNTIMES else _MODULES[lane.kind]
+    module = "runtimes" if lane.kind == "torch" and lane.framework in _RUNTIMES else _MODULES[lane.kind]
     return importlib.import_module("%s.%s" % (__name__, module)).Workload(cell, folder)
 
 
 def facts(cell):
     """What the lane's framework says of itself, once the Workload is built."""
-    lane = _lane(cell)
+    lane = own_model.lane(cell.source)
     name = "own.code" if lane.kind == "code" else lane.framework
     return importlib.import_module("workloads.frameworks." + name).facts(cell)
 

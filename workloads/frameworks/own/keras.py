@@ -47,7 +47,8 @@ class Workload(contract.Workload):
     layout = "native"
 
     def __init__(self, cell, folder):
-        backend = own_model.BY_NAME[own_model.loads(cell.source).lane].framework
+        lane = own_model.lane(cell.source)
+        backend = lane.framework
         settings = importlib.import_module("workloads.frameworks.%s.settings" % backend)
         settings.apply(cell)
         if cell.precision not in ("float32", "float64"):
@@ -66,6 +67,8 @@ class Workload(contract.Workload):
             self._model(self._inputs)
         self.load(self._file.weights(self.weights()))
         self._words = _words_of(self._model)     # what the file's own compile() said
+        if lane.mode:
+            self._words["jit_compile"], self.loop = True, "%s, %s" % (self.loop, lane.mode)
         self._compile(self._file.call("optimizer") if self._file.function("optimizer")
                       else self._words.pop("optimizer", None) or _optimizer(cell))
         if backend == "jax":

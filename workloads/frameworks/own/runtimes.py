@@ -2,42 +2,34 @@
 
 Never by tracing: a data-dependent `if` would be frozen in silence, where torch.export refuses it.
 """
-import importlib
 import inspect
-import itertools
 from collections.abc import Mapping
 
 import numpy as np
 import torch
 from torch.utils import _pytree as trees
 
-from workloads.frameworks.onnx_graphs.inferring import ONLY_INFERS, Inferring
-from workloads.frameworks.own import pytorch
-from workloads.frameworks.own.user_file import CHECKED, demand_repeatable, mapped
+from workloads.frameworks.own import onnx_file, pytorch
+from workloads.frameworks.own.user_file import mapped
 from workloads.process.errors import Unsupported
-from workloads.spec.models import own_model
 
 _VAR_POSITIONAL, _VAR_KEYWORD = inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD
 
 
-class Workload(Inferring):
+class Workload(onnx_file.Workload):
     """The file's model(), exported, in the lane's runtime. Raises Unsupported, DataError."""
 
-    loop, layout, precision = "graph", "native", "float32"
-
     def __init__(self, cell, folder):
-        lane = own_model.BY_NAME[own_model.loads(cell.source).lane]
-        settings = importlib.import_module("workloads.frameworks.%s.settings" % lane.framework)
-        settings.apply(cell)
+        self._begin(cell)
         made = pytorch.Workload(cell._replace(measure="infer", loop="eager"), folder)
-        self.cell, self._file = cell, made.file
+        self._file = made.file
         self._count, self._weights, net = made.parameters(), made.weights(), made.module()
         net.eval()
         self._names = [*made.answered()]
         self._signature = inspect.signature(net.forward)
         program = self._exported(net)
         self._inputs = [value.name for value in program.model.graph.inputs]
-        self._answer = settings.program(cell, program.model_proto.SerializeToString())
+        self._run(program.model_proto.SerializeToString())
 
     def _bound(self, inputs):
         """Inputs as forward's parameters take them: by name, since a last dict among arguments would become keywords.
@@ -63,29 +55,6 @@ class Workload(Inferring):
                 why = error.__cause__ or error
         raise Unsupported("PyTorch cannot export it to ONNX: %s" % " ".join(str(why).split())[:300])
 
-    def load(self, weights):
-        """Raises Unsupported: they are in the graph."""
-        raise Unsupported(ONLY_INFERS)
-
-    def weights(self):
-        """Copies of the arrays that are in the graph, by name."""
-        return self._weights
-
-    def parameters(self):
-        """How many numbers an optimizer would update."""
-        return self._count
-
-    def synthetic(self):
-        """One batch, over and over."""
-        return itertools.repeat(self._fed())
-
-    def _fed(self, *number):
-        leaves = trees.tree_leaves(dict(self._bound(self._file.batch(*number)[0]).arguments))
+    def _fed(self, number):
+        leaves = trees.tree_leaves(dict(self._bound(self._file.batch(number)[0]).arguments))
         return dict(zip(self._inputs, map(np.ascontiguousarray, leaves)))
-
-    def check(self):
-        """What is inferred, on another batch than the exported one."""
-        fed = self._fed(CHECKED)
-        one, other = (dict(zip(self._names, map(np.array, self._answer(fed)))) for _ in range(2))
-        demand_repeatable(self._file.name, one, other)
-        return {"inferred": one}

@@ -61,7 +61,7 @@ class UserFile:
 
     def __init__(self, cell, folder="", settings=dict):
         self._cell, self._model, self._folder = cell, own_model.loads(cell.source), folder
-        self.name, self.lane = self._model.file, own_model.BY_NAME[self._model.lane]
+        self.name, self.lane = self._model.file, own_model.lane(cell.source)
         self.options = self._model.options
         random.seed(cell.seed)
         np.random.seed(cell.seed % 2 ** 32)

@@ -1,9 +1,11 @@
 """A model of the user's own, as cells hold it: Python files as text, one of which a lane runs. Standard library only.
 
 The text travels in the cell, so that it reaches a worker in every launcher and is part of the cell's key. No host runs
-it: a worker does. Python 3.6 and later.
+it: a worker does. Of an .onnx file the digest travels, and its folder is the model's data. Python 3.6 and later.
 """
+import hashlib
 import json
+import os
 from typing import NamedTuple
 
 DATA = "own"          # the name by which --data gives such a model a folder: own=FOLDER
@@ -14,11 +16,22 @@ class Lane(NamedTuple):
     """A way to run a file of a kind."""
 
     name: str            # the column's
-    kind: str            # of the file: torch, jax, keras or code
+    kind: str            # of the file: torch, jax, keras, onnx or code
     framework: str       # whose rules of equality hold
     stack: str           # that has what it needs; "": the user says
     loop: str
-    mode: str = ""       # of torch.compile; "": its default
+    mode: str = ""       # of what compiles or runs it; "": its default
+
+
+# of ONNX Runtime's session options one that is not the default; threads across operators; OpenVINO's performance hint
+_MODES = {"onnxruntime": ("disable-all", "basic", "extended", "parallel", "parallel-2", "parallel-4"),
+          "openvino": ("throughput",)}
+
+
+def _of_runtimes(kind, before, stacks):
+    """Lanes of each runtime that only infers, as it is and in its modes; stacks: by runtime."""
+    return tuple(Lane("-".join(filter(None, (before + runtime, mode))), kind, runtime, stacks[runtime], "graph", mode)
+                 for runtime in _MODES for mode in ("",) + _MODES[runtime])
 
 
 LANES = (
@@ -26,12 +39,14 @@ LANES = (
     Lane("pytorch-compile", "torch", "pytorch", "torch-2.13-cpu", "compile"),
     Lane("pytorch-compile-max-autotune", "torch", "pytorch", "torch-2.13-cpu", "compile", "max-autotune"),
     Lane("pytorch-compile-reduce-overhead", "torch", "pytorch", "torch-2.13-cpu", "compile", "reduce-overhead"),
-    Lane("onnxruntime", "torch", "onnxruntime", "torch-2.13-own", "graph"),
-    Lane("openvino", "torch", "openvino", "torch-2.13-own", "graph"),
+    *_of_runtimes("torch", "", dict.fromkeys(_MODES, "torch-2.13-own")),
+    *_of_runtimes("onnx", "onnx-on-", {"onnxruntime": "onnxruntime-1.32-cpu", "openvino": "openvino-2026.4-cpu"}),
     Lane("jax", "jax", "jax", "jax-0.10-cpu", "xla"),
     Lane("keras-on-tensorflow", "keras", "tensorflow", "tf-2.21", "fit"),
     Lane("keras-on-jax", "keras", "jax", "jax-0.10-own", "fit"),
     Lane("keras-on-pytorch", "keras", "pytorch", "torch-2.13-own", "fit"),
+    Lane("keras-on-tensorflow-compile", "keras", "tensorflow", "tf-2.21", "fit", "jit_compile"),
+    Lane("keras-on-pytorch-compile", "keras", "pytorch", "torch-2.13-own", "fit", "jit_compile"),
     Lane("keras-on-tensorflow-step", "keras", "tensorflow", "tf-2.21", "step"),
     Lane("keras-on-jax-step", "keras", "jax", "jax-0.10-own", "step"),
     Lane("keras-on-pytorch-step", "keras", "pytorch", "torch-2.13-own", "step"),
@@ -50,7 +65,8 @@ NOT_BESIDE = tuple(each + end for each in ("numpy", "keras", "jaxlib") + tuple(T
 # what a lane needs in an environment of the user's, by the lane's name without how it runs: packages
 NEEDS = {"pytorch": ("torch",), "jax": ("jax",),
          "onnxruntime": ("torch", "onnx", "onnxscript", "onnxruntime"),
-         "openvino": ("torch", "onnx", "onnxscript", "openvino"), "keras-on-tensorflow": ("keras", "tensorflow"),
+         "openvino": ("torch", "onnx", "onnxscript", "openvino"), "onnx-on-onnxruntime": ("onnx", "onnxruntime"),
+         "onnx-on-openvino": ("onnx", "openvino"), "keras-on-tensorflow": ("keras", "tensorflow"),
          "keras-on-jax": ("keras", "jax"), "keras-on-pytorch": ("keras", "torch"), "code": ()}
 WISHED = "step"       # the loop of lanes that are measured where they are asked for
 BY_NAME = {lane.name: lane for lane in LANES}
@@ -90,6 +106,22 @@ def loads(text: str):
             isinstance(each, str) for each in list(texts.values()) + [model.same]):
         raise ModelError("found a model without its file, or of an unknown lane")
     return model
+
+
+def lane(text: str):
+    """The Lane of a model's text; of a cell without one, "", a lane of no mode."""
+    return BY_NAME[loads(text).lane if text else "code"]
+
+
+def digest(path: str):
+    """Of a file that is no text, and of those beside it whose names begin with its own, where its weights may be."""
+    made, (folder, name) = hashlib.sha256(), os.path.split(path)
+    for each in sorted(os.listdir(folder)):
+        if each.startswith(name) and os.path.isfile(os.path.join(folder, each)):
+            with open(os.path.join(folder, each), "rb") as file:
+                for block in iter(lambda: file.read(2 ** 20), b""):
+                    made.update(block)
+    return made.hexdigest()
 
 
 def common(text: str):
