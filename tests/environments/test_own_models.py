@@ -344,6 +344,39 @@ def test_keras_steps_compiled_on_pytorch_are_equal_to_its_own(tmp_path: Path) ->
     assert (0, [True]) == (code, [each["passed"] for each in verdicts]), errors
 
 
+def test_a_jax_file_has_its_own_optimizer_and_a_tree_of_any_registered_class(tmp_path: Path) -> None:
+    own = PURE.replace("import jax,", "import collections, dataclasses, functools, jax,").replace('p["', "p.").replace(
+        '"]', "").replace("return {", "return Net(**{").replace("zeros(16)}", "zeros(16)}, width=4)")
+    own += """
+fields = ["conv", "bias", "scale", "shift", "head", "low", "last", "end"]
+
+@functools.partial(jax.tree_util.register_dataclass, data_fields=fields, meta_fields=["width"])
+@dataclasses.dataclass
+class Net:
+    conv: jax.Array
+    bias: jax.Array
+    scale: jax.Array
+    shift: jax.Array
+    head: jax.Array
+    low: jax.Array
+    last: jax.Array
+    end: jax.Array
+    width: int
+
+Transformation = collections.namedtuple("Transformation", "init update")
+
+def optimizer():
+    def update(gradients, state, parameters):
+        return jax.tree.map(lambda each: -RATE * each, gradients), state
+    return Transformation(lambda parameters: (parameters,), update)
+"""
+    files = {"by_dict": PURE, "alike": own.replace("RATE", "0.01"), "faster": own.replace("RATE", "0.02")}
+
+    code, verdicts, errors = check(tmp_path, "--lane", ",".join(f"{name}-jax" for name in files), **files)
+
+    assert (1, ["", "weight bias"]) == (code, [each["first"] for each in verdicts]), errors
+
+
 def test_a_graph_is_equal_in_both_runtimes_in_all_modes_and_rates_count_all_batches_at_once(tmp_path: Path) -> None:
     name = made_graph.written(tmp_path / "net.onnx")
     modes = "mode=disable-all,basic,extended,parallel,parallel-2,throughput"

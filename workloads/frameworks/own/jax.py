@@ -30,14 +30,16 @@ class Workload(Steps):
         self._file = UserFile(cell, folder, settings.of_numbers)
         self._apply = self._file.function("apply")
         self._lost = self._file.loss(cross_entropy, lambda one, other: jnp.square(one - other).mean())
-        leaves, self._tree = jax.tree.flatten(self._file.call("init", jax.random.key(cell.seed)))
-        self._names = ["" for _ in leaves]
-        for path, index in flat(jax.tree.unflatten(self._tree, list(range(len(leaves)))), "").items():
-            self._names[index] = path.lstrip(".")
-        if not leaves or not all(self._names) or not all(jnp.issubdtype(jnp.asarray(leaf).dtype, jnp.floating)
-                                                         for leaf in leaves):
+        made, self._tree = jax.tree_util.tree_flatten_with_path(self._file.call("init", jax.random.key(cell.seed)))
+        leaves, self._names = [leaf for _, leaf in made], [".".join(map(_name, path)) for path, _ in made]
+        if not leaves or not all(self._names) or not all(
+                jnp.issubdtype(getattr(leaf, "dtype", type(leaf)), jnp.floating) for leaf in leaves):
             raise DataError("%s: init(key): expected dicts, lists and tuples of floating-point arrays"
                             % self._file.name)
+        self._optimizer = self._file.function("optimizer") and self._file.call("optimizer")
+        if self._optimizer and not {"init", "update"} <= {*dir(self._optimizer)}:
+            raise DataError("%s: optimizer(): found %s, expected a gradient transformation, such as optax.adam(1e-3)"
+                            % (self._file.name, type(self._optimizer).__name__))
         numbers = "float64" if cell.precision == "float64" else "float32"
         own = {name: np.asarray(leaf, numbers) for name, leaf in zip(self._names, leaves)}
         self._begin(self._file.weights(own), set(own))
@@ -58,9 +60,27 @@ class Workload(Steps):
         inputs, targets = mapped(_narrow, self._file.batch(*number))
         return jax.device_put((inputs, targets), self._device)
 
+    def _planted(self, arrays):
+        """Arrays by name as the file's own tree."""
+        return jax.tree.unflatten(self._tree, [arrays[name] for name in self._names])
+
     def _applied(self, weights, inputs):
-        tree = jax.tree.unflatten(self._tree, [weights[name] for name in self._names])
-        return self._apply(tree, inputs)
+        return self._apply(self._planted(weights), inputs)
+
+    def _put(self, arrays):
+        super()._put(arrays)
+        if self._optimizer:
+            moments = jax.tree.map(jnp.array, self._optimizer.init(self._planted(self._state.weights)))   # not shared
+            self._state = self._settled(self._state._replace(moments=moments))
+
+    def _update(self, state, gradients, running):
+        if not self._optimizer:
+            return super()._update(state, gradients, running)
+        weights, moments = self._planted(state.weights), state.moments
+        changes, moments = self._optimizer.update(self._planted(gradients), moments, weights)
+        weights = jax.tree.map(lambda weight, change: (weight + change).astype(weight.dtype), weights, changes)
+        return state._replace(weights=dict(zip(self._names, jax.tree.leaves(weights))), moments=moments,
+                              step=state.step + 1)
 
     def _answering(self, weights, running, inputs, targets):
         return self._applied(weights, inputs)
@@ -106,6 +126,11 @@ class Workload(Steps):
 
     def _lost_of(self, weights, running, inputs, targets):
         return self._lost(self._applied(weights, inputs), targets)
+
+
+def _name(key):
+    """A step of the path to an array: a dict's key, a place in a list, a field."""
+    return str(next((getattr(key, name) for name in ("key", "idx", "name") if hasattr(key, name)), key))
 
 
 def _narrow(values):

@@ -56,7 +56,7 @@ LANES = (
 PARAMETERS = {
     "torch": {"model": (), "batch": ("rng", "size"), "loss": ("outputs", "targets"), "optimizer": ("parameters",)},
     "jax": {"init": ("key",), "apply": ("parameters", "inputs"), "batch": ("rng", "size"),
-            "loss": ("outputs", "targets")},
+            "loss": ("outputs", "targets"), "optimizer": ()},
     "keras": {"model": (), "batch": ("rng", "size"), "loss": (), "optimizer": ()},
 }
 TITLES = {"tensorflow": "TensorFlow", "torch": "PyTorch", "jax": "JAX"}       # of Keras' backends, by package
