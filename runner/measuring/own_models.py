@@ -34,7 +34,8 @@ from workloads.spec.models.own_model import BY_NAME, LANES, WISHED, Lane, Model
 
 # fields of --set that mean something for a file that brings its model and its batch
 SETTINGS = ("batch", "steps", "warmup", "warm", "seconds", "cpus", "memory_bytes", "seed", "learning_rate", "optimizer",
-            "weight_decay", "measure", "loop")
+            "weight_decay", "precision", "measure", "loop")
+_OF_ROWS = {"float32": "float32", "bf16": "amp"}       # what --set precision= may say, and a cell's word for it
 PRECISIONS = ("float64", "float32")          # the wider first
 _OF_PRECISION = re.compile("dtype|double|float64", re.IGNORECASE)     # why a wider one alone may fail
 _BATCH = 32
@@ -292,7 +293,17 @@ def options_of(name: str, pairs: Sequence[str]) -> tuple[list[str], dict[str, tu
                          f"others are parameters of {function} in {file.path.name}")
     if file.kind == CODE and "size" not in file.takes and any(pair.startswith("batch=") for pair in pairs):
         raise InputError(f"--set batch: found it with {file.path.name}, whose setup() has no parameter size")
-    return [pair for pair in pairs if pair not in mine], options
+    return [f"precision={_precisions(file, pair)}" if pair.startswith("precision=") else pair
+            for pair in pairs if pair not in mine], options
+
+
+def _precisions(file: Read, pair: str) -> str:
+    """A pair's precisions in a cell's words. Raises InputError."""
+    asked = pair.partition("=")[2].split(",")
+    if file.kind in (CODE, ONNX) or not _OF_ROWS.keys() >= {*asked}:
+        raise InputError(f"--set {pair}: found it with {file.path.name}, expected {' or '.join(_OF_ROWS)}, of a model "
+                         "in torch, jax or keras")
+    return ",".join(_OF_ROWS[each] for each in asked)
 
 
 def _same(name: str) -> str:
@@ -432,8 +443,9 @@ def checked(plan: Plan, stacks: Mapping[str, Stack], check: Check, results: Path
 
     widest = {name: _widest(each.lane, functools.partial(sent, name)) for name, each in named.items()}
     is_code = any(each.lane.kind == CODE for each in named.values())
-    reasons = {name: ending.message for name, precision in widest.items()
-               if isinstance(ending := sent(name, precision), Ending)}
+    narrow = ["amp"] if any(each.cell.precision == "amp" for each in plan.cells) else []
+    reasons = {name: ending.message for name, precision in widest.items() for each in (*narrow, precision)
+               if isinstance(ending := sent(name, each), Ending)}
     there = [name for name in named if name not in reasons]
     if {named[name].file for name in there} < {each.file for each in named.values()}:      # what was asked for is gone
         raise BenchError("; ".join(f"{' and '.join(name for name in reasons if reasons[name] == reason)} cannot run: "
@@ -446,12 +458,13 @@ def checked(plan: Plan, stacks: Mapping[str, Stack], check: Check, results: Path
     for name in there[1:]:
         first = next(each for each in there if place[each] == place[name])      # of its environment
         first = there[0] if first == name else first
-        precision = max(widest[first], widest[name], key=PRECISIONS.index)
-        verdict = compare(cells[name]._replace(precision=precision), sent(name, precision), sent(first, precision),
-                          shown(stacks[name], named[name]), shown(stacks[first], named[first]))
-        if verdict.problem and named[name].file != named[first].file and not own_model.loads(cells[name].source).same:
-            verdict = verdict._replace(problem=f"{verdict.problem}; --same FILE pairs what only has another name")
-        verdicts.append(verdict._replace(loop="", proves=not is_code, is_own=True))
+        for precision in (max(widest[first], widest[name], key=PRECISIONS.index), *narrow):
+            verdict = compare(cells[name]._replace(precision=precision), sent(name, precision), sent(first, precision),
+                              shown(stacks[name], named[name]), shown(stacks[first], named[first]))
+            if verdict.problem and named[name].file != named[first].file and not own_model.loads(
+                    cells[name].source).same:
+                verdict = verdict._replace(problem=f"{verdict.problem}; --same FILE pairs what only has another name")
+            verdicts.append(verdict._replace(loop="", proves=not is_code, is_own=True))
     equality.keep(verdicts, {name: check.launcher.fingerprint(stacks[name]) for name in there}, results)
     only_infer = {name: f"{named[name].file}: batch() gives no targets, so it only infers" for name in there
                   if isinstance(told_of := sent(name, widest[name]), dict) and not told_of.get("loss") and not is_code}
@@ -476,4 +489,5 @@ def told(verdict: Verdict) -> str:
         return f"{pair}: {verdict.problem}"
     worst = ", ".join(f"{kind} {value:.0e}" for kind, value in verdict.worst.items() if value or kind == "inferred")
     said = "are equal" if verdict.passed else f"differ first in {verdict.first}"
-    return f"{pair} {said} ({verdict.precision}, largest relative differences: {worst})"
+    precision = "bfloat16" if verdict.precision == "amp" else verdict.precision
+    return f"{pair} {said} ({precision}, largest relative differences: {worst})"

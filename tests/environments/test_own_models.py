@@ -6,9 +6,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from runner import paths
+from runner.analysis.agreement import LIMITS
 from tests import made_graph
 from tests.environments.test_stacks import inside
 from workloads.spec.cell import Cell
@@ -342,6 +344,19 @@ def test_keras_steps_compiled_on_pytorch_are_equal_to_its_own(tmp_path: Path) ->
     code, verdicts, errors = check(tmp_path, "--lane", "keras-on-pytorch,keras-on-pytorch-compile", first=KERAS)
 
     assert (0, [True]) == (code, [each["passed"] for each in verdicts]), errors
+
+
+@pytest.mark.parametrize(("lane", "stack"), [
+    ("pytorch", "torch-2.13-cpu"), ("pytorch-compile", "torch-2.13-cpu"), ("jax", "jax-0.10-cpu"),
+    ("keras-on-jax", "jax-0.10-own"), ("keras-on-pytorch", "torch-2.13-own")])
+def test_a_model_in_bfloat16_is_its_own_in_float32_but_for_rounding(lane: str, stack: str) -> None:
+    whole, narrow = (json.loads(inside(stack, "tests.stack.own_in_bfloat16", lane, precision).stdout)
+                     for precision in ("float32", "amp"))
+
+    for kind in ("inferred", "logits", "loss"):
+        one, other = (np.concatenate([sent[kind][name] for name in sorted(sent[kind])]) for sent in (whole, narrow))
+        assert np.linalg.norm(one - other) < LIMITS["amp"][kind] * np.linalg.norm(one)
+        assert np.linalg.norm(one - other) > 0
 
 
 def test_a_jax_file_has_its_own_optimizer_and_a_tree_of_any_registered_class(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,9 +12,12 @@ from runner import cells
 from runner.cli import app
 from runner.errors import BenchError, InputError
 from runner.measuring import equality, own_models
-from runner.planning.plan import Plan
+from runner.planning.plan import Plan, Wishes, plan
 from tests import made_graph
+from tests.clock import FakeClock
+from tests.fakes import MACHINE, FakeLauncher
 from tests.made_own import PINNED, held, lines, planned, proof, written
+from workloads.spec.cell import Cell
 from workloads.spec.models import own_model
 
 TORCH = "import torch\n\nraise SystemExit('the host ran it')\n\ndef model(): ...\ndef batch(rng, size): ...\n"
@@ -201,6 +205,34 @@ def test_a_lane_that_differs_is_refused_with_the_tensor(tmp_path: Path, ours: li
                                                         said: str) -> None:
     with pytest.raises(own_models.Differs, match=said):
         proved(tmp_path, ours, theirs)
+
+
+def narrow(folder: Path, sent: Callable[[Cell], list[bytes]]) -> tuple[Plan, list[str]]:
+    """The plan that is left of a net in bfloat16 in two lanes that send this, and what is said."""
+    name = written(folder, "net.py", TORCH)
+    assert (["precision=float32,amp"], {}) == own_models.options_of(name, ["precision=float32,bf16"])
+    study, named = own_models.study([name], lanes=EAGER_AND_COMPILED, measure="train")
+    stacks = dict.fromkeys(named, PINNED["torch-2.13-cpu"])
+    shown = {column: own_models.shown(stacks[column], each) for column, each in named.items()}
+    made = plan(study, shown, MACHINE, Wishes(settings={"precision": "amp"}), lambda stack: None)
+    said: list[str] = []
+    check = equality.Check(FakeLauncher(FakeClock(), lambda cell, run: sent(cell)), folder, (2, 0), said.append,
+                           clock=FakeClock())
+    return own_models.prove(made, stacks, check, folder), said
+
+
+def test_lanes_in_bfloat16_are_proved_in_it_too(tmp_path: Path) -> None:
+    def apart(by: float) -> Callable[[Cell], list[bytes]]:
+        return lambda cell: lines("logits", a=[1.0 + by * (cell.precision == "amp" and cell.stack == "pytorch")])
+
+    left, said = narrow(tmp_path, apart(0.05))
+    assert 2 == len(left.cells) and said[-1].startswith("pytorch-compile and pytorch are equal (bfloat16, ")
+    with pytest.raises(own_models.Differs, match="differ first in logits a"):
+        narrow(tmp_path, apart(0.2))
+    with pytest.raises(BenchError, match="pytorch and pytorch-compile cannot run: no instructions"):
+        narrow(tmp_path, lambda cell: ending("no instructions") if cell.precision == "amp" else lines(a=[1.0]))
+    with pytest.raises(InputError, match=r"--set precision=float64: .*expected float32 or bf16"):
+        own_models.options_of(str(tmp_path / "net.py"), ["precision=float64"])
 
 
 def test_one_measure_alone_has_one_experiment_by_its_name(tmp_path: Path) -> None:

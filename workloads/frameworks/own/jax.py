@@ -65,7 +65,10 @@ class Workload(Steps):
         return jax.tree.unflatten(self._tree, [arrays[name] for name in self._names])
 
     def _applied(self, weights, inputs):
-        return self._apply(self._planted(weights), inputs)
+        half, tree = settings.products(self.cell), self._planted(weights)
+        if half is None:
+            return self._apply(tree, inputs)
+        return _in(jnp.float32, self._apply(_in(half, tree), _in(half, inputs)))
 
     def _put(self, arrays):
         super()._put(arrays)
@@ -120,9 +123,9 @@ class Workload(Steps):
             program = str(jax.make_jaxpr(self._answering if targets is None else self._lost_of)(
                 self._state.weights, {}, inputs, targets))
         narrow = re.search(r":(bf16|f16|f8\w*)\[", program)
-        if narrow:
-            raise DataError("%s: it computes in %s, and the row is of float32: mixed precision of models of your own "
-                            "is not there" % (self._file.name, narrow.group(1)))
+        if narrow and self.precision != "amp":
+            raise DataError("%s: it computes in %s, and the row is of float32: take it out; --set "
+                            "precision=bf16 is there" % (self._file.name, narrow.group(1)))
 
     def _lost_of(self, weights, running, inputs, targets):
         return self._lost(self._applied(weights, inputs), targets)
@@ -131,6 +134,11 @@ class Workload(Steps):
 def _name(key):
     """A step of the path to an array: a dict's key, a place in a list, a field."""
     return str(next((getattr(key, name) for name in ("key", "idx", "name") if hasattr(key, name)), key))
+
+
+def _in(kind, tree):
+    """The tree with its real numbers in another type."""
+    return jax.tree.map(lambda each: each.astype(kind) if jnp.issubdtype(each.dtype, jnp.floating) else each, tree)
 
 
 def _narrow(values):

@@ -51,12 +51,12 @@ class Workload(contract.Workload):
         backend = lane.framework
         settings = importlib.import_module("workloads.frameworks.%s.settings" % backend)
         settings.apply(cell)
-        if cell.precision not in ("float32", "float64"):
-            raise Unsupported("precision %s is not there for Keras models" % cell.precision)
         dtypes.BIT64_TO_BIT32_DTYPE["float64"] = "float64"         # else JAX and PyTorch round float64 to float32
-        keras.config.set_floatx(cell.precision)
+        keras.config.set_floatx("float64" if cell.precision == "float64" else "float32")
         keras.utils.set_random_seed(cell.seed % 2 ** 32)
         keras.utils.clear_session()                                # names count from one
+        if cell.precision == "amp":
+            keras.config.set_dtype_policy("mixed_bfloat16")
         self.cell, self.loop, self.precision = cell, cell.loop, cell.precision
         self._file = UserFile(cell, folder, lambda: dict(
             settings.of_numbers(), floatx=keras.config.floatx(), dtype_policy=keras.config.dtype_policy().name))
@@ -91,10 +91,10 @@ class Workload(contract.Workload):
 
     def _demand_width(self):
         """Raise DataError where a layer computes in fewer bits than float32."""
-        for layer in self._model._flatten_layers():
+        for layer in () if self.precision == "amp" else self._model._flatten_layers():
             if layer.compute_dtype in ("bfloat16", "float16"):
-                raise DataError("%s: layer %s computes in %s, and the row is of float32: mixed precision of models of "
-                                "your own is not there" % (self._file.name, layer.name, layer.compute_dtype))
+                raise DataError("%s: layer %s computes in %s, and the row is of float32: take it out; --set "
+                                "precision=bf16 is there" % (self._file.name, layer.name, layer.compute_dtype))
 
     def load(self, weights):
         """Take the arrays by path."""

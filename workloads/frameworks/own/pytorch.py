@@ -50,6 +50,9 @@ class Workload(Steps):
             mode = self.file.lane.mode
             self._forward = torch.compile(self._net, mode=mode) if mode else settings.compiled(self._net, cell)
             self.loop = ", ".join(filter(None, [self.loop, mode]))
+        if cell.precision == "amp":
+            autocast = torch.autocast(self._device.type, dtype=torch.bfloat16)
+            self._forward, self._lost = autocast(self._forward), autocast(self._lost)
         self.load(self.file.weights(self.weights()))
 
     def module(self):
@@ -137,9 +140,9 @@ class Workload(Steps):
                 if is_training and targets is not None:
                     self.file.demand_classes(_arrays(outputs), array(targets), _UNUSED)
                     self._lost(outputs, single[1])
-            if narrow:
-                raise DataError("%s: it computes in %s (%s), and the row is of float32: mixed precision of models of "
-                                "your own is not there" % (self.file.name, *next(iter(narrow.items()))))
+            if narrow and self.precision != "amp":
+                raise DataError("%s: it computes in %s (%s), and the row is of float32: take it out; --set "
+                                "precision=bf16 is there" % (self.file.name, *next(iter(narrow.items()))))
         net.to(self._device, torch.float64 if self.cell.precision == "float64" else torch.float32)
         net.load_state_dict(state)
         net.train(was_training)

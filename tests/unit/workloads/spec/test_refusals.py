@@ -23,7 +23,8 @@ def test_a_framework_s_own_loader_reads_images_for_steps_on_one_device(framework
 
 @pytest.mark.parametrize(("changes", "features", "is_refused"), [
     ({}, ["avx2"], True), ({}, ["avx2", "amx_bf16"], False), ({}, ["avx512_bf16"], False), ({}, [], False),
-    ({"measure": "check"}, ["avx2"], False), ({"device": "gpu"}, ["avx2"], False),
+    ({"measure": "check"}, ["avx2"], False), ({"measure": "check", "source": "{}"}, ["avx2"], True),
+    ({"device": "gpu"}, ["avx2"], False),
     ({"precision": "float32"}, ["avx2"], False),
 ])
 def test_a_rate_of_bfloat16_is_refused_where_a_cpu_is_known_to_have_no_instructions_for_it(
