@@ -81,8 +81,6 @@ class Fold:
             case records.OfRun() if run := self.begun.get(record.run):
                 if (name := str(record.line.get("event"))) in _KEPT:
                     run[1].append(lines.EVENTS[name].read(record.line))
-            case records.Rewarmed() if run := self.begun.get(record.run):
-                run[1][:] = [line for line in run[1] if not isinstance(line, lines.Values)]    # turns were a warm-up
             case records.Ending() if run := self.begun.pop(record.run, None):
                 self._ended(_run(*run, record), run[0].key)
             case records.Closed():

@@ -90,12 +90,6 @@ class Ending(Line):
     places: dict[Text, Readings | None] | None = None
 
 
-class Rewarmed(Line):
-    """The run's turns so far were a warm-up."""
-
-    run: Text
-
-
 class Apart(Line):
     """Workers of a comparison did not fit into memory together."""
 
@@ -155,5 +149,5 @@ def best(products: Iterable[Product]) -> Mapping[Unit, Product]:
 
 
 RECORDS: dict[str, type[Line]] = {
-    "plan": Plan, "begin": Begin, "line": OfRun, "ending": Ending, "rewarmed": Rewarmed, "apart": Apart,
+    "plan": Plan, "begin": Begin, "line": OfRun, "ending": Ending, "apart": Apart,
     "product": Product, "closed": Closed}

@@ -154,15 +154,3 @@ def trend(rates: Sequence[float]) -> float:
     error = math.sqrt(rest / (count - 2) / squares)
     is_clear = abs(slope) > max(_NOTHING, student_t.quantile(0.975, count - 2) * error)
     return slope * (count - 1) if is_clear else 0.0
-
-
-def gets_faster(turns: Sequence[Turn], beside: Sequence[Sequence[Turn]]) -> bool:
-    """Whether a run's turns get faster by more than TREND, and so against most of the runs that took turns with it.
-
-    Where all get faster together the machine did. A turn is held against the one of the same number beside it.
-    """
-    counts = counting(turns)
-    ratios = [[turn.rate / other.rate for turn, other, *are_counted
-               in zip(turns, others, counts, counting(others), strict=False) if all(are_counted)] for others in beside]
-    rates = [turn.rate for turn in counted(turns)]
-    return trend(rates) > TREND and 2 * sum(trend(each) > TREND for each in ratios) >= len(ratios)

@@ -31,14 +31,11 @@ class TurnWatch(Watch):
         """gate: process.waiting.Gate; readings(): as _readings."""
         Watch.__init__(self, cell, *arguments, **named)
         self._gate, self._readings = gate, readings or _readings
-        self._warm_up = self._short_warm_up()
+        self._warm_up = warm_up(self._cell, self._pass_steps, turns.WARM_UP_SECONDS) or Fixed(1)
         self._taken = 0                  # steps of the run, warm-up and leads too
         self._turn, self._turns = None, 0
         self._is_leading = False
         self._ready = []                 # of the warm-up and each turn: its threads that ran or were ready, on average
-
-    def _short_warm_up(self):
-        return warm_up(self._cell, self._pass_steps, turns.WARM_UP_SECONDS) or Fixed(1)
 
     def stepped(self, handle, phases=None) -> None:
         """As Watch.stepped."""
@@ -47,7 +44,8 @@ class TurnWatch(Watch):
             Watch.stepped(self, handle, phases)
             if self._taken == 1 and self._warm_up:          # what is built or compiled is there
                 self._gate.wait("built")
-                self._go_on()
+                self._read_at = self._read()
+                self._pause_is_over()
             return
         self._turn.lead_steps += 1
         if self._cell.sync == "each":
@@ -68,11 +66,6 @@ class TurnWatch(Watch):
         word = self._gate.next()
         if word[0] == "end":
             raise Over
-        if word[0] == "more":
-            self._warm_up = self._short_warm_up()
-            self._forget()
-            self._go_on()
-            return
         self._turn = Turn(self._turns, float(word[1]), float(word[2]), int(word[3]))
         self._turns += 1
         self._read_at = self._read()
@@ -81,11 +74,6 @@ class TurnWatch(Watch):
             self._pause_is_over()
         else:
             self._begin_slice()
-
-    def _go_on(self) -> None:
-        """The next step is the warm-up's."""
-        self._read_at = self._read()
-        self._pause_is_over()
 
     def _pause_is_over(self) -> None:
         if self._device:
@@ -165,10 +153,8 @@ class TurnsTogether(TurnWatch):
             word = self._gate.next()
 
     def _take_warm_up(self, steps, batches, agreed) -> None:
-        if not self._warm_up:
-            self._warm_up, self._ended = self._short_warm_up(), ""
-            self._forget()
-        self._go_on()
+        self._read_at = self._read()
+        self._pause_is_over()
         left = agreed.say(self.left())
         while left > 0:
             self.resumed()                             # what they waited for each other is of no step

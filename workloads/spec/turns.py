@@ -10,7 +10,6 @@ The runner speaks on the worker's standard input, a line a command, and the work
     turn LEAD SECONDS STEPS      a turn: steps for LEAD seconds that count for nothing, then whole steps (whole passes
                                  where batches are not alike) that last SECONDS at least and are STEPS at least; then
                                  "steps" with "turn"
-    more                         warms up again, then "warm"
     end                          says what it has to say, then "end"
 
 Workers that train together hear the same words, each its own, and each answers of its own node. The first one says to
@@ -29,7 +28,7 @@ ENDS = "EVENBENCH_ENDS"              # whether a worker that is told nothing end
 LEAD_SECONDS = 0.03                  # after a pause the first steps cost 1.1 to 2.3 times as much, from here on 1 %
 SLICE_SECONDS = 0.1                  # at least
 TURNS = 10                           # of a worker in a round: more narrow its interval less than more rounds do
-WARM_UP_SECONDS = (0.25, 5.0)        # of a steady one: turns show what is left of it, and it then goes on
+WARM_UP_SECONDS = (0.25, 5.0)        # of a steady one: turns show what is left of it
 MOST_SECONDS = 60.0                  # of timed steps in a round, beyond which there are no more turns than LEAST_TURNS
 LEAST_TURNS = 3
 _AMPLE_BYTES = 2 ** 32         # of memory: a process that has imported and forked holds 0.2 GB for itself, at most

@@ -20,7 +20,7 @@ from runner.results import error_output
 from runner.results.contract import NotAnEvent, parsed
 from runner.results.error_output import ErrorText, Written
 from runner.results.lines import Steps, usage
-from runner.results.turns import Turn, counting, gets_faster, worst
+from runner.results.turns import Turn, counting, worst
 from workloads.spec import placement, turns
 from workloads.spec.cell import switched_variables
 
@@ -54,7 +54,7 @@ class LiveRun:
         self.is_warm = False
         self.apart_for = ""                      # why it can be alive beside no other worker
         self._running: Running | None = None
-        self._is_begun = self._is_finished = self._is_rewarmed = self._forks = False
+        self._is_begun = self._is_finished = self._forks = False
         self._import_seconds = 0.0
         self._listens = False
         self._unasked: Event | None = None       # what a worker said that did not wait
@@ -246,17 +246,6 @@ class LiveRun:
             return False
         most = 4 if calm < turns.LEAST_TURNS else 2          # times TURNS
         return calm < turns.TURNS and len(self.turns) < most * turns.TURNS
-
-    def is_cold(self, beside: "Sequence[LiveRun]") -> bool:
-        """Whether its turns show that its warm-up was too short, and it has not gone on warming up yet."""
-        return not self.ending and not self._is_rewarmed and gets_faster(self.turns, [run.turns for run in beside])
-
-    def warm_up_again(self) -> Iterator[Event]:
-        """Let it go on warming up; its turns so far count as warm-up."""
-        self._is_rewarmed, self.turns = True, []
-        yield {"event": "rewarmed", "run": self.pending.name}
-        self.tell("more")
-        yield from self.listen(is_warm)
 
     def stop(self) -> None:
         """End the worker, and watch it no more; of a run without an ending a reader sees that its runner went."""

@@ -63,11 +63,6 @@ def take(bench: Bench, runs: Sequence[LiveRun], comparison: str, sizes: dict[str
             yield from run.listen(is_warm)
     drawn = random.Random(f"{bench.plan.seed}:{runs[0].pending.round}:{comparison}")
     yield from _by_turns(bench, runs, drawn, patience)
-    cold = [run for run in runs if run.is_cold([other for other in runs if other is not run])]
-    if cold and not any(run.apart_for for run in runs):
-        for run in cold:
-            yield from run.warm_up_again()
-        yield from _by_turns(bench, cold, drawn, patience)
     if any(run.apart_for for run in runs):
         return
     for run in runs:

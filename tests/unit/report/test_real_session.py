@@ -116,7 +116,6 @@ def runs(name: str) -> dict[tuple[str, str], list[Run]]:
     endings = {each["run"]: each for each in records(name) if each["event"] == "ending"}
     for run, head in begun.items():
         lines = [each["line"] for each in records(name) if each["event"] == "line" and each["run"] == run]
-        assert not any(each["event"] == "rewarmed" for each in records(name))
         cell = cells[head["key"]]
         found.setdefault((cell["task"], cell["stack"]), []).append(Run(
             head["round"], endings[run], next(line for line in lines if line["event"] == "start"),

@@ -281,18 +281,6 @@ def test_phases_are_of_the_turns_that_count() -> None:
     assert pytest.approx(0.2) == only_row(*made.run(CELL, 0, *blocks)).runs[0].phase_seconds("forward")
 
 
-def test_turns_before_a_longer_warm_up_belong_to_it() -> None:
-    first, again = made.turn([1.0], loss=[5.0], compiled=1), made.turn([0.5], loss=[1.0])
-    records = list(made.run(CELL, 0, first, {"event": "warm", "seconds": [0.3], "ended": "steady"}, again))
-    place = next(index for index, record in enumerate(records) if record.get("line") == first)
-    records.insert(place + 1, {"event": "rewarmed", "run": records[0]["run"]})
-    worker = only_row(*records).runs[0].first
-
-    assert ([0.5], [1.0], 1, 0) == (worker.sample_seconds.tolist(), worker.losses.tolist(), len(worker.turns),
-                                    worker.timed_compiled)
-    assert [1.5, 0.1, 0.3] == worker.warmup_seconds.tolist()
-
-
 def test_losses_know_at_which_step_of_the_run_they_were() -> None:
     run = of_lines(made.turn([0.1, 0.1, 0.1], before=7, loss=[3.0, None, 2.0]),
                    {"event": "values", "loss": [1.0]}, made.turn([0.1], before=15))

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from runner.results.lines import Steps
-from runner.results.turns import LOST_SHARE, Turn, are_enough, counted, counting, gets_faster, together, trend
+from runner.results.turns import LOST_SHARE, Turn, are_enough, counted, counting, together, trend
 from tests import made_rows as made
 
 
@@ -118,24 +118,3 @@ def test_a_trend_within_its_noise_is_none(noise: float, expected: float) -> None
 @pytest.mark.parametrize("rates", [[], [1.0, 2.0], [5.0] * 12, [1.0, 0.0, 2.0], [1 / 3, 1 / 3 * (1 + 1e-16), 1 / 3]])
 def test_without_a_line_there_is_no_trend(rates: list[float]) -> None:
     assert 0.0 == trend(rates)
-
-
-def turns_of(*rates: float, disturbed: int = -1) -> list[Turn]:
-    return [Turn(10, 10 / rate, 0.5 if index == disturbed else 0.0, 0.0) for index, rate in enumerate(rates)]
-
-
-STEADY, RISING, RISING_FURTHER = (turns_of(*(step**index for index in range(10))) for step in (1.0, 1.02, 1.1))
-
-
-@pytest.mark.parametrize(("own", "beside", "is_faster"), [
-    (RISING, [], True), (STEADY, [], False), (RISING, [STEADY], True), (RISING, [STEADY, STEADY, RISING], True),
-    (RISING, [RISING], False),                          # the machine got faster, not the run
-    (RISING, [STEADY, RISING, RISING], False), (RISING, [RISING_FURTHER], False), (STEADY, [RISING_FURTHER], False)])
-def test_a_run_gets_faster_where_it_does_and_more_than_most_beside_it(own: list[Turn], beside: list[list[Turn]],
-                                                                     is_faster: bool) -> None:
-    assert is_faster is gets_faster(own, beside)
-
-
-def test_turns_are_held_against_those_of_the_same_number_beside_them() -> None:
-    rates = [2.0, 2.0, 2.0, 2.0, 3.0, 3.0, 3.0, 3.0]
-    assert not gets_faster(turns_of(*rates), [turns_of(*rates[:3], 9.0, *rates[4:], 3.0, disturbed=3)])

@@ -66,12 +66,6 @@ def test_steps_much_longer_than_the_lead_need_none() -> None:
     assert (1, 0) == (len(turn["seconds"]), turn["turn"]["lead_steps"])
 
 
-def test_more_warms_up_again_and_turns_go_on_counting() -> None:
-    events = said("go", "turn 0.03 0.1 1", "more", "turn 0.03 0.1 1", "end")
-    assert ["warm", "steps", "warm", "steps"] == [event for event, _ in events]
-    assert [(0, 0), (1, 4)] == [(values["turn"]["index"], values["first"]) for _, values in events if "turn" in values]
-
-
 def test_what_the_machine_did_is_read_around_the_lead_and_the_timed_steps() -> None:
     turn = said("go", "turn 0.03 0.1 4", "end")[1][1]["turn"]
     assert [0.15, 0.0375, 0.075] == pytest.approx([turn["seconds"], turn["own_seconds"], turn["waited_seconds"]])
