@@ -17,7 +17,6 @@ from workloads.spec.refusals import BFLOAT16
 Proved = Set[tuple[str, str]]      # (task, stack as cells.built names it) that was checked to be the same model
 
 _LEAST_LOSSES = 8                  # fewer do not show whether a loss falls
-_BUSY_LOAD = 0.5                   # of the CPUs
 _SWAP_BYTES = 2**20                # less is bookkeeping of the kernel
 _CLOCK_SHARE = 0.02                # both clocks see the same steps: waiting for one takes microseconds
 _DRAIN_SHARE = 0.05                # reading a finished loss takes microseconds
@@ -43,22 +42,6 @@ def is_not_falling(losses: Samples) -> bool:
         return False
     quarter = len(losses) // 4
     return (median(losses[-quarter:]) or 0.0) >= (median(losses[:quarter]) or 0.0)
-
-
-def _is_loaded(seen: _Seen) -> bool:
-    """The share that others took says more than the load, which the run before this one raises as well.
-
-    Turns say it of themselves. Of many nodes the share is not known, and the load tells nothing of others: each of
-    them raises it by itself.
-    """
-    if seen.run.turns:
-        return False
-    share = seen.run.after.get("foreign_cpu_share")
-    if share is not None:
-        return share > MOST_FOREIGN_SHARE
-    if seen.cell.nodes > 1:
-        return False
-    return (seen.run.before.get("load_1m") or 0.0) > _BUSY_LOAD * seen.cpus
 
 
 def _is_swapping(seen: _Seen) -> bool:
@@ -151,8 +134,8 @@ class Flag(StrEnum):
         "Heat or its power supply slowed the GPU down, also when the run was repeated.",
         lambda seen: (seen.run.after.get("gpu_throttled_share") or 0.0) > THROTTLED_SHARE)
     LOADED_HOST = ("loaded_host",
-        "Other programs, or other guests of the machine's host, took more than 10 % of the CPUs it could use (where "
-        "that is not known: the load was high).", _is_loaded)
+        "Other programs, or other guests of the machine's host, took more than 10 % of the CPUs it could use.",
+        lambda seen: not seen.run.turns and (seen.run.after.get("foreign_cpu_share") or 0.0) > MOST_FOREIGN_SHARE)
     BUSY = ("busy",
         "{lost} of {runs} runs are of rounds that do not count: a stack had fewer than three undisturbed turns, or its "
         "run was lost.")

@@ -34,7 +34,6 @@ CONFIDENCE = 0.95
 ERROR = 1 - CONFIDENCE
 LEAST_RUNS = 3                  # that have an interval
 # hyperfine's; the usual 3.5 names a run in 20 % of sessions with five runs of plain normal noise, 10 in 3 %
-OUTLIER_SCORE = 10.0
 LEAST_DIFFERENCE = LOST_SHARE   # of a ratio, that is worth a word: others may cost the turns that count as much
 _NOTHING = 1e-12                # of a log-ratio: what rounding leaves of equal rates
 
@@ -160,16 +159,6 @@ def middle(runs: Sequence[One], of: Callable[[One], float | None]) -> float | No
 def geometric_mean(values: Collection[float]) -> float | None:
     """The geometric mean; None of nothing."""
     return _exp(math.fsum(map(math.log, values)) / len(values)) if values else None
-
-
-def outliers(values: Sequence[float]) -> list[int]:
-    """Positions whose modified z-score (Iglewicz and Hoaglin, 1993) is above OUTLIER_SCORE: named, never removed."""
-    if len(values) < LEAST_RUNS:
-        return []
-    middle = median(values) or 0.0
-    away = [abs(value - middle) for value in values]
-    scale = 1.4826 * (median(away) or 0.0) or 1.2533 * sum(away) / len(away)  # the second where most runs are equal
-    return [index for index, distance in enumerate(away) if distance > OUTLIER_SCORE * scale] if scale else []
 
 
 def ratio(one: ByRound, other: ByRound, error: float = ERROR) -> Ratio:

@@ -244,7 +244,6 @@ def _result(row: Row, statistics: _Statistics, facts: Mapping[str, Any], plain_s
         round_ratios=paired.round_ratios if paired else (),
         verdict=verdict, withheld=withheld, **facts, turns=len(turns),
         disturbed_turns=sum(disturbed(run.turns) for run in row.runs),
-        outlier_rounds=tuple(list(rates)[index] for index in stats.outliers(list(rates.values()))),
         workers=len(runs[0].workers) if runs else 0, mode=_fact(runs, "mode"), phases=phases,
         step_seconds=seconds, step_interval=step_interval,
         communication=_fact(runs, "communication") if phases else None,

@@ -94,8 +94,6 @@ class _Result(_Model):
     disturbed_turns: int = 0
     """Of these, those that lost over 1 % of their time to others, or stood still; they do not count."""
     flags: tuple[Flag, ...] = ()
-    outlier_rounds: tuple[int, ...] = ()
-    """Rounds whose rate is far from the others; they count like the others."""
     workers: int = 0
     """That trained together; 1 on one node, 0 without an ok run."""
     mode: str | None = None
@@ -419,7 +417,6 @@ METHODS = {
         "slices of timed steps while the other stacks wait; disturbed where it lost over 1 % of its time to others, or "
         f"stood still; a round counts where each stack has at least {LEAST_TURNS} others",
     "winner": "the stack with the highest rate, where its ratio to every other that ran is shown so to be above 1",
-    "outlier_rounds": f"modified z-score of the run's rate above {stats.OUTLIER_SCORE:g}; flagged, never removed",
     "step_seconds":
         "of one worker the batch over the rate, of each run; the geometric mean over runs, its interval as a rate's",
     "loss":

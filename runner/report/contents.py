@@ -24,7 +24,6 @@ from workloads.spec import measures
 
 _OF_A_PAPER = ("What holds here holds on this machine, with these versions and sizes. It is no reproduction on the "
                "study's own hardware, and what does not hold here may hold there.")
-_FAR_RUNS = "Runs far from the others of their cell (they count all the same)"
 _OF_OURS = "Rates, ratios and verdicts are of this machine, with these versions and sizes."
 
 
@@ -72,9 +71,6 @@ def _details(summary: Summary, measured: Measurements, results: Table[columns.Li
     yield from rates.tables(results)
     yield from rates.lanes(summary.lanes)
     yield from breakdown.tables(summary, summary.comparisons, measured.rows)
-    yield from table(_FAR_RUNS, texts("stack", "what", "rounds"), {"": [
-        (result.stack, comparison.label, ", ".join(map(str, result.outlier_rounds)))
-        for comparison in summary.comparisons for result in comparison.results if result.outlier_rounds]})
     yield from table("Measured again by", texts("stack", "command"), columns.commands(summary))
 
 

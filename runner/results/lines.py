@@ -208,6 +208,7 @@ class TurnTaken(Line):
         "where there were none")] = None
     taken_seconds: Annotated[Seconds | None, says(
         "of CPU time that others took, as the runner saw them by process; null where it sees none")] = None
+    has_ended: Annotated[bool, says("whether a program ended meanwhile, whose time is in busy_seconds alone")] = False
     beside_seconds: Annotated[Seconds, says(
         "of busy_seconds, what the run's other places took that share these CPUs; the host adds it")] = 0.0
 

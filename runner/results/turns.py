@@ -71,10 +71,12 @@ class Turn:
             raise ValueError('key "turn" is missing')
         seconds = said.seconds or math.inf
         room, waited = seconds * max(1, said.cpus), said.waited_seconds
-        return cls(sum(line.sample_steps), sum(line.seconds),
-                   max(0.0, said.busy_seconds - said.own_seconds - said.beside_seconds) / room,
-                   said.stolen_seconds / room,
-                   None if said.taken_seconds is None else said.taken_seconds / seconds,
+        foreign = max(0.0, said.busy_seconds - said.own_seconds - said.beside_seconds)
+        taken = said.taken_seconds
+        if said.has_ended and taken is not None and foreign > FOREIGN_SHARE * room:
+            taken = max(taken, foreign)
+        return cls(sum(line.sample_steps), sum(line.seconds), foreign / room, said.stolen_seconds / room,
+                   None if taken is None else taken / seconds,
                    math.inf if waited is None else waited / seconds,
                    0.0 if waited is None else _still((said.own_seconds + waited) / seconds, said.usual_ready))
 

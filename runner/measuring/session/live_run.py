@@ -180,10 +180,8 @@ class LiveRun:
             first = next(iter(turns.values()))
             self._others = programs.taken(before, after, self.cell.stack if len(turns) > 1 else programs.Worker(
                 self.cell.stack, first.get("process", 0)))
-            if before.keys() <= after.keys():    # else one has ended whose clock is gone, and ticks tell what it took
-                for place, turn in turns.items():
-                    if self._running and not self._running.machine(place):
-                        turn["taken_seconds"] = self._others.seconds
+            for turn in (turn for place, turn in turns.items() if self._running and not self._running.machine(place)):
+                turn.update(taken_seconds=self._others.seconds, has_ended=not before.keys() <= after.keys())
         if len(turns) > 1:
             for place, turn in turns.items():
                 turn["beside_seconds"] = sum(other["own_seconds"] for name, other in turns.items()

@@ -82,15 +82,6 @@ def test_a_quantile_lies_between_two_values_on_a_line(values: list[float], share
     assert expected == pytest.approx(stats.quantile(numpy.array(values), share))
 
 
-@pytest.mark.parametrize(("values", "expected"), [
-    # median 100, median distance 1: the score of 85 is 15 / 1.4826 = 10.1, of 86 it is 9.4
-    ([99, 100, 101, 101, 85], [4]), ([99, 100, 101, 101, 86], []), ([5.0] * 5, []),
-    # 30 equal values and one 10 away: mean distance 10 / 31, score 10 / (1.2533 * 10 / 31) = 24.7
-    ([100.0] * 30 + [110.0], [30])])
-def test_a_value_far_from_the_others_is_an_outlier(values: list[float], expected: list[int]) -> None:
-    assert expected == stats.outliers(values)
-
-
 def test_two_ratios_of_different_rounds_are_held_against_each_other_by_welch_s_t() -> None:
     one, other = (stats.ratio(dict(enumerate(rates)), dict.fromkeys(range(5), 1.0))
                   for rates in ([2.0, 2.2, 1.8, 2.1, 1.9], [1.0, 1.0, 1.01, 0.99, 1.0]))

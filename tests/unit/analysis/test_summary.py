@@ -80,13 +80,6 @@ def test_a_comparison_that_was_not_checked_says_so() -> None:
     assert ["unproved"] == [note.flag for note in found.footnotes]
 
 
-def test_a_run_far_from_the_others_is_named_and_counts() -> None:
-    found = result(summary({TORCH: [100.0, 101.0, 99.0, 100.0, 10.0]}), "torch")
-
-    assert (4,) == found.outlier_rounds
-    assert {"ok": 5} == found.endings
-
-
 def test_what_the_runs_observed_stands_beside_the_rate_and_in_the_column() -> None:
     whole = summary({TORCH: SLOW})
     found, (column,) = result(whole, "torch"), whole.columns

@@ -50,6 +50,13 @@ def test_one_cpu_of_64_is_seen_where_threads_waited_for_it() -> None:
     assert not read(**full, waited_seconds=0.001).reason
 
 
+@pytest.mark.parametrize(("ended", "busy", "reason"), [
+    (True, 0.24, "another program took 20.0%"), (True, 0.21, ""), (False, 0.24, "")])
+def test_what_a_program_took_that_ended_in_the_turn_is_told_by_ticks(ended: bool, busy: float, reason: str) -> None:
+    found = read(busy_seconds=busy, taken_seconds=0.0, waited_seconds=0.1, has_ended=ended).reason
+    assert found.partition(" of a CPU")[0] == reason
+
+
 def test_a_worker_that_stood_still_is_disturbed_unless_it_always_does() -> None:
     stopped = {"seconds": 6.2, "own_seconds": 0.4, "waited_seconds": 0.0}
     assert "stood still" in read(**stopped).reason
