@@ -7,7 +7,7 @@ from typing import NamedTuple
 from runner.analysis.stats import LEAST_RUNS, median
 from runner.cells import built, model_name
 from runner.machine.gpus import THROTTLED_SHARE
-from runner.results.rows import MOST_FOREIGN_SHARE, Row
+from runner.results.rows import Row
 from runner.results.runs import Run, Samples
 from runner.results.turns import disturbed
 from workloads.spec import cluster
@@ -135,7 +135,7 @@ class Flag(StrEnum):
         lambda seen: (seen.run.after.get("gpu_throttled_share") or 0.0) > THROTTLED_SHARE)
     LOADED_HOST = ("loaded_host",
         "Other programs, or other guests of the machine's host, took more than 10 % of the CPUs it could use.",
-        lambda seen: not seen.run.turns and (seen.run.after.get("foreign_cpu_share") or 0.0) > MOST_FOREIGN_SHARE)
+        lambda seen: seen.run.is_loaded)
     BUSY = ("busy",
         "{lost} of {runs} runs are of rounds that do not count: a stack had fewer than three undisturbed turns, or its "
         "run was lost.")

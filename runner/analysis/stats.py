@@ -33,7 +33,6 @@ ByRound = Mapping[int, float]   # rates of one stack
 CONFIDENCE = 0.95
 ERROR = 1 - CONFIDENCE
 LEAST_RUNS = 3                  # that have an interval
-# hyperfine's; the usual 3.5 names a run in 20 % of sessions with five runs of plain normal noise, 10 in 3 %
 LEAST_DIFFERENCE = LOST_SHARE   # of a ratio, that is worth a word: others may cost the turns that count as much
 _NOTHING = 1e-12                # of a log-ratio: what rounding leaves of equal rates
 

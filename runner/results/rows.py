@@ -14,7 +14,6 @@ from runner.results.turns import Turn, are_enough
 from workloads.spec.cell import Cell
 
 SAMPLES, TOKENS, STEPS = "samples/s", "tokens/s", "steps/s"
-MOST_FOREIGN_SHARE = 0.1         # of its CPUs' time, by ticks: what others may take of a run without turns
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,8 +53,7 @@ class Row:
 
     def is_calm(self, run: Run) -> bool:
         """Whether others left its CPUs to a run: a GPU's is not judged."""
-        is_taken = (run.after.get("foreign_cpu_share") or 0.0) > MOST_FOREIGN_SHARE
-        return are_enough(run.turns) if run.turns else not is_taken or self.cell.device != "cpu"
+        return are_enough(run.turns) if run.turns else not run.is_loaded or self.cell.device != "cpu"
 
     @property
     def turns(self) -> tuple[Turn, ...]:

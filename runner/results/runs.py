@@ -16,6 +16,8 @@ from workloads.spec.turns import TURNS
 
 Samples = NDArray[np.float64]
 
+_MOST_FOREIGN_SHARE = 0.1        # of a run's CPUs' time, by ticks
+
 
 @dataclass(frozen=True, eq=False)
 class Worker:
@@ -181,6 +183,11 @@ class Run:
     def turns(self) -> tuple[Turn, ...]:
         """Of its first worker, with which all others took theirs; () where there are none."""
         return self.first.turns
+
+    @property
+    def is_loaded(self) -> bool:
+        """Whether others took much of its CPUs, as a run without turns can tell."""
+        return not self.turns and (self.after.get("foreign_cpu_share") or 0.0) > _MOST_FOREIGN_SHARE
 
     @property
     def framework(self) -> str:
