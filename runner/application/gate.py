@@ -58,8 +58,10 @@ def _of_sides(request: Request, base: str, head: str) -> tuple[Request, tuple[st
     for option, word in (("--base", base), ("--head", head)) if are_lanes else ():
         if word not in columns:
             raise unknown(f"{option}: column", word, columns)
-    known = definition.read_all(request.places.stacks)
-    words = (base, head) if are_lanes else (_stack("base", base, known), _stack("head", head, known))
+    words = base, head
+    if not are_lanes:
+        known = definition.read_all(request.places.stacks)
+        words = _stack("base", base, known), _stack("head", head, known)
     names = (words[0].partition("=")[0], words[1].partition("=")[0])
     if names[0] == names[1]:
         raise InputError(f'gate: found "{base}" on both sides, expected two stacks; `python -m tools aa` holds one '
