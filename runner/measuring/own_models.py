@@ -356,9 +356,7 @@ def _placed(chosen: Sequence[Named], stacks: Sequence[Stack], say: Say) -> list[
     placed, lacking = [], []
     for stack in stacks:
         for each in chosen:
-            plain = each.lane.name.removesuffix(f"-{each.lane.mode}").removesuffix("-step").partition("-compile")[0]
-            needs = own_model.NEEDS[plain]
-            if lacks := extended.lacking(stack, needs):
+            if lacks := extended.lacking(stack, own_model.NEEDS[each.lane.kind, each.lane.framework]):
                 lacking.append(f"{stack.name} has no column {each.name}: it lacks {', '.join(lacks)}")
             else:
                 placed.append(each._replace(stack=stack.name))

@@ -62,12 +62,13 @@ PARAMETERS = {
 TITLES = {"tensorflow": "TensorFlow", "torch": "PyTorch", "jax": "JAX"}       # of Keras' backends, by package
 # modules that never come along with a file, whatever lies beside it: a user's model.py may be called torch.py
 NOT_BESIDE = tuple(each + end for each in ("numpy", "keras", "jaxlib") + tuple(TITLES) for end in ("", ".py"))
-# what a lane needs in an environment of the user's, by the lane's name without how it runs: packages
-NEEDS = {"pytorch": ("torch",), "jax": ("jax",),
-         "onnxruntime": ("torch", "onnx", "onnxscript", "onnxruntime"),
-         "openvino": ("torch", "onnx", "onnxscript", "openvino"), "onnx-on-onnxruntime": ("onnx", "onnxruntime"),
-         "onnx-on-openvino": ("onnx", "openvino"), "keras-on-tensorflow": ("keras", "tensorflow"),
-         "keras-on-jax": ("keras", "jax"), "keras-on-pytorch": ("keras", "torch"), "code": ()}
+# the packages that a lane needs in an environment of the user's, by its file's kind and its framework
+NEEDS = {("torch", "pytorch"): ("torch",), ("jax", "jax"): ("jax",),
+         ("torch", "onnxruntime"): ("torch", "onnx", "onnxscript", "onnxruntime"),
+         ("torch", "openvino"): ("torch", "onnx", "onnxscript", "openvino"),
+         ("onnx", "onnxruntime"): ("onnx", "onnxruntime"), ("onnx", "openvino"): ("onnx", "openvino"),
+         ("keras", "tensorflow"): ("keras", "tensorflow"), ("keras", "jax"): ("keras", "jax"),
+         ("keras", "pytorch"): ("keras", "torch"), ("code", "python"): ()}
 WISHED = "step"       # the loop of lanes that are measured where they are asked for
 BY_NAME = {lane.name: lane for lane in LANES}
 
