@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
+from runner.analysis import stats
+
 _MOST_TRIED = 6                  # groups of a reason, of which each is left out in turn
 
 Group = str                      # its packages' names, which move together
@@ -46,7 +48,7 @@ class Measured(NamedTuple):
     @property
     def differs(self) -> bool:
         """Whether it is shown to be another speed than the old one's."""
-        return self.ratio is not None and not self.low <= 1 <= self.high
+        return stats.is_apart(1.0, self.ratio, stats.Interval(self.low, self.high))
 
 
 Measure = Callable[[Mix, float], Measured]       # of a mix, until it is told on which side of a ratio it lies

@@ -94,8 +94,8 @@ class Ratio(NamedTuple):
         return self._replace(interval=self.mean.interval(error)) if self.mean else self
 
     def excludes(self, value: float) -> bool:
-        """Whether the ratio is shown to be another one."""
-        return self.is_judged and self.interval is not None and not self.interval.low <= value <= self.interval.high
+        """Whether the ratio is shown to be another one, and further from it than what is worth a word."""
+        return self.is_judged and is_apart(value, self.value, self.interval)
 
 
 class Verdict(StrEnum):
@@ -122,6 +122,12 @@ def error_of(words: int) -> float:
     return ERROR / max(1, words)
 
 
+def is_apart(limit: float, value: float | None, interval: Interval | None) -> bool:
+    """Whether the interval leaves out the limit, and the value is further from it than LEAST_DIFFERENCE."""
+    return (value is not None and interval is not None and not interval.low <= limit <= interval.high
+            and abs(math.log(value / limit)) >= math.log1p(LEAST_DIFFERENCE))
+
+
 def verdict(ratio: Ratio) -> Verdict:
     """Faster or slower only where the interval excludes 1; as fast where all of it is too near to matter."""
     if ratio.value is None:
@@ -131,7 +137,7 @@ def verdict(ratio: Ratio) -> Verdict:
     away = [math.log(each) for each in (ratio.interval or ())]
     if max(map(abs, away)) < math.log1p(LEAST_DIFFERENCE):
         return Verdict.AS_FAST
-    if not ratio.excludes(1.0) or abs(math.log(ratio.value)) < math.log1p(LEAST_DIFFERENCE):
+    if not ratio.excludes(1.0):
         return Verdict.NO_DIFFERENCE
     return Verdict.FASTER if ratio.value > 1 else Verdict.SLOWER
 

@@ -124,8 +124,8 @@ def _rounds_that_would_tell(ratio: Ratio, limit: float, error: float) -> str:
     """How many rounds would show a ratio like this one to be on its side of the limit, by the normal approximation."""
     mean = ratio.mean
     away = abs(mean.value - math.log(limit)) if mean else 0.0
-    if mean is None or not away:
-        return "the ratio is the allowed one"
+    if mean is None or away < math.log1p(stats.LEAST_DIFFERENCE):
+        return f"the ratio is within {formatting.share(stats.LEAST_DIFFERENCE)} of the allowed one"
     reach = student_t.quantile(1 - error / 2, MOST_ROUNDS) + student_t.quantile(_POWER, MOST_ROUNDS)
     rounds = math.ceil(ratio.pairs * (reach * mean.error / away)**2)
     return (f"about {rounds} rounds would tell" if rounds <= MOST_ROUNDS

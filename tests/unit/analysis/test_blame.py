@@ -50,6 +50,12 @@ def test_a_planted_package_is_found_among_41_by_few_mixes(name: str, factor: flo
     assert len(bench.mixes) <= 9 and {frozenset([name]), frozenset(NAMES) - {name}} <= {*bench.mixes}
 
 
+def test_what_others_may_cost_the_turns_that_count_is_nothing_left() -> None:
+    bench = Bench(of({"p4": 0.5, "p23": 0.996}), within=0.001)
+
+    assert ([{"p4"}], True) == found(bench)
+
+
 def test_two_packages_that_are_slow_only_together_are_named_together() -> None:
     for pair in ({"p3", "p31"}, {"p0", "p1"}, {"p20", "p40"}):
         bench = Bench(lambda mix, pair=pair: 0.7 if mix >= pair else 1.0)

@@ -19,10 +19,10 @@ from tests import made_rows as made
 NOISE = (1.0, 1.001, 0.999, 1.002, 0.998)
 
 
-def records(day: int, ratio: float, drift: float = 1.0, kernel: str = "6.1") -> list[Any]:
+def records(day: int, ratio: float, drift: float = 1.0, kernel: str = "6.1", noise: float = 1.0) -> list[Any]:
     """Five rounds in which tf is so many times as fast as torch, on a machine that is so many times as fast."""
-    cells = made.cell("torch"), made.cell("tf")
-    rates = [100 * drift / each for each in NOISE], [100 * drift * each * ratio for each in NOISE]
+    cells, shaken = (made.cell("torch"), made.cell("tf")), [each**noise for each in NOISE]
+    rates = [100 * drift / each for each in shaken], [100 * drift * each * ratio for each in shaken]
     runs = [record for cell, own in zip(cells, rates, strict=True) for record in made.runs(cell, own)]
     head = made.session(id=f"day{day}", began=f"2026-11-{day:02}T00:00:00+00:00",
                         machine={**made.MACHINE, "kernel": kernel})
@@ -88,11 +88,15 @@ def test_a_session_without_the_cell_is_passed_over() -> None:
 
 def test_a_hundred_equal_sessions_are_held_to_more_than_two() -> None:
     """A change whose own p value is 0.037 is a step between two sessions and none among many."""
-    shaken = [session(1, 0.8), session(2, 0.804)]
+    shaken = [session(1, 0.8, noise=3.0), session(2, 0.812, noise=3.0)]
     alone = len(only(over_time(shaken)).steps)
-    many = only(over_time([*shaken, *(session(day, 0.804) for day in range(3, 29))])).steps
+    many = only(over_time([*shaken, *(session(day, 0.812, noise=3.0) for day in range(3, 29))])).steps
 
     assert (1, 0) == (alone, len(many))
+
+
+def test_what_others_may_cost_the_turns_that_count_is_no_step() -> None:
+    assert not only(over_time([session(1, 0.8), session(2, 0.807)])).steps
 
 
 def test_one_session_is_no_history(tmp_path: Path) -> None:
