@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from runner import formatting
-from runner.analysis import stats
 from runner.results.rows import Row
 from runner.results.runs import Run, rate_per_worker
 from runner.study import quantities
@@ -50,7 +49,7 @@ def _percentile(percent: int) -> Reader:
         if row.cell.measure not in RATED or any(set(worker.sample_steps) != {1} for worker in run.workers):
             return None
         steps = np.concatenate([worker.sample_seconds[worker.counts] for worker in run.workers])
-        return stats.quantile(steps, percent / 100) if len(steps) >= 100 / (100 - percent) else None
+        return float(np.quantile(steps, percent / 100)) if len(steps) >= 100 / (100 - percent) else None
 
     return read
 

@@ -8,7 +8,6 @@ a session together need: where a plan may say m of them, each interval misses it
 (Bonferroni), and at most one session in twenty has a false word. m is fixed by the plan, not by what came out.
 Fewer than five rounds get no word, since they cannot show what their own noise is.
 
-No allowance, no rule and no constant is added for noise (2026-11-27): noise is a matter of measuring, by turns.
 `python -m tests.coverage` prints how often intervals and words are wrong where neighbours, two speeds of the host or a
 drift disturb the turns.
 """
@@ -147,13 +146,6 @@ def median(values: Sequence[float] | Array) -> float | None:
     ordered = values.copy() if isinstance(values, np.ndarray) else list(values)
     ordered.sort()
     return float(ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]) / 2 if len(ordered) else None
-
-
-def quantile(values: Array, share: float) -> float:
-    """The value that such a share of them stays below, of at least one; between two linearly, as numpy's."""
-    ordered = np.sort(values)
-    below, rest = divmod(share * (len(ordered) - 1), 1)
-    return float(ordered[int(below)] * (1 - rest) + ordered[min(int(below) + 1, len(ordered) - 1)] * rest)
 
 
 def middle(runs: Sequence[One], of: Callable[[One], float | None]) -> float | None:

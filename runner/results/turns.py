@@ -4,6 +4,7 @@ A turn is judged by the machine, never by its own rate: who repeats what came ou
 """
 
 import math
+import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -16,7 +17,6 @@ from workloads.spec.turns import LEAST_TURNS, TURNS
 TREND = math.log1p(0.05)  # of a rate from the first turn to the last: less moves no rate by more than 2.5 %
 LOST_SHARE = 0.01        # of a run's time: what others may cost the turns that count
 FOREIGN_SHARE = 0.05     # of the CPUs that a worker may use: what ticks show of others, and not a tick that fell badly
-_LEAST_OF_A_LINE = 3     # turns that have a line with noise around it
 _NOTHING = 1e-12         # of a log rate: what rounding leaves of equal rates
 
 
@@ -146,13 +146,11 @@ def trend(rates: Sequence[float]) -> float:
     Within noise: a two-sided t test of the line's slope at 5 %.
     """
     count = len(rates)
-    if count < _LEAST_OF_A_LINE or not all(0 < rate < math.inf for rate in rates):
+    if count < LEAST_TURNS or not all(0 < rate < math.inf for rate in rates):
         return 0.0
     logs = [math.log(rate) for rate in rates]
-    middle, mean = (count - 1) / 2, math.fsum(logs) / count
-    squares = math.fsum((index - middle)**2 for index in range(count))
-    slope = math.fsum((index - middle) * log for index, log in enumerate(logs)) / squares
-    rest = math.fsum((log - mean - slope * (index - middle))**2 for index, log in enumerate(logs))
-    error = math.sqrt(rest / (count - 2) / squares)
+    slope, begin = statistics.linear_regression(range(count), logs)
+    rest = math.fsum((log - begin - slope * index)**2 for index, log in enumerate(logs))
+    error = math.sqrt(12 * rest / (count - 2) / (count**3 - count))        # of the slope: indices are 1 apart
     is_clear = abs(slope) > max(_NOTHING, student_t.quantile(0.975, count - 2) * error)
     return slope * (count - 1) if is_clear else 0.0

@@ -134,18 +134,17 @@ def _rounds_that_would_tell(ratio: Ratio, limit: float, error: float) -> str:
 
 def conclusion(outcome: Outcome) -> str:
     """The outcome in a sentence."""
-    share = formatting.share(outcome.allow)
     named = [each.label for each in outcome.compared if each.answer is outcome.answer]
-    if outcome.answer is Answer.WITHIN:
-        return (f"{outcome.head} is not slower than {outcome.base} by more than {share} in any of "
-                f"{formatting.count(len(outcome.compared), 'comparison')}.")
-    what = f"slower than {outcome.base} by more than {share}"
-    if outcome.answer is Answer.SLOWER:
-        return f"{outcome.head} is {what} in {len(named)} of {len(outcome.compared)}: {'; '.join(named)}."
-    if outcome.answer is Answer.BROKEN:
-        return (f"{outcome.head} did not run where {outcome.base} did, in {len(named)} of {len(outcome.compared)}: "
-                f"{'; '.join(named)}.")
-    return f"It is undecided whether {outcome.head} is {what} in {len(named)} of {len(outcome.compared)}."
+    what = f"slower than {outcome.base} by more than {formatting.share(outcome.allow)}"
+    where = f"in {len(named)} of {len(outcome.compared)}"
+    match outcome.answer:
+        case Answer.WITHIN:
+            return f"{outcome.head} is not {what} in any of {formatting.count(len(named), 'comparison')}."
+        case Answer.SLOWER:
+            return f"{outcome.head} is {what} {where}: {'; '.join(named)}."
+        case Answer.BROKEN:
+            return f"{outcome.head} did not run where {outcome.base} did, {where}: {'; '.join(named)}."
+    return f"It is undecided whether {outcome.head} is {what} {where}."
 
 
 def columns(outcome: Outcome) -> Sequence[dict[str, str]]:

@@ -2,7 +2,6 @@
 
 import math
 
-import numpy
 import pytest
 
 from runner.analysis import stats
@@ -73,13 +72,6 @@ def test_equal_rates_are_as_fast_however_little_they_scatter() -> None:
     found = stats.ratio(third, {index: rate * (1 + 2e-16) for index, rate in third.items()})
 
     assert Verdict.AS_FAST is stats.verdict(found)
-
-
-@pytest.mark.parametrize(("values", "share", "expected"), [
-    ([7.0], 0.95, 7.0), ([4.0, 2.0], 0.5, 3.0), ([3.0, 1.0, 2.0, 4.0], 0.5, 2.5),
-    ([5.0, 1.0, 4.0, 2.0, 3.0], 0.95, 4.8), ([1.0, 2.0], 1.0, 2.0)])
-def test_a_quantile_lies_between_two_values_on_a_line(values: list[float], share: float, expected: float) -> None:
-    assert expected == pytest.approx(stats.quantile(numpy.array(values), share))
 
 
 def test_two_ratios_of_different_rounds_are_held_against_each_other_by_welch_s_t() -> None:
