@@ -16,7 +16,7 @@ from runner.grouping import grouped
 from runner.results import lines, records, turns
 from runner.results.contract import FINAL
 from runner.results.lines import Facts, Line
-from runner.results.looks import look
+from runner.results.looks import LEAST_ROUNDS, look
 from runner.results.records import Begin, Ending, Product
 from runner.results.rows import STEPS, TOKENS, Measurements, Row, Skipped, blocks, by_comparison
 from runner.results.runs import Run, Samples, Worker
@@ -111,11 +111,14 @@ class Fold:
             raise RecordError("there is no plan, so nothing was measured: give the command that made it again")
         filled = {row.key: row for block, rows in blocks(self.rows).items() for row in self._filled(block, rows, plan)}
         is_short = any(row.counted_rounds < plan.rounds for row in filled.values())
-        is_interrupted = is_short and self.closed not in ("done", "incomplete")
+        cut = set(filled) if is_short and self.closed not in ("done", "incomplete") else set()
+        if self.closed == "incomplete":                  # it had no time for more
+            least = min(LEAST_ROUNDS, plan.rounds)
+            cut = {key for key, row in filled.items() if row.counted_rounds == len(row.runs) < least}
         return Measurements(self.session, plan.rounds, plan.baseline,
                             tuple(_in_unit([filled[row.key] for row in self.rows])), self.skipped,
                             tuple(plan.published), tuple(plan.claims), self.closed == "done",
-                            frozenset(filled if is_interrupted else ()), plan.title, tuple(plan.index),
+                            frozenset(cut), plan.title, tuple(plan.index),
                             tuple(plan.experiments), plan.settings, tuple(plan.stacks), tuple(self.products))
 
     def _filled(self, block: str, rows: Sequence[Row], plan: records.Plan) -> Iterator[Row]:

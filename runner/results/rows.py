@@ -99,7 +99,8 @@ class Measurements:
     published: tuple[Facts, ...]           # records of the study's own numbers
     claims: tuple[Facts, ...]              # records of what it claims
     is_done: bool                          # closed after its last run, not interrupted
-    interrupted: frozenset[str] = frozenset()          # keys of rows whose session ended at a moment somebody chose
+    interrupted: frozenset[str] = frozenset()          # keys of rows whose session ended at a moment somebody chose,
+                                                       # or before five rounds of theirs were begun
     title: str = ""                        # of the study
     index: tuple[Facts, ...] = ()          # records of the paper's figures and tables
     experiments: tuple[Experiment, ...] = ()

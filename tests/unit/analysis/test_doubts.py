@@ -100,6 +100,14 @@ def test_a_run_without_turns_counts_where_others_left_it_the_cpus(share: float |
     assert {missing} - {""} == {each.text for each in found.values()}
 
 
+def test_rounds_that_a_session_had_no_time_for_are_missing_and_more_rounds_are_not_asked_for() -> None:
+    found = [*records({"torch": [EVEN] * 3, "tf": [EVEN] * 3}), {"event": "closed", "reason": "incomplete"}]
+    found[1]["rounds"] = 8
+
+    assert {"unfinished (3 of 8 rounds could be measured)"} == {
+        each.text for each in doubts.of(measurements(found)).values()}
+
+
 def test_who_is_measured_beside_a_disturbed_stack_says_what_is_missing() -> None:
     cells = [made.cell(name) for name in ("torch", "tf", "jax")]
     runs = [record for cell in cells for index in range(5) for record in made.run(

@@ -70,7 +70,7 @@ def test_in_short_the_fastest_stacks_are_counted(rates: dict[Cell, list[float]],
 
 
 def test_an_interrupted_session_says_so_first() -> None:
-    assert "not complete" == contents().deviations[0][0]
+    assert "not complete" == contents(made.INCOMPLETE).deviations[0][0]
 
 
 def test_settings_and_stacks_of_the_command_line_are_deviations_and_the_data_s_name_is_not() -> None:

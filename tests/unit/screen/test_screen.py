@@ -21,7 +21,7 @@ from runner.study.file import Study
 from tests import made_report
 from tests import made_rows as made
 from tests.clock import FakeClock
-from tests.made_report import FAST, SLOW
+from tests.made_report import DONE, FAST, SLOW
 from tests.printing import printed
 from workloads.spec.cell import Cell
 
@@ -29,12 +29,13 @@ NAMES = ["torch-2.13-cpu", "tf-2.21", "mxnet-1.9", "torch-1.4", "tf-1.15", "mxne
 EVIL = "\x1b]0;owned\x07[red]x\u202e\x9b31m\r"
 
 
-def session(stacks: int = 3, message: str = "no step finished in 300 s", task: str = "lenet5", **plan: Any) -> Report:
+def session(stacks: int = 3, message: str = "no step finished in 300 s", task: str = "lenet5",
+            end: made.Record = DONE, **plan: Any) -> Report:
     cells = [made.cell(name, task=task) for name in NAMES[:stacks]]
     records = [record for i, cell in enumerate(cells) for record in made.runs(cell, FAST if i == 1 else SLOW)]
     failed = made.run(cells[0], 5, ending="timeout", message=message)
     plan = {"rounds": 6, "baseline": NAMES[0], **plan}
-    return made_report.reported([made.session(), made.plan(*cells, **plan), *records, *failed])
+    return made_report.reported([made.session(), made.plan(*cells, **plan), *records, *failed, end])
 
 
 @pytest.mark.parametrize("stacks", [1, 2, 3, 6])
@@ -88,7 +89,7 @@ def test_details_say_what_a_ratio_is_what_failed_what_was_skipped_and_that_a_ses
     assert f"torch-2.13-cpu {made.LENET5}, training, batch 10 timeout 5 no step finished in" in shown
     assert "tf-0 LeNet-5 (tanh, 62 k parameters), training, batch 10 no image" in shown
     assert "[1] It was not checked here that this stack builds the same model" in shown
-    assert "NOT COMPLETE" in printed(summary_view(session()))
+    assert "NOT COMPLETE" in printed(summary_view(session(end=made.INCOMPLETE)))
 
 
 def test_what_a_stack_cannot_do_is_told_once_for_all_cells_and_other_failures_one_by_one() -> None:
