@@ -17,6 +17,7 @@ from workloads.spec.turns import LEAST_TURNS, TURNS
 TREND = math.log1p(0.05)  # of a rate from the first turn to the last: less moves no rate by more than 2.5 %
 LOST_SHARE = 0.01        # of a run's time: what others may cost the turns that count
 FOREIGN_SHARE = 0.05     # of the CPUs that a worker may use: what ticks show of others, and not a tick that fell badly
+_ON_A_LINE = 2           # turns, and no noise around it
 _NOTHING = 1e-12         # of a log rate: what rounding leaves of equal rates
 
 
@@ -146,11 +147,11 @@ def trend(rates: Sequence[float]) -> float:
     Within noise: a two-sided t test of the line's slope at 5 %.
     """
     count = len(rates)
-    if count < LEAST_TURNS or not all(0 < rate < math.inf for rate in rates):
+    if count <= _ON_A_LINE or not all(0 < rate < math.inf for rate in rates):
         return 0.0
     logs = [math.log(rate) for rate in rates]
     slope, begin = statistics.linear_regression(range(count), logs)
     rest = math.fsum((log - begin - slope * index)**2 for index, log in enumerate(logs))
-    error = math.sqrt(12 * rest / (count - 2) / (count**3 - count))        # of the slope: indices are 1 apart
-    is_clear = abs(slope) > max(_NOTHING, student_t.quantile(0.975, count - 2) * error)
+    error = math.sqrt(12 * rest / (count - _ON_A_LINE) / (count**3 - count))     # the indices' squares: (n^3 - n) / 12
+    is_clear = abs(slope) > max(_NOTHING, student_t.quantile(0.975, count - _ON_A_LINE) * error)
     return slope * (count - 1) if is_clear else 0.0
