@@ -111,10 +111,9 @@ class Fold:
             raise RecordError("there is no plan, so nothing was measured: give the command that made it again")
         filled = {row.key: row for block, rows in blocks(self.rows).items() for row in self._filled(block, rows, plan)}
         is_short = any(row.counted_rounds < plan.rounds for row in filled.values())
-        cut = set(filled) if is_short and self.closed not in ("done", "incomplete") else set()
-        if self.closed == "incomplete":                  # it had no time for more
-            least = min(LEAST_ROUNDS, plan.rounds)
-            cut = {key for key, row in filled.items() if row.counted_rounds == len(row.runs) < least}
+        is_interrupted, least = is_short and self.closed not in ("done", "incomplete"), min(LEAST_ROUNDS, plan.rounds)
+        cut = (key for key, row in filled.items() if is_interrupted or
+               (self.closed == "incomplete" and row.counted_rounds == len(row.runs) < least))     # no time for more
         return Measurements(self.session, plan.rounds, plan.baseline,
                             tuple(_in_unit([filled[row.key] for row in self.rows])), self.skipped,
                             tuple(plan.published), tuple(plan.claims), self.closed == "done",
