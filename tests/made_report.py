@@ -14,11 +14,11 @@ from runner.results.rows import Measurements
 from runner.stacks import definition
 from tests import fakes, studies
 from tests import made_rows as made
+from tests.made_rows import DONE as DONE
 from workloads.spec.cell import Cell
 
 SLOW, FAST = [100.0, 101.0, 99.0, 100.5, 99.5], [150.0, 151.0, 149.0, 150.5, 149.5]
 TORCH, TF = made.cell("torch", steps=20), made.cell("tf", steps=20)
-DONE = {"event": "closed", "reason": "done"}
 # what a file of somebody else's could hold: markup, terminal codes, formulas, commands of LaTeX and of Markdown
 EVIL = "<script>alert(1)</script>\x1b]0;owned\x07\u202e $x$ \\input{/etc/passwd} | [a](javascript:b) {{ 7*7 }} & % # _"
 

@@ -29,6 +29,7 @@ KERNELS = {"event": "kernels", "steps": 4, "kernel_seconds": 6.0, "copy_seconds"
 GRAPH = {"event": "graph", "nodes_before": 200, "nodes_after": 80,
          "removed": {"expensive": 1, "cheap": 9, "noop": 90},
          "passes": {"pruning": 90, "constant_folding": -10, "arithmetic": 30, "dependency": 10}}
+DONE = {"event": "closed", "reason": "done"}
 INCOMPLETE = {"event": "closed", "reason": "incomplete"}
 MACHINE = {"cpu": "a CPU", "cpus": 2, "memory_bytes": 2**33, "kernel": "6.1", "system": "Debian", "hostname": "host"}
 
@@ -83,7 +84,7 @@ def run(measured: Cell, round: int, *lines: Record, attempt: int = 1, ending: st
     if ending is not None:
         yield {"event": "ending", "run": name, "ending": ending, "message": message, "seconds": 4.0,
                "host": dict(after)}
-        yield {"event": "closed", "reason": "done"}             # so that words are said of what there is
+        yield DONE                # so that words are said of what there is
 
 
 def kept(folder: Path, *records: Mapping[str, Any]) -> Path:

@@ -95,13 +95,13 @@ def test_a_run_without_turns_counts_where_others_left_it_the_cpus(share: float |
         cell, index, made.steps([0.1] * 120),
         after={**made.AFTER, "foreign_cpu_share": share if index < 2 else 0.0})]
     found = doubts.of(measurements([made.session(), made.plan(*cells), *runs,
-                                    {"event": "closed", "reason": "incomplete"}]))
+                                    made.INCOMPLETE]))
 
     assert {missing} - {""} == {each.text for each in found.values()}
 
 
 def test_rounds_that_a_session_had_no_time_for_are_missing_and_more_rounds_are_not_asked_for() -> None:
-    found = [*records({"torch": [EVEN] * 3, "tf": [EVEN] * 3}), {"event": "closed", "reason": "incomplete"}]
+    found = [*records({"torch": [EVEN] * 3, "tf": [EVEN] * 3}), made.INCOMPLETE]
     found[1]["rounds"] = 8
 
     assert {"unfinished (3 of 8 rounds could be measured)"} == {
@@ -112,7 +112,7 @@ def test_who_is_measured_beside_a_disturbed_stack_says_what_is_missing() -> None
     cells = [made.cell(name) for name in ("torch", "tf", "jax")]
     runs = [record for cell in cells for index in range(5) for record in made.run(
         cell, index, *[made.turn([0.1], foreign=0.3 if cell.stack == "jax" and index < 2 else 0.0)] * 12)]
-    found = [made.session(), made.plan(*cells), *runs, {"event": "closed", "reason": "incomplete"}]
+    found = [made.session(), made.plan(*cells), *runs, made.INCOMPLETE]
 
     assert {"too busy (3 of 5 rounds could be measured)"} == {each.text for each in doubts.of(
         measurements(found)).values()}
