@@ -1,13 +1,14 @@
 """A stack against itself: how often evenbench calls what is equal faster or slower. Pure.
 
 A real session of one stack under two names, which are two stacks to the plan, the order and the record, and one to the
-launcher: both run once a round, in the order that the session draws. Its rounds are cut into repetitions, each of which
-is then a comparison like any other: paired rounds, Student's t, a word or none. How much a round is like the one before
-it (lag-1 correlation) says whether rounds are as independent as that test takes them to be.
+launcher: both run once a round, in the order that the session draws. Its rounds that count are cut into repetitions,
+each of which is then a comparison like any other: paired rounds, Student's t, a word or none. How much a round is like
+the one before it (lag-1 correlation) says whether rounds are as independent as that test takes them to be.
 """
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -15,6 +16,7 @@ from runner import formatting, student_t
 from runner.analysis import stats
 from runner.analysis.stats import CONFIDENCE, Interval, Ratio, Verdict
 from runner.errors import InputError, unknown
+from runner.results.looks import ONCE
 from runner.results.rows import Measurements
 from runner.study.file import Experiment, Study
 from workloads.spec import tasks
@@ -72,12 +74,10 @@ def judge(measured: Measurements, asked: Plan) -> FalseAlarms:
     """The false words among the repetitions. Raises InputError where the session is not of one cell under two names."""
     if len(measured.rows) != 2:
         raise InputError(f"aa: found {len(measured.rows)} cells, expected one under two names")
-    one, other = (row.rates for row in measured.rows)
-    pairs = [({index: rate for index, rate in other.items() if index // asked.rounds == repetition},
-              {index: rate for index, rate in one.items() if index // asked.rounds == repetition})
-             for repetition in range(asked.repetitions)]
+    one, other = (replace(row, look=ONCE).rates for row in measured.rows)        # each repetition is looked at once
     both = sorted(one.keys() & other.keys())
-    ratios = [ratio for ours, theirs in pairs if (ratio := stats.ratio(ours, theirs)).value is not None]
+    ratios = [stats.ratio({index: other[index] for index in part}, one)
+              for first in range(0, len(both), asked.rounds) if (part := both[first:first + asked.rounds])]
     with_word = [ratio for ratio in ratios if ratio.is_judged]
     alarms = sum(stats.verdict(ratio) in _ALARMS for ratio in with_word)
     widths = [(ratio.interval.high - ratio.interval.low) / ratio.value for ratio in with_word

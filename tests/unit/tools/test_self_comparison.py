@@ -1,12 +1,14 @@
 """A stack against itself: sides, false alarms and their interval."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from runner.errors import InputError
 from runner.planning.plan import Wishes, plan
+from runner.results.looks import Look
 from runner.results.rows import Measurements
 from tests import made_rows as made
 from tests.fakes import MACHINE, stack
@@ -61,6 +63,15 @@ def test_a_run_that_failed_costs_its_round_and_no_more() -> None:
     outcome = judge(measured([100.0] * 12, [100.0] * 11), Plan(6, 2))
 
     assert [6, 5] == [ratio.pairs for ratio in outcome.comparisons]
+
+
+def test_repetitions_are_of_all_rounds_that_count_whatever_round_is_lost_and_wherever_the_session_looked() -> None:
+    cells = made.cell("torch"), made.cell(again("torch"))
+    records = [record for cell in cells for first in (0, 4) for record in made.runs(cell, [100.0] * 3, first)]
+    of_all = made.measured(*cells, *records, rounds=9)
+    outcome = judge(replace(of_all, rows=tuple(replace(row, look=Look(5, 0.5)) for row in of_all.rows)), Plan(3, 3))
+
+    assert ([3, 3], 6) == ([ratio.pairs for ratio in outcome.comparisons], outcome.rounds)
 
 
 @pytest.mark.parametrize(("hits", "trials", "low", "high"), [
