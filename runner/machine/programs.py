@@ -37,6 +37,7 @@ class Taken(NamedTuple):
     by: str = ""                         # the program that took the most, and its user; of a worker its stack
     worker: str = ""                     # the stack whose worker that was, where it was one
     spinning: str = ""                   # of such a worker: that it does not wait, with what may have it do so
+    most_seconds: float = 0.0            # that the one took that took the most
 
 
 def clocks(proc: Path = Path("/proc"), clock: Callable[[int], float] = time.clock_gettime) -> Clocks | None:
@@ -61,10 +62,10 @@ def taken(before: Clocks, after: Clocks, own: Worker | str | None = None) -> Tak
              if own not in (workers := [*_workers(number)]) and own not in {each.stack for each in workers}]
     if not found:
         return Taken(0.0)
-    _, number, workers = found[0]
+    most, number, workers = found[0]
     stack = workers[0].stack if workers else ""
-    all_taken = Taken(sum(seconds for seconds, *_ in found), f"the worker of {stack}" if stack else _name(number))
-    return all_taken._replace(worker=stack, spinning=_spinning(number, stack)) if stack else all_taken
+    return Taken(sum(seconds for seconds, *_ in found), f"the worker of {stack}" if stack else _name(number), stack,
+                 _spinning(number, stack) if stack else "", most)
 
 
 def _workers(number: int) -> Iterator[Worker]:

@@ -218,7 +218,7 @@ class LiveRun:
 
     def spinning(self, beside: "Sequence[LiveRun]") -> str:
         """Which of the workers beside it computed in its last turn, and how; "" where none did for much of it."""
-        is_much = bool(self.turns) and (self.turns[-1].taken_share or 0.0) > _SPINNING
+        is_much = bool(self.turns) and self._others.most_seconds > _SPINNING * self.turns[-1].seconds
         return self._others.spinning if is_much and self._others.worker in {run.cell.stack for run in beside} else ""
 
     @property
@@ -278,7 +278,8 @@ class LiveRun:
             self.apart_for = NO_ROOM
         if self.apart_for or (running and ending.word in _FROM_OUTSIDE and running.is_lost()):
             why = self.apart_for or "what ran it went away and is back"
-            self.ending = ending = Ending("killed", f"{why}; {ending.message}", ending.said)
+            message = "; ".join(filter(None, (why, ending.message)))
+            self.ending = ending = Ending("killed", message, ending.said)
         if ending.word == "ok" and exit_status.code not in (0, None):     # it still counts: the samples were whole
             ending = ending._replace(message=f"exit code {exit_status.code} after its end")
         said = ending.said

@@ -163,7 +163,7 @@ def test_a_session_says_who_keeps_it_waiting(tmp_path: Path) -> None:
 def test_workers_that_compute_while_they_wait_are_named_and_measured_one_after_the_other(
         tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made, launcher = turn_bench(tmp_path / "r", rounds=2)
-    spinning = Taken(0.09, "python of bob", "b", "b's threads spin while they wait (GOMP_SPINCOUNT=infinite)")
+    spinning = Taken(0.09, "python of bob", "b", "b's threads spin while they wait (GOMP_SPINCOUNT=infinite)", 0.09)
 
     def taken(before: Any, after: Any, own: Any) -> Taken:
         alive = sum("go" in each.told and not each.is_stopped for each in launcher.running)
@@ -177,6 +177,15 @@ def test_workers_that_compute_while_they_wait_are_named_and_measured_one_after_t
     order = [stack for stack, word in launcher.told if word == "turn"][-4 * turns.TURNS:]
     assert all(1 == len(set(order[first:first + turns.TURNS])) for first in range(0, len(order), turns.TURNS))
     assert [[1, 2]] * 2 == [[each.round for each in row.ok_runs] for row in measurements(records).rows]
+
+
+def test_a_worker_that_tidies_up_while_many_programs_take_a_little_does_not_spin(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    taken = Taken(0.09, "the worker of b", "b", "b's threads spin while they wait", 0.002)
+    monkeypatch.setattr(programs, "taken", lambda before, after, own=None: taken if own else Taken(0.0))
+    run(turn_bench(tmp_path / "r", rounds=1)[0]._replace(programs=dict))
+
+    assert not [record for record in store.read(tmp_path / "r") if record["event"] == "apart"]
 
 
 def test_a_machine_that_stays_busy_is_given_twice_the_plan_and_says_no_word(tmp_path: Path) -> None:
@@ -245,7 +254,7 @@ def test_a_worker_that_seems_to_compute_beside_itself_alone_is_measured(
         tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made, _ = turn_bench(tmp_path / "r")
     monkeypatch.setattr(programs, "taken", lambda before, after, own=None: Taken(
-        0.09, "python", own.stack, "spins") if own else Taken(0.0))
+        0.09, "python", own.stack, "spins", 0.09) if own else Taken(0.0))
     run(made._replace(programs=dict))
     assert "apart" not in {record["event"] for record in store.read(tmp_path / "r")}
 
