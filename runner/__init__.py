@@ -1,3 +1,3 @@
 """The host side of evenbench: plan cells, launch them in stacks, keep what they say, compare."""
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
