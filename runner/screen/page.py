@@ -3,13 +3,13 @@
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import accumulate, islice, zip_longest
+from itertools import accumulate, islice
 from threading import Event
-from typing import NamedTuple
 
 from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.segment import Segment, Segments
+from rich.table import Table
 from rich.text import Text
 
 from runner import formatting
@@ -20,17 +20,7 @@ _WHOLE_WIDTH = 8               # up to which several words stand together, as "8
 _INDENT = 2
 _MOST_ROWS = 200               # of a table; more scroll away what stands above them
 _GRADES = {"good": "green", "note": "yellow", "fails": "bold red"}
-
-
-class Entry(NamedTuple):
-    """A table's cell, harmless."""
-
-    plain: str
-    style: str = ""
-
-
-Row = Sequence[Entry]
-_NOTHING = Entry("")
+Row = Sequence[Text]
 _hushed = Event()              # -q, which every part of a command heeds
 _detailed = Event()            # -v
 
@@ -88,10 +78,7 @@ class View:
 
 
 class Page:
-    """The width and the letters of a console, and texts and tables made for it.
-
-    All tables are drawn here and none by rich, whose tables take 2.3 s for 2,000 lines of nine columns, these 0.15 s.
-    """
+    """The width and the letters of a console, and texts and tables made for it."""
 
     def __init__(self, console: Console, width: int, is_ascii: bool) -> None:
         self.width = width
@@ -105,10 +92,6 @@ class Page:
         """The same, never broken: what people copy, which the terminal itself goes on below."""
         return Text(self._harmless(content), style, no_wrap=True, overflow="ignore")
 
-    def cell(self, content: object, style: str = "") -> Entry:
-        """The same as a table's cell."""
-        return Entry(self._harmless(content), style)
-
     def _harmless(self, content: object) -> str:
         line = formatting.clean(content)
         return formatting.in_ascii(line) if self._is_ascii else line
@@ -116,7 +99,7 @@ class Page:
     def item(self, content: str) -> RenderableType:
         """A line of a list, its continuation indented as it is."""
         indent = len(content) - len(content.lstrip(" "))
-        return self._grid([[self.cell(content[indent:])]], [self.width - indent], indent)
+        return self._grid([[self.text(content[indent:])]], [self.width - indent], indent)
 
     def ruled(self, titles: Sequence[str], rows: Sequence[Row]) -> Iterator[RenderableType]:
         """The titles over a line, then the first rows. Columns are as wide as they need."""
@@ -128,7 +111,7 @@ class Page:
 
         Titles of rows that are not indented stand over a line.
         """
-        heads, count = [self.cell(title, "bold") for title in titles], sum(len(rows) for _, rows in blocks)
+        heads, count = [self.text(title, "bold") for title in titles], sum(len(rows) for _, rows in blocks)
         before = accumulate((len(rows) for _, rows in blocks), initial=0)
         blocks = [(label, rows[:_MOST_ROWS - above]) for (label, rows), above in zip(blocks, before, strict=False)
                   if above < _MOST_ROWS]
@@ -138,40 +121,30 @@ class Page:
             yield from ("" for _ in range(place > 0))
             yield self._grid([titled], widths, indent)
             if not indent:
-                rule = ("-" if self._is_ascii else "─") * (sum(widths) + GAP * (len(widths) - 1))
-                yield self._grid([[self.cell(rule)]], [len(rule)], 0)
+                yield Text(("-" if self._is_ascii else "─") * (sum(widths) + GAP * (len(widths) - 1)))
             for label, rows in blocks:
                 if label:
-                    yield self._grid([[self.cell(label, "bold")]], [self.width], 0)
+                    yield self._grid([[self.text(label, "bold")]], [self.width], 0)
                 yield self._grid(list(islice(left, len(rows))), widths, indent)
         if count > _MOST_ROWS:
             yield self.text(f"and {count - _MOST_ROWS:,} more rows: --csv FILE writes all of them")
 
     def _grid(self, rows: Iterable[Row], widths: Sequence[int], indent: int) -> Segments:
-        return Segments([segment for row in rows
-                         for entries in zip_longest(*map(self._folded, row, widths), fillvalue=_NOTHING)
-                         for segment in self._line(entries, widths, indent)])
+        """The rows in columns of these widths, without spaces at the end of a line."""
+        grid = Table.grid(padding=(0, GAP, 0, 0))
+        for width in widths:
+            grid.add_column(width=width, overflow="fold")
+        for row in rows:
+            grid.add_row(*row)
+        room = self._console.options.update(width=sum(widths) + GAP * len(widths))
+        return Segments([segment for line in self._console.render_lines(grid, room, pad=False)
+                         for segment in (*_stripped([Segment(" " * indent), *line]), Segment.line())])
 
-    def _folded(self, cell: Entry, width: int) -> Row:
-        """The cell, on several lines where it is long."""
-        if _width(cell.plain) <= width:
-            return [cell]
-        return [cell._replace(plain=line.plain.rstrip())
-                for line in Text(cell.plain).wrap(self._console, width, overflow="fold")]
 
-    def _line(self, entries: Sequence[Entry], widths: Sequence[int], indent: int) -> Iterator[Segment]:
-        """The entries beside each other, plain ones in one piece."""
-        plain = " " * indent
-        last = max((index for index, entry in enumerate(entries) if entry.plain), default=-1)
-        for entry, width in zip(entries[:last + 1], widths, strict=False):
-            if entry.style:
-                yield Segment(plain)
-                yield Segment(entry.plain, self._console.get_style(entry.style))
-                plain = ""
-            else:
-                plain += entry.plain
-            plain += " " * (width - _width(entry.plain) + GAP)
-        yield Segment(plain.rstrip() + "\n")
+def _stripped(line: list[Segment]) -> list[Segment]:
+    while line and not line[-1].text.strip():
+        line.pop()
+    return [*line[:-1], *(last._replace(text=last.text.rstrip()) for last in line[-1:])]
 
 
 def parts_view(parts: Sequence[Part]) -> View:
@@ -187,22 +160,17 @@ def _shown(part: Part, page: Page) -> Iterator[RenderableType]:
         yield page.text("nothing yet")
     elif isinstance(part, Mapping):
         yield from page.blocks(list(next(iter(part.values()))[0]), [
-            (label, [[page.cell(fact) for fact in row.values()] for row in rows]) for label, rows in part.items()])
+            (label, [[page.text(fact) for fact in row.values()] for row in rows]) for label, rows in part.items()])
     else:
         yield from page.ruled([title.replace("_", " ") for title in part[0]], [
-            [page.cell("-" if value is None else value, _GRADES.get(value, "") if name == "grade" else "")
+            [page.text("-" if value is None else value, _GRADES.get(value, "") if name == "grade" else "")
              for name, value in row.items()] for row in part])
-
-
-def _width(text: str) -> int:
-    """The width of a text in a terminal's columns. For ASCII, rich's function takes ten times as long."""
-    return len(text) if text.isascii() else cell_len(text)
 
 
 def _words(rows: Sequence[Row]) -> list[int]:
     """The width of each column in which no word of it is broken."""
-    return [max(width if width <= _WHOLE_WIDTH else max(map(_width, cell.plain.split()), default=0)
-                for cell in column for width in [_width(cell.plain)]) for column in zip(*rows, strict=True)]
+    return [max(cell.cell_len if cell.cell_len <= _WHOLE_WIDTH else max(map(cell_len, cell.plain.split()), default=0)
+                for cell in column) for column in zip(*rows, strict=True)]
 
 
 def _beside(rows: Sequence[Row], room: int) -> Iterator[Sequence[Row]]:
@@ -220,7 +188,7 @@ def _beside(rows: Sequence[Row], room: int) -> Iterator[Sequence[Row]]:
 
 def _fitted(rows: Sequence[Row], room: int) -> list[int]:
     """The widths with which all columns fit, gaps included. Words of the first column are broken last."""
-    widths, words = [max(_width(cell.plain) for cell in column) for column in zip(*rows, strict=True)], _words(rows)
+    widths, words = [max(cell.cell_len for cell in column) for column in zip(*rows, strict=True)], _words(rows)
     named = [min(words[0], room // 2), *(min(word, _WHOLE_WIDTH) for word in words[1:])]
     return _narrowed(widths, (words, named, [1] * len(widths)), room - GAP * (len(widths) - 1))
 

@@ -166,7 +166,7 @@ def _table(table: Table[Any], page: Page) -> Iterator[RenderableType]:
     yield ""
     if table.caption:
         yield page.text(f"{table.caption}: {table.tally}" if table.tally else f"{table.caption}:", "bold")
-    rows = [(group.label, [[page.cell(text, _STYLES.get(text, "")) for text in line] for line in group.lines])
+    rows = [(group.label, [[page.text(text, _STYLES.get(text, "")) for text in line] for line in group.lines])
             for group in groups]
     if table.has_empty or any(label for label, _ in rows):
         yield from page.blocks(["", *titles[1:]], rows)
