@@ -6,24 +6,12 @@ Text from files is stripped of control characters before it is printed.
 import shlex
 import unicodedata
 from collections.abc import Callable, Iterable
-from typing import Protocol
 
 DASH = "–"
 _IN_ASCII = str.maketrans({DASH: "-", "×": "x", "…": "...", "━": "#"})
 # C: control, format (also what turns the direction of text), surrogate, unassigned; Zl, Zp: line ends
 _UNSEEN = ("C", "Zl", "Zp")
-
-
-class Ends(Protocol):
-    """An interval, of the statistics' or of the summary's."""
-
-    @property
-    def low(self) -> float:
-        """Its lower end."""
-
-    @property
-    def high(self) -> float:
-        """Its upper end."""
+Ends = Iterable[float]       # of an interval: the lower, the upper
 
 
 def clean(text: object) -> str:
@@ -59,7 +47,7 @@ def number(value: float, like: float | None = None) -> str:
 
 def ends(interval: Ends | None, text: Callable[[float], str]) -> str:
     """1.28–1.37; "" without an interval."""
-    return f"{text(interval.low)}{DASH}{text(interval.high)}" if interval else ""
+    return DASH.join(map(text, interval)) if interval else ""
 
 
 def with_ends(shown: str, interval: Ends | None, text: Callable[[float], str]) -> str:
@@ -86,8 +74,7 @@ def ratio(value: float, interval: Ends | None) -> str:
 def ratio_and_ends(value: float, interval: Ends | None) -> tuple[str, str]:
     """1.32 and 1.28–1.37, the same in two texts; "" without an interval."""
     decimals = 2 if value >= 0.3 else 3 if value >= 0.1 else 4
-    while decimals < 4 and interval and any(end != 1 and round(end, decimals) == 1
-                                            for end in (interval.low, interval.high)):
+    while decimals < 4 and interval and any(end != 1 and round(end, decimals) == 1 for end in interval):
         decimals += 1
     return f"{value:.{decimals}f}", ends(interval, lambda end: f"{end:.{decimals}f}")
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from runner.formatting import Ends
+from runner.analysis.stats import Interval
 from runner.report.tables import Table
 
 
@@ -14,7 +14,7 @@ class Mark(NamedTuple):
     series: int                  # which sign and colour it has
     value: float
     text: str                    # the value in words
-    ends: Ends | None = None
+    ends: Interval | None = None
     is_hollow: bool = False      # its bar is a frame alone: a paper's, beside ours
     dots: tuple[float, ...] = () # values that it is the mean of
 
@@ -38,7 +38,7 @@ class Curve(NamedTuple):
     high: tuple[float, ...] = ()
 
     @classmethod
-    def of(cls, name: str, series: int, points: Sequence[tuple[float, float, Ends | None]], scale: float = 1.0
+    def of(cls, name: str, series: int, points: Sequence[tuple[float, float, Interval | None]], scale: float = 1.0
            ) -> "Curve":
         """The curve of points (x, y, interval), y times the scale, with a band where all have an interval."""
         ends = [end for *_, end in points if end]
@@ -139,8 +139,8 @@ class Standing(NamedTuple):
     stack: str
     rate: float | None           # in the unit of its comparison; None without a run that ended ok
     ratio: float | None          # to the baseline, whose own is 1; None without a common round
-    ends: Ends | None            # the interval that decides the word
-    rate_ends: Ends | None
+    ends: Interval | None        # the interval that decides the word
+    rate_ends: Interval | None
     ratio_text: str
     ends_text: str
     word: str                    # FASTEST, slower, why there is neither, or how runs ended; "" of an ordinary baseline
