@@ -4,7 +4,7 @@ A session may hold pinned stacks and the user's own ones. Each stack is run by a
 record of every run names.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from runner.errors import EngineUnreachable, InputError
 from runner.findings import Finding
@@ -14,11 +14,6 @@ from runner.machine.gpus import Gpus
 from runner.processes import Say
 from runner.stacks import own
 from runner.stacks.definition import Stack
-
-
-def names(is_meant: Callable[[type[Launcher]], bool]) -> str:
-    """The names of some launchers, for messages: "docker or venv"."""
-    return " or ".join(name for name, entry in LAUNCHERS.items() if is_meant(entry.load()))
 
 
 def again(recorded: object) -> str:
@@ -32,9 +27,6 @@ def again(recorded: object) -> str:
 def examined(asked: str, findings: list[Finding], here: Gpus) -> list[Finding]:
     """What the doctor finds where the launcher of that name measures; findings: on this machine. Raises BenchError."""
     kind, options = _parsed(asked)
-    if not kind.is_examined:
-        raise InputError(f'doctor --launcher: found "{asked}", expected {names(lambda each: each.is_examined)}, or '
-                         "nothing for this machine")
     return kind.examine(findings, options, here)
 
 
@@ -50,7 +42,7 @@ def for_stacks(asked: str, say: Say, here: Gpus, stacks: Sequence[Stack]) -> Lau
     if not others:
         return usual
     if usual.takes == {own.PINNED}:
-        able = names(lambda kind: kind.takes > {own.PINNED})
+        able = " or ".join(name for name, entry in LAUNCHERS.items() if entry.load().takes > {own.PINNED})
         raise InputError(f"--stack {others[0].asked}: found --launcher {usual.name}, which starts pinned stacks alone; "
                          f"expected --launcher {able}")
     needed = {own.kind(stack) for stack in others}
@@ -87,7 +79,6 @@ class ByStack(Launcher):
 
     def __init__(self, launchers: Sequence[Launcher]) -> None:
         self.name = launchers[0].name
-        self.takes = frozenset[str]().union(*(each.takes for each in launchers))
         self._launchers = tuple(launchers)
 
     def of(self, stack: Stack) -> Launcher:

@@ -47,7 +47,7 @@ class InsideLauncher(Launcher):
     """Launches workers on the nodes that have joined."""
 
     name = rank.NAME
-    has_options = is_examined = True
+    has_options = True
     has_gpus_here = False
 
     def __init__(self, nodes: Nodes, local: Launcher | None, count: int, trouble: Callable[[], str] = lambda: ""

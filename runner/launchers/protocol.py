@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from runner import leftovers
+from runner.errors import InputError
 from runner.findings import Finding
 from runner.launchers import kernel_cache
 from runner.launchers.line_queue import Pipe
@@ -227,7 +228,6 @@ class Launcher:
     has_gpus_here: bool = True           # whether its runs use this host's GPUs, which are then watched
     tells: bool = False                  # whether workers can be started to listen, so that they take turns
     has_options: bool = False            # whether --launcher may say more of it than its name
-    is_examined: bool = False            # whether examine is there
 
     @classmethod
     def made(cls, here: Gpus, options: Sequence[str]) -> "Launcher":
@@ -239,8 +239,11 @@ class Launcher:
 
     @classmethod
     def examine(cls, findings: list[Finding], options: Sequence[str], here: Gpus) -> list[Finding]:
-        """What the doctor says of where this launcher measures; findings: on this machine. Raises as made."""
-        raise NotImplementedError
+        """What the doctor says of where this launcher measures; findings: on this machine.
+
+        Raises as made, and InputError where that is this machine.
+        """
+        raise InputError(f'doctor --launcher: found "{cls.name}", expected inside, or nothing for this machine')
 
     @property
     def hosts(self) -> int:

@@ -4,7 +4,6 @@ import json
 import re
 import sys
 import tomllib
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -131,13 +130,3 @@ def test_a_launcher_that_is_not_in_the_table_or_has_no_options_is_refused(name: 
     ("fly", "auto"), (None, "auto"), (["venv"], "auto")])
 def test_a_record_is_repeated_with_its_launcher_where_that_is_known(recorded: object, name: str) -> None:
     assert name == choose.again(recorded)
-
-
-@pytest.mark.parametrize(("is_able", "expected"), [
-    (lambda kind: not kind.uses_images, "venv"),
-    (lambda kind: not kind.has_gpus_here, "inside")])
-def test_messages_name_the_launchers_that_can_do_something(is_able: Callable[[Any], bool], expected: str,
-                                                           monkeypatch: pytest.MonkeyPatch) -> None:
-    some = {name: table.LAUNCHERS[name] for name in ("docker", "venv", "inside")}
-    monkeypatch.setattr(choose, "LAUNCHERS", some)
-    assert expected == choose.names(is_able)
