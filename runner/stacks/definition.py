@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Any, Literal, Self, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
 
 from pydantic import Field, model_validator
 
@@ -82,6 +82,7 @@ class Size(Keys, frozen=True):
 class Pinned(Keys, frozen=True):
     """What an image is built from, every part of it pinned: the folder docker/<name>/."""
 
+    carries: ClassVar[tuple[str, ...]] = ("workloads",)     # the repository's folders that the image has a copy of
     name: str = Field(pattern=r"^[a-z0-9][a-z0-9.-]*$")         # also an image's name and a folder's
     version: Text
     python: _Python
@@ -110,11 +111,6 @@ class Pinned(Keys, frozen=True):
             return None
         return (f"{self.name}: the digest of its base is on no record: run `docker buildx imagetools inspect "
                 f"{self.base.image}` where a registry answers, and write it into its stack.toml")
-
-    @property
-    def carries(self) -> tuple[str, ...]:
-        """The repository's folders that the image has a copy of."""
-        return ("workloads",)
 
     @property
     def root(self) -> Path:
@@ -259,10 +255,8 @@ def pinned(stack: Stack) -> PinnedStack:
 class Runner(Pinned):
     """The runner's own image, for compose: it knows of each stack what its image is made of."""
 
-    @property
-    def carries(self) -> tuple[str, ...]:
-        """All that the command needs, and what makes a stack's fingerprint."""
-        return ("data", "docker", "runner", "studies", "workloads")
+    # all that the command needs, and what makes a stack's fingerprint
+    carries: ClassVar[tuple[str, ...]] = ("data", "docker", "runner", "studies", "workloads")
 
 
 _Kind = TypeVar("_Kind", bound=Pinned)
