@@ -29,8 +29,7 @@ class StoredRun:
     cell: Mapping[str, Any]                  # by the plan before the run; {} where that has none of the key
     ending: str = ""                         # "" where its runner was killed
     message: str = ""
-    seconds: float | None = None             # without the wait for the first event in a launcher's queue
-    queued: float | None = None              # seconds until the first event in such a queue; None without a queue
+    seconds: float | None = None
 
     @property
     def fingerprint(self) -> str:
@@ -65,13 +64,9 @@ class Session:
                 self.runs.append(StoredRun(record["run"], record["key"], record.get("place") or {},
                                            self._cells.get(record["key"], {})))
                 self._begun[record["run"]] = self.runs[-1]
-            case "line" if run := self._begun.get(record["run"]):
-                if run.queued is None and run.place.get("queues") is True:
-                    run.queued = record.get("at") or 0.0
             case "ending" if run := self._begun.pop(record["run"], None):
                 run.ending, run.message = record["ending"], record.get("message", "")
-                if record.get("seconds") is not None:
-                    run.seconds = max(0.0, record["seconds"] - (run.queued or 0.0))
+                run.seconds = record.get("seconds")
             case "closed":
                 self.state = record["reason"]
 

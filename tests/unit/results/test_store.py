@@ -63,31 +63,28 @@ def test_half_a_surrogate_pair_that_a_broken_file_name_left_is_read(tmp_path: Pa
     assert "\udc80" == list(store.read(tmp_path))[1]["reason"]
 
 
-def finished(run: str, place: dict[str, bool], at: float, seconds: float) -> tuple[dict[str, object], ...]:
-    """The records of a run whose first line came at these seconds, and its second one two later."""
-    begin: store.Record = {"event": "begin", "run": run, "key": run[0], "round": 0, "place": place}
-    lines = [{"event": "line", "run": run, "at": moment, "line": {"event": "warm", "seconds": []}}
-             for moment in (at, at + 2)]
-    return begin, *lines, {"event": "ending", "run": run, "ending": "ok", "seconds": seconds}
+def finished(run: str, seconds: float) -> tuple[dict[str, object], ...]:
+    begin: store.Record = {"event": "begin", "run": run, "key": run[0], "round": 0}
+    return begin, {"event": "ending", "run": run, "ending": "ok", "seconds": seconds}
 
 
-def test_a_cell_takes_as_long_as_its_runs_of_the_last_session_did_without_the_queue(tmp_path: Path) -> None:
-    made(tmp_path / "1", *finished("a.0.1", {}, 4.0, 90.0), *finished("b.0.1", {"queues": True}, 600.0, 630.0))
-    made(tmp_path / "2", *finished("a.0.1", {}, 4.0, 20.0), *finished("a.1.1", {}, 4.0, 34.0))
+def test_a_cell_takes_as_long_as_its_runs_of_the_last_session_did(tmp_path: Path) -> None:
+    made(tmp_path / "1", *finished("a.0.1", 90.0), *finished("b.0.1", 30.0))
+    made(tmp_path / "2", *finished("a.0.1", 20.0), *finished("a.1.1", 34.0))
 
     assert {"a": 27.0, "b": 30.0} == sessions.known_seconds(tmp_path)
 
 
 def test_a_session_is_read_once_as_long_as_it_stays_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("1", "2", "3"):
-        made(tmp_path / name, *finished("a.0", {}, 4.0, 20.0), {"event": "closed", "reason": "done"})
+        made(tmp_path / name, *finished("a.0", 20.0), {"event": "closed", "reason": "done"})
     opened, opening = list[Path](), Path.open
     monkeypatch.setattr(Path, "open", lambda path, *mode, **more: opened.append(path) or opening(path, *mode, **more))
     for _ in range(2):
         assert {"a": 20.0} == sessions.known_seconds(tmp_path)
         assert sessions.unfinished(tmp_path, "c") is None and 3 == len(sessions.listing(tmp_path))
     assert 3 == len(opened)
-    made(tmp_path / "2", *finished("b.0", {}, 4.0, 30.0))
+    made(tmp_path / "2", *finished("b.0", 30.0))
     assert {"a": 20.0, "b": 30.0} == sessions.known_seconds(tmp_path)
 
 
