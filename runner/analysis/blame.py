@@ -84,11 +84,6 @@ class Finding(NamedTuple):
                 and not self.rest.differs)
 
 
-def halfway(ratio: float) -> float:
-    """The ratio between 1 and that one, by factors."""
-    return math.sqrt(ratio)
-
-
 def search(loaded: Sequence[Group], others: Sequence[Group], new: Measured, measure: Measure) -> Finding:
     """The reasons why the new environment, which was measured, is slower or faster; loaded: groups that are imported.
 
@@ -107,7 +102,7 @@ def search(loaded: Sequence[Group], others: Sequence[Group], new: Measured, meas
     reasons: list[Reason] = []
     blamed, left = Mix(), new
     while (every - blamed) and left.ratio is not None and left.differs:
-        limit = halfway(left.ratio)
+        limit = math.sqrt(left.ratio)                      # half of the way, by factors
         parts = [tuple(each for each in part if each not in blamed) for part in (loaded, others)]
         reason, is_least = _without_needless(_reason([part for part in parts if part], limit, asked), limit, asked)
         kept = every - blamed - reason

@@ -43,11 +43,6 @@ class Apart(NamedTuple):
         return ", ".join(f"{name} {getattr(self, name)}" for name, word in asked.items() if getattr(self, name) != word)
 
     @property
-    def should_agree(self) -> bool:
-        """Whether weights, order and arithmetic are equal up to rounding."""
-        return not self.why_apart
-
-    @property
     def does_agree(self) -> bool:
         """Whether it keeps within the limit."""
         return self.most_apart <= LIMIT

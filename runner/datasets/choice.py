@@ -40,10 +40,9 @@ def chosen(argument: str | None, cache: Path) -> Data:
     if argument is None or argument == STAND_IN:
         return Data(STAND_IN, digits32_folder(cache))
     name, separator, folder = argument.partition("=")
-    names = (*DATA_SETS, *prepared.SEQUENCE_SETS, own_model.DATA)
-    if name not in names or not (folder if separator else name != own_model.DATA):
+    if name not in NAMES or not (folder if separator else name != own_model.DATA):
         raise InputError(f'--data: found "{argument}", expected NAME=FOLDER, or NAME of what the cache holds, '
-                         f'with NAME one of {", ".join(names)}')
+                         f'with NAME one of {", ".join(NAMES)}')
     path = paths.named(folder).absolute() if separator else cached(cache, name)
     if not separator and not path.is_dir():
         raise InputError(f"--data {name}: not in the cache ({path}): run `{command(name)}`, or name its "

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
-from runner.analysis.blame import Likeness, Measured, Mix, first_release, grouped, halfway, search
+from runner.analysis.blame import Likeness, Measured, Mix, first_release, grouped, search
 
 NAMES = [f"p{index}" for index in range(41)]
 LOADED, OTHERS = NAMES[:9], NAMES[9:]
@@ -99,7 +99,7 @@ def test_of_noisy_mixes_at_most_one_in_twenty_blames_is_wrong(factor: float) -> 
     drawn, wrong, told = random.Random(7), 0, 0
     for index in range(100):
         name = NAMES[index * 7 % len(NAMES)]
-        limit = halfway(factor)
+        limit = math.sqrt(factor)
 
         def measure(mix: Mix, half: float, name: str = name, limit: float = limit) -> Measured:
             true = factor if name in mix else 1.0
