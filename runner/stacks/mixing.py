@@ -7,13 +7,17 @@ as a release between their versions, pip brings into a folder of its own.
 import csv
 import json
 import os
-import re
 import shutil
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.version import InvalidVersion, Version
 
 from runner.errors import InputError
 from runner.processes import Say, clean_environment, fresh_log, run
@@ -22,8 +26,6 @@ from runner.stacks.package_sources import normal
 
 _WHERE = ("import json, sys; print('\\n' + json.dumps({'prefix': sys.prefix, 'version': sys.version, 'sites': "
           "[each for each in sys.path if each.endswith(('site-packages', 'dist-packages'))]}))")
-_REQUIREMENT = re.compile(r"([A-Za-z0-9][\w.-]*)\s*(?:\[[^]]*])?\s*\(?([^;)]*)\)?\s*(?:;(.*))?$")
-_NUMBER = re.compile(r"v?(\d+(?:\.\d+)*)(.*)$")
 _SECONDS = 120
 
 
@@ -81,9 +83,11 @@ def held(site: Path, prefix: Path) -> Iterable[Package]:
 
 
 def _need(text: str) -> tuple[str, str] | None:
-    """(name, specifiers) of a requirement, None of an extra's."""
-    match = _REQUIREMENT.match(text)
-    return None if not match or "extra" in (match[3] or "") else (normal(match[1]), match[2].strip())
+    """(name, specifiers) of a requirement, None of an extra's, or of what is none."""
+    with suppress(InvalidRequirement):
+        found = Requirement(text)
+        return None if "extra" in str(found.marker or "") else (normal(found.name), str(found.specifier))
+    return None
 
 
 def differing(old: Environment, new: Environment) -> list[str]:
@@ -104,36 +108,10 @@ def is_bound(one: str, other: str, old: Environment, new: Environment) -> bool:
 
 def satisfies(version: str, specifiers: str) -> bool:
     """Whether a version is one of those that specifiers such as ">=2.0,<3" name; unknown ones exclude nothing."""
-    return all(_holds(version, *match.groups()) for each in specifiers.split(",")
-               if (match := re.fullmatch(r"\s*(===|==|!=|<=|>=|~=|<|>)\s*(\S+)\s*", each)))
-
-
-def _holds(version: str, sign: str, limit: str) -> bool:
-    if limit.endswith(".*"):
-        parts = [int(part) for part in limit[:-2].split(".") if part.isdigit()]
-        is_in = list(order(version)[0][:len(parts)]) == parts
-        return is_in == (sign != "!=")
-    if sign == "===":
-        return version == limit
-    one, other = order(version), order(limit)
-    if sign == "~=":
-        length = len(_digits(limit)) - 1
-        return one >= other and one[0][:length] == other[0][:length]
-    return {"==": one == other, "!=": one != other, "<=": one <= other, ">=": one >= other, "<": one < other,
-            ">": one > other}[sign]
-
-
-def order(version: str) -> tuple[tuple[int, ...], int, str]:
-    """What versions are sorted by: their numbers, then what comes before or after a release."""
-    match = _NUMBER.match(version.partition("+")[0])
-    rest = match[2] if match else version
-    place = 0 if not rest else 1 if "post" in rest else -1
-    return (*_digits(version), *[0] * 8)[:8], place, rest
-
-
-def _digits(version: str) -> tuple[int, ...]:
-    match = _NUMBER.match(version)
-    return tuple(int(part) for part in match[1].split(".")) if match else ()
+    try:
+        return SpecifierSet(specifiers).contains(Version(version), prereleases=True)
+    except (InvalidSpecifier, InvalidVersion):
+        return True
 
 
 def made(folder: Path, python: Path, packages: Iterable[Package]) -> Path:
@@ -209,8 +187,12 @@ def releases(name: str, old: str, new: str, python: str) -> list[str]:
     found, complaint = package_sources.releases(normal(name), *_for(python))
     if not found:
         raise InputError(f"{name}: pip's index names no releases: {' '.join(complaint.split())[-200:]}")
-    low, high = sorted([order(old), order(new)])
-    return sorted((each for each in found if low < order(each) < high), key=order, reverse=order(old) > order(new))
+    try:
+        first, last = (Version(version.partition("+")[0]) for version in (old, new))
+    except InvalidVersion as error:
+        raise InputError(f"{name}: no release lies between {old} and {new}: {error}") from error
+    low, high = sorted([first, last])
+    return sorted((each for each in found if low < Version(each) < high), key=Version, reverse=first > last)
 
 
 def brought(name: str, version: str, beside: Iterable[str], folder: Path, python: str) -> list[Package]:
