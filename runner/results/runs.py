@@ -1,6 +1,7 @@
 """What a run measured: its workers' samples, raw, and its facts. Pure."""
 
 import math
+import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,6 +17,7 @@ from workloads.spec.turns import TURNS
 
 Samples = NDArray[np.float64]
 
+_UNIT = re.compile("[a-z]{1,20}")
 _MOST_FOREIGN_SHARE = 0.1        # of a run's CPUs' time, by ticks
 
 
@@ -206,10 +208,10 @@ class Run:
 
     @property
     def units(self) -> tuple[float, str]:
-        """What a step of a user's code is, as its file says: 512 tokens, or samples; else one step."""
+        """What a step of a user's code is, as its file says: 512 tokens, or other things; else one step."""
         match self.facts.get("units"):
-            case [int() | float() as count, "samples" | "tokens" as unit] if 0 < count < math.inf:
-                return float(count), str(unit)
+            case [int() | float() as count, str() as unit] if 0 < count < math.inf and _UNIT.fullmatch(unit):
+                return float(count), unit
         return 1.0, "steps"
 
     def phase_seconds(self, name: str) -> float | None:

@@ -107,6 +107,7 @@ def records(folder: Path, *units: list[Any] | None) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize(("old", "new", "unit", "rate"), [
     (None, None, "steps/s", 100), ([512, "tokens"], [512, "tokens"], "tokens/s", 51200),
+    ([7, "characters"], [7, "characters"], "characters/s", 700), ([2, "a\nb"], [2, "a\nb"], "steps/s", 100),
     ([3, "samples"], [5, "tokens"], "steps/s", 100), (["x", "tokens"], ["x", "tokens"], "steps/s", 100)])
 def test_a_rate_is_in_the_file_s_unit_where_both_sides_say_the_same(
         tmp_path: Path, old: list[Any] | None, new: list[Any] | None, unit: str, rate: float) -> None:

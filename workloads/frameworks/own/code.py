@@ -3,6 +3,7 @@ import inspect
 import itertools
 import platform
 import random
+import re
 import sys
 
 import numpy as np
@@ -12,7 +13,7 @@ from workloads.frameworks.own.user_file import UserFile
 from workloads.process.errors import DataError
 from workloads.spec import frameworks
 
-_UNITS = ("samples", "tokens")
+_UNIT = re.compile(r"(?!steps\Z)[a-z]{1,20}\Z")
 _MOST_ARRAYS = 1000      # of a result that are compared
 _NOT_FINITE = 1e30       # what NaN and infinities are compared as: equal to each other, and to nothing else
 
@@ -56,15 +57,15 @@ class Workload(contract.Workload):
         return (lambda: function(state)) if count else function
 
     def _counted(self):
-        """(how many samples or tokens a step is, which of them), None where the file does not say."""
+        """(how many a step is, of what), such as (512, "tokens"); None where the file does not say."""
         units = self._taking("units")
         if units is None:
             return None
         with self._file.ran():
             made = units()
-        if not (isinstance(made, tuple) and len(made) == 2 and made[1] in _UNITS
+        if not (isinstance(made, tuple) and len(made) == 2 and _UNIT.match(str(made[1]))
                 and isinstance(made[0], (int, float)) and 0 < made[0] < float("inf")):
-            raise DataError('%s: units(): found %.60r, expected a number and "samples" or "tokens", such as return '
+            raise DataError('%s: units(): found %.60r, expected a number and a word in small letters, such as return '
                             '512, "tokens"' % (self._file.name, made))
         return made
 

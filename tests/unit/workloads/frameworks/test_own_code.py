@@ -100,8 +100,9 @@ def step(state):
 @pytest.mark.parametrize(("text", "said"), [
     ("def setup(size, other): ...\ndef step(): ...", r"setup\(\) has a parameter other, expected rng, size, data"),
     ("def step(state, more): ...", r"found step\(\) with 2 parameters, expected step\(\) or step\(state\)"),
-    ("def step(): ...\ndef units(): return 3", r'units\(\): found 3, expected a number and "samples" or "tokens"'),
+    ("def step(): ...\ndef units(): return 3", r'units\(\): found 3, expected a number and a word'),
     ("def step(): ...\ndef units(): return 0, 'tokens'", r"units\(\): found \(0, 'tokens'\)"),
+    ("def step(): ...\ndef units(): return 3, 'steps'", r"found \(3, 'steps'\), expected a number and a word"),
     ("import nowhere\ndef step(): ...", r"No module named 'nowhere': it is not in .*: install it there")])
 def test_what_code_may_not_be_is_said(text: str, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EVENBENCH_FRAMEWORK", "python")
