@@ -12,6 +12,7 @@ _OUT_OF_MEMORY = ("out of memory", "memoryerror", "bad_alloc", "alloc_failed", "
 
 
 _OF_NUMPY = ("numpy", "multiarray", "_array_api")      # in lower case: in errors of an older or newer one
+_OF_NUMPY_1 = ("multiarray", "_array_api", "numpy is not available", "dtype size changed", "using numpy 1")
 
 
 class Unsupported(Exception):
@@ -65,7 +66,8 @@ def explained(text: str, numpy):
     """
     if not numpy or not any(word in text.lower() for word in _OF_NUMPY):
         return text
-    older = "; a framework that was compiled for NumPy 1 needs numpy<2 there" if numpy.split(".")[0] != "1" else ""
+    is_older = numpy.split(".")[0] != "1" and any(word in text.lower() for word in _OF_NUMPY_1)
+    older = "; a framework that was compiled for NumPy 1 needs numpy<2 there" if is_older else ""
     return "%s (numpy %s is installed%s)" % (text, numpy, older)
 
 
