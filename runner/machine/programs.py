@@ -8,7 +8,7 @@ import json
 import os
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Set
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -54,10 +54,14 @@ def _read(proc: Path, clock: Callable[[int], float]) -> Iterator[tuple[int, floa
             yield number, clock(~number << 3 | _SCHEDULED)
 
 
-def taken(before: Clocks, after: Clocks, own: Worker | str | None = None) -> Taken:
-    """What all took but this process and, with what they started, a worker or all workers of a stack."""
+def taken(before: Clocks, after: Clocks, own: Worker | str | None = None, cpus: Set[int] = frozenset()) -> Taken:
+    """What all took but this process and, with what they started, a worker or all workers of a stack.
+
+    cpus: programs that may run on none of these do not count.
+    """
     used = sorted(((seconds - before.get(number, 0.0), number) for number, seconds in after.items()), reverse=True)
-    others = [(seconds, number) for seconds, number in used if seconds >= _LEAST_SECONDS and number != os.getpid()]
+    others = [(seconds, number) for seconds, number in used
+              if seconds >= _LEAST_SECONDS and number != os.getpid() and _may_use(cpus, number)]
     found = [(seconds, number, workers) for seconds, number in others
              if own not in (workers := [*_workers(number)]) and own not in {each.stack for each in workers}]
     if not found:
@@ -66,6 +70,14 @@ def taken(before: Clocks, after: Clocks, own: Worker | str | None = None) -> Tak
     stack = workers[0].stack if workers else ""
     return Taken(sum(seconds for seconds, *_ in found), f"the worker of {stack}" if stack else _name(number), stack,
                  _spinning(number, stack) if stack else "", most)
+
+
+def _may_use(cpus: Set[int], number: int) -> bool:
+    """Whether a thread of the process may run on one of the CPUs; of one that has ended nobody knows."""
+    with suppress(OSError):
+        threads = [int(each.name) for each in Path(f"/proc/{number}/task").iterdir()]
+        return not cpus or any(cpus & os.sched_getaffinity(each) for each in threads)
+    return True
 
 
 def _workers(number: int) -> Iterator[Worker]:

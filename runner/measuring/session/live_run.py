@@ -179,7 +179,7 @@ class LiveRun:
         if before is not None and turns and (after := self._bench.programs()) is not None:
             first = next(iter(turns.values()))
             self._others = programs.taken(before, after, self.cell.stack if len(turns) > 1 else programs.Worker(
-                self.cell.stack, first.get("process", 0)))
+                self.cell.stack, first.get("process", 0)), self.affinity)
             for turn in (turn for place, turn in turns.items() if self._running and not self._running.machine(place)):
                 turn.update(taken_seconds=self._others.seconds, has_ended=not before.keys() <= after.keys())
         if len(turns) > 1:

@@ -139,11 +139,13 @@ def _wait(bench: Bench, run: LiveRun, turn: Turn, patience: Patience) -> Iterato
         patience.spend(seconds)
         if share <= FOREIGN_SHARE:
             return
-        yield {"event": "now", "waits": f"{_busiest(clocks, bench.programs(), seconds) or turn.reason}: waiting"}
+        yield {"event": "now", "waits": f"{_busiest(clocks, bench.programs(), seconds, run) or turn.reason}: waiting"}
 
 
-def _busiest(before: programs.Clocks | None, after: programs.Clocks | None, seconds: float) -> str:
-    """Which program took much of a CPU while nothing of ours ran; "" where none is seen."""
-    others = programs.Taken(0.0) if before is None or after is None else programs.taken(before, after)
+def _busiest(before: programs.Clocks | None, after: programs.Clocks | None, seconds: float, run: LiveRun) -> str:
+    """Which program took much of the run's CPUs while nothing of ours ran; "" where none is seen."""
+    if before is None or after is None:
+        return ""
+    others = programs.taken(before, after, cpus=run.affinity)
     share = others.seconds / seconds
     return f"{others.by} took {share:.0%} of a CPU" if share > FOREIGN_SHARE else ""

@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -30,13 +30,13 @@ def computing(*words: str, **how: object) -> Iterator[int]:
             process.kill()
 
 
-def between(number: int, own: Worker | str = ANOTHER) -> Taken:
+def between(number: int, own: Worker | str = ANOTHER, cpus: Set[int] = frozenset()) -> Taken:
     """What was taken while that process computed for 10 ms."""
     before = programs.clocks() or pytest.skip("the host's processes are not seen from here")
     until = before[number] + 0.01
     while (after := time.clock_gettime(~number << 3 | 2)) < until:
         pass
-    return programs.taken({number: before[number]}, {number: after}, own)
+    return programs.taken({number: before[number]}, {number: after}, own, cpus)
 
 
 def test_a_program_is_named_with_its_user_and_what_it_took() -> None:
@@ -44,6 +44,12 @@ def test_a_program_is_named_with_its_user_and_what_it_took() -> None:
         found = between(number)
     assert found.seconds >= 0.01
     assert (f"process {number}, python" in found.by, " of " in found.by, "") == (True, True, found.spinning)
+
+
+def test_a_program_that_may_use_other_cpus_alone_takes_nothing() -> None:
+    one, *rest = os.sched_getaffinity(0)
+    with computing("-c", f"import os; os.sched_setaffinity(0, {{{one}}}); {BUSY}") as number:
+        assert 0.0 == between(number, cpus={one + 1, *rest}).seconds < between(number, cpus={one, *rest}).seconds
 
 
 def test_a_worker_that_computes_while_it_waits_is_named_with_what_lets_it_spin(tmp_path: Path) -> None:

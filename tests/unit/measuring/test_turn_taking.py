@@ -165,7 +165,7 @@ def test_workers_that_compute_while_they_wait_are_named_and_measured_one_after_t
     made, launcher = turn_bench(tmp_path / "r", rounds=2)
     spinning = Taken(0.09, "python of bob", "b", "b's threads spin while they wait (GOMP_SPINCOUNT=infinite)", 0.09)
 
-    def taken(before: Any, after: Any, own: Any) -> Taken:
+    def taken(before: Any, after: Any, own: Any, cpus: Any) -> Taken:
         alive = sum("go" in each.told and not each.is_stopped for each in launcher.running)
         return spinning if alive > 1 and own.stack == "a" else Taken(0.0)
 
@@ -182,7 +182,7 @@ def test_workers_that_compute_while_they_wait_are_named_and_measured_one_after_t
 def test_a_worker_that_tidies_up_while_many_programs_take_a_little_does_not_spin(
         tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     taken = Taken(0.09, "the worker of b", "b", "b's threads spin while they wait", 0.002)
-    monkeypatch.setattr(programs, "taken", lambda before, after, own=None: taken if own else Taken(0.0))
+    monkeypatch.setattr(programs, "taken", lambda before, after, own=None, cpus=None: taken if own else Taken(0.0))
     run(turn_bench(tmp_path / "r", rounds=1)[0]._replace(programs=dict))
 
     assert not [record for record in store.read(tmp_path / "r") if record["event"] == "apart"]
@@ -253,7 +253,7 @@ def test_who_stops_in_a_turn_leaves_no_worker_and_both_runs_are_killed(tmp_path:
 def test_a_worker_that_seems_to_compute_beside_itself_alone_is_measured(
         tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made, _ = turn_bench(tmp_path / "r")
-    monkeypatch.setattr(programs, "taken", lambda before, after, own=None: Taken(
+    monkeypatch.setattr(programs, "taken", lambda before, after, own=None, cpus=None: Taken(
         0.09, "python", own.stack, "spins", 0.09) if own else Taken(0.0))
     run(made._replace(programs=dict))
     assert "apart" not in {record["event"] for record in store.read(tmp_path / "r")}
