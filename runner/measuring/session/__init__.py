@@ -44,9 +44,9 @@ def run(bench: Bench) -> Iterator[Event]:
     first = missing = rounds.missing()
     share = sum(first.values()) / max(1, bench.plan.rounds * len(rounds.keys))
     planned = (bench.seconds_estimate or 0.0) * share
-    yield {"event": "now", "ahead": sum(first.get(block, 0) * len(keys) for block, keys in rounds.keys.items()),
-           "seconds": planned}
     patience = Patience(bench.clock, planned, bench.going.minutes and 60 * bench.going.minutes)
+    yield {"event": "now", "ahead": sum(first.get(block, 0) * len(keys) for block, keys in rounds.keys.items()),
+           "seconds": min(planned, patience.left)}
     made_here: Counter[str] = Counter()                # rounds, by block
     try:
         for index in count():
@@ -69,7 +69,8 @@ def run(bench: Bench) -> Iterator[Event]:
             patience.spend(max(0.0, memory.seconds_of(rounds.lost(index, of_machine)) - (patience.spent - spent)))
             missing = rounds.missing()
             yield {"event": "now", "so_far": rounds.measured, "missing": max(missing.values(), default=0),
-                   "left": sum(number * memory.seconds_of(rounds.keys[block]) for block, number in missing.items())}
+                   "left": min(patience.left, sum(number * memory.seconds_of(rounds.keys[block])
+                                                  for block, number in missing.items()))}
         yield {"event": "closed", "reason": "incomplete" if missing else "done"}
     except (Stopped, KeyboardInterrupt) as stop:
         yield {"event": "closed", "reason": "interrupted"}

@@ -5,6 +5,7 @@ take their turns in an order that is drawn anew each time. After a disturbed tur
 the CPUs alone, and the worker gets another turn, as long as the session has patience.
 """
 
+import math
 import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, as_completed
@@ -33,6 +34,11 @@ class Patience:
     def spend(self, seconds: float) -> None:
         """Count time that would not have gone by on a quiet machine."""
         self.spent += seconds
+
+    @property
+    def left(self) -> float:
+        """Seconds until the end that the user gives."""
+        return math.inf if self._given is None else max(0.0, self._began + self._given - self._clock())
 
     @property
     def is_half_spent(self) -> bool:

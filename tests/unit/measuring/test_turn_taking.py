@@ -319,8 +319,11 @@ def test_a_busy_machine_takes_twice_the_plan_at_most_or_as_long_as_the_user_says
 
 def test_no_round_begins_after_the_minutes_that_the_user_gives(tmp_path: Path) -> None:
     made, _ = turn_bench(tmp_path / "r", rounds=5)
-    assert not run(made._replace(going=Going(minutes=0.1)))             # a round takes two seconds of turns and more
+    told: list[float] = []
+    assert not run(made._replace(going=Going(minutes=0.1)),             # a round takes two seconds of turns and more
+                   heard=lambda event: told.append(event["left"]) if "left" in event else None)
     assert 1 <= measurements(store.read(tmp_path / "r")).rows[0].counted_rounds < 5
+    assert told[0] < 6 and told[-1] == 0
 
 
 def test_the_seconds_of_runs_that_are_alive_together_add_up_to_what_they_took(tmp_path: Path) -> None:
