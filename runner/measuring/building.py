@@ -42,7 +42,7 @@ def prepared(job: Job, say: Say) -> Job:
     Raises InputError where the cache cannot be used, DiskFull, BuildFailed.
     """
     cache = usable(cache_folder())
-    if choice.STAND_IN in job.folders:
+    if choice.digits32_folder(cache) in job.folders.values():
         choice.digits32(cache, say)
     for folder in job.folders.values():
         if folder.is_relative_to(cache) and folder.is_dir():

@@ -2,6 +2,7 @@
 
 import threading
 from itertools import count
+from pathlib import Path
 
 import pytest
 
@@ -45,6 +46,14 @@ def test_environments_are_made_two_at_once_and_images_one_by_one() -> None:
         building.prepared(job_of(each, "abc"), quiet)
 
     assert 2 == len(together.threads) and {one.caller} == one.threads
+
+
+def test_digits_that_lie_in_a_folder_of_the_user_s_are_not_written_anew(monkeypatch: pytest.MonkeyPatch,
+                                                                        tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    building.prepared(job_of(Builder(), "a"), quiet)
+
+    assert not list(tmp_path.rglob("*.bin"))
 
 
 @pytest.mark.parametrize("count_at_once", [1, 2])
