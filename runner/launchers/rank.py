@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 from runner.errors import InputError
@@ -13,9 +12,10 @@ from workloads.places import wire
 _RANKS = (("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"), ("PMI_RANK", "PMI_SIZE"),
           ("SKYPILOT_NODE_RANK", "SKYPILOT_NUM_NODES"), ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS"),
           ("_CONDOR_PROCNO", "_CONDOR_NPROCS"), ("JOB_COMPLETION_INDEX", ""), ("RANK", "WORLD_SIZE"))
-# where rank 0 is, or the hosts of a job, whose first one has it
+# where rank 0 is, or the hosts of a job, whose first one has it. Not PBS_NODEFILE and PE_HOSTFILE: these files lie on
+# the disk of the first node
 _HEADS = ("MASTER_ADDR", "SKYPILOT_NODE_IPS", "SLURM_STEP_NODELIST", "SLURM_JOB_NODELIST", "LSB_HOSTS")
-_HOST_FILES = ("PBS_NODEFILE", "PE_HOSTFILE")           # of PBS and of Grid Engine: the same in a file, a line a host
+_CALLER = "SSH_CONNECTION"       # of an agent that rank 0 started by ssh; of others it may be who sits at a terminal
 NAME = "inside"          # of the launcher
 STACKS = "stacks"        # in place of a local launcher: the nodes are containers of stacks
 _LOCAL = ("auto", "docker", "venv", "apptainer", STACKS)
@@ -86,24 +86,15 @@ def read(said: Asked, environment: Mapping[str, str]) -> Rank:
     nodes = said.nodes if said.nodes is not None else int(count) if count.isdigit() else 0
     if rank >= nodes:
         raise InputError(f"--launcher inside: found rank {rank} of {nodes or 'an unknown number of'} nodes; {_FIND}")
-    host = host or _head(environment)
+    names = (*_HEADS, _CALLER) if said.head else _HEADS
+    host = host or _first(next(filter(None, map(environment.get, names)), ""))
     if not host and nodes > 1:
         raise InputError("--launcher inside: found no variable that says where rank 0 is: set MASTER_ADDR to its host "
-                         "on every node (mpirun -x MASTER_ADDR=HOST), or --head HOST")
+                         "on every node (mpirun -x MASTER_ADDR=$(hostname), typed on that host), or --head HOST")
     return Rank(rank, nodes, host, int(port or wire.PORT))
 
 
-def _head(environment: Mapping[str, str]) -> str:
-    """The host of rank 0, as the first variable that tells of it says; "" for none."""
-    said = [environment.get(name, "") for name in _HEADS]
-    files = [Path(path) for name in _HOST_FILES if (path := environment.get(name))]
-    hosts = next(filter(None, (*said, *(path.read_text(encoding="utf-8") for path in files if path.is_file()))), "")
-    if not hosts:                    # sshd says who called: with --hosts that is rank 0
-        hosts = environment.get("SSH_CONNECTION", "")
-    return _first(hosts)
-
-
 def _first(hosts: str) -> str:
-    """The first of "a b", of lines, of Slurm's "node[03-07,9],x"."""
+    """The first of "a b", of Slurm's "node[03-07,9],x"."""
     match = re.match(r"\s*([^\s,\[]*)(?:\[(\w+))?([^\s,]*)", hosts)
     return (match[1] + (match[2] or "")) if match else ""

@@ -1,7 +1,5 @@
 """Which of a cluster's processes this one is, as engines say it."""
 
-from pathlib import Path
-
 import pytest
 
 from runner.errors import InputError
@@ -38,13 +36,6 @@ def test_the_rank_is_what_the_command_line_or_the_engine_says(
     assert Rank(*expected) == rank.read(asked, environment)
 
 
-@pytest.mark.parametrize("name", ["PBS_NODEFILE", "PE_HOSTFILE"])
-def test_the_first_host_of_a_job_s_file_has_rank_0(name: str, tmp_path: Path) -> None:
-    (tmp_path / "hosts").write_text("first 4 all.q UNDEFINED\nsecond 4\n")
-    environment = {"PMI_RANK": "1", "PMI_SIZE": "2", name: str(tmp_path / "hosts")}
-    assert "first" == rank.read(Asked(), environment).host
-
-
 def test_what_was_asked_is_said_in_words_and_read_again() -> None:
     assert ASKED == rank.asked(ASKED.words())
 
@@ -52,7 +43,9 @@ def test_what_was_asked_is_said_in_words_and_read_again() -> None:
 @pytest.mark.parametrize(("asked", "environment", "said"), [
     (Asked(), {}, "found no rank"), (Asked(), {"JOB_COMPLETION_INDEX": "1"}, "rank 1 of an unknown number"),
     (Asked(rank=3, nodes=3, head="h"), {}, "rank 3 of 3"),
-    (Asked(), {"PMI_RANK": "0", "PMI_SIZE": "2"}, "MASTER_ADDR"), (Asked(hosts=("a",), nodes=2), {}, "--hosts")])
+    # a job of Grid Engine: its file is on the first node's disk, and ssh was how the user came to the cluster
+    (Asked(), {"PMI_RANK": "1", "PMI_SIZE": "2", "PE_HOSTFILE": "/spool/1", "SSH_CONNECTION": "10.9.9.9 1 10.1.2.3 22"},
+     "MASTER_ADDR"), (Asked(hosts=("a",), nodes=2), {}, "--hosts")])
 def test_what_is_not_said_is_named(asked: Asked, environment: dict[str, str], said: str) -> None:
     with pytest.raises(InputError, match=said):
         rank.read(asked, environment)
