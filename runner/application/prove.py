@@ -29,8 +29,8 @@ def of_tasks(request: Request, tasks: Sequence[str], precision: str, loop: str, 
     chosen = [here.stacks[name] for name in chosen_names(here.names or ([] if is_all else today), here.stacks)]
     if wrong := next((name for name in tasks if name not in NAMES), ""):
         raise unknown("check: task", wrong, NAMES)
-    if precision not in own_models.PRECISIONS:
-        raise InputError(f'--precision: found "{precision}", expected float64 or float32')
+    if precision not in (*own_models.PRECISIONS, "amp"):
+        raise InputError(f'--precision: found "{precision}", expected float64, float32 or amp')
     if loop not in LOOPS or (loop != NATIVE and is_parallel):
         raise InputError(f'--loop: found "{loop}", expected native or tuned, and native with --parallel')
     store.check_usable(request.results)

@@ -28,7 +28,8 @@ def check_(names: Annotated[list[str] | None, typer.Argument(
            every: Annotated[bool, typer.Option("--all", help="Every task in every stack.")] = False,
            parallel: Annotated[bool, typer.Option(
                "--parallel", help="Three workers' update against one worker's on the whole batch.")] = False,
-           precision: Annotated[str, typer.Option(help="float64 proves; float32 shows rounding.")] = "float64",
+           precision: Annotated[str, typer.Option(
+               help="float64 proves; float32 shows rounding; amp is bfloat16.")] = "float64",
            loop: Annotated[str, typer.Option(help="native; tuned: against the first stack's native loop.")] = "native",
            launcher: options.LauncherName = "auto",
            results: options.Results = options.RESULTS, pairs: options.Settings = None,

@@ -70,8 +70,10 @@ def test_a_runtime_s_graphs_agree_with_the_reference_and_it_says_its_threads(nam
 
 
 @pytest.mark.measures
-def test_today_s_stacks_compute_the_same(tmp_path: Path) -> None:
-    check_equal(["lenet5"], TODAY, "float64", tmp_path)
+@pytest.mark.parametrize(("name", "stacks", "precision"), [
+    ("lenet5", TODAY, "float64"), ("gpt2", ("torch-2.13-cpu", "jax-0.10-cpu"), "amp")])
+def test_today_s_stacks_compute_the_same(name: str, stacks: Sequence[str], precision: str, tmp_path: Path) -> None:
+    check_equal([name], stacks, precision, tmp_path)
 
 
 @pytest.mark.measures

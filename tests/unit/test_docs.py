@@ -123,7 +123,7 @@ def test_pages_that_everybody_reads_are_short(name: str, most: int) -> None:
 
 def test_the_changelog_has_each_version_and_each_topic_in_it_once() -> None:
     sections = (ROOT / "CHANGELOG.md").read_text().split("\n## ")[1:]
-    versions = [tuple(map(int, section.split()[0].split("."))) for section in sections]
+    versions = [tuple(map(int, section.split()[0].split("."))) for section in sections if section[0].isdigit()]
     topics = [re.findall(r"^\*\*.+", section, flags=re.MULTILINE) for section in sections]
 
     assert versions == sorted(set(versions), reverse=True)
