@@ -1,6 +1,7 @@
 """The nodes of a cluster over sockets on this machine's loopback: containers of stacks, and hosts with a launcher."""
 
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -136,6 +137,26 @@ def hosts(listening: Nodes, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callabl
     listening.close()
     for thread in threads:
         thread.join(20)
+
+
+@pytest.fixture
+def apart() -> Iterator[str]:
+    """The name of a network of its own, 198.18.0.2, which reaches this one, 198.18.0.1, until apart0 is down."""
+    if os.geteuid() or not shutil.which("ip"):
+        pytest.skip("a network of its own needs root and ip")
+    name = f"evenbench-{os.getpid()}"
+    try:
+        for words in (f"netns add {name}", f"link add apart0 type veth peer name eth0 netns {name}",
+                      "address add 198.18.0.1/30 dev apart0", "link set apart0 up",
+                      f"-n {name} address add 198.18.0.2/30 dev eth0", f"-n {name} link set eth0 up"):
+            ip(words)
+        yield name
+    finally:
+        ip(f"netns delete {name}")               # and with it the link
+
+
+def ip(words: str) -> None:
+    subprocess.run(["ip", *words.split()], check=True)
 
 
 def join(listening: Nodes, key: bytes = KEY, **values: Any) -> wire.Link:
@@ -312,6 +333,22 @@ def test_a_node_that_is_paused_is_named_and_ends_its_worker_once_it_goes_on(
     processes[1].send_signal(signal.SIGCONT)
     assert 1 == processes[1].wait(10)           # nobody has released it
     assert all(is_gone(event["facts"]["pid"]) for event in events)
+
+
+@pytest.mark.slow(1)
+def test_a_node_that_is_cut_off_in_mid_step_ends_the_run_and_itself(apart: str) -> None:
+    nodes = Nodes(("", 0), KEY, "")
+    command = ["ip", "netns", "exec", apart, sys.executable, "-m", "workloads.places.agent",
+               f"198.18.0.1:{nodes.port}", "0"]
+    environment = {**os.environ, "EVENBENCH_STACK": STACK.name, "EVENBENCH_SECRET": KEY.decode()}
+    with subprocess.Popen(command, cwd=ROOT, env=environment) as node:
+        running, [event] = started(InsideLauncher(nodes, None, 1), "hangs", ONE)
+        ip("link set apart0 down")
+        _, ending = followed(running, Limits(start=60, stall=60), time.monotonic)
+        assert ("killed", True) == (ending.word, "cut from the network" in ending.message)
+        assert 1 == node.wait(20)
+    assert all(is_gone(event["facts"][name]) for name in ("pid", "child"))
+    nodes.close()
 
 
 def test_nodes_that_are_released_end_well_and_those_that_lose_their_runner_do_not(launcher: Any, containers: Any,
