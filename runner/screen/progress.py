@@ -78,8 +78,9 @@ class RunProgress:
     def _round_is_over(self, seconds: float, missing: int, so_far: Measurements | None) -> None:
         self._is_left_told, self._until = True, self._clock() + seconds
         if self._live is None:
-            self._line(f"{self._rounds - missing} of {self._rounds} rounds measured, about "
-                       f"{formatting.seconds(seconds)} left" if missing else "all rounds measured")
+            left = f", about {formatting.seconds(seconds)} left" if seconds > 0 else ""
+            self._line(f"{self._rounds - missing} of {self._rounds} rounds measured{left}" if missing
+                       else "all rounds measured")
         elif so_far is not None:
             # without claims, which take long, and without words, which are said at the end
             self._so_far = answer(summary_of(replace(so_far, claims=(), published=())))

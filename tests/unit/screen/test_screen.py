@@ -188,6 +188,7 @@ def shown_progress(width: int = 80, is_detailed: bool = False, **settings: Any) 
                       {"event": "ending", "run": runs[1], "ending": "oom", "seconds": 4.0,
                        "message": "out of memory " + "x" * 80 + EVIL},
                       {"event": "now", "left": 8.25, "missing": 1, "so_far": made_so_far},
+                      {"event": "now", "left": 0.0, "missing": 1, "so_far": made_so_far},
                       {"event": "now", "left": 0.0, "missing": 0, "so_far": made_so_far},
                       {"event": "closed", "reason": "done"}):
             shown.heard(event)
@@ -197,8 +198,8 @@ def shown_progress(width: int = 80, is_detailed: bool = False, **settings: Any) 
 def test_in_a_pipe_progress_is_a_line_a_round_and_of_what_did_not_go_well() -> None:
     lines = shown_progress().splitlines()
 
-    assert ["2 runs, about 20 s", "0 of 1 rounds measured, about 8.2 s left", "all rounds measured"] == [
-        lines[0], *lines[3:]]
+    assert ["2 runs, about 20 s", "0 of 1 rounds measured, about 8.2 s left", "0 of 1 rounds measured",
+            "all rounds measured"] == [lines[0], *lines[3:]]
     assert lines[1].startswith("another program takes 80 % of a CPU: waiting")
     assert lines[2].startswith(f"[2/2] fedcba9876543210 tf: {LABEL}: oom, 4.0 s: out of memory xxx")
     assert "\x1b" not in lines[2]

@@ -87,6 +87,15 @@ def test_four_rounds_tell_nothing_and_sides_that_share_no_cell_are_refused() -> 
         judged([], BASE, cells=0)
 
 
+def test_a_doubt_about_both_sides_is_said_once() -> None:
+    planned = [made.cell(name, batch=10) for name in ("base", "head")]
+    runs = [record for cell in planned for record in made.runs(cell, BASE[:3])]
+    measured = made.measured(*planned, *runs, made.INCOMPLETE, rounds=8, baseline="base")
+
+    (compared,) = regression.judge(measured, "base", "head", 0.03).compared
+    assert "unfinished (3 of 8 rounds could be measured)" == compared.reason
+
+
 def test_markdown_has_the_conclusion_and_a_row_a_comparison() -> None:
     lines = forms.markdown(judged(times(0.9), cells=2), "made").splitlines()
 
