@@ -43,8 +43,9 @@ class Paired(NamedTuple):
         return tuple(own[index] / others[index] for index in sorted(own.keys() & others.keys()))
 
     def withheld(self, one: str, other: str) -> str:
-        """Both rows' doubts under these names, one that both have once; "" without any."""
-        if self.doubt and self.doubt == self.other_doubt:
+        """Both rows' doubts under these names, and once what is missing of rounds that both are in; "" without any."""
+        if self.doubt and self.doubt == self.other_doubt and self.doubt.verdict in (
+                Verdict.TOO_BUSY, Verdict.UNFINISHED):
             return self.doubt.text
         return "; ".join(f"{name}: {doubt.text}" for name, doubt in ((other, self.other_doubt), (one, self.doubt))
                          if doubt)
