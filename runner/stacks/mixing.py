@@ -108,10 +108,17 @@ def is_bound(one: str, other: str, old: Environment, new: Environment) -> bool:
 
 def satisfies(version: str, specifiers: str) -> bool:
     """Whether a version is one of those that specifiers such as ">=2.0,<3" name; unknown ones exclude nothing."""
-    try:
-        return SpecifierSet(specifiers).contains(Version(version), prereleases=True)
-    except (InvalidSpecifier, InvalidVersion):
-        return True
+    with suppress(InvalidSpecifier):
+        order = ordered(version)
+        return order is None or SpecifierSet(specifiers).contains(order, prereleases=True)
+    return True
+
+
+def ordered(version: str) -> Version | None:
+    """What a version is sorted by; None of one that is not as PEP 440 writes them."""
+    with suppress(InvalidVersion):
+        return Version(version)
+    return None
 
 
 def made(folder: Path, python: Path, packages: Iterable[Package]) -> Path:
@@ -187,12 +194,12 @@ def releases(name: str, old: str, new: str, python: str) -> list[str]:
     found, complaint = package_sources.releases(normal(name), *_for(python))
     if not found:
         raise InputError(f"{name}: pip's index names no releases: {' '.join(complaint.split())[-200:]}")
-    try:
-        first, last = (Version(version.partition("+")[0]) for version in (old, new))
-    except InvalidVersion as error:
-        raise InputError(f"{name}: no release lies between {old} and {new}: {error}") from error
+    first, last = (ordered(version.partition("+")[0]) for version in (old, new))
+    if first is None or last is None:
+        raise InputError(f"{name}: found {old} and {new}, expected versions in the order of PEP 440")
+    by_order = {order: each for each in found if (order := ordered(each))}
     low, high = sorted([first, last])
-    return sorted((each for each in found if low < Version(each) < high), key=Version, reverse=first > last)
+    return [by_order[order] for order in sorted(by_order, reverse=first > last) if low < order < high]
 
 
 def brought(name: str, version: str, beside: Iterable[str], folder: Path, python: str) -> list[Package]:

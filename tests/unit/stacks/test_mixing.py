@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from runner.errors import InputError
-from runner.stacks import mixing
+from runner.stacks import mixing, package_sources
 from runner.stacks.mixing import Environment, Package
 from tests import own_environment
 
@@ -25,9 +25,22 @@ def environment(*packages: Package) -> Environment:
     ("2.3.5", ">=2.0,<3", True), ("2.3.5", ">=2.4", False), ("0.8.1", "<=0.8.1,>=0.8.1", True), ("1.10", ">1.9", True),
     ("1.4.2", "~=1.4", True), ("2.0", "~=1.4", False), ("1.4.2", "~=1.4.0", True), ("1.5", "~=1.4.0", False),
     ("2.13.0+cpu", "==2.13.0", True), ("1.0", "==1.0.0", True), ("1.2.3", "==1.2.*", True), ("1.3", "!=1.3.*", False),
-    ("2.0rc1", "<2.0", False), ("2.0.post1", ">=2.0", True), ("1.0", "", True), ("1.0", "===1.0", True)])
+    ("2.0rc1", "<2.0", False), ("2.0.post1", ">2.0", False),
+    ("2.0.post1", ">=2.0", True), ("of today", ">=2.0", True), ("1.0", "", True), ("1.0", "===1.0", True)])
 def test_a_version_is_held_against_a_requirement_s_specifiers(version: str, specifiers: str, is_one: bool) -> None:
     assert is_one is mixing.satisfies(version, specifiers)
+
+
+@pytest.mark.parametrize(("old", "new", "between"), [
+    ("1.0", "2.0+cpu", ["1.4", "1.5", "2.0rc1"]), ("2.0", "1.0", ["2.0rc1", "1.5", "1.4"]), ("1.5", "2.0rc1", [])])
+def test_releases_lie_between_two_versions_and_what_is_none_is_left_out(
+        old: str, new: str, between: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    found = ("2.0", "2.0rc1", "1.5", "1.4", "of today", "1.0")
+    monkeypatch.setattr(package_sources, "releases", lambda *words: (found, ""))
+
+    assert between == mixing.releases("a", old, new, "3.11")
+    with pytest.raises(InputError, match=r"a: found 1\.0 and of today, expected versions in the order of PEP 440"):
+        mixing.releases("a", "1.0", "of today", "3.11")
 
 
 def test_a_package_differs_by_its_version_its_files_or_being_there() -> None:
