@@ -74,9 +74,10 @@ def taken(before: Clocks, after: Clocks, own: Worker | str | None = None, cpus: 
 
 def _may_use(cpus: Set[int], number: int) -> bool:
     """Whether a thread of the process may run on one of the CPUs; of one that has ended nobody knows."""
-    with suppress(OSError):
-        threads = [int(each.name) for each in Path(f"/proc/{number}/task").iterdir()]
-        return not cpus or any(cpus & os.sched_getaffinity(each) for each in threads)
+    if cpus:
+        with suppress(OSError):
+            threads = [int(each.name) for each in Path(f"/proc/{number}/task").iterdir()]
+            return any(cpus & os.sched_getaffinity(each) for each in threads)
     return True
 
 

@@ -1,7 +1,6 @@
 """What a run measured: its workers' samples, raw, and its facts. Pure."""
 
 import math
-import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,11 +12,11 @@ from numpy.typing import NDArray
 from runner.results import turns
 from runner.results.lines import Compiled, Epoch, Facts, Graph, Kernels, MaxBatch, Profiled, Readings
 from runner.results.turns import Turn
+from workloads.spec.measures import UNIT
 from workloads.spec.turns import TURNS
 
 Samples = NDArray[np.float64]
 
-_UNIT = re.compile("[a-z]{1,20}")
 _MOST_FOREIGN_SHARE = 0.1        # of a run's CPUs' time, by ticks
 
 
@@ -210,7 +209,7 @@ class Run:
     def units(self) -> tuple[float, str]:
         """What a step of a user's code is, as its file says: 512 tokens, or other things; else one step."""
         match self.facts.get("units"):
-            case [int() | float() as count, str() as unit] if 0 < count < math.inf and _UNIT.fullmatch(unit):
+            case [int() | float() as count, str() as unit] if 0 < count < math.inf and UNIT.match(unit):
                 return float(count), unit
         return 1.0, "steps"
 

@@ -1,5 +1,8 @@
 """The table of measures: what can be asked of a cell. Python 3.6 and later, standard library only."""
+import re
 from typing import NamedTuple
+
+UNIT = re.compile(r"[a-z]{1,20}\Z")      # what a step of code may be counted in, beside steps: samples, tokens
 
 
 class Measure(NamedTuple):
