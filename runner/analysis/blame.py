@@ -101,15 +101,19 @@ def search(loaded: Sequence[Group], others: Sequence[Group], new: Measured, meas
     every = frozenset((*loaded, *others))
     reasons: list[Reason] = []
     blamed, left = Mix(), new
-    while (every - blamed) and left.ratio is not None and left.differs:
-        limit = math.sqrt(left.ratio)                      # half of the way, by factors
+    while (kept := every - blamed) and left.differs:
+        limit = math.sqrt(left.ratio or 1.0)               # half of the way, by factors
+        if blamed:                                         # what is left counts where it shows twice, as a reason does
+            again = known[kept, limit] = latest[kept] = measure(kept, limit)
+            left = left if again.ratio is None else again
+            if again.likeness(limit) is not Likeness.NEW:
+                break
         parts = [tuple(each for each in part if each not in blamed) for part in (loaded, others)]
         reason, is_least = _without_needless(_reason([part for part in parts if part], limit, asked), limit, asked)
-        kept = every - blamed - reason
-        without = asked(kept, limit) if kept else Measured(1.0, 1.0, 1.0)
+        rest = kept - reason
+        without = asked(rest, limit) if rest else Measured(1.0, 1.0, 1.0)
         reasons.append(Reason(reason, asked(reason, limit), without, limit, is_least))
         if not reasons[-1].is_proved:
-            left = without if without.ratio is not None else left
             break
         blamed, left = blamed | reason, without
     return Finding(tuple(reasons), latest, left)

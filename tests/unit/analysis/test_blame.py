@@ -56,6 +56,23 @@ def test_what_others_may_cost_the_turns_that_count_is_nothing_left() -> None:
     assert ([{"p4"}], True) == found(bench)
 
 
+@pytest.mark.parametrize("second", [1.0, 0.986])
+def test_what_is_left_counts_where_it_shows_twice(second: float) -> None:
+    """The first measurement without the reason misses; the second is right, or as uncertain as a noisy machine's."""
+    without, asked = frozenset(NAMES) - {"p4"}, list[float]()
+
+    def measure(mix: Mix, limit: float) -> Measured:
+        if mix == without:
+            asked.append(limit)
+            return exact(0.97 if len(asked) == 1 else second, 0.01)
+        return exact(0.5 if "p4" in mix else 1.0, 0.01)
+
+    finding = search(LOADED, OTHERS, exact(0.5), measure)
+
+    assert ([{"p4"}], 2) == ([{*each.groups} for each in finding.reasons], len(asked))
+    assert (second == 1.0, second) == (finding.is_whole, finding.rest.ratio)
+
+
 def test_two_packages_that_are_slow_only_together_are_named_together() -> None:
     for pair in ({"p3", "p31"}, {"p0", "p1"}, {"p20", "p40"}):
         bench = Bench(lambda mix, pair=pair: 0.7 if mix >= pair else 1.0)
