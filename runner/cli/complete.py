@@ -14,7 +14,7 @@ LISTS = ("stacks", "outdated", "tasks", "studies", "results")
 
 
 def studies(context: typer.Context) -> list[str]:
-    """The ids of studies, and all."""
+    """The ids of studies."""
     folders = (paths.STUDIES, *map(Path, context.params.get("own_studies") or ()))
     return sorted(path.parent.name if path.name == "study.toml" else path.stem for folder in folders
                   for path in (*folder.glob("*.toml"), *folder.glob("*/study.toml")))

@@ -7,7 +7,7 @@ import typer
 from runner import paths, screen
 from runner.application import listing
 from runner.cli import complete
-from runner.cli.options import RESULTS, Commands, Folders, Results, Scale
+from runner.cli.options import RESULTS, Commands, Folders, Results
 from runner.cli.output import Output
 from runner.errors import InputError
 
@@ -17,7 +17,10 @@ app = Commands()
 @app.command("list")
 def list_(what: Annotated[str, typer.Argument(metavar="WHAT", autocompletion=lambda: complete.LISTS,
                                               help="stacks, outdated, tasks, studies or results.")] = "stacks",
-          results: Results = RESULTS, scale: Scale = None, *, folders: Folders, output: Output) -> None:
+          results: Results = RESULTS,
+          scale: Annotated[str | None, typer.Option(help="Of studies; if left out each one's first, and all that have "
+                                                         "results.")] = None,
+          *, folders: Folders, output: Output) -> None:
     """List stacks, their pins that the package index has left behind (outdated), tasks, studies or results.
 
     Of each experiment of a study what is done, stale and missing.
@@ -44,6 +47,7 @@ def help_(context: typer.Context,
 @app.command("paper")
 def paper_(name: Annotated[str, typer.Argument(metavar="STUDY", help="A published study's id, or its file.",
                                                autocompletion=complete.studies)],
-           scale: Scale = "quick", *, folders: Folders, output: Output) -> None:
+           scale: Annotated[str, typer.Option(help="One of the study's scales.")] = "quick", *, folders: Folders,
+           output: Output) -> None:
     """Show a paper's figures and tables by its own numbers, what of them runs here, its numbers and claims."""
     output.rows(*listing.paper(name, scale, folders.places))

@@ -25,7 +25,7 @@ def check_(names: Annotated[list[str] | None, typer.Argument(
                metavar="TASK", autocompletion=complete.tasks,
                help="lenet5 if none. MODEL.py: models of your own.")] = None,
            stacks: options.StackNames = None,
-           every: Annotated[bool, typer.Option("--all", help="Every task in every stack.")] = False,
+           every: Annotated[bool, typer.Option("--all", help="Every task; without --stack in every stack.")] = False,
            parallel: Annotated[bool, typer.Option(
                "--parallel", help="Three workers' update against one worker's on the whole batch.")] = False,
            precision: Annotated[str, typer.Option(

@@ -28,8 +28,8 @@ app = Commands()
 def report(name: NewestResult = store.LATEST, results: Results = RESULTS, details: Details = False,
            run: Annotated[str, typer.Option(help="Only how a run ended, and all that it wrote on standard error: its "
                                                  "name, or its cell's key; `all` lists the runs.")] = "",
-           study: Annotated[str, typer.Option("--study", help="The figures of all sessions of a study on one page: of "
-                                              "what is compared the newest session that has it.",
+           study: Annotated[str, typer.Option("--study", help="The figures of all sessions of a study on one page, "
+                                              "each comparison by the session with most of its stacks.",
                                               autocompletion=complete.studies)] = "",
            html: Annotated[str | None, typer.Option(metavar="FILE", callback=checked, help="The page, instead of "
                                                     "report.html in the result's folder; - as below.")] = None,
