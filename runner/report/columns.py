@@ -151,7 +151,7 @@ RESULTS: tuple[Column[Line], ...] = (
         end, line.result.rate_per_worker)), forms=LATEX_ALONE),
     Column("to {baseline}", _ratio, forms=PAGE_ALONE),
     Column("Ratio", attrgetter("result.ratio"), "{:.3f}".format, CSV_ALONE | LATEX_ALONE, "ratio", is_number=True),
-    Column("95 %", lambda line: formatting.ends(line.result.ratio_interval, "{:.3f}".format), forms=LATEX_ALONE),
+    Column("Interval", lambda line: formatting.ends(line.result.ratio_interval, "{:.3f}".format), forms=LATEX_ALONE),
     *_fields("result", "pairs"),
     Column("verdict", lambda line: verdict(line) if line.has_rate or line.result.withheld
            else wording.said(Verdict.NO_DATA), forms=PAGE_ALONE),

@@ -38,8 +38,9 @@ def _table(group: Group[Line], columns: Sequence[Column[Line]], machine: str, nu
     named = ", ".join(f"{line.result.stack} in {line.result.ran_precision}" for line in group.lines
                       if Flag.OTHER_PRECISION in line.result.flags)
     other = f"Computed in another precision than the cell says: {named}. " if named else ""
-    caption = (f"{group.label}: {comparison.unit} of one worker, the geometric mean of {count(summary.rounds, 'run')}, "
-               f"and the ratio to {summary.baseline}, with 95 % intervals. {other}{machine}.")
+    caption = (f"{group.label}: {comparison.unit} of one worker, the geometric mean of {count(summary.rounds, 'run')} "
+               f"with its 95 % interval, and the ratio to {summary.baseline} with the interval that decides. "
+               f"{other}{machine}.")
     kinds = "".join("r" if column.is_number else "l" for column in columns)
     yield from (r"\begin{table}", r"\centering", rf"\caption{{{escaped(caption)}}}",
                 rf"\label{{tab:{comparison.key if comparison.key.isalnum() else number}}}",

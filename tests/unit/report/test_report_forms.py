@@ -184,6 +184,7 @@ def test_latex_has_a_booktabs_table_a_comparison() -> None:
 
     assert 1 == text.count(r"\toprule") == text.count(r"\bottomrule") == text.count(r"\caption")
     assert r"\textbf{tf} & 150 & " in text and r" & fastest \\" in text
+    assert r" & 95 \% & Ratio & Interval & " in text
     assert "\\input" not in latex.latex(made_report.contents(made_report.evil())[2])
 
 
