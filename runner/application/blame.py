@@ -152,7 +152,7 @@ class _Search:
             screen.say("Python itself differs, too: mixes run on old's, and what new's brings is not told")
         self._names = mixing.differing(old, new)
         if not self._names:
-            raise InputError("blame: both environments hold the same packages, so nothing can be blamed")
+            raise InputError("blame: found the same packages in OLD and NEW, expected two environments that differ")
         groups = blame.grouped(self._names, lambda one, other: mixing.is_bound(one, other, old, new))
         self._groups = {" + ".join(group): group for group in groups}
         if len(request.lanes) > 1:

@@ -50,7 +50,8 @@ def begin_model(kind: str, file: Path) -> None:
         with file.open("x", encoding="utf-8") as written:
             written.write(templates[kind].read_text(encoding="utf-8"))
     except FileExistsError as error:
-        raise InputError(f"{file}: it is there already; expected a new file's name") from error
+        raise InputError(f"{file}: it is there already, expected a new file's name: `evenbench init {kind} other.py`"
+                         ) from error
     except OSError as error:
         raise InputError(f"{file}: {error.strerror}") from error
     screen.say(f"{file}: written; next: evenbench run {shlex.quote(str(file))}")

@@ -77,7 +77,7 @@ def command(name: str) -> str:
 def verify(name: str, folder: Path) -> None:
     """Raise InputError unless the folder holds every file of the data set in its full size."""
     if not folder.is_dir():
-        raise InputError(f"--data: {folder}: no such folder")
+        raise InputError(f"--data: {folder}: no such folder, expected the one that holds {name}")
     if name == own_model.DATA:                     # what a model of the user's own reads there is its file's to say
         return
     known = DATA_SETS.get(name)

@@ -29,7 +29,7 @@ def write(clips: Sequence[tuple[Path, str]], folder: Path, framing: Framing, let
     """
     texts, counts = hashlib.sha256(), {"clips": len(clips), "frames": 0, "characters": 0}
     if not clips:
-        raise InputError("found no clips")
+        raise InputError("found no clips, expected --from to name the folder of the published ones")
     with RaggedWriter(folder, "frames", np.dtype(np.float16), framing.bins) as sounds, \
             RaggedWriter(folder, "characters", np.dtype(np.uint8)) as characters:
         for path, text in clips:

@@ -96,7 +96,8 @@ def run(names: list[str], stacks: list[Stack], check: Check) -> list[Verdict]:
     where no stack runs the task natively, none passes.
     """
     if len(stacks) < 2 and check.loop == NATIVE:
-        raise InputError("check: found one stack, expected two or more to compare")
+        raise InputError(f"check: found {stacks[0].name if stacks else 'no stack'} alone, expected two or more: "
+                         "--stack A,B")
     native = {} if check.loop == NATIVE else {task: _native(task, stacks, check) for task in names}
 
     def checked(of: tuple[str, Stack]) -> Sent | Ending:

@@ -99,7 +99,7 @@ def read(name: str) -> Read:
     if name.endswith(f".{ONNX}"):
         path = paths.named(name)
         if not path.is_file():
-            raise InputError(f"{path}: No such file")
+            raise InputError(f"{path}: No such file, expected a graph that a framework has exported")
         return Read(path, "", ONNX, frozenset(), {}, ())
     path, text, tree = _parsed(name)
     functions = _bound(tree)
@@ -135,7 +135,9 @@ def _parsed(name: str, option: str = "") -> tuple[Path, str, ast.Module]:
         raise InputError(f"{option}{path}: found an expression that is nested too deeply for Python's parser, "
                          "expected a loop or a table instead") from error
     except (OSError, ValueError) as error:
-        raise InputError(f"{option}{path}: {getattr(error, 'strerror', None) or error}") from error
+        is_missing = isinstance(error, FileNotFoundError) and not option
+        raise InputError(f"{option}{path}: {getattr(error, 'strerror', None) or error}"
+                         + (": `evenbench init torch` writes one to begin with" if is_missing else "")) from error
 
 
 def _imports(tree: ast.AST) -> dict[str, str]:
@@ -347,7 +349,9 @@ def _chosen(files: Sequence[Read], lanes: Sequence[str], loops: Sequence[str], m
               and (not lanes or each.name in lanes or each.lane.mode in modes)
               and (not each.lane.mode or each.lane.mode in modes or each.name in lanes)]
     if not chosen:
-        raise InputError(f"--lane {','.join(lanes)} with --set loop={','.join(loops)}: found no such lane")
+        with_loop = [each.name for each in every if each.lane.loop in loops]
+        raise InputError(f"--lane {','.join(lanes)}: found --set loop={','.join(loops)} with it, expected one of "
+                         f"{', '.join(with_loop)}")
     return chosen
 
 

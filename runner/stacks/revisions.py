@@ -29,7 +29,8 @@ def environment(word: str, here: Path, cache: Path, say: Say) -> Path:
     top = _git(word, here, "rev-parse", "--show-toplevel")
     commit = _git(word, here, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
     if not any((Path(top) / name).is_file() for name in ("pyproject.toml", "setup.py")):
-        raise InputError(f"{word}: found no pyproject.toml in {top}, expected a package that pip installs")
+        raise InputError(f"{word}: found neither pyproject.toml nor setup.py in {top}, expected a package that pip "
+                         "installs")
     folder = paths.usable(cache).absolute() / "git" / f"{commit[:16]}-{sys.version_info[0]}.{sys.version_info[1]}"
     with locked(folder.with_name(f"{folder.name}.lock")):
         if not (folder / "complete").is_file():

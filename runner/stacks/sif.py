@@ -132,7 +132,8 @@ def _labels(file: Path) -> dict[str, str]:
     try:
         return dict(json.loads(answer)["data"]["attributes"]["labels"] or {})
     except (ValueError, KeyError, TypeError) as error:
-        raise BenchError(f"{file}: {command()} inspect says nothing of its labels: make it anew") from error
+        raise BenchError(f"{file}: {command()} inspect says nothing of its labels: remove it, and "
+                         "`evenbench images --sif` makes it anew") from error
 
 
 def _answer(words: Sequence[str]) -> str:

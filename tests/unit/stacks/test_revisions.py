@@ -27,7 +27,7 @@ def checkout(tmp_path: Path) -> Path:
 
 
 def test_what_is_no_revision_or_no_package_is_refused(checkout: Path, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"git:HEAD: found no pyproject\.toml in .*checkout, expected a package"):
+    with pytest.raises(InputError, match=r"git:HEAD: found neither pyproject\.toml .*checkout, expected a package"):
         revisions.environment("git:HEAD", checkout, tmp_path / "cache", print)
     for word in ("git:nowhere", "git:--help", "git:"):
         with pytest.raises(InputError, match=f"{word}: found no such revision"):
