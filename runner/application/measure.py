@@ -43,11 +43,11 @@ def named(request: Request) -> jobs.Job:
     job = jobs.planned(request, screen.say)
     if hint := on_a_cpu(request, job):
         raise InputError(f"nothing can run here: {reasons(job)}; {hint}")
-    if not request.until:
+    if request.until is None:
         return job
     stopping_rule.check(job.plan)
-    return job._replace(plan=job.plan._replace(rounds=request.until.cap),
-                        facts={**job.facts, "until": request.until._asdict()})
+    return job._replace(plan=job.plan._replace(rounds=request.wishes.rounds or stopping_rule.CAP),
+                        facts={**job.facts, "until": request.until})
 
 
 def ahead(request: Request) -> tuple[Shown, str]:

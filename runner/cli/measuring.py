@@ -20,8 +20,6 @@ from runner.cli.results import show_result
 from runner.errors import InputError
 from runner.measuring import rerun, stopping_rule
 from runner.measuring.bench import Going, Request
-from runner.measuring.stopping_rule import CAP
-from runner.measuring.stopping_rule import parse as parse_until
 from runner.measuring.why import reasons as why_reasons
 from runner.planning.plan import Wishes
 from runner.report.between import crossing as crossing_forms
@@ -40,9 +38,8 @@ def run(name: options.StudyName, more: MoreFiles = None, *, own: Own, form: Form
         processes: Processes, folders: Folders, output: Output, prove: Annotated[bool, typer.Option(
             "--prove", help="First check what no check has shown equal yet.")] = False,
         width: Annotated[str | None, typer.Option(
-            "--until", help="Add rounds until every ratio's interval is narrower, such as 2%.")] = None,
-        cap: Annotated[int | None, typer.Option(min=1, max=1000, help=f"Rounds at most, with --until; {CAP} if left "
-                                                "out.")] = None,
+            "--until", help="Add rounds until every ratio's interval is narrower, such as 2%; as many as --rounds says "
+            f"at most, else {stopping_rule.CAP}.")] = None,
         sweep: Annotated[str, typer.Option(metavar="KEY=LOW..HIGH", help="Find from which value of a setting on one "
                                            "of two columns is faster, such as batch=1..256.")] = "") -> None:
     """Measure a study; the same command resumes an interrupted session."""
@@ -50,7 +47,8 @@ def run(name: options.StudyName, more: MoreFiles = None, *, own: Own, form: Form
 
     def requested(*pairs: str) -> Request:
         return own.of(form.request(name, settled._replace(pairs=[*(settled.pairs or ()), *pairs])), more)._replace(
-            going=going, places=folders.places, is_proving=prove, until=parse_until(width, cap))
+            going=going, places=folders.places, is_proving=prove,
+            until=None if width is None else options.share("--until", width))
 
     if sweep:
         if width:
@@ -62,7 +60,7 @@ def run(name: options.StudyName, more: MoreFiles = None, *, own: Own, form: Form
         output.rows(crossing_forms.rows(found), crossing_forms.parts(found), crossing_forms.record(found))
         sys.exit(code)
     request = requested()
-    enough = stopping_rule.narrow(request.until) if request.until else stopping_rule.decided
+    enough = stopping_rule.decided if request.until is None else stopping_rule.narrow(request.until)
     sys.exit(measure.ran(measure.named(request), functools.partial(show_result, output=output), enough=enough)[1])
 
 

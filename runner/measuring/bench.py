@@ -32,13 +32,6 @@ class Going(NamedTuple):
     waits: bool = False              # while another session measures on this machine
 
 
-class Until(NamedTuple):
-    """The target of --until."""
-
-    width: float             # of an interval over its ratio: 0.02 is 2 %
-    cap: int                 # rounds at most
-
-
 class Request(NamedTuple):
     """What is measured, and how."""
 
@@ -48,7 +41,7 @@ class Request(NamedTuple):
     data: str | None = None
     wishes: Wishes = Wishes()
     env: tuple[str, ...] = ()        # names of variables that workers get
-    until: Until | None = None
+    until: float | None = None       # the width of intervals over their ratios, for which rounds are added
     results: Path = Path("results")
     going: Going = Going()
     is_proving: bool = False

@@ -5,7 +5,6 @@ are ended by, a session's words are false in at most 5 %. `python -m tests.cover
 """
 
 import math
-import re
 from collections.abc import Callable, Set
 
 from runner.analysis.stats import LEAST_ROUNDS, SAID
@@ -14,26 +13,11 @@ from runner.analysis.summary_format import LaneResult, Result
 from runner.cells import comparison_key
 from runner.errors import InputError
 from runner.grouping import grouped
-from runner.measuring.bench import Until
 from runner.planning.plan import Plan
 from runner.results.rows import Measurements, blocks
 from workloads.spec.measures import TIMED
 
-CAP = 50                     # rounds with --until, where none is given
-
-
-def parse(text: str | None, cap: int | None = None) -> Until | None:
-    """The Until of "2%" or "2 %"; of None none. Raises InputError, also for a cap alone."""
-    if text is None:
-        if cap is not None:
-            raise InputError(f"--cap {cap}: found no --until, of whose rounds it is the cap; `--rounds {cap}` makes as "
-                             "many")
-        return None
-    match = re.fullmatch(r"(\d{1,3}(?:\.\d{1,6})?) ?%", text.strip())
-    width = float(match[1]) / 100 if match else 0.0
-    if not 0 < width <= 1:
-        raise InputError(f'--until: found "{text}", expected a share above 0 % and at most 100 %, such as 2%')
-    return Until(width, cap or CAP)
+CAP = 50                     # rounds with --until, where --rounds gives none
 
 
 def check(plan: Plan) -> None:
@@ -49,9 +33,9 @@ def decided(measured: Measurements) -> Set[str]:
     return _blocks(measured, lambda one: one.verdict in SAID, needs_winner=True)
 
 
-def narrow(until: Until) -> Callable[[Measurements], Set[str]]:
-    """Which blocks have intervals that are narrow enough."""
-    return lambda measured: _blocks(measured, lambda one: _width(one) <= until.width)
+def narrow(width: float) -> Callable[[Measurements], Set[str]]:
+    """Which blocks have intervals that are narrow enough; width: of an interval over its ratio."""
+    return lambda measured: _blocks(measured, lambda one: _width(one) <= width)
 
 
 def _width(one: Result | LaneResult) -> float:

@@ -188,6 +188,13 @@ def test_more_than_an_hour_wants_a_yes() -> None:
     measure.agree(request._replace(going=Going(is_agreed=True)), 7200.0)
 
 
+@pytest.mark.parametrize(("asked", "most"), [(None, 50), (9, 9)])
+def test_a_width_is_part_of_the_command_and_adds_rounds_up_to_those_that_are_asked_for(
+        asked: int | None, most: int) -> None:
+    job = measure.named(Request("quick", launcher="venv", until=0.02, wishes=Wishes(rounds=asked)))
+    assert (most, 0.02) == (job.plan.rounds, job.facts["until"])
+
+
 def test_a_fresh_session_asks_though_one_of_the_same_command_is_unfinished(tmp_path: Path) -> None:
     request = Request("s", results=tmp_path, going=Going(is_fresh=True))
     long = job_of(FakeLauncher(FakeClock()), wishes=Wishes(settings={"steps": 10**9}), request=request)

@@ -7,8 +7,8 @@ import pytest
 
 from runner.analysis.between import regression
 from runner.errors import InputError
-from runner.measuring.bench import Enough, Until
-from runner.measuring.stopping_rule import CAP, check, decided, narrow, parse
+from runner.measuring.bench import Enough
+from runner.measuring.stopping_rule import check, decided, narrow
 from runner.results import store
 from runner.results.reader import measurements
 from tests.clock import FakeClock
@@ -41,9 +41,9 @@ def test_rounds_stop_at_the_first_look_where_all_words_are_said(tmp_path: Path, 
 
 @pytest.mark.parametrize(("script", "width", "expected"), [
     (noisy, 0.02, 9), (noisy, 1.0, 5), (by_stack(0.6), 0.02, 5)])       # the last is narrow before the first look
-def test_rounds_are_added_until_intervals_are_narrow_or_the_cap_is_reached(
+def test_rounds_are_added_until_intervals_are_narrow_or_there_are_as_many_as_may_be(
         tmp_path: Path, script: Any, width: float, expected: int) -> None:
-    assert [expected] * 2 == rounds(tmp_path / "r", narrow(Until(width, 9)), 9, script)
+    assert [expected] * 2 == rounds(tmp_path / "r", narrow(width), 9, script)
 
 
 @pytest.mark.parametrize(("script", "expected"), [(by_stack(0.5), 5), (by_stack(1.0), 5), (noisy, 10)])
@@ -57,21 +57,3 @@ def test_a_gate_stops_where_it_is_decided(tmp_path: Path, script: Any, expected:
 def test_a_wish_without_two_stacks_to_compare_is_refused() -> None:
     with pytest.raises(InputError, match="--until: found no cell that two stacks run"):
         check(job_of(FakeLauncher(FakeClock()), ["a"]).plan)
-
-
-@pytest.mark.parametrize(("text", "width"), [
-    ("2%", 0.02), ("0.5%", 0.005), (" 10 % ", 0.1), ("100%", 1.0),
-    *((text, None) for text in ("2", "0%", "-1%", "101%", "x%", "", "1e9%", "nan%", "2%%"))])
-def test_a_share_is_read_or_refused_in_one_line(text: str, width: float | None) -> None:
-    if width:
-        assert Until(pytest.approx(width), 9) == parse(text, 9)
-        return
-    with pytest.raises(InputError, match=r"^--until: found .*, expected a share[^\n]*$"):
-        parse(text, 9)
-
-
-def test_a_cap_alone_is_refused_with_what_makes_as_many_rounds() -> None:
-    assert parse(None) is None
-    assert Until(0.02, CAP) == parse("2%")
-    with pytest.raises(InputError, match=r"--cap 7: found no --until, .* `--rounds 7`"):
-        parse(None, 7)
