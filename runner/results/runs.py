@@ -4,7 +4,6 @@ import math
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -242,29 +241,3 @@ def step_seconds(run: Run) -> float | None:
     """Seconds of a worker's timed step, the mean over the workers; None where one has no timed steps."""
     steps = [worker.seconds_a_step for worker in run.workers]
     return sum(step for step in steps if step) / len(steps) if all(steps) else None
-
-
-class RateSoFar:
-    """One worker's rate from all timed samples so far, the mean over the workers that have some; for the screen only.
-
-    At the end of a run without turns this is its rate_per_worker, so a progress line and the report say one number.
-    """
-
-    def __init__(self, batch: int) -> None:
-        self._batch = batch
-        self._timed: dict[str, tuple[int, float]] = {}         # steps and seconds by worker
-
-    def hear(self, event: Mapping[str, Any]) -> float | None:
-        """Samples a second and worker so far; None for an event without timed steps."""
-        if event["event"] != "steps" or not event["seconds"]:
-            return None
-        worker = f"{event.get('place', '')} {event.get('worker', '')}"
-        steps, seconds = self._timed.get(worker, (0, 0.0))
-        self._timed[worker] = (steps + event.get("count", len(event["seconds"])), seconds + sum(event["seconds"]))
-        return self.rate
-
-    @property
-    def rate(self) -> float | None:
-        """The same, at any time."""
-        rates = [self._batch * steps / seconds for steps, seconds in self._timed.values() if seconds > 0]
-        return sum(rates) / len(rates) if rates else None

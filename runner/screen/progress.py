@@ -16,7 +16,6 @@ from runner.planning.plan import Plan
 from runner.report.answer import answer
 from runner.report.document import Answer
 from runner.results.rows import Measurements
-from runner.results.runs import RateSoFar
 from runner.results.store import Record
 from runner.screen.page import is_detailed, people
 from runner.screen.summary import so_far_view
@@ -42,7 +41,7 @@ class RunProgress:
         self._labels = {each.key: labels[each.cell].label for each in plan.cells}
         is_live = console.is_terminal and not console.is_dumb_terminal
         self._live = Live(console=console, auto_refresh=False, transient=True) if is_live else None
-        self._rates: dict[str, RateSoFar] = {}           # of runs that have begun
+        self._begun: set[str] = set()          # runs
         self._total, self._done, self._began = 0, 0, clock()
         self._until: float | None = None       # by the clock, when all is thought to be done
         self._is_left_told = False             # by what a round took
@@ -87,35 +86,26 @@ class RunProgress:
         self._draw(self._doing)
 
     def _of_run(self, run: str, key: str, event: Record) -> None:
-        if run not in self._rates:
-            cell = self._cells[key]
-            self._rates[run], self._label = RateSoFar(1 if cell.measure == "step" else cell.batch), self._labels[key]
+        if run not in self._begun:
+            self._begun.add(run)
+            self._label = self._labels[key]
             self._draw("starting")
         match event:
             case {"line": {"event": "start"}}:
                 self._draw("warming up")
-            case {"line": {"event": "steps"} as line} if (rate := self._rates[run].hear(line)) and "turn" not in line:
-                self._draw(f"{formatting.number(rate)} {self._unit(key)}")
+            case {"line": {"event": "steps"} as line} if "turn" not in line:
+                self._draw("timed steps")
             case {"ending": ending, "message": message, "seconds": seconds}:
                 self._done += 1
-                rate = self._rates.pop(run).rate
                 if self._is_detailed or (ending != "ok" and (key, ending) not in self._told):
                     self._told.add((key, ending))
-                    measured = f", {formatting.number(rate)} {self._unit(key)}" if rate else ""
                     why = f": {message}" if message else ""
                     self._line(f"[{self._done}/{self._total}] {key} {self._cells[key].stack}: {self._labels[key]}: "
-                               f"{ending}{measured}, {formatting.seconds(seconds)}{why}")
+                               f"{ending}, {formatting.seconds(seconds)}{why}")
                 if not self._is_left_told:     # the others are thought to take as long
                     each = (self._clock() - self._began) / self._done
                     self._until = self._clock() + each * (self._total - self._done)
                 self._draw("")
-
-    def _unit(self, key: str) -> str:
-        cell = self._cells[key]
-        if cell.measure == "step":
-            return "steps/s"
-        # in generation a step gives each sample a token, or in one program all of them
-        return "tokens/s" if cell.measure == "decode" and cell.decode == "token" else "samples/s"
 
     def _waits(self, why: str) -> None:
         """Say what the session waits for, in a log now and then."""

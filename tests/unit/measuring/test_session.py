@@ -288,22 +288,15 @@ def test_what_a_stack_cannot_do_is_asked_once_a_session(tmp_path: Path) -> None:
         (record["message"], bool(record.get("inferred"))) for record in of_a]
 
 
-def lines_of(folder: Path, study: bytes) -> list[str]:
-    """What a log says of this study's runs."""
-    planned, file = plan(parse(study, "s.toml"), STACKS, MACHINE, Wishes(), lambda stack: None), io.StringIO()
+def test_runs_that_differ_by_what_labels_leave_out_are_told_apart(tmp_path: Path) -> None:
+    study = parse(STUDY + b"grid = {seed = [1, 2]}\n", "s.toml")
+    planned, file = plan(study, STACKS, MACHINE, Wishes(), lambda stack: None), io.StringIO()
     with closing(RunProgress(planned, Console(file=file, width=200), FakeClock(step=0.001), True)) as shown:
-        run(bench(folder)._replace(plan=planned), heard=shown.heard)
-    return [line for line in file.getvalue().splitlines() if "] " in line]
+        run(bench(tmp_path / "r")._replace(plan=planned), heard=shown.heard)
 
-
-def test_runs_that_differ_by_what_labels_leave_out_are_told_apart_and_generation_has_tokens(tmp_path: Path) -> None:
-    of_seeds = lines_of(tmp_path / "r", STUDY + b"grid = {seed = [1, 2]}\n")
-    tokens = lines_of(tmp_path / "t", STUDY.replace(b'"train"', b'"decode"').replace(b"lenet5", b"gpt2"))
-
+    lines = [line for line in file.getvalue().splitlines() if "] " in line]
     assert {f"{name}: LeNet-5 (tanh, 62 k parameters), training, batch 42, seed {seed}"
-            for name in "ab" for seed in (1, 2)} == {line.split(" ", 2)[2].partition(": ok")[0] for line in of_seeds}
-    assert all(", 84.0 samples/s, " in line for line in of_seeds)            # a batch of 42 in half a second
-    assert tokens and all(", 84.0 tokens/s, " in line for line in tokens)
+            for name in "ab" for seed in (1, 2)} == {line.split(" ", 2)[2].partition(": ok")[0] for line in lines}
 
 
 def test_a_worker_begins_with_the_variables_of_its_cell_s_switches(tmp_path: Path) -> None:

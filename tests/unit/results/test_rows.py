@@ -10,7 +10,7 @@ from runner.errors import InputError
 from runner.results.contract import NotAnEvent, parsed
 from runner.results.reader import measurements
 from runner.results.rows import Row
-from runner.results.runs import RateSoFar, Run, rate_per_worker, step_seconds
+from runner.results.runs import Run, rate_per_worker, step_seconds
 from tests import made_rows as made
 
 CELL = made.cell()
@@ -293,13 +293,3 @@ def test_losses_know_at_which_step_of_the_run_they_were() -> None:
 def test_steps_in_turns_and_others_do_not_go_together() -> None:
     with pytest.raises(InputError, match="found steps in turns and others without"):
         of_lines(made.turn([0.1]), made.steps([0.1]))
-
-
-@pytest.mark.parametrize(("events", "rates"), [
-    ([made.steps([1.0]), made.steps([1.0, 4.0])], [10.0, 5.0]),                        # 3 * 10 samples in 6 s
-    ([made.steps([4.0], count=10)], [25.0]), ([made.steps([1.0, 4.0], counts=[4, 6], count=10)], [20.0]),
-    ([made.steps([1.0], place="node0"), made.steps([2.0], place="node1")], [10.0, 7.5]),        # the mean over workers
-    ([{"event": "warm", "seconds": [1.0]}, {"event": "beat"}, made.steps([]), made.steps([0.0])], [None] * 4)])
-def test_the_rate_is_of_all_steps_so_far(events: list[made.Record], rates: list[float | None]) -> None:
-    rate = RateSoFar(10)
-    assert rates == [rate.hear(event) for event in events]
