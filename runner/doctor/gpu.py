@@ -1,7 +1,6 @@
 """What measuring on GPUs needs: driver, container toolkit, stacks that have code for them, and what disturbs them."""
 
 from collections.abc import Collection, Mapping
-from pathlib import Path
 from typing import Any
 
 from runner.findings import Finding, judged
@@ -9,14 +8,13 @@ from runner.machine import gpus
 from runner.stacks.definition import Stack
 from runner.stacks.engine import NEEDS_TOOLKIT
 
-PARAMETERS = Path("/proc/driver/nvidia/params")
 # what the engine answers a request for GPUs without the toolkit, with these capabilities
 NO_TOOLKIT = 'could not select device driver "" with capabilities: [[gpu compute utility]]'
 _WAYS = {"native": "native code", "jit": "compiled at the first run, and kept", "unsupported": "no code"}
 
 
 def examine(stacks: Mapping[str, Stack], here: gpus.Gpus, computing: Mapping[str, Collection[int]],
-            engine_info: Mapping[str, Any] | None, parameters: Path = PARAMETERS) -> list[Finding]:
+            engine_info: Mapping[str, Any] | None) -> list[Finding]:
     """All findings about GPUs; one where there is none. engine_info: `docker info`, None without an engine.
 
     computing: the ids of the processes that compute on a GPU, by its uuid.
@@ -26,8 +24,8 @@ def examine(stacks: Mapping[str, Stack], here: gpus.Gpus, computing: Mapping[str
                         "install NVIDIA's driver where there is such a GPU: `sudo ubuntu-drivers install`")]
     names = ", ".join(f"{gpu.name}{' (slice)' if gpu.is_slice else ''} {gpu.capability}" for gpu in here.gpus)
     return [Finding("gpu", "good", names), _driver(stacks, here), _code(stacks, here), *_toolkit(engine_info),
-            _profiler(parameters), *(finding for index, (board, settings) in enumerate(here.settings.items())
-                                     for finding in _state(index, settings, computing.get(board, ())))]
+            *(finding for index, (board, settings) in enumerate(here.settings.items())
+              for finding in _state(index, settings, computing.get(board, ())))]
 
 
 def _driver(stacks: Mapping[str, Stack], here: gpus.Gpus) -> Finding:
@@ -58,20 +56,6 @@ def _toolkit(info: Mapping[str, Any] | None) -> list[Finding]:
     if "nvidia" in (info.get("Runtimes") or {}) or any(name.startswith("nvidia.com/gpu") for name in devices):
         return [Finding("container toolkit", "good", "the engine knows NVIDIA's runtime")]
     return [Finding("container toolkit", "fails", f"the engine would answer: {NO_TOOLKIT}", NEEDS_TOOLKIT)]
-
-
-def _profiler(parameters: Path) -> Finding:
-    """Counters are not needed: kernels are traced. A closed door only shuts out Nsight Compute."""
-    try:
-        lines = dict(line.split(": ", 1) for line in parameters.read_text().splitlines() if ": " in line)
-    except OSError:
-        return Finding("gpu counters", "good", "unknown; tracing kernels needs no counters")
-    if lines.get("RmProfilingAdminOnly") == "0":
-        return Finding("gpu counters", "good", "open to every user")
-    return Finding("gpu counters", "note",
-                   "for administrators only (ERR_NVGPUCTRPERM); tracing kernels needs no counters",
-                   "echo 'options nvidia NVreg_RestrictProfilingToAdminUsers=0' | "
-                   "sudo tee /etc/modprobe.d/nvidia-profiling.conf, then reboot")
 
 
 def _state(index: int, settings: Mapping[str, Any], processes: Collection[int]) -> list[Finding]:

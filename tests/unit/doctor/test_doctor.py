@@ -19,10 +19,10 @@ GOOD = V100[0]._replace(persistence=1, ecc=(1, 1))
 WITH_TOOLKIT = {"Runtimes": {"runc": {}, "nvidia": {}}}
 
 
-def result(*fakes: FakeGpu, info: Any = WITH_TOOLKIT, driver: str = "580.95.05", failure: str = "",
-          parameters: Path = Path("/nowhere")) -> dict[str, Finding]:
+def result(*fakes: FakeGpu, info: Any = WITH_TOOLKIT, driver: str = "580.95.05", failure: str = ""
+           ) -> dict[str, Finding]:
     library = FakeNvml(*fakes, driver=driver, failure=failure)
-    findings = gpu.examine(STACKS, nvml.observe(library), nvml.computing(library), info, parameters)
+    findings = gpu.examine(STACKS, nvml.observe(library), nvml.computing(library), info)
     return {finding.what: finding for finding in findings}
 
 
@@ -71,15 +71,6 @@ def test_what_disturbs_a_gpu_is_noted_with_the_command_against_it(change: dict[s
                                                                   mend: str) -> None:
     finding = result(GOOD._replace(**change))[what]
     assert ("note", mend) == (finding.grade, finding.mend)
-
-
-def test_closed_counters_are_noted_with_the_module_option_that_opens_them(tmp_path: Path) -> None:
-    parameters = tmp_path / "params"
-    parameters.write_text("ResmanDebugLevel: 4294967295\nRmProfilingAdminOnly: 1\n")
-    finding = result(GOOD, parameters=parameters)["gpu counters"]
-    assert "note" == finding.grade and "NVreg_RestrictProfilingToAdminUsers=0" in finding.mend
-    parameters.write_text("RmProfilingAdminOnly: 0\n")
-    assert "good" == result(GOOD, parameters=parameters)["gpu counters"].grade
 
 
 CAN = {"CPUSet": True, "CpuCfsQuota": True, "MemoryLimit": True}
