@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from runner import formatting, leftovers
-from runner.doctor import gpu, limits
+from runner.doctor import gpu
 from runner.errors import BenchError
 from runner.findings import Finding, judged
 from runner.machine import host, nvml, pace
@@ -26,37 +26,62 @@ def examine(stacks: Mapping[str, PinnedStack], cache: Path) -> list[Finding]:
     """All findings, the engine's first. Builds and changes nothing."""
     interpreters = _interpreters(stacks)
     has_interpreter = any(finding.grade == "good" for finding in interpreters)
-    findings = [*_engine(stacks, can_do_without=has_interpreter), *interpreters]
-    graphics = gpu.examine(stacks, nvml.observe(), nvml.computing(), _engine_info())
-    findings += _packages(stacks, cache)
-    return [*findings, *left(), *graphics, *_machine(cache)]
+    said, of_engine = _engine(stacks, can_do_without=has_interpreter)
+    graphics = gpu.examine(stacks, nvml.observe(), nvml.computing(), said)
+    return [*of_engine, *interpreters, *_packages(stacks, cache), *left(), *graphics, *_machine(cache)]
 
 
-def _engine_info() -> dict[str, Any] | None:
-    """What the engine says of itself, None where none answers."""
-    try:
-        return dict(engine.connect().info())
-    except BenchError:
-        return None
-
-
-def _engine(stacks: Mapping[str, PinnedStack], can_do_without: bool) -> list[Finding]:
+def _engine(stacks: Mapping[str, PinnedStack], can_do_without: bool) -> tuple[dict[str, Any] | None, list[Finding]]:
+    """What the engine says of itself, None where none answers, and the findings about it."""
     try:
         client = engine.connect()
         said = engine.told_here(client)
     except BenchError as error:
         reason, _, mend = str(error).partition(": ")
-        return [Finding("engine", "note" if can_do_without else "fails", reason, mend)]
+        return None, [Finding("engine", "note" if can_do_without else "fails", reason, mend)]
     plain = {name: stack for name, stack in stacks.items() if not stack.is_gpu_only}
     missing = [name for name, stack in plain.items() if not images.is_current(client, stack)]
     version = client.version()
     podman = engine.podman_info(client)
     name = "Docker" if podman is None else "Podman"
-    return [Finding("engine", "good", f"{name} {version['Version']}, API {version['ApiVersion']}"),
-            limits.examine(said, podman),
-            judged("images", not missing,
-                   f"{len(plain) - len(missing)} of {len(plain)} stacks are built and up to date",
-                   f"evenbench images {' '.join(missing)}")]
+    return said, [
+        Finding("engine", "good", f"{name} {version['Version']}, API {version['ApiVersion']}"),
+        engine_limits(said, podman),
+        judged("images", not missing, f"{len(plain) - len(missing)} of {len(plain)} stacks are built and up to date",
+               f"evenbench images {' '.join(missing)}")]
+
+
+_LIMITED = {"cpuset": "a run's CPUs", "cpu": "a share of CPUs", "memory": "a run's memory"}
+_FLAGS = {"cpuset": "CPUSet", "cpu": "CpuCfsQuota", "memory": "MemoryLimit"}
+_DELEGATE = ("let systemd delegate them: `sudo systemctl edit user@.service` with the lines [Service] and "
+             "Delegate=cpu cpuset io memory pids, then log in again")
+
+
+def engine_limits(info: Mapping[str, Any], podman: Mapping[str, Any] | None) -> Finding:
+    """What an engine can hold a container to; info: `docker info`, podman: `podman info`, None of another engine.
+
+    A user's own engine ("rootless") limits what systemd has delegated to the user: by default no CPUs, so that a run
+    would get all of them, of which the engine warns nobody who does not ask. Podman says of such an engine that it can,
+    and its own list of control groups says that it cannot (4.3.1 with control groups version 1, 2026-11-23).
+    """
+    own = (podman or {}).get("host") or {}
+    known = own.get("cgroupControllers")
+    lacking = [what for name, what in _LIMITED.items()
+               if info.get(_FLAGS[name]) is False or (isinstance(known, list) and name not in known)]
+    is_rootless = (own.get("security") or {}).get("rootless") is True or any(
+        "name=rootless" in str(option) for option in info.get("SecurityOptions") or ())
+    who = "a user's own engine (rootless)" if is_rootless else "root's engine"
+    if not lacking:
+        return Finding("engine limits", "good", f"{who}: {', '.join(_LIMITED.values())}")
+    return Finding("engine limits", "fails", f"{who} cannot limit {', '.join(lacking)}", _mend(is_rootless, info, own))
+
+
+def _mend(is_rootless: bool, info: Mapping[str, Any], own: Mapping[str, Any]) -> str:
+    version = str(own.get("cgroupVersion") or info.get("CgroupVersion") or "").removeprefix("v")
+    if is_rootless and version == "1":
+        return ("measure with root's engine (`unset DOCKER_HOST`) or --launcher venv: control groups version 1 cannot "
+                "be delegated")
+    return _DELEGATE if is_rootless else "boot a kernel with these control groups, or measure with --launcher venv"
 
 
 def _interpreters(stacks: Mapping[str, PinnedStack]) -> list[Finding]:

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from runner.doctor import gpu, limits
-from runner.doctor.host import left_told, pace_told
+from runner.doctor import gpu
+from runner.doctor.host import engine_limits, left_told, pace_told
 from runner.findings import Finding
 from runner.machine import nvml
 from runner.machine.pace import Pace
@@ -87,7 +87,7 @@ def podman(is_rootless: bool, version: str, *controllers: str) -> dict[str, Any]
     (DOCKER, None), (DOCKER, podman(False, "v1", "cpuset", "cpu", "cpuacct", "blkio", "memory", "pids")),
     ({**CAN, **ROOTLESS}, None), (CAN, podman(True, "v2", "cpuset", "cpu", "io", "memory", "pids"))])
 def test_an_engine_that_can_limit_all_is_good(info: dict[str, Any], told: dict[str, Any] | None) -> None:
-    assert "good" == limits.examine(info, told).grade
+    assert "good" == engine_limits(info, told).grade
 
 
 CPUS = "a user's own engine (rootless) cannot limit a run's CPUs, a share of CPUs"
@@ -101,7 +101,7 @@ CPUS = "a user's own engine (rootless) cannot limit a run's CPUs, a share of CPU
     ({**DOCKER, "MemoryLimit": False}, None, "root's engine cannot limit a run's memory", "kernel")])
 def test_an_engine_names_what_it_cannot_limit_and_what_mends_that(
         info: dict[str, Any], told: dict[str, Any] | None, found: str, mend: str) -> None:
-    finding = limits.examine(info, told)
+    finding = engine_limits(info, told)
 
     assert "fails" == finding.grade and finding.found.startswith(found) and mend in finding.mend
 
