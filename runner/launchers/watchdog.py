@@ -23,6 +23,9 @@ _READING_SECONDS = 5.0
 _CAUSE_SECONDS = 3.0
 # What a library dies of that looks at no answer to its request for memory.
 _CRASHES = (-signal.SIGABRT, -signal.SIGBUS, -signal.SIGSEGV)
+# What a place may write: a burst, such as a check's arrays, and so much a second.
+_MOST_LINES, _LINES_A_SECOND = 20_000, 100
+_MOST_BYTES, _BYTES_A_SECOND = 2**28, 2**20
 
 
 class Limits(NamedTuple):
@@ -49,25 +52,6 @@ class Ending(NamedTuple):
     word: str
     message: str = ""
     said: dict[str, Any] = {}    # noqa: RUF012
-
-
-class _Allowance:
-    """How much a run may write: a burst, such as a check's arrays, and an amount a second."""
-
-    lines, lines_a_second = 20_000, 100
-    size, bytes_a_second = 2**28, 2**20
-
-    def __init__(self, places: int, now: float) -> None:
-        self._places, self._began = places, now
-        self._lines = self._bytes = 0
-
-    def is_over(self, line: bytes, now: float) -> bool:
-        """Whether the run has written too much with this line."""
-        self._lines += 1
-        self._bytes += len(line)
-        seconds = now - self._began
-        return (self._lines > self._places * (self.lines + seconds * self.lines_a_second)
-                or self._bytes > self._places * (self.size + seconds * self.bytes_a_second))
 
 
 def follow(running: Running, limits: Limits, clock: Callable[[], float],
@@ -103,7 +87,7 @@ class _Watchdog:
         self._started: set[str] = set()
         self._said: dict[str, dict[str, Any]] = {}           # the "end" events
         self._ending: Ending | None = None
-        self._allowance = _Allowance(len(running.reporters), clock())
+        self._began, self._lines, self._bytes = clock(), 0, 0        # of what all places wrote
         self._complaint: tuple[float, Ending] | None = None  # a place's own error, and how long a cause is looked for
 
     def heard(self, place: str, line: bytes) -> dict[str, Any] | None:
@@ -113,7 +97,7 @@ class _Watchdog:
                 self._ending = self._of(place, gone(self._running.exit(place, self._limits.leave)))
             return None
         try:
-            if self._allowance.is_over(line, self._clock()):
+            if self._is_too_much(line):
                 raise NotAnEvent("the worker wrote far more than any measurement says")
             event = parsed(line) if place in self._started else first(line)
         except NotAnEvent as error:
@@ -127,6 +111,14 @@ class _Watchdog:
         self._started.add(place)
         self._late.pop(place, None)
         return {**event, "place": place} if self._is_many else event
+
+    def _is_too_much(self, line: bytes) -> bool:
+        """Whether the run has written more than it may with this line."""
+        self._lines += 1
+        self._bytes += len(line)
+        seconds, places = self._clock() - self._began, len(self._running.reporters)
+        return (self._lines > places * (_MOST_LINES + seconds * _LINES_A_SECOND)
+                or self._bytes > places * (_MOST_BYTES + seconds * _BYTES_A_SECOND))
 
     def goes_on(self, place: str, seconds: float) -> None:
         """Places are listened to again, after so many seconds; the deadline of the one that spoke counts from now."""
