@@ -11,7 +11,6 @@ from typing import NamedTuple
 from runner.analysis.claims.judging import judge_values
 from runner.study import file, quantities
 from runner.study.claims import Case, Claim, Verdict, shown, together
-from runner.study.claims_file import OfStudy
 from runner.study.file import Study
 from runner.study.published import Published, parted
 from runner.study.subjects import Subject
@@ -23,6 +22,7 @@ DOES_NOT_HOLD, NO_DATA = "does not hold on the paper's own numbers", "no printed
 _ROUNDING = 0.003
 
 Values = Mapping[Case, Mapping[Subject, float]]
+Cells = Mapping[str, Sequence[Cell]]         # by experiment
 
 
 class Judged(NamedTuple):
@@ -37,12 +37,12 @@ class Judged(NamedTuple):
 
 def check(study: Study) -> tuple[Judged, ...]:
     """Every claim, and every printed ratio of two numbers that are printed too."""
-    cells = [each for experiment in study.experiments for each in file.cells_of(experiment)]
+    cells = {experiment.id: [*file.cells_of(experiment)] for experiment in study.experiments}
     return (*(_claim(claim, study.published, cells) for claim in study.claims),
             *filter(None, (_ratio(number, study.published) for number in study.published)))
 
 
-def _claim(claim: Claim, published: Iterable[Published], cells: Sequence[OfStudy]) -> Judged:
+def _claim(claim: Claim, published: Iterable[Published], cells: Cells) -> Judged:
     printed = [(number, covered) for number in published if (covered := _covered(claim, number, cells))]
     numbers = [number for values in _readings(claim, printed) for number in judge_values(claim, values)]
     if any(len(covered) > 1 for _, covered in printed) and claim.holds_for == "greatest":
@@ -55,7 +55,7 @@ def _claim(claim: Claim, published: Iterable[Published], cells: Sequence[OfStudy
     return Judged(claim.id, word, tuple(said), claim.text, claim.contradiction)
 
 
-def _covered(claim: Claim, number: Published, cells: Sequence[OfStudy]) -> tuple[Case, ...]:
+def _covered(claim: Claim, number: Published, cells: Cells) -> tuple[Case, ...]:
     """The claim's cases that a printed number covers; none if it also covers cells outside the claim."""
     if number.quantity != claim.quantity or not set(number.subjects) <= set(claim.subjects):
         return ()
@@ -68,10 +68,9 @@ def _covered(claim: Claim, number: Published, cells: Sequence[OfStudy]) -> tuple
     return tuple(dict.fromkeys(claim.case(cell) for cell in ours if cell in theirs))
 
 
-def _cells(cells: Iterable[OfStudy], subjects: Iterable[Subject], is_about: Callable[[Cell], bool],
-           experiment: str) -> set[Cell]:
-    return {each.cell for each in cells if experiment in ("", each.experiment) and is_about(each.cell)
-            and any(one.owns(each.cell) for one in subjects)}
+def _cells(cells: Cells, subjects: Iterable[Subject], is_about: Callable[[Cell], bool], experiment: str) -> set[Cell]:
+    return {cell for name, own in cells.items() if experiment in ("", name) for cell in own if is_about(cell)
+            and any(one.owns(cell) for one in subjects)}
 
 
 Printed = Sequence[tuple[Published, tuple[Case, ...]]]

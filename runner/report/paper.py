@@ -71,8 +71,8 @@ def _cells(claim: Claim, study: Study) -> str:
 def _by_experiment(claim: Claim, study: Study) -> dict[str, set[Cell]]:
     """The cells that it looks at, by experiment."""
     is_about = claim.selection()
-    return {experiment.id: {each.cell for each in file.cells_of(experiment) if is_about(each.cell)
-                            and any(one.owns(each.cell) for one in claim.subjects)}
+    return {experiment.id: {cell for cell in file.cells_of(experiment) if is_about(cell)
+                            and any(one.owns(cell) for one in claim.subjects)}
             for experiment in study.experiments if claim.experiment in ("", experiment.id)}
 
 

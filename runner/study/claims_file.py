@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from runner import strict_toml
 from runner.strict_toml import Position, Table, Text
@@ -44,19 +44,12 @@ class Place(Stated):
 Entry = TypeVar("Entry", Published, Claim, Told)
 
 
-class OfStudy(NamedTuple):
-    """A cell that a study has."""
-
-    experiment: str
-    cell: Cell
-
-
 @dataclass(frozen=True, eq=False)
 class Grounds:
     """The cells that numbers and claims can be about, and the stacks that stand for others."""
 
     scale: str                   # the study's
-    by_scale: Mapping[str, Sequence[OfStudy]]      # the paper's own first
+    by_scale: Mapping[str, Mapping[str, Sequence[Cell]]]     # by experiment; the paper's own scale first
     forms: Mapping[str, tuple[str, ...]]
     names: Names
     _listed: dict[tuple[str, ...], list[Cell]] = field(default_factory=dict)
@@ -64,14 +57,14 @@ class Grounds:
     @cached_property
     def experiments(self) -> tuple[str, ...]:
         """Those that have cells at any scale."""
-        return tuple(dict.fromkeys(each.experiment for cells in self.by_scale.values() for each in cells))
+        return tuple(dict.fromkeys(name for of in self.by_scale.values() for name, cells in of.items() if cells))
 
     def cells(self, experiment: str, *scales: str) -> list[Cell]:
         """The cells of an experiment, of all where it is "", at these scales; at any without one."""
         if (asked := (experiment, *scales)) not in self._listed:
             self._listed[asked] = list(dict.fromkeys(
-                each.cell for scale in scales or self.by_scale for each in self.by_scale[scale]
-                if experiment in ("", each.experiment)))
+                cell for scale in scales or self.by_scale for name, cells in self.by_scale[scale].items()
+                if experiment in ("", name) for cell in cells))
         return self._listed[asked]
 
     def about(self, stated: Claim | Published) -> Iterator[list[Cell]]:

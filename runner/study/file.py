@@ -146,7 +146,7 @@ def from_document(whole: Table, file: str, scale: str | None = None, on_gpu: boo
     scale = scale or head.scales[0]
     if scale not in at_scales:
         raise Position(file, "[study]").wrong(f'scale "{scale}" is unknown; known: {", ".join(at_scales)}')
-    by_scale = {name: [cell for each in those for cell in cells_of(each)] for name, those in at_scales.items()}
+    by_scale = {name: {each.id: [*cells_of(each)] for each in those} for name, those in at_scales.items()}
     grounds = claims_file.Grounds(scale, by_scale, head.forms, known)
     published, claims, told, index = claims_file.read(whole, Position(file), grounds)
     return _study(head, scale, at_scales[scale])._replace(published=published, claims=claims, told=told, places=index)
@@ -177,13 +177,12 @@ def _at_scales(written: Sequence[Table], scales: tuple[str, ...], position: Posi
     return at_scales
 
 
-def cells_of(experiment: Experiment) -> Iterator[claims_file.OfStudy]:
-    """What the machine decides is left at its default."""
+def cells_of(experiment: Experiment) -> Iterator[cells.Cell]:
+    """Its cells; what the machine decides is left at its default."""
     for settings in experiment.combinations():
         for stack in experiment.stacks:
             for own in experiment.variants_of(stack):
-                yield claims_file.OfStudy(experiment.id, cells.parse(
-                    {**tasks.defaults(settings["task"]), **settings, **own, "stack": stack}))
+                yield cells.parse({**tasks.defaults(settings["task"]), **settings, **own, "stack": stack})
 
 
 def _experiment(table: Table, position: Position, scale: str) -> Experiment:

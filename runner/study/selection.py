@@ -1,14 +1,14 @@
 """Some of a study's experiments: STUDY/EXPERIMENT, or several with commas. Pure but for reading the study's file."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from runner.errors import InputError, unknown
 from runner.paths import Shelf
 from runner.study import file as study
 from runner.study.claims import Claim
-from runner.study.claims_file import OfStudy
 from runner.study.file import Study
 from runner.study.published import Published
+from workloads.spec.cell import Cell
 
 
 def parted(name: str) -> tuple[str, tuple[str, ...]]:
@@ -47,14 +47,14 @@ def selected(whole: Study, ids: tuple[str, ...]) -> Study:
         if name not in known:
             raise unknown(f"study {whole.id}: experiment", name, known)
     chosen = tuple(experiment for experiment in whole.experiments if experiment.id in ids)
-    cells = [each for experiment in chosen for each in study.cells_of(experiment)]
+    cells = {experiment.id: [*study.cells_of(experiment)] for experiment in chosen}
     return whole._replace(experiments=chosen,
                           published=tuple(number for number in whole.published if _can_be_said(number, cells)),
                           claims=tuple(claim for claim in whole.claims if _can_be_said(claim, cells)))
 
 
-def _can_be_said(one: Claim | Published, cells: Sequence[OfStudy]) -> bool:
+def _can_be_said(one: Claim | Published, cells: Mapping[str, Sequence[Cell]]) -> bool:
     """Whether each subject has a cell that its number could come from."""
     is_about = one.selection()
-    of = [cell for experiment, cell in cells if one.experiment in ("", experiment) and is_about(cell)]
+    of = [cell for name, own in cells.items() if one.experiment in ("", name) for cell in own if is_about(cell)]
     return all(any(subject.owns(cell) for cell in of) for subject in one.subjects)

@@ -12,8 +12,6 @@ from runner.study.file import Study
 from runner.study.published import parted
 from tests.studies import read
 from tools import paper_check
-from workloads.spec import cell as cells
-from workloads.spec import tasks
 from workloads.spec.cell import Cell
 
 # figures and tables of each paper, by the ids of its experiments, and of how many of its claims there are any
@@ -27,9 +25,7 @@ FIGURES = {
 
 
 def cells_of(study: Study) -> list[Cell]:
-    return [cells.parse({**tasks.defaults(settings["task"]), **settings, **own, "stack": stack})
-            for experiment in study.experiments for settings in experiment.combinations()
-            for stack in experiment.stacks for own in experiment.variants_of(stack)]
+    return [cell for experiment in study.experiments for cell in file.cells_of(experiment)]
 
 
 @pytest.mark.parametrize("name", file.available(STUDIES))

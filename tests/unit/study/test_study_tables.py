@@ -79,7 +79,7 @@ def study(scale: str = "paper", *changes: tuple[str, str]) -> Study:
 
 def cells(name: str, scale: str = "paper", *changes: tuple[str, str]) -> list[tuple[str, int, int, int]]:
     experiment, = (each for each in study(scale, *changes).experiments if each.id == name)
-    return [(cell.task, cell.batch, cell.steps, cell.image) for _, cell in file.cells_of(experiment)
+    return [(cell.task, cell.batch, cell.steps, cell.image) for cell in file.cells_of(experiment)
             if cell.stack == "torch-1"]
 
 
