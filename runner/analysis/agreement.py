@@ -35,6 +35,7 @@ LIMITS = {"float64": {**dict.fromkeys(KINDS, 1e-10), "statistic": 1e-6},
           "amp": dict.fromkeys(KINDS, 1e-1)}         # bfloat16's 8 bits; as what is generated in it is held to
 _FORWARD = ("activation", "logits", "loss", "decoded", "inferred")      # judged by the worst array in float32 too
 OF_TRAINING = ("loss", "gradient", "weight", "statistic")       # what a stack that only infers has none of
+ALIKE = ("loss", "gradient", "weight")          # what all workers of a synchronous step have alike
 OPTIONAL = ("decoded",)      # what not every stack has of a model: compared where both do
 # Absolute floor of the relative difference, as a fraction of the length of all arrays of the kind together. A
 # gradient that is zero by its formula, as that of a key's bias in attention, is left with the last digits of a
@@ -204,3 +205,24 @@ def sent(events: Iterable[Mapping[str, Any]]) -> dict[str, Sent]:
             array = np.frombuffer(base64.b64decode(event["sketch"]), dtype="<f8")
             by_place.setdefault(event.get("place", ""), {}).setdefault(event["kind"], {})[event["name"]] = array
     return by_place
+
+
+def row(verdict: Verdict) -> dict[str, str]:
+    """A verdict with the worst relative difference of every kind, for documents."""
+    worst = {kind: f"{verdict.worst[kind]:.0e}" if kind in verdict.worst else "" for kind in KINDS}
+    return {"task": verdict.task, "stack": verdict.stack, "against": verdict.reference, **worst,
+            "verdict": outcome(verdict)}
+
+
+def listed(verdict: Verdict) -> dict[str, str]:
+    """A verdict as a line of a table; logits are the last layer's output."""
+    kinds = {"activation": "layers", "loss": "loss", "gradient": "gradient", "weight": "weight", "statistic": "stats",
+             "inferred": "inferred"}
+    worst = {name: f"{verdict.worst[kind]:.0e}" if kind in verdict.worst else "-" for kind, name in kinds.items()
+             if kind in ALIKE or not verdict.parallel}
+    return {"task": verdict.task, "stack": verdict.stack, **worst, "verdict": outcome(verdict)}
+
+
+def outcome(verdict: Verdict) -> str:
+    """The verdict in words."""
+    return "equal" if verdict.passed else verdict.problem or f"DIFFERS first in {verdict.first}"

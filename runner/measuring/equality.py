@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from pydantic import TypeAdapter
 
 from runner import formatting, paths
-from runner.analysis.agreement import BATCH, NATIVE, Sent, Verdict, check_cell, compare, sent, verdict_of
+from runner.analysis.agreement import ALIKE, BATCH, NATIVE, Sent, Verdict, check_cell, compare, sent, verdict_of
 from runner.cells import built, model_name
 from runner.errors import BenchError, InputError
 from runner.launchers import watchdog
@@ -28,7 +28,6 @@ from runner.stacks.definition import Stack
 from workloads.spec import cluster
 from workloads.spec.cell import Cell, switched
 
-ALIKE = ("loss", "gradient", "weight")          # what all workers of a synchronous step have alike
 VERDICTS = "checks.jsonl"
 NODES = 3
 _VERDICT = TypeAdapter(Verdict)
