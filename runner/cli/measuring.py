@@ -57,7 +57,8 @@ def run(name: options.StudyName, more: MoreFiles = None, *, own: Own, form: Form
         form = form._replace(rounds=form.rounds or crossing.ROUNDS)
         found, code = crossing.swept(lambda value: requested(f"{key}={value}")._replace(with_products=False), key, low,
                                      high)
-        output.rows(crossing_forms.rows(found), crossing_forms.parts(found), crossing_forms.record(found))
+        rows = crossing_forms.rows(found)
+        output.rows(rows, [rows, crossing_forms.conclusion(found)], crossing_forms.record(found))
         sys.exit(code)
     request = requested()
     enough = stopping_rule.decided if request.until is None else stopping_rule.narrow(request.until)

@@ -1,13 +1,11 @@
 """What `evenbench run --sweep` says: from which value on which column is the faster, a row a value, a chart. Pure."""
 
-from collections.abc import Sequence
 from typing import Any
 
 from runner import formatting, schemas
 from runner.analysis.between.crossing import Swept
 from runner.analysis.paired import Paired
 from runner.report.document import Curve, Curves
-from runner.report.tables import Part
 
 
 def conclusion(swept: Swept) -> str:
@@ -37,11 +35,6 @@ def _rates(paired: Paired) -> dict[str, str]:
 
 def _named(paired: Paired) -> str:
     return f"{paired.one.cell.stack} / {paired.other.cell.stack if paired.other else ''}"
-
-
-def parts(swept: Swept) -> Sequence[Part]:
-    """What people read."""
-    return [rows(swept), conclusion(swept)]
 
 
 def chart(swept: Swept) -> Curves:
