@@ -61,8 +61,7 @@ def _device_time(row: Row) -> DeviceTime | None:
 
 def _graph(row: Row) -> GraphChange | None:
     graph = next((run.graph for run in row.ok_runs if run.graph), None)
-    return GraphChange(nodes_before=graph.nodes_before, nodes_after=graph.nodes_after,
-                       removed=graph.removed.model_dump(), passes=graph.passes.model_dump(),
+    return GraphChange(**graph.model_dump(exclude={"place", "nodes_run"}),
                        removed_share=graph.removed_share) if graph else None
 
 

@@ -101,7 +101,7 @@ class Journal:
 
     def __init__(self, path: Path, of: str, ends: float, is_fresh: bool) -> None:
         """of: the environments; what was measured of others is not theirs. ends: of the time, by time.monotonic()."""
-        self._path, self._of, self._ends, self._known = path, of, ends, dict[str, list[Any]]()
+        self._path, self._of, self.ends, self._known = path, of, ends, dict[str, list[Any]]()
         try:
             kept = json.loads(path.read_text(encoding="utf-8"))
             if (kept["schema"], kept["of"]) == (schemas.JOURNAL, of) and not is_fresh:
@@ -109,15 +109,10 @@ class Journal:
         except (OSError, ValueError, TypeError, KeyError):
             pass
 
-    @property
-    def ends(self) -> float:
-        """The end of the time that was given."""
-        return self._ends
-
     def once(self, name: str, found: Callable[[], Sequence[Any]]) -> list[Any]:
         """What is known under that name, or found now and kept. Raises TimeOver."""
         if name not in self._known:
-            if time.monotonic() > self._ends:
+            if time.monotonic() > self.ends:
                 raise TimeOver
             self._known[name] = [*found()]
             self.write()
