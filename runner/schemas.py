@@ -4,9 +4,6 @@ docs/commands.md lists them. Lines of events.jsonl have one of their own, SCHEMA
 
 SUMMARY 9 (2026-11-28): a comparison has one label and one unit everywhere, tokens/s for texts; losses are of the same
 rounds and steps.
-SUMMARY 8 (2026-11-27): turns and disturbed ones; intervals of ratios are those that decide words, for so many words; no
-p values, smallest differences, runs that were not steady, repeated or disturbed runs, spreads between sessions, means
-over comparisons; labels say how large a model is.
 """
 
 SUMMARY = 9              # of report, and summary.json

@@ -23,7 +23,7 @@ class Published(OfCells):
     text: str = ""
     of: Subject
     printed: str = ""
-    """As the paper prints it: "4.85 %"; "" in older results."""
+    """As the paper prints it: "4.85 %"."""
     value: FiniteFloat
     """The number in it."""
     row: str = ""

@@ -113,7 +113,7 @@ class OfCells(Stated):
     contradiction: str = ""
     """Why the paper's own numbers contradict it; "" where nothing does."""
     paper: Mapping[str, tuple[Value, ...]] = {}
-    """Devices and sizes of its cells at the paper's scale, by field; empty in older results."""
+    """Devices and sizes of its cells at the paper's scale, by field."""
 
 
 def selection(subjects: Sequence[Subject], measure: str, where: Mapping[str, Sequence[Any]]) -> Callable[[Cell], bool]:

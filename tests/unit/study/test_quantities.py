@@ -7,7 +7,7 @@ import pytest
 
 from runner.analysis.claims.measured_here import ours
 from runner.results.rows import Row
-from runner.study import published, quantities
+from runner.study import quantities
 from runner.study.published import Published
 from runner.study.subjects import Subject
 from tests import made_rows as made
@@ -132,15 +132,6 @@ def test_published_numbers_of_settings_pair_cells_that_are_equal_else() -> None:
             for kind, batch, seconds in (("cell", 1, 4.0), ("cudnn", 1, 2.0), ("cudnn", 2, 1.0))]
 
     assert (pytest.approx(2.0), 1) == here(number("x").model_copy(update={"of": one, "to": other}), rows)
-
-
-def test_a_published_number_of_older_results_is_read() -> None:
-    record = number("x", to=Subject("torch")).record()
-    for name in ("of", "to"):
-        del record[name]["settings"], record[name]["also"]
-    del record["experiment"]
-
-    assert number("x", to=Subject("torch")) == published.from_record(record)
 
 
 @pytest.mark.parametrize(("places", "expected"), [(("node0", "node1", "node2"), 6.0), (("coordinator",), None)])
