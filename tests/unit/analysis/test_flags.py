@@ -1,6 +1,5 @@
 """Flags: what a row is marked with, and what not."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -27,6 +26,10 @@ def facts(**values: Any) -> dict[str, Any]:
 
 def after(**values: Any) -> dict[str, Any]:
     return {"after": {**made.AFTER, **values}}
+
+
+def place(**values: Any) -> dict[str, Any]:
+    return {"place": {**made.PLACE, **values}}
 
 
 def clocks(*device: float) -> dict[str, Any]:
@@ -68,28 +71,18 @@ LEVEL = (made.steps([1.0] * 8, loss=[1.0] * 8),)
     (weights("a", "b", parallel="ps-async"), set()),
     ({"cell": made.cell(cpus=3), **facts(threads=3)}, {Flag.TOO_FEW_CPUS}),
     ({"cell": made.cell(cpus=2), **facts(threads=2)}, set()),
+    (place(base_is_default=False), {Flag.OTHER_BASE}),
+    (place(isolation="venv", base_is_default=False), {Flag.VENV}),
+    (place(pinned=False, base_is_default=None), {Flag.NOT_PINNED}),
+    (facts(data={"name": "digits32", "stand_in": True}), {Flag.STAND_IN_DATA}),
+    (facts(threads=1), {Flag.THREADS_DIFFER}), (facts(precision="amp"), {Flag.OTHER_PRECISION}),
+    (facts(precision="amp", cpu_features=["avx2", "avx512f"]), {Flag.OTHER_PRECISION, Flag.CONVERTED}),
+    (facts(left_off=["oneDNN (TF_ENABLE_ONEDNN_OPTS=1)"]), {Flag.LEFT_OFF}),
+    (facts(framework="mxnet", loop="eager"), {Flag.WITHOUT_GRAPH}),
+    (after(throttled_periods=1), {Flag.THROTTLED}), (after(swap_used_bytes=2**24), {Flag.SWAPPING}),
 ])
 def test_what_was_run_and_seen_is_flagged(values: dict[str, Any], expected: set[Flag]) -> None:
     assert expected == found(**values)
-
-
-@pytest.mark.parametrize(("flag", "part", "values"), [
-    (Flag.OTHER_BASE, "place", {"base_is_default": False}),
-    (Flag.VENV, "place", {"isolation": "venv", "base_is_default": False}),
-    (Flag.NOT_PINNED, "place", {"pinned": False, "base_is_default": None}),
-    (Flag.STAND_IN_DATA, "facts", {"data": {"name": "digits32", "stand_in": True}}),
-    (Flag.THREADS_DIFFER, "facts", {"threads": 1}),
-    (Flag.OTHER_PRECISION, "facts", {"precision": "amp"}),
-    (Flag.CONVERTED, "facts", {"precision": "amp", "cpu_features": ["avx2", "avx512f"]}),
-    (Flag.LEFT_OFF, "facts", {"left_off": ["oneDNN (TF_ENABLE_ONEDNN_OPTS=1)"]}),
-    (Flag.WITHOUT_GRAPH, "facts", {"framework": "mxnet", "loop": "eager"}),
-    (Flag.THROTTLED, "after", {"throttled_periods": 1}),
-    (Flag.SWAPPING, "after", {"swap_used_bytes": 2**24}),
-])
-def test_what_the_host_or_the_worker_observed_is_flagged(flag: Flag, part: str, values: Mapping[str, Any]) -> None:
-    usual = {"place": made.PLACE, "facts": made.FACTS, "after": made.AFTER}[part]
-
-    assert {flag} == found(**{part: {**usual, **values}}) - ({Flag.OTHER_PRECISION} - {flag})
 
 
 @pytest.mark.parametrize(("periods", "expected"), [(0, set()), (2, {Flag.THROTTLED})])

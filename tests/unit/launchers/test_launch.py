@@ -60,7 +60,8 @@ CRASHED = ("crashed (SIGABRT) where it may hold 629 MB of memory: a library that
     # as MXNet's crash, whose segmentation fault looks like a bug of its own (seen at 0.6 GB)
     ([], Exit(-6, last_words="Segmentation fault: 11", limit_bytes=629_145_600), "died", CRASHED),
     ([], Exit(-6), "died", "exit code -6 without an end event"),
-    ([], Exit(1, limit_bytes=1), "died", "exit code 1 without an end event")])
+    ([], Exit(1, limit_bytes=1), "died", "exit code 1 without an end event"),
+    ([b'{"event": "nonsense"}\n'], WELL, "died", r'the worker wrote what is no event: "{"event": "nonsense"}\n"')])
 def test_every_way_in_which_a_worker_goes_has_its_ending(lines: list[Any], exit: Exit, word: str, message: str
                                                          ) -> None:
     assert (word, message) == ending(lines, exit)[:2]
@@ -81,11 +82,6 @@ def test_a_worker_whose_instruction_the_cpu_lacks_says_which_this_one_has_not(mo
 def test_garbage_on_the_pipe_ends_the_run(garbage: bytes) -> None:
     end = ending([START, garbage])
     assert "died" == end.word and len(end.message) < 300 and end.message.isprintable()
-
-
-def test_a_broken_first_event_ends_the_run() -> None:
-    end = ending([b'{"event": "nonsense"}\n'])
-    assert "died" == end.word and end.message.startswith("the worker wrote what is no event")
 
 
 def lines(place: str, *texts: bytes) -> list[tuple[str, bytes]]:

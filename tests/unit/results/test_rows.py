@@ -8,7 +8,6 @@ import pytest
 
 from runner.errors import InputError
 from runner.results.contract import NotAnEvent, parsed
-from runner.results.reader import measurements
 from runner.results.rows import Row
 from runner.results.runs import Run, rate_per_worker, step_seconds
 from tests import made_rows as made
@@ -104,11 +103,6 @@ def test_kinds_of_records_and_lines_that_are_unknown_are_passed_over() -> None:
     assert {0: 10.0} == row.rates
 
 
-def test_events_without_a_plan_say_what_to_do() -> None:
-    with pytest.raises(InputError, match="no plan, so nothing was measured"):
-        measurements([made.session()])
-
-
 def of_places(name: str, *lines: Any) -> list[Any]:
     return [{**line, "place": name} for line in lines]
 
@@ -128,21 +122,21 @@ def without_host(run: Any) -> Any:
 
 def test_a_coordinator_s_workers_are_told_apart() -> None:
     lines = of_places("coordinator", made.steps([1.0], worker=1), made.steps([0.5], worker=0))
-    run = without_host(only_row(*made.run(CELL, 0, *lines)).runs[0])
+    run = without_host(of_lines(*lines))
     assert [("worker 0", [0.5]), ("worker 1", [1.0])] == [(w.name, w.step_seconds.tolist()) for w in run.workers]
 
 
 def test_phases_are_seconds_a_step_over_the_workers() -> None:
     lines = [*of_places("node0", made.steps([1.0, 1.0], phases={"forward": [0.2, 0.4]})),
              *of_places("node1", made.steps([1.0, 1.0], phases={"forward": [0.5, 0.7]}))]
-    run = without_host(only_row(*made.run(CELL, 0, *lines)).runs[0])
+    run = without_host(of_lines(*lines))
     assert 0.45 == pytest.approx(run.phase_seconds("forward")) and run.phase_seconds("backward") is None
 
 
 def test_operators_are_seconds_a_step_of_the_first_that_tells() -> None:
     lines = [{"event": "operators", "steps": 4, "operators": {"conv": [8, 2.0]}, "place": place}
              for place in ("node1", "node0")]
-    assert {"conv": 0.5} == only_row(*made.run(CELL, 0, *lines)).runs[0].operators
+    assert {"conv": 0.5} == of_lines(*lines).operators
 
 
 def test_digests_and_what_places_used_are_kept_by_place() -> None:
@@ -155,9 +149,7 @@ def test_digests_and_what_places_used_are_kept_by_place() -> None:
 
 def of_lines(*lines: made.Record) -> Run:
     """The run of a cell whose worker sent these lines after its warm-up of 1.5 and 0.1 s."""
-    cell = made.cell()
-    row, = made.measured(cell, *made.run(cell, 0, *lines)).rows
-    return row.runs[0]
+    return only_row(*made.run(CELL, 0, *lines)).runs[0]
 
 
 PARTS = {"counts": [2, 4], "seconds": [2.0, 1.0], "device_seconds": [2.0, 1.0]}
@@ -273,12 +265,12 @@ def test_a_round_counts_where_each_stack_has_three_undisturbed_turns(calm: int, 
 def test_phases_are_of_the_turns_that_count() -> None:
     turns = [made.turn([0.5, 0.5], foreign, phases={"forward": [each, each]})
              for foreign, each in ((0.0, 0.1), (0.3, 0.4), (0.0, 0.2), (0.0, 0.3))]
-    run = only_row(*made.run(CELL, 0, *turns)).runs[0]
+    run = of_lines(*turns)
 
     assert pytest.approx(0.2) == run.phase_seconds("forward")
     blocks = [made.turn([1.0], foreign, count=2, counts=[2], phases={"forward": [each, each]})
               for foreign, each in ((0.0, 0.1), (0.3, 0.4), (0.0, 0.2), (0.0, 0.3))]
-    assert pytest.approx(0.2) == only_row(*made.run(CELL, 0, *blocks)).runs[0].phase_seconds("forward")
+    assert pytest.approx(0.2) == of_lines(*blocks).phase_seconds("forward")
 
 
 def test_losses_know_at_which_step_of_the_run_they_were() -> None:
