@@ -179,15 +179,6 @@ def test_workers_that_compute_while_they_wait_are_named_and_measured_one_after_t
     assert [[1, 2]] * 2 == [[each.round for each in row.ok_runs] for row in measurements(records).rows]
 
 
-def test_a_worker_that_tidies_up_while_many_programs_take_a_little_does_not_spin(
-        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    taken = Taken(0.09, "the worker of b", "b", "b's threads spin while they wait", 0.002)
-    monkeypatch.setattr(programs, "taken", lambda before, after, own=None, cpus=None: taken if own else Taken(0.0))
-    run(turn_bench(tmp_path / "r", rounds=1)[0]._replace(programs=dict))
-
-    assert not [record for record in store.read(tmp_path / "r") if record["event"] == "apart"]
-
-
 def test_a_machine_that_stays_busy_is_given_twice_the_plan_and_says_no_word(tmp_path: Path) -> None:
     made, planned = busy_bench(tmp_path / "r", lambda stack, turn: 0.3), 12.0
     began = made.clock()
@@ -250,12 +241,13 @@ def test_who_stops_in_a_turn_leaves_no_worker_and_both_runs_are_killed(tmp_path:
     assert ["killed", "killed"] == sorted(endings(tmp_path / "r"))
 
 
-def test_a_worker_that_seems_to_compute_beside_itself_alone_is_measured(
-        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made, _ = turn_bench(tmp_path / "r")
-    monkeypatch.setattr(programs, "taken", lambda before, after, own=None, cpus=None: Taken(
-        0.09, "python", own.stack, "spins", 0.09) if own else Taken(0.0))
-    run(made._replace(programs=dict))
+@pytest.mark.parametrize("seen", [lambda stack: Taken(0.09, "python", stack, "spins", 0.09), lambda stack: Taken(
+    0.09, "the worker of b", "b", "b's threads spin while they wait", 0.002)], ids=["alone", "of many"])
+def test_a_worker_that_seems_to_compute_beside_itself_or_a_little_while_it_tidies_up_does_not_spin(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seen: Callable[[str], Taken]) -> None:
+    monkeypatch.setattr(programs, "taken", lambda before, after, own=None, cpus=None:
+                        seen(own.stack) if own else Taken(0.0))
+    run(turn_bench(tmp_path / "r", rounds=1)[0]._replace(programs=dict))
     assert "apart" not in {record["event"] for record in store.read(tmp_path / "r")}
 
 
