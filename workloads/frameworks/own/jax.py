@@ -1,10 +1,11 @@
-"""A user's own pure functions init(key) and apply(parameters, inputs). JAX 0.10."""
+"""A user's own pure functions init(key) and apply(parameters, inputs). JAX 0.4.18 and later."""
 import itertools
 import re
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.tree_util import tree_flatten_with_path, tree_leaves, tree_map, tree_unflatten
 
 from workloads.frameworks.jax import settings
 from workloads.frameworks.jax.steps import Steps, array, cross_entropy
@@ -30,7 +31,7 @@ class Workload(Steps):
         self._file = UserFile(cell, folder, settings.of_numbers)
         self._apply = self._file.function("apply")
         self._lost = self._file.loss(cross_entropy, lambda one, other: jnp.square(one - other).mean())
-        made, self._tree = jax.tree_util.tree_flatten_with_path(self._file.call("init", jax.random.key(cell.seed)))
+        made, self._tree = tree_flatten_with_path(self._file.call("init", jax.random.key(cell.seed)))
         leaves, self._names = [leaf for _, leaf in made], [".".join(map(_name, path)) for path, _ in made]
         if not leaves or not all(self._names) or not all(
                 jnp.issubdtype(getattr(leaf, "dtype", type(leaf)), jnp.floating) for leaf in leaves):
@@ -62,7 +63,7 @@ class Workload(Steps):
 
     def _planted(self, arrays):
         """Arrays by name as the file's own tree."""
-        return jax.tree.unflatten(self._tree, [arrays[name] for name in self._names])
+        return tree_unflatten(self._tree, [arrays[name] for name in self._names])
 
     def _applied(self, weights, inputs):
         half, tree = settings.products(self.cell), self._planted(weights)
@@ -73,7 +74,7 @@ class Workload(Steps):
     def _put(self, arrays):
         super()._put(arrays)
         if self._optimizer:
-            moments = jax.tree.map(jnp.array, self._optimizer.init(self._planted(self._state.weights)))   # not shared
+            moments = tree_map(jnp.array, self._optimizer.init(self._planted(self._state.weights)))   # not shared
             self._state = self._settled(self._state._replace(moments=moments))
 
     def _update(self, state, gradients, running):
@@ -81,8 +82,8 @@ class Workload(Steps):
             return super()._update(state, gradients, running)
         weights, moments = self._planted(state.weights), state.moments
         changes, moments = self._optimizer.update(self._planted(gradients), moments, weights)
-        weights = jax.tree.map(lambda weight, change: (weight + change).astype(weight.dtype), weights, changes)
-        return state._replace(weights=dict(zip(self._names, jax.tree.leaves(weights))), moments=moments,
+        weights = tree_map(lambda weight, change: (weight + change).astype(weight.dtype), weights, changes)
+        return state._replace(weights=dict(zip(self._names, tree_leaves(weights))), moments=moments,
                               step=state.step + 1)
 
     def _answering(self, weights, running, inputs, targets):
@@ -138,7 +139,7 @@ def _name(key):
 
 def _in(kind, tree):
     """The tree with its real numbers in another type."""
-    return jax.tree.map(lambda each: each.astype(kind) if jnp.issubdtype(each.dtype, jnp.floating) else each, tree)
+    return tree_map(lambda each: each.astype(kind) if jnp.issubdtype(each.dtype, jnp.floating) else each, tree)
 
 
 def _narrow(values):
