@@ -1,9 +1,6 @@
 """The number of each form of JSON that a command writes, its key "schema". Another form gets another number.
 
 docs/commands.md lists them. Lines of events.jsonl have one of their own, SCHEMA of runner.results.store.
-
-SUMMARY 9 (2026-11-28): a comparison has one label and one unit everywhere, tokens/s for texts; losses are of the same
-rounds and steps.
 """
 
 SUMMARY = 9              # of report, and summary.json

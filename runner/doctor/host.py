@@ -62,7 +62,7 @@ def engine_limits(info: Mapping[str, Any], podman: Mapping[str, Any] | None) -> 
 
     A user's own engine ("rootless") limits what systemd has delegated to the user: by default no CPUs, so that a run
     would get all of them, of which the engine warns nobody who does not ask. Podman says of such an engine that it can,
-    and its own list of control groups says that it cannot (4.3.1 with control groups version 1, 2026-11-23).
+    and its own list of control groups says that it cannot (4.3.1 with control groups version 1).
     """
     own = (podman or {}).get("host") or {}
     known = own.get("cgroupControllers")

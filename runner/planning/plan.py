@@ -28,7 +28,7 @@ _ADAPTERS = tuple(each.name for each in frameworks.FRAMEWORKS)      # a bare lib
 _GPU_SHARE = 0.2                 # of its best product's rate, in training and inference of image models
 _UNMEASURED_GPU = 1e13              # FLOPs a second in float32: a data centre's card of 2016
 # beside a run's steps: on two cores in virtual environments PyTorch's and TensorFlow's workers took 4.0 s, JAX's 4.6,
-# MXNet's 1.9 (medians of 524 runs, 2026-11-23); with an H100 11 s, most of them imports and CUDA's start
+# MXNet's 1.9 (medians of 524 runs); with an H100 11 s, most of them imports and CUDA's start
 _START_SECONDS = {"cpu": 4.0, "gpu": 11.0}
 # of a run that takes turns, on two cores: all of a comparison start side by side, most of them from what has imported
 _TURNS_START_SECONDS = 1.5

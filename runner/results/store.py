@@ -4,7 +4,7 @@ A record is {"event": ...}: session, plan, product, begin, line, ending, closed.
 launch, "at".
 A file SHA256SUMS (runner/results/manifest.py) stands beside the events of a session that has ended.
 "schema" stands in the session record; a reader refuses every other than its own, and leaves out a last line that a
-killed writer left torn. Schema 3 (2026-11-27): timed steps come in turns; what is older has none.
+killed writer left torn. Schema 3: timed steps come in turns; what is older has none.
 """
 
 import errno

@@ -3,7 +3,7 @@
 A stack's file may name an index of one package's, such as PyTorch's of CPU wheels. pip is asked for that package by
 itself, first by this machine's settings, then at that index in place of the usual one. As an extra index for all
 packages it could offer another file under any of their names, and whatever it offers is downloaded before its hash is
-looked at; and a machine with a mirror or a folder of wheels would reach out for what it has. (2026-11-27)
+looked at; and a machine with a mirror or a folder of wheels would reach out for what it has.
 """
 
 import ast

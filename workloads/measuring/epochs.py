@@ -1,7 +1,7 @@
 """The course of a training: epoch by epoch its seconds, loss and accuracy. The workload is handed in.
 
 A training is one run: an interrupted one keeps the epochs that it has told of, as the curve of a run that was killed,
-and its repetition begins anew. To go on from a checkpoint was weighed and left (2026-11-21): weights, the optimizer's
+and its repetition begins anew. To go on from a checkpoint was weighed and left: weights, the optimizer's
 moments and the framework's random state would have to leave a worker that writes no files, and the curve would join two
 processes, with two warm-ups, two first epochs and two places in memory, of which a run is to have one.
 """

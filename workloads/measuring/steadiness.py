@@ -1,10 +1,9 @@
 """When a warm-up is over: after a fixed number of steps, or once steps are steady. Python 3.6, standard library only.
 
-The rule was chosen on real frameworks' traces and on made ones (2026-11-22; changed on 2026-11-26, docs/measurements.md
-has what that changes): ten steps and half a second, a short pass over the data, and two looks in a row at which steps
-do not get faster any more: the last quarter's median is not below that of the quarter before, from 0.8 s on
-at most 3 % below it; or 20 s. A rule that sees steps alone stops on the first plateau: a pass over data that are cached
-while they are first read.
+The rule was chosen on real frameworks' traces and on made ones (docs/measurements.md): ten steps and half a second, a
+short pass over the data, and two looks in a row at which steps do not get faster any more: the last quarter's median is
+not below that of the quarter before, from 0.8 s on at most 3 % below it; or 20 s. A rule that sees steps alone stops on
+the first plateau: a pass over data that are cached while they are first read.
 
 Getting faster is what a warm-up is waited out for. To wait until quarters differ by 3 % neither way takes long on a
 machine whose speed wanders, and what follows is no faster.
