@@ -61,8 +61,7 @@ def engine_limits(info: Mapping[str, Any], podman: Mapping[str, Any] | None) -> 
     """What an engine can hold a container to; info: `docker info`, podman: `podman info`, None of another engine.
 
     A user's own engine ("rootless") limits what systemd has delegated to the user: by default no CPUs, so that a run
-    would get all of them, of which the engine warns nobody who does not ask. Podman says of such an engine that it can,
-    and its own list of control groups says that it cannot (4.3.1 with control groups version 1).
+    would get all of them. Podman 4.3 says that such an engine can limit them; its list of control groups says no.
     """
     own = (podman or {}).get("host") or {}
     known = own.get("cgroupControllers")

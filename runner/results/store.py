@@ -1,10 +1,8 @@
 """results/<id>/events.jsonl: append-only, one JSON object a line, flushed line by line. Raw samples, never means.
 
-A record is {"event": ...}: session, plan, product, begin, line, ending, closed. A line has the seconds since the
-launch, "at".
+A record is {"event": ...}: session, plan, product, begin, line, ending, closed. A line's "at" is the seconds since the
+launch. The session record's "schema" must be the reader's own. A last line that a killed writer left torn is left out.
 A file SHA256SUMS (runner/results/manifest.py) stands beside the events of a session that has ended.
-"schema" stands in the session record; a reader refuses every other than its own, and leaves out a last line that a
-killed writer left torn. Schema 3: timed steps come in turns; what is older has none.
 """
 
 import errno

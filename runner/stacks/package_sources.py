@@ -1,9 +1,8 @@
 """How this machine reaches packages: pip's settings, folders of wheels, certificates, the system's mirror.
 
 A stack's file may name an index of one package's, such as PyTorch's of CPU wheels. pip is asked for that package by
-itself, first by this machine's settings, then at that index in place of the usual one. As an extra index for all
-packages it could offer another file under any of their names, and whatever it offers is downloaded before its hash is
-looked at; and a machine with a mirror or a folder of wheels would reach out for what it has.
+itself, first by this machine's settings, then at that index in place of the usual one. An extra index for all packages
+could offer another file under any of their names, and pip downloads a file before it looks at its hash.
 """
 
 import ast
