@@ -39,7 +39,7 @@ NAMING = {"study/quantities.py": {"venv", "apptainer"}, "analysis/flags.py": {"v
           "report/answer.py": {"venv", "docker"}, "paths.py": {"docker"}}
 # what commands in messages name that needs no quotes: stacks' and studies' names, versions, modules of ours, numbers
 PLAIN = {"stack.name", "name", "made.study.id", "self.base.image", "python", "INVENTORY", "DEVICES", "manifest.NAME",
-         "cap", "one"}
+         "kind", "one"}
 QUOTED = {"install", "command", "command(name)"}                        # made by shlex.join
 
 
