@@ -60,6 +60,7 @@ def ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
     records = [each for cell, rate in ((TORCH, 100.0), (TF, 25.0)) for each in made.runs(
         cell, [rate, rate * 1.01, rate * 0.99, rate, rate], facts=FACTS[cell.stack])]
     made.kept(folder, made.session(id="asked", launcher="fake"), made.plan(TORCH, TF, baseline=TORCH.stack), *records)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))         # whose lock another session may hold
     monkeypatch.setattr(job, "Bench", functools.partial(Bench, clock=FakeClock(0.001), readings=lambda: READING))
 
     def asked(launcher: FakeLauncher, budget: str = "5h") -> Any:
