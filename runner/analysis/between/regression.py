@@ -127,7 +127,7 @@ def _rounds_that_would_tell(ratio: Ratio, limit: float, error: float) -> str:
     if mean is None or away < math.log1p(stats.LEAST_DIFFERENCE):
         return f"the ratio is within {formatting.share(stats.LEAST_DIFFERENCE)} of the allowed one"
     reach = student_t.quantile(1 - error / 2, MOST_ROUNDS) + student_t.quantile(_POWER, MOST_ROUNDS)
-    rounds = math.ceil(ratio.pairs * (reach * mean.error / away)**2)
+    rounds = max(ratio.pairs + 1, math.ceil(ratio.pairs * (reach * mean.error / away)**2))
     return (f"about {rounds} rounds would tell" if rounds <= MOST_ROUNDS
             else f"more than {MOST_ROUNDS} rounds would be needed: the ratio is too near to the allowed one")
 

@@ -50,6 +50,14 @@ def test_a_noisy_head_cannot_be_told_and_the_rounds_that_would_are_said() -> Non
     assert 95 <= rounds <= 107
 
 
+def test_more_rounds_would_tell_than_there_were() -> None:
+    # 3.3 standard errors away: less than Student's t of 4 degrees for two comparisons, 3.50, more than the 3.08 of many
+    head = [rate * math.exp(-0.06 + away) for rate, away in zip(BASE, (0.02, -0.02, 0.02, -0.02, 0.0), strict=False)]
+    outcome = judged(head, BASE[:5], cells=2)
+
+    assert ["about 6 rounds would tell"] * 2 == [each.reason for each in outcome.compared]
+
+
 def test_one_slow_comparison_of_three_makes_the_session_slower_and_one_unclear_makes_it_unclear() -> None:
     def outcome(*answers: Answer) -> Answer:
         made_up = judged(times(1.0)).compared[0]
