@@ -205,24 +205,3 @@ def sent(events: Iterable[Mapping[str, Any]]) -> dict[str, Sent]:
             array = np.frombuffer(base64.b64decode(event["sketch"]), dtype="<f8")
             by_place.setdefault(event.get("place", ""), {}).setdefault(event["kind"], {})[event["name"]] = array
     return by_place
-
-
-def row(verdict: Verdict) -> dict[str, str]:
-    """A verdict with the worst relative difference of every kind, for documents."""
-    worst = {kind: f"{verdict.worst[kind]:.0e}" if kind in verdict.worst else "" for kind in KINDS}
-    return {"task": verdict.task, "stack": verdict.stack, "against": verdict.reference, **worst,
-            "verdict": outcome(verdict)}
-
-
-def listed(verdict: Verdict) -> dict[str, str]:
-    """A verdict as a line of a table; logits are the last layer's output."""
-    kinds = {"activation": "layers", "loss": "loss", "gradient": "gradient", "weight": "weight", "statistic": "stats",
-             "inferred": "inferred"}
-    worst = {name: f"{verdict.worst[kind]:.0e}" if kind in verdict.worst else "-" for kind, name in kinds.items()
-             if kind in ALIKE or not verdict.parallel}
-    return {"task": verdict.task, "stack": verdict.stack, **worst, "verdict": outcome(verdict)}
-
-
-def outcome(verdict: Verdict) -> str:
-    """The verdict in words."""
-    return "equal" if verdict.passed else verdict.problem or f"DIFFERS first in {verdict.first}"

@@ -5,7 +5,6 @@ from typing import Annotated
 
 import typer
 
-from runner.analysis import agreement
 from runner.analysis.agreement import NATIVE
 from runner.application import prove
 from runner.cli import complete, options
@@ -16,6 +15,7 @@ from runner.measuring import own_models
 from runner.measuring.bench import Request
 from runner.planning.plan import Wishes
 from runner.report.tables import Part
+from runner.report.writers import equality as written
 
 app = options.Commands()
 
@@ -55,7 +55,7 @@ def check_(names: Annotated[list[str] | None, typer.Argument(
     else:
         verdicts = prove.of_tasks(request, names or ["lenet5"], precision, loop, parallel, is_all=every)
         against = "one worker" if parallel else ", ".join(sorted({verdict.reference for verdict in verdicts}))
-        parts = [f"worst relative differences, against {against}:", list(map(agreement.listed, verdicts))]
+        parts = [f"worst relative differences, against {against}:", list(map(written.listed, verdicts))]
     output.rows([{**verdict._asdict(), "passed": verdict.passed} for verdict in verdicts], parts,
-                documented=[list(map(agreement.row, verdicts))])
+                documented=[list(map(written.row, verdicts))])
     sys.exit(0 if all(verdict.passed for verdict in verdicts) else 1)

@@ -8,6 +8,7 @@ import pytest
 from runner.analysis import agreement
 from runner.launchers.watchdog import Ending
 from runner.measuring import equality
+from runner.report.writers import equality as written
 from runner.stacks.definition import Stack
 from tests.clock import FakeClock
 from tests.fakes import MACHINE, FakeLauncher, quiet, stack
@@ -146,5 +147,5 @@ def test_where_no_stack_runs_natively_no_tuned_one_passes() -> None:
 
 
 def test_a_verdict_without_activations_is_listed() -> None:
-    line = agreement.listed(agreement.compare(TUNED, without(arrays(), "activation"), arrays(), TF, TORCH))
+    line = written.listed(agreement.compare(TUNED, without(arrays(), "activation"), arrays(), TF, TORCH))
     assert ("-", "0e+00", "equal") == (line["layers"], line["loss"], line["verdict"])
