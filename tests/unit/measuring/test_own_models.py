@@ -278,6 +278,19 @@ def test_what_a_file_imports_and_its_stacks_lack_is_said_before_they_are_built(t
     assert ["net.py imports sklearn, which torch-2.13-own lacks: --with scikit-learn==VERSION adds it"] == said
 
 
+@pytest.mark.parametrize(("lane", "text", "old", "new", "lacks"), [
+    ("jax", JAX, {"jax": "0.4.13"}, {"jax": "0.4.18"}, "jax>=0.4.18"),
+    ("keras-on-tensorflow", "import keras\n" + TORCH, {"keras": "2.15.0", "tensorflow-cpu": "2.15.1"},
+     {"keras": "3.3.3", "tensorflow-cpu": "2.16.2"}, "keras>=3")])
+def test_an_environment_lacks_what_is_too_old_in_it(
+        lane: str, text: str, old: dict[str, str], new: dict[str, str], lacks: str, tmp_path: Path) -> None:
+    said, name = list[str](), written(tmp_path, "net.py", text)
+
+    _, lanes = own_models.study([name], lanes=[lane], stacks=[held("old", **old), held("new", **new)], say=said.append)
+
+    assert ([f"old has no column {lane}: it lacks {lacks}"], ["new"]) == (said, [each.where for each in lanes.values()])
+
+
 def test_a_column_is_a_lane_in_an_environment_and_what_one_lacks_is_said(tmp_path: Path) -> None:
     name, said = written(tmp_path, "net.py", TORCH), list[str]()
     old, new = held("old", torch="2.12.0"), held("new", torch="2.13.0", onnx="1", onnxscript="1", onnxruntime="1")

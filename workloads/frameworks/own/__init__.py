@@ -13,7 +13,6 @@ from workloads.spec.models import own_model
 NAME = "own"
 _MODULES = {"torch": "pytorch", "jax": "jax", "keras": "keras", "onnx": "onnx_file", "code": "code"}      # by kind
 _RUNTIMES = ("onnxruntime", "openvino")
-_LEAST = {"jax": ("JAX", (0, 4, 18)), "keras": ("Keras", (3,))}      # by kind, which is the package's name, too
 
 
 def Workload(folder, cell):
@@ -22,16 +21,8 @@ def Workload(folder, cell):
     if lane.kind == "keras":                     # read when Keras is imported
         backend = "torch" if lane.framework == "pytorch" else lane.framework
         os.environ.update(KERAS_BACKEND=backend, KERAS_HOME=os.path.join(os.environ.get("TMPDIR", "/tmp"), "keras"))
-    if lane.kind in _LEAST:
-        _demand(importlib.import_module(lane.kind).__version__, *_LEAST[lane.kind])
     module = "runtimes" if lane.kind == "torch" and lane.framework in _RUNTIMES else _MODULES[lane.kind]
     return importlib.import_module("%s.%s" % (__name__, module)).Workload(cell, folder)
-
-
-def _demand(version, title, least) -> None:
-    """Raise Unsupported for a version below the least one."""
-    if tuple(int(part) for part in version.split(".")[:len(least)]) < least:
-        raise errors.Unsupported("found %s %s, expected %s or later" % (title, version, ".".join(map(str, least))))
 
 
 def facts(cell):

@@ -63,12 +63,12 @@ TITLES = {"tensorflow": "TensorFlow", "torch": "PyTorch", "jax": "JAX"}       # 
 # modules that never come along with a file, whatever lies beside it: a user's model.py may be called torch.py
 NOT_BESIDE = tuple(each + end for each in ("numpy", "keras", "jaxlib") + tuple(TITLES) for end in ("", ".py"))
 # the packages that a lane needs in an environment of the user's, by its file's kind and its framework
-NEEDS = {("torch", "pytorch"): ("torch",), ("jax", "jax"): ("jax",),
+NEEDS = {("torch", "pytorch"): ("torch",), ("jax", "jax"): ("jax>=0.4.18",),
          ("torch", "onnxruntime"): ("torch", "onnx", "onnxscript", "onnxruntime"),
          ("torch", "openvino"): ("torch", "onnx", "onnxscript", "openvino"),
          ("onnx", "onnxruntime"): ("onnx", "onnxruntime"), ("onnx", "openvino"): ("onnx", "openvino"),
-         ("keras", "tensorflow"): ("keras", "tensorflow"), ("keras", "jax"): ("keras", "jax"),
-         ("keras", "pytorch"): ("keras", "torch"), ("code", "python"): ()}
+         ("keras", "tensorflow"): ("keras>=3", "tensorflow"), ("keras", "jax"): ("keras>=3", "jax"),
+         ("keras", "pytorch"): ("keras>=3", "torch"), ("code", "python"): ()}
 WISHED = "step"       # the loop of lanes that are measured where they are asked for
 BY_NAME = {lane.name: lane for lane in LANES}
 

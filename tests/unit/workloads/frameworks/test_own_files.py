@@ -2,17 +2,14 @@
 
 import builtins
 import dataclasses
-import os
 import sys
 from collections.abc import Mapping
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 import pytest
 
-from workloads.frameworks import own
 from workloads.frameworks.own.user_file import CHECKED, UserFile, flat
 from workloads.inputs import weights
 from workloads.process.errors import DataError, Unsupported
@@ -213,17 +210,3 @@ def test_same_gives_a_file_its_weights_and_takes_its_gradients_back_to_the_share
 def test_weights_that_same_does_not_pair_are_named(own: dict[str, np.ndarray], said: str) -> None:
     with pytest.raises(DataError, match=said):
         opened(same=SAME).weights(own)
-
-
-@pytest.mark.parametrize(("kind", "lane", "version", "said"), [
-    ("jax", "jax", "0.4.13", "found JAX 0.4.13, expected 0.4.18 or later"),
-    ("keras", "keras-on-tensorflow", "2.15.0", "found Keras 2.15.0, expected 3 or later")])
-def test_a_version_that_is_too_old_is_refused_by_its_name(
-        kind: str, lane: str, version: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / f"{kind}.py").write_text(f'__version__ = "{version}"')
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(os, "environ", {**os.environ})
-    source = own_model.dumps(own_model.Model("net.py", lane, {"net.py": FILE}, ""))
-
-    with pytest.raises(Unsupported, match=said):
-        own.Workload("", Cell("mine", "net.py", "infer", source=source))
