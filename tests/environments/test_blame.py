@@ -79,8 +79,7 @@ def test_the_package_that_slows_a_step_is_named_and_proved_twice(pair: tuple[Pat
 
     assert "slowly 1.0 -> 2.0: the reason why new is slower." == told["conclusion"]
     (reason,) = told["reasons"]
-    assert reason["is_proved"]                               # each is told only on which side of 0.71 it lies
-    assert 0.4 < reason["into_old_alone"]["ratio"] < 0.6 and 0.8 < reason["out_of_new"]["ratio"] < 1.25
+    assert reason["is_proved"] and 0.4 < reason["into_old_alone"]["ratio"] < 0.6 < 0.9 < reason["out_of_new"]["ratio"]
     assert ["harmless0", "slowly"] == told["loaded"]
     assert (told["reasons"], 0) == (again["reasons"], again["environments"])           # all of it was known
     assert not [*cache.glob("**/bin/python")]
