@@ -92,19 +92,19 @@ def search(loaded: Sequence[Group], others: Sequence[Group], new: Measured, meas
     known: dict[tuple[Mix, float], Measured] = {}
     latest: dict[Mix, Measured] = {}
 
-    def asked(mix: Mix, limit: float) -> Measured:
+    def asked(mix: Mix, limit: float, is_anew: bool = False) -> Measured:
         if (mix, limit) not in known:
-            has_told = mix in latest and latest[mix].likeness(limit) is not Likeness.UNCLEAR
+            has_told = not is_anew and mix in latest and latest[mix].likeness(limit) is not Likeness.UNCLEAR
             known[mix, limit] = latest[mix] = latest[mix] if has_told else measure(mix, limit)
         return known[mix, limit]
 
     every = frozenset((*loaded, *others))
     reasons: list[Reason] = []
     blamed, left = Mix(), new
-    while (kept := every - blamed) and left.differs:
-        limit = math.sqrt(left.ratio or 1.0)               # half of the way, by factors
+    while (kept := every - blamed) and left.ratio is not None and left.differs:
+        limit = math.sqrt(left.ratio)                      # half of the way, by factors
         if blamed:                                         # what is left counts where it shows twice, as a reason does
-            again = known[kept, limit] = latest[kept] = measure(kept, limit)
+            again = asked(kept, limit, is_anew=True)
             left = left if again.ratio is None else again
             if again.likeness(limit) is not Likeness.NEW:
                 break
