@@ -48,7 +48,7 @@ def run(name: options.StudyName, more: MoreFiles = None, *, own: Own, form: Form
     def requested(*pairs: str) -> Request:
         return own.of(form.request(name, settled._replace(pairs=[*(settled.pairs or ()), *pairs])), more)._replace(
             going=going, places=folders.places, is_proving=prove,
-            until=None if width is None else options.share("--until", width))
+            until=None if width is None else options.share("--until", width, is_some=True))
 
     if sweep:
         if width:

@@ -77,11 +77,12 @@ def split(option: str, values: list[str] | None) -> tuple[str, ...]:
     return names
 
 
-def share(option: str, text: str) -> float:
-    """The share of "3%" or "3 %". Raises InputError."""
+def share(option: str, text: str, is_some: bool = False) -> float:
+    """The share of "3%" or "3 %"; is_some: not 0. Raises InputError."""
     match = re.fullmatch(r"(\d{1,2}(?:\.\d{1,6})?) ?%", text.strip())
-    if not match:
-        raise InputError(f'{option}: found "{text}", expected a share below 100 %, such as 3%')
+    if not match or (is_some and not float(match[1])):
+        least = "above 0 % and " if is_some else ""
+        raise InputError(f'{option}: found "{text}", expected a share {least}below 100 %, such as 3%')
     return float(match[1]) / 100
 
 

@@ -195,6 +195,12 @@ def test_a_width_is_part_of_the_command_and_adds_rounds_up_to_those_that_are_ask
     assert (most, 0.02) == (job.plan.rounds, job.facts["until"])
 
 
+@pytest.mark.parametrize("text", ["2", "0%", "-1%", "100%", "x%", "1e9%", "nan%", "2%%"])
+def test_a_width_that_is_none_is_refused_in_one_line(text: str) -> None:
+    refused = answered("run", "quick", "--until", text).exception
+    assert re.fullmatch(r"--until: found .*, expected a share above 0 % and below 100 %[^\n]*", str(refused))
+
+
 def test_a_fresh_session_asks_though_one_of_the_same_command_is_unfinished(tmp_path: Path) -> None:
     request = Request("s", results=tmp_path, going=Going(is_fresh=True))
     long = job_of(FakeLauncher(FakeClock()), wishes=Wishes(settings={"steps": 10**9}), request=request)
