@@ -9,6 +9,6 @@ GATE = 2                 # and gate.json
 REASONS = 2              # of why, and why.json
 PLAN = 1
 BLAME = 1                # of what a blame found
-JOURNAL = 2              # of blame.json, which has that below "answer"
+JOURNAL = 3              # of blame.json, which has that below "answer"
 CROSSING = 1             # of run --sweep, and crossing.json
 ROWS = 1                 # of commands that list: the rows below the key "rows"

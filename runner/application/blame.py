@@ -16,7 +16,7 @@ from typing import Any
 from runner import formatting, paths, schemas, screen
 from runner.analysis import blame
 from runner.analysis.between import regression
-from runner.analysis.blame import Finding, Measured, Mix, Reason
+from runner.analysis.blame import Finding, Likeness, Measured, Mix, Reason
 from runner.application.measure import ran
 from runner.application.read import measured_in
 from runner.cells import comparison_key
@@ -46,8 +46,8 @@ def blamed(request: Request, sides: tuple[str, str], python: str, is_kept: bool)
     sides: an environment's path, a lock file, which python is for, or git:REV. is_kept: the environments are left.
     """
     going, file = request.going, own_models.read(request.study)
-    digest = _digest([file.text, sorted(file.beside.items()), request._replace(going=Going(), results=Path()), python,
-                      *map(_content, sides)])
+    asked = request._replace(going=Going(), results=Path(), wishes=request.wishes._replace(rounds=None))
+    digest = _digest([file.text, sorted(file.beside.items()), asked, python, *map(_content, sides)])
     results, work = request.results / f"blame-{digest}", paths.cache_folder() / "blame" / digest
     store.check_usable(request.results)
     for folder in (results, work):
@@ -59,7 +59,7 @@ def blamed(request: Request, sides: tuple[str, str], python: str, is_kept: bool)
         old, new = (_environment(word, work / name, python) for name, word in zip((_OLD, _NEW), sides, strict=True))
         held = _digest([sorted((each.name, each.version, sorted(each.content)) for each in side.packages.values())
                         for side in (old, new)])
-        journal = Journal(results / "blame.json", held, ends, going.is_fresh)
+        journal = Journal(results / "blame.json", held, ends, going.is_fresh, request.wishes.rounds or 0)
         return _Search(request, old, new, work, journal, is_kept).answer()
     finally:
         if is_kept:
@@ -99,9 +99,12 @@ def _environment(word: str, folder: Path, python: str) -> Environment:
 class Journal:
     """What was measured of two environments, kept in a file, so that the same command goes on."""
 
-    def __init__(self, path: Path, of: str, ends: float, is_fresh: bool) -> None:
-        """of: the environments; what was measured of others is not theirs. ends: of the time, by time.monotonic()."""
-        self._path, self._of, self.ends, self._known = path, of, ends, dict[str, list[Any]]()
+    def __init__(self, path: Path, of: str, ends: float, is_fresh: bool, rounds: int) -> None:
+        """of: the environments; what was measured of others is not theirs. ends: of the time, by time.monotonic().
+
+        rounds: of a measurement at most. What was not told in fewer is measured again.
+        """
+        self._path, self._of, self.ends, self._rounds, self._known = path, of, ends, rounds, dict[str, list[Any]]()
         try:
             kept = json.loads(path.read_text(encoding="utf-8"))
             if (kept["schema"], kept["of"]) == (schemas.JOURNAL, of) and not is_fresh:
@@ -120,11 +123,16 @@ class Journal:
 
     def measured(self, title: str, limit: float, measure: Callable[[], Measured]) -> Measured:
         """Of what has that title against the old environment, told on which side of the limit. Raises TimeOver."""
-        def found() -> Measured:
+        def found() -> list[Any]:
             now = measure()
-            return now._replace(high=min(now.high, _HIGHEST))
+            return [*now._replace(high=min(now.high, _HIGHEST)), self._rounds]
 
-        return Measured(*self.once(f"{title} {limit:.4f}", found))
+        name = f"{title} {limit:.4f}"
+        *kept, rounds = self._known.get(name, [self._rounds])
+        if rounds < self._rounds and Measured(*kept).likeness(limit) is Likeness.UNCLEAR:
+            del self._known[name]
+        *told, _ = self.once(name, found)
+        return Measured(*told)
 
     def write(self, **more: Any) -> None:
         """All of it, and what else there is to say."""
@@ -139,6 +147,7 @@ class _Search:
                  is_kept: bool) -> None:
         self._request, self._old, self._new, self._work, self._journal, self._is_kept = (
             request, old, new, work, journal, is_kept)
+        self._say = functools.cache(screen.say)          # what is told of each session's plan is told once
         self._began, self._made, self._minor = time.monotonic(), 0, ".".join(old.version.split(".")[:2])
         if self._minor != ".".join(new.version.split(".")[:2]):
             raise InputError(f"blame: found Python {old.version.split()[0]} and {new.version.split()[0]}, expected one "
@@ -208,7 +217,7 @@ class _Search:
     def _job(self, sides: dict[str, Path]) -> jobs.Job:
         wishes = self._request.wishes._replace(stacks=tuple(f"{name}={path}" for name, path in sides.items()),
                                                baseline=next(iter(sides)))
-        return jobs.planned(self._request._replace(wishes=wishes), screen.say)
+        return jobs.planned(self._request._replace(wishes=wishes), self._say)
 
     def _measure(self, mix: Mix, limit: float) -> Measured:
         """The old environment with these groups as the new one has them, against the old one."""

@@ -13,12 +13,12 @@ SLOWER = Measured(0.7, 0.69, 0.71)
 
 def test_what_was_measured_is_known_to_the_same_environments_alone(tmp_path: Path) -> None:
     file = tmp_path / "blame.json"
-    first = Journal(file, "old and new", math.inf, is_fresh=False)
+    first = Journal(file, "old and new", math.inf, is_fresh=False, rounds=20)
     assert SLOWER == first.measured("jax", 0.9, lambda: SLOWER)
     unknown = first.measured("torch", 0.9, lambda: Measured(reason="no wheel"))
     assert ["jax"] == first.once("loaded", lambda: ["jax"])
 
-    again = Journal(file, "old and new", -math.inf, is_fresh=False)
+    again = Journal(file, "old and new", -math.inf, is_fresh=False, rounds=20)
     assert (SLOWER, unknown) == tuple(again.measured(name, 0.9, pytest.fail) for name in ("jax", "torch"))
     assert ["jax"] == again.once("loaded", pytest.fail)
     for name, limit in (("numpy", 0.9), ("jax", 0.8)):
@@ -26,10 +26,25 @@ def test_what_was_measured_is_known_to_the_same_environments_alone(tmp_path: Pat
             again.measured(name, limit, lambda: SLOWER)
     for of, is_fresh in (("old and newer", False), ("old and new", True)):
         with pytest.raises(TimeOver):
-            Journal(file, of, -math.inf, is_fresh).measured("jax", 0.9, lambda: SLOWER)
+            Journal(file, of, -math.inf, is_fresh, 20).measured("jax", 0.9, lambda: SLOWER)
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"schema": 2, "of": "old and new", "measured": 3}'])
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"schema": 3, "of": "old and new", "measured": 3}'])
 def test_a_journal_that_cannot_be_read_is_begun_anew(tmp_path: Path, text: str) -> None:
     (tmp_path / "blame.json").write_text(text)
-    assert SLOWER == Journal(tmp_path / "blame.json", "old and new", math.inf, False).measured("a", 1.0, lambda: SLOWER)
+    journal = Journal(tmp_path / "blame.json", "old and new", math.inf, False, 20)
+    assert SLOWER == journal.measured("a", 1.0, lambda: SLOWER)
+
+
+def test_more_rounds_measure_again_what_fewer_did_not_tell(tmp_path: Path) -> None:
+    file, unclear = tmp_path / "blame.json", Measured(0.9, 0.8, 1.01)
+    fewer = Journal(file, "old and new", math.inf, False, 20)
+    fewer.measured("new", 1.0, lambda: SLOWER)
+    for _ in range(2):
+        assert unclear == fewer.measured("jax", 0.95, lambda: unclear)
+
+    more = Journal(file, "old and new", math.inf, False, 40)
+
+    assert SLOWER == more.measured("new", 1.0, pytest.fail)
+    assert SLOWER == more.measured("jax", 0.95, lambda: SLOWER)
+    assert SLOWER == Journal(file, "old and new", math.inf, False, 20).measured("jax", 0.95, pytest.fail)
