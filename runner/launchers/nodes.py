@@ -14,6 +14,7 @@ from runner.launchers.line_queue import Pipe
 from runner.launchers.protocol import Exit, Worker
 from runner.results.error_output import Written
 from workloads.places import wire
+from workloads.spec.cluster import PATIENCE_SECONDS
 
 _ANSWER_SECONDS = 20.0           # for what a node knows at once, also a busy one
 _TROUBLE_SECONDS = 5.0           # for a sign of life
@@ -203,7 +204,7 @@ class RemoteWorker(Worker):
 class Nodes:
     """All nodes, as they join."""
 
-    def __init__(self, address: tuple[str, int], key: bytes, version: str, patience: float = wire.PATIENCE_SECONDS,
+    def __init__(self, address: tuple[str, int], key: bytes, version: str, patience: float = PATIENCE_SECONDS,
                  say: Callable[[str], None] = said) -> None:
         """version: of which nodes that are hosts have to be. Raises InputError where the port is taken."""
         self._key, self._version, self._say = key, version, say
@@ -289,7 +290,7 @@ class Nodes:
                     raise BenchError(f"{what}: {why}")
                 now = time.monotonic()
                 if now > self._deadline:
-                    raise BenchError(f"{what} did not connect within {wire.PATIENCE_SECONDS:g} s to port {self.port} "
+                    raise BenchError(f"{what} did not connect within {PATIENCE_SECONDS:g} s to port {self.port} "
                                      f"of {socket.gethostname()}{turned}")
                 if now > said_at:
                     self._say(f"waiting for {what}{turned}")

@@ -13,16 +13,21 @@ _PORTS = range(23000, 31000, 10)         # first ports of places, each with thos
 _LOCK, _NEXT = threading.Lock(), itertools.cycle(_PORTS)
 
 
-def resolved(host: str, clock=time.monotonic, wait=time.sleep):
-    """The IPv4 address of a host that may not be up yet. Raises OSError."""
+def patiently(ask, clock=time.monotonic, wait=time.sleep):
+    """What ask returns, called again while it raises OSError: the other end may not be up yet. Raises OSError."""
     deadline = clock() + PATIENCE_SECONDS
     while True:
         try:
-            return socket.gethostbyname(host)
+            return ask()
         except OSError:
             if clock() > deadline:
                 raise
             wait(0.1)
+
+
+def resolved(host: str, clock=time.monotonic, wait=time.sleep):
+    """The IPv4 address of a host that may not be up yet. Raises OSError."""
+    return patiently(lambda: socket.gethostbyname(host), clock, wait)
 
 
 def interface(address: str):

@@ -6,6 +6,7 @@ timed: they agree between parts of the warm-up, and once on how many steps are t
 import socket
 import time
 
+from workloads.places.addresses import patiently
 from workloads.spec.cluster import PATIENCE_SECONDS
 
 _LONGEST = 32                # bytes of a number
@@ -67,22 +68,13 @@ class Follower:
     def say(self, number: int):
         """The leader's number in place of this one. Raises OSError."""
         if self._lines is None:
-            self._connection = self._connected()
+            self._connection = patiently(
+                lambda: socket.create_connection(self._address, timeout=PATIENCE_SECONDS), self._clock, self._wait)
             self._lines = self._connection.makefile("rb")
         line = self._lines.readline(_LONGEST)
         if not line.endswith(b"\n"):
             raise OSError("the first worker went away before all had agreed on the number of steps")
         return int(line)
-
-    def _connected(self):
-        deadline = self._clock() + PATIENCE_SECONDS
-        while True:
-            try:
-                return socket.create_connection(self._address, timeout=PATIENCE_SECONDS)
-            except OSError:
-                if self._clock() > deadline:
-                    raise
-                self._wait(0.1)
 
     def close(self) -> None:
         """Nothing more will be asked."""

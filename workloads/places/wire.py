@@ -12,8 +12,9 @@ import socket
 import threading
 import time
 
+from workloads.places.addresses import patiently
+
 PORT = 22219                     # on which rank 0 listens
-PATIENCE_SECONDS = 300.0         # for the other end, which an engine may start late
 _PROVING_SECONDS = 20.0
 _SILENCE_SECONDS = 25            # after which a network that has been cut counts as closed
 _LONGEST_PROOF, _LONGEST_MESSAGE = 256, 2 ** 28
@@ -86,51 +87,41 @@ def linked(connection, key, is_runner):
 
 def _prove(connection, key, is_runner) -> None:
     connection.settimeout(_PROVING_SECONDS)
-    with connection.makefile("rb", buffering=0) as stream:
-        own = os.urandom(16).hex()
-        if not is_runner:            # the runner waits: a stranger who says nothing is told nothing
-            connection.sendall(own.encode() + b"\n")
-        other = _line(stream)
-        if is_runner:
-            connection.sendall(own.encode() + b"\n")
-        challenges = (other, own) if is_runner else (own, other)
-        if is_runner:
-            _check(stream, _proof(key, "agent", challenges))
-        connection.sendall(_proof(key, "runner" if is_runner else "agent", challenges).encode() + b"\n")
-        if not is_runner:
-            _check(stream, _proof(key, "runner", challenges))
+    with connection.makefile("rb", buffering=0) as stream:       # which takes no byte behind a line
+        own = os.urandom(16).hex().encode()
+        if is_runner:                # it waits: a stranger who says nothing is told nothing
+            theirs = _line(stream)
+            connection.sendall(own + b"\n")
+            _check(stream, _proof(key, b"agent", theirs, own))
+            connection.sendall(_proof(key, b"runner", theirs, own) + b"\n")
+        else:
+            connection.sendall(own + b"\n")
+            theirs = _line(stream)
+            connection.sendall(_proof(key, b"agent", own, theirs) + b"\n")
+            _check(stream, _proof(key, b"runner", own, theirs))
     connection.settimeout(None)
 
 
 def _line(stream):
-    text = b""
-    while not text.endswith(b"\n"):
-        byte = stream.read(1)
-        if not byte or len(text) > _LONGEST_PROOF:
-            raise Unproved("it closed the connection, or does not talk as evenbench does")
-        text += byte
-    return text.strip().decode("ascii", "replace")
+    text = stream.readline(_LONGEST_PROOF)
+    if not text.endswith(b"\n"):
+        raise Unproved("it closed the connection, or does not talk as evenbench does")
+    return text.strip()
 
 
 def _check(stream, expected) -> None:
-    if not hmac.compare_digest(_line(stream).encode(), expected.encode()):
+    if not hmac.compare_digest(_line(stream), expected):
         raise Unproved("it has another secret")
 
 
-def _proof(key, role, challenges):
-    return hmac.new(key, " ".join((role,) + challenges).encode(), hashlib.sha256).hexdigest()
+def _proof(key, *words):
+    """Of a role and the challenges of the agent and the runner."""
+    return hmac.new(key, b" ".join(words), hashlib.sha256).hexdigest().encode()
 
 
 def connected(host: str, port: int, clock=time.monotonic, wait=time.sleep):
     """A connection to a runner that may not be up yet. Raises OSError."""
-    deadline = clock() + PATIENCE_SECONDS
-    while True:
-        try:
-            return socket.create_connection((host, port), timeout=5)
-        except OSError:
-            if clock() > deadline:
-                raise
-            wait(0.2)
+    return patiently(lambda: socket.create_connection((host, port), timeout=5), clock, wait)
 
 
 def _notice_silence(connection) -> None:
