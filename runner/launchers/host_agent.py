@@ -6,6 +6,7 @@ The same command as the runner's, started on another node, comes here: workloads
 import json
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,7 @@ def packed(stack: Stack) -> dict[str, str]:
 class HostAgent(agent.Local):
     """Workers are started by a launcher of this host."""
 
+    runs: dict[str, Running]
     CALLS = agent.Local.CALLS | {"join", "missing", "prepare", "has_data", "findings"}
 
     def __init__(self, gpus: Gpus, findings: Sequence[Finding] = ()) -> None:
@@ -80,8 +82,35 @@ class HostAgent(agent.Local):
         """Start a place's worker; what the record says of it."""
         place = None if at is None else At(at[0], tuple(at[1]), (at[2][0], at[2][1]))
         order = Order(loads(json.dumps(cell)), _unpacked(stack), Path(data), run, module, padding, listens, place)
-        worker = self.runs[run] = _Worker(run, self._launcher.begin(order), self.send)
-        return worker.running.place
+        running = self.runs[run] = self._launcher.begin(order)
+        threading.Thread(target=self._pass_on, args=(run, running, self.send), daemon=True).start()
+        return running.place
+
+    def _pass_on(self, run: str, running: Running, send: Any) -> None:
+        """Send what the worker of the one place that is here writes, then how it ended."""
+        [place] = (*running.reporters, *running.servers)
+        with suppress(OSError):      # the runner is gone, and serve ends the worker
+            while run in self.runs:
+                line = running.next_line(1.0)
+                if line and not line[1]:
+                    send(run=run, exit=running.exit(place, _LEAVE_SECONDS)._asdict())
+                    return
+                if line:
+                    send(run=run, line=line[1].decode("utf-8", "surrogateescape"))
+
+    def trouble(self, run: str) -> str:
+        return "".join(self.runs[run].trouble().values())
+
+    def used(self, run: str) -> dict[str, int | None] | None:
+        return next(iter(self.runs[run].used().values()), None)
+
+    def errors(self, run: str) -> list[Any] | None:
+        """[head, tail, dropped], bytes as half surrogates."""
+        return next(([written.head.decode("utf-8", "surrogateescape"), written.tail.decode("utf-8", "surrogateescape"),
+                      written.dropped] for written in self.runs[run].errors().values()), None)
+
+    def forget_errors(self, run: str) -> None:
+        self.runs[run].begin_another()
 
 
 def _unpacked(stack: dict[str, str]) -> Stack:
@@ -90,48 +119,3 @@ def _unpacked(stack: dict[str, str]) -> Stack:
     if known.made_of() != stack["fingerprint"]:
         raise BenchError(f"{known.name} is made of other files here than on rank 0: install the same evenbench")
     return known
-
-
-class _Worker:
-    """The one place of a run that is here."""
-
-    def __init__(self, run: str, running: Running, send: Any) -> None:
-        self.running = running
-        [self._place] = (*running.reporters, *running.servers)
-        self._run, self._send, self._is_stopped = run, send, threading.Event()
-        threading.Thread(target=self._pass_on, daemon=True).start()
-
-    def _pass_on(self) -> None:
-        try:
-            while not self._is_stopped.is_set():
-                line = self.running.next_line(1.0)
-                if line and not line[1]:
-                    exit = self.running.exit(self._place, _LEAVE_SECONDS)
-                    self._send(run=self._run, exit=exit._asdict())
-                    return
-                if line:
-                    self._send(run=self._run, line=line[1].decode("utf-8", "surrogateescape"))
-        except OSError:
-            return                   # the runner is gone, and serve ends the worker
-
-    def tell(self, words: str) -> None:
-        self.running.tell(words)
-
-    def trouble(self) -> str:
-        return self.running.trouble().get(self._place, "")
-
-    def used(self) -> dict[str, int | None] | None:
-        return self.running.used().get(self._place)
-
-    def errors(self) -> list[Any] | None:
-        """(head, tail, dropped), bytes as half surrogates."""
-        written = self.running.errors().get(self._place)
-        return written and [written.head.decode("utf-8", "surrogateescape"),
-                            written.tail.decode("utf-8", "surrogateescape"), written.dropped]
-
-    def forget_errors(self) -> None:
-        self.running.begin_another()
-
-    def stop(self) -> None:
-        self._is_stopped.set()
-        self.running.stop()

@@ -42,11 +42,8 @@ def joined(host: str, port: int, key, told, local):
     """Join the runner there, which is told this, and serve it; the exit code. local: a Local."""
     try:
         link = wire.linked(wire.connected(host, port), key, is_runner=False)
-    except OSError as error:
-        print("evenbench: no runner at %s:%d: %s" % (host, port, error), file=sys.stderr)
-        return 1
-    except wire.Unproved as error:
-        print("evenbench: %s:%d is not our runner: %s" % (host, port, error), file=sys.stderr)
+    except (OSError, wire.Unproved) as error:
+        print("evenbench: no runner of ours at %s:%d: %s" % (host, port, error), file=sys.stderr)
         return 1
     if serve(link, told, local):
         return 0
@@ -76,20 +73,12 @@ def serve(link, told, local):
 
 
 def _answer(link, local, message) -> None:
-    number = message["number"]
     try:
         if message["call"] not in local.CALLS:
             raise ValueError("no such call: %s" % message["call"])
-        link.send(number=number, value=getattr(local, message["call"])(**message["with"]))
+        link.send(number=message["number"], value=getattr(local, message["call"])(**message["with"]))
     except Exception as error:                           # whatever it is, the runner names this node with it
-        _told(link, number, error)
-
-
-def _told(link, number, error) -> None:
-    try:
-        link.send(number=number, error=str(error) or type(error).__name__)
-    except OSError:
-        pass                                             # the runner is gone
+        link.send(number=message["number"], error=str(error) or type(error).__name__)    # in vain where it is gone
 
 
 class Local(object):
@@ -123,16 +112,16 @@ class Local(object):
             self.runs[run].tell(words)
 
     def trouble(self, run):
-        """What keeps a worker from working; "" for nothing."""
-        return self.runs[run].trouble()
+        """What keeps a worker from working, as seen from outside; "" for nothing."""
+        return ""
 
     def used(self, run):
         """What a worker has used so far; None where nobody but itself can tell."""
-        return self.runs[run].used()
+        return {"group_peak_bytes": control_groups.peak_bytes()}
 
     def errors(self, run):
         """What a worker wrote on standard error; None where only the last words are known."""
-        return self.runs[run].errors()
+        return None
 
     def forget_errors(self, run):
         """Let errors begin anew."""
@@ -198,15 +187,6 @@ class _Worker(threading.Thread):
             os.write(self._process.stdin.fileno(), words.encode() + b"\n")
         except OSError:
             pass                                 # it is gone
-
-    def trouble(self):
-        return ""
-
-    def used(self):
-        return {"group_peak_bytes": control_groups.peak_bytes()}
-
-    def errors(self):
-        return None
 
     def forget_errors(self) -> None:
         self._errors.truncate(0)
