@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel
+from pydantic import BaseModel, TypeAdapter
 
 from runner import __version__
 from runner.datasets import choice
@@ -27,6 +27,7 @@ from workloads.places import agent
 from workloads.spec.cell import loads
 
 _LEAVE_SECONDS = 20.0
+_AT = TypeAdapter(At)
 _KINDS: dict[str, type[Stack]] = {kind.__name__: kind for kind in (PinnedStack, OwnStack)}
 
 
@@ -78,10 +79,10 @@ class HostAgent(agent.Local):
         return str(self.listing(folder))
 
     def start(self, run: str, cell: dict[str, Any], stack: dict[str, str], data: str, module: str, padding: int,
-              listens: bool, at: list[Any] | None) -> dict[str, Any]:
+              listens: bool, at: list[Any]) -> dict[str, Any]:
         """Start a place's worker; what the record says of it."""
-        place = None if at is None else At(at[0], tuple(at[1]), (at[2][0], at[2][1]))
-        order = Order(loads(json.dumps(cell)), _unpacked(stack), Path(data), run, module, padding, listens, place)
+        order = Order(loads(json.dumps(cell)), _unpacked(stack), Path(data), run, module, padding, listens,
+                      _AT.validate_python(at))
         running = self.runs[run] = self._launcher.begin(order)
         threading.Thread(target=self._pass_on, args=(run, running, self.send), daemon=True).start()
         return running.place

@@ -16,14 +16,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any
 
 from runner.errors import BenchError, ImageMissing, InputError
 from runner.findings import Finding, judged
 from runner.launchers import choose, host_agent, rank
 from runner.launchers.line_queue import Pipe
 from runner.launchers.nodes import Node, Nodes, RemoteWorker, said
-from runner.launchers.protocol import Launcher, Order, Running
+from runner.launchers.protocol import At, Launcher, Order, Running
 from runner.launchers.rank import STACKS
 from runner.machine import host, nvml, topology
 from runner.machine.cpu_sets import shared
@@ -34,7 +34,6 @@ from runner.stacks.definition import PinnedStack, Stack, pinned, workloads_diges
 from workloads.places import agent, wire
 from workloads.spec.cell import Cell
 
-T = TypeVar("T", bound="InsideLauncher")
 _SECRET = ("EVENBENCH_SECRET: found none, expected a word that all nodes know and nobody else: "
            "export EVENBENCH_SECRET=$(openssl rand -hex 16), or EVENBENCH_SECRET_FILE=PATH")
 _LEAST_SECRET = 8
@@ -66,14 +65,14 @@ class InsideLauncher(Launcher):
             self.tells = True
 
     @classmethod
-    def made(cls, here: Gpus, options: Sequence[str]) -> Self:
+    def made(cls, here: Gpus, options: Sequence[str]) -> "InsideLauncher":
         """Rank 0's launcher, once all nodes have joined. Another rank serves it, and this process then ends."""
-        return _joined(cls, here, options)
+        return _joined(here, options)
 
     @classmethod
     def examine(cls, findings: list[Finding], options: Sequence[str], here: Gpus) -> list[Finding]:
         """What the doctor finds on each node, and between them; findings: on this one."""
-        return _joined(cls, here, options, findings)._examined()
+        return _joined(here, options, findings)._examined()
 
     def _hosts(self) -> list[Node]:
         """All nodes, where they are hosts, which start workers as rank 0 does. Raises InputError where one cannot."""
@@ -82,7 +81,7 @@ class InsideLauncher(Launcher):
         name = self._local.name
         try:
             new = [node for node in nodes if node not in self._abouts]
-            self._abouts.update(_each(new, lambda node: node.call("join", None, local=name)))
+            self._abouts.update(_each(new, "join", local=name))
         except BenchError as error:
             raise InputError(f"{error}; `--launcher inside:venv` needs no engine") from error
         return nodes
@@ -123,7 +122,7 @@ class InsideLauncher(Launcher):
     def missing(self, stack: Stack) -> str | None:
         """As protocol.Launcher, of every node; of containers, waits for the stack's first."""
         if self._local:
-            told = _each(self._hosts(), lambda node: node.call("missing", None, stack=host_agent.packed(stack)))
+            told = _each(self._hosts(), "missing", stack=host_agent.packed(stack))
             return next((f"{node.name}: {why}" for node, why in told if why), None)
         try:
             self._nodes.awaited(stack.name, [0])
@@ -141,8 +140,7 @@ class InsideLauncher(Launcher):
         for stack in stacks:
             if self._local:
                 say(f"{stack.name}: on every node")
-                _each(self._hosts(), lambda node, stack=stack: node.call(  # type: ignore[misc]
-                    "prepare", None, stack=host_agent.packed(stack)))
+                _each(self._hosts(), "prepare", stack=host_agent.packed(stack))
             else:
                 for node in self._nodes.awaited(stack.name, [0]):
                     _check(node, stack)
@@ -150,8 +148,7 @@ class InsideLauncher(Launcher):
     def check_data(self, folders: Iterable[Path]) -> None:
         """Raise InputError where nodes have other files than rank 0 at a data set's path."""
         for folder in folders if self._local else ():
-            told = _each(self._hosts(), lambda node, folder=folder: node.call(  # type: ignore[misc]
-                "has_data", None, folder=str(folder)))
+            told = _each(self._hosts(), "has_data", folder=str(folder))
             if others := [node.name for node, listing in told if listing != told[0][1]]:
                 path = shlex.quote(str(folder))
                 raise InputError(f"{folder}: found other files on {', '.join(others)} than on rank 0, expected the "
@@ -172,33 +169,32 @@ class InsideLauncher(Launcher):
         for node in on:
             if node not in self._clocks:
                 self._clocks[node] = round(node.clock_ahead()[0], 6)
-        addresses = self._addresses(on) if count > 1 else []
+        addresses = self._addresses(on) if count > 1 else ()
         running = InsideRunning(order, on)
         with running.stopped_on_error(), ThreadPoolExecutor(count) as pool:
-            at = [(place, addresses, _beside(on[:cell.nodes], node)) for place, node in enumerate(on)]
-            started = list(pool.map(lambda place: running.begin(place, self._told(order, on[place], at[place])),
-                                    range(count)))
+            ats = [At(place, addresses, _beside(on[:cell.nodes], node)) for place, node in enumerate(on)]
+            started = list(pool.map(lambda at: running.begin(at.rank, self._told(order, at, on[at.rank])), ats))
         self._describe(running, order, on, started)
         return running
 
-    def _addresses(self, on: Sequence[Node]) -> list[str]:
+    def _addresses(self, on: Sequence[Node]) -> tuple[str, ...]:
         """HOST:FIRST_PORT of each place, free there; nodes may share an address."""
         hosts = [node.address or self._nodes.address() for node in on]
         asked = dict(zip(hosts, on, strict=True))
         ports = {host: iter(asked[host].call("ports", count=count)) for host, count in Counter(hosts).items()}
-        return [f"{host}:{next(ports[host])}" for host in hosts]
+        return tuple(f"{host}:{next(ports[host])}" for host in hosts)
 
-    def _told(self, order: Order, node: Node, at: tuple[int, list[str], tuple[int, int]]) -> dict[str, Any]:
+    def _told(self, order: Order, at: At, node: Node) -> dict[str, Any]:
         """What a node is told of the worker of its place."""
-        place, addresses, beside = at
         same = {"cell": order.cell._asdict(), "module": order.module, "data": str(order.data)}
         if self._local:
             return {**same, "stack": host_agent.packed(order.stack), "padding": order.padding, "listens": order.listens,
-                    "at": at if addresses else None}
+                    "at": at}
+        index, beside = at.beside
         here = topology.observe() if node.machine == agent.of_host()["machine"] else None
-        share = shared(order.cell._replace(nodes=beside[1]), node.told["affinity"], here)
-        return {**same, "rank": place, "nodes": addresses, "cpus": share.cpus(beside[0]),
-                "variables": order.variables()}
+        share = shared(order.cell._replace(nodes=beside), node.told["affinity"], here)
+        return {**same, "cpus": share.cpus(index),
+                "variables": {**order.variables(), **order._replace(at=at).by_name(at.rank)}}
 
     def _describe(self, running: "InsideRunning", order: Order, on: Sequence[Node], started: list[dict[str, Any]]
                   ) -> None:
@@ -274,23 +270,23 @@ def _check_room(node: Node, cell: Cell) -> None:
                          f"{cell.memory_bytes / 1e9:.1f} GB: raise NODE_MEMORY")
 
 
-def _each(nodes: Sequence[Node], asked: Callable[[Node], Any]) -> list[tuple[Node, Any]]:
-    """What each node answers, asked side by side."""
+def _each(nodes: Sequence[Node], what: str, **arguments: Any) -> list[tuple[Node, Any]]:
+    """What each node answers, asked side by side, for as long as it takes."""
     with ThreadPoolExecutor(max(1, len(nodes))) as pool:
-        return list(zip(nodes, pool.map(asked, nodes), strict=True))
+        return list(zip(nodes, pool.map(lambda node: node.call(what, None, **arguments), nodes), strict=True))
 
 
-_MADE: list[Any] = []            # this process's launcher: a command may ask for it more than once
+_MADE: list[InsideLauncher] = []         # this process's: a command may ask for it more than once
 
 
-def _joined(kind: type[T], here: Gpus, options: Sequence[str], findings: Sequence[Finding] = ()) -> T:
+def _joined(here: Gpus, options: Sequence[str], findings: Sequence[Finding] = ()) -> InsideLauncher:
     """The launcher of rank 0. Another rank serves, and ends this process."""
     if not _MADE:
-        _MADE.append(_join(kind, here, rank.asked(options), findings))
-    return _MADE[0]      # type: ignore[no-any-return]
+        _MADE.append(_join(here, rank.asked(options), findings))
+    return _MADE[0]
 
 
-def _join(kind: type[T], here: Gpus, asked: rank.Asked, findings: Sequence[Finding]) -> T:
+def _join(here: Gpus, asked: rank.Asked, findings: Sequence[Finding]) -> InsideLauncher:
     place = rank.read(asked, os.environ)
     try:
         key = wire.secret() or (secrets.token_hex(16).encode() if asked.hosts or place.nodes == 1 else b"")
@@ -304,11 +300,11 @@ def _join(kind: type[T], here: Gpus, asked: rank.Asked, findings: Sequence[Findi
     is_alone = place.nodes == 1 and asked.local != STACKS
     nodes = Nodes(("127.0.0.1", 0) if is_alone else ("", place.port), key, host_agent.told()["version"])
     if asked.local == STACKS:
-        made = kind(nodes, None, place.nodes)
+        made = InsideLauncher(nodes, None, place.nodes)
     else:
         _join_myself(nodes, local)
-        made = kind(nodes, choose.for_stacks(asked.local, said, here, ()), place.nodes,
-                    _by_ssh(asked, nodes.port, key, bool(findings)) if asked.hosts else lambda: "")
+        made = InsideLauncher(nodes, choose.for_stacks(asked.local, said, here, ()), place.nodes,
+                              _by_ssh(asked, nodes.port, key, bool(findings)))
     atexit.register(made.close)
     return made
 
@@ -318,10 +314,7 @@ def _join_myself(nodes: Nodes, local: agent.Local) -> None:
     runner, own = socket.socketpair()
     told = {**host_agent.told(), "rank": 0}
     threading.Thread(target=agent.serve, args=(wire.Link(own), told, local), daemon=True).start()
-    link = wire.Link(runner)
-    messages = link.messages()
-    node = Node(link, ("", ""), next(messages), lambda: None)
-    threading.Thread(target=nodes.add, args=(node, messages), daemon=True).start()
+    threading.Thread(target=nodes.add, args=(Node(wire.Link(runner)),), daemon=True).start()
 
 
 def _by_ssh(asked: rank.Asked, port: int, key: bytes, is_examined: bool) -> Callable[[], str]:

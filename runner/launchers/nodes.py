@@ -9,6 +9,8 @@ from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from typing import Any
 
+from pydantic import TypeAdapter
+
 from runner.errors import BenchError, InputError
 from runner.launchers.line_queue import Pipe
 from runner.launchers.protocol import Exit, Worker
@@ -22,6 +24,8 @@ _CLOCK_EXCHANGES = 5             # the quickest of them says most
 _MOST_BYTES = 2**28              # of lines that nobody has asked for yet, as the watchdog takes at once
 _STRANGERS = 32                  # connections that have not proved themselves yet
 _SAY_SECONDS = 10.0              # of waiting, after which it is said for whom
+
+_EXIT = TypeAdapter(Exit)        # of a worker, as a node tells of it
 
 Key = tuple[str, int]            # the stack of a node's container, "" where it is a host, and its rank
 
@@ -38,24 +42,23 @@ class Lost(BenchError):
 class Node:
     """A node that has joined."""
 
-    def __init__(self, link: wire.Link, addresses: tuple[str, str], told: Mapping[str, Any],
-                 on_loss: Callable[[], None]) -> None:
-        """addresses: of the node, and of this host as the node knows it; told: what it said first."""
-        self.told = told
-        self.address, self.called = addresses
+    def __init__(self, link: wire.Link, address: str = "", called: str = "") -> None:
+        """Hear what it says first. address: of the node; called: of this host, as the node knows it."""
+        self.address, self.called, self._messages = address, called, link.messages()
+        told = self.told = next(self._messages)
         self.rank, self.stack = int(told["rank"]), str(told["stack"])
         self.host, self.machine = str(told["host"]), str(told["machine"])
         self.name = f"node{self.rank} ({self.host})"
         self.workers: dict[str, RemoteWorker] = {}
         self.is_lost = self.is_silent = False
-        self._link, self._on_loss = link, on_loss
+        self._link = link
         self._number, self._lock = 0, threading.Lock()
         self._answers: dict[int, queue.SimpleQueue[Mapping[str, Any]]] = {}
 
-    def listen(self, messages: Any) -> None:
+    def listen(self) -> None:
         """Hear everything, until the connection ends."""
         with suppress(OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
-            for message in messages:             # what is broken, or no message of ours, counts as its end
+            for message in self._messages:       # what is broken, or no message of ours, counts as its end
                 self._heard(message)
         self.is_lost = True
         self._link.close()
@@ -63,7 +66,6 @@ class Node:
             answer.put({"error": f"{self.name} is gone"})
         for worker in list(self.workers.values()):
             worker.ended(Exit(None, verdict=("killed", f"{self.name} is gone, or cut from the network")))
-        self._on_loss()
 
     def _heard(self, message: Mapping[str, Any]) -> None:
         if "number" in message:
@@ -71,7 +73,7 @@ class Node:
                 answer.put(message)
         elif worker := self.workers.get(message["run"]):
             if "exit" in message:
-                worker.ended(_exit(message["exit"]))
+                worker.ended(_EXIT.validate_python(message["exit"]))
             else:
                 worker.heard(message["line"].encode("utf-8", "surrogateescape"))
 
@@ -125,14 +127,6 @@ class Node:
                 self.send(release=True)
                 return
         self._link.close()
-
-
-def _exit(told: Mapping[str, Any]) -> Exit:
-    """What a node told of a worker's end, which it may have got wrong. Raises as listen expects."""
-    code, verdict = told["code"], told.get("verdict")
-    return Exit(None if code is None else int(code), bool(told["is_out_of_memory"]), str(told["last_words"]),
-                bool(told.get("is_gone")), int(told.get("limit_bytes", 0)),
-                verdict and (str(verdict[0]), str(verdict[1])))
 
 
 class RemoteWorker(Worker):
@@ -237,8 +231,7 @@ class Nodes:
         """Take in a node, and listen to it; anything else is shut out."""
         try:
             link = wire.linked(connection, self._key, is_runner=True)
-            messages = link.messages()
-            node = Node(link, (host, str(connection.getsockname()[0])), next(messages), self._notify)
+            node = Node(link, host, str(connection.getsockname()[0]))
         except wire.Unproved as error:
             self._refused.append(f"{host}: {error}")
             return
@@ -247,9 +240,9 @@ class Nodes:
             return
         finally:
             self._room.release()
-        self.add(node, messages)
+        self.add(node)
 
-    def add(self, node: Node, messages: Any) -> None:
+    def add(self, node: Node) -> None:
         """Take in a node, and listen to it until it goes."""
         key = (node.stack, node.rank)
         with self._changed:
@@ -260,11 +253,7 @@ class Nodes:
                 return
             self._nodes[key] = node
             self._changed.notify_all()
-        node.listen(messages)
-
-    def _notify(self) -> None:
-        with self._changed:
-            self._changed.notify_all()
+        node.listen()
 
     def others(self) -> list[str]:
         """The stacks of nodes that have come."""

@@ -95,8 +95,9 @@ MESSAGES: list[Any] = [{"run": "r", "line": '{"event": "warm"}'}, {"number": 1, 
 @given(st.sampled_from(MESSAGES).flatmap(document_of))
 def test_a_node_s_message(message: Any) -> None:
     link, other = socket.socketpair()
-    node = Node(wire.Link(link), ("", ""), {"rank": 0, "stack": "", "host": "h", "machine": "m"}, lambda: None)
+    with other:
+        other.sendall(b"".join(lines([{"rank": 0, "stack": "", "host": "h", "machine": "m"}, message])))
+    node = Node(wire.Link(link))
     worker = RemoteWorker(node, "r", "node0", Pipe(0))
-    node.listen(iter([message]))
-    other.close()
+    node.listen()
     assert node.is_lost and watchdog.gone(worker.exit(0)).word in contract.ENDINGS

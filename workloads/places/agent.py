@@ -141,28 +141,25 @@ class Local(object):
 class InStack(Local):
     """Workers are this container's own interpreter, anew for each run."""
 
-    def start(self, run, cell, rank, nodes, module, data, cpus, variables):
+    def start(self, run, cell, module, data, cpus, variables):
         """Start a worker; what the record says of it, which is nothing more."""
-        self.runs[run] = _Worker(run, cell, rank, nodes, module, data, cpus, variables, self.send)
+        self.runs[run] = _Worker(run, cell, module, data, cpus, variables, self.send)
         return {}
 
 
 class _Worker(threading.Thread):
     """A worker and its helpers in a process group of their own, and the passing on of what it writes."""
 
-    def __init__(self, run, cell, rank, nodes, module, data, cpus, variables, send):
+    def __init__(self, run, cell, module, data, cpus, variables, send):
         super().__init__(daemon=True)
         self._run, self._send, self._scratch = run, send, tempfile.mkdtemp(prefix="evenbench-")
         self._errors = tempfile.TemporaryFile()
         self._kills = control_groups.out_of_memory_kills()
-        environment = dict(os.environ, HOME=self._scratch, TMPDIR=self._scratch, **variables)
-        if nodes:
-            environment.update(EVENBENCH_NODES=",".join(nodes), EVENBENCH_RANK=str(rank))
         self._process = subprocess.Popen(
             [sys.executable, "-m", module, json.dumps(cell), "--data", data],
             stdin=subprocess.PIPE if turns.VARIABLE in variables else subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=self._errors, env=environment, start_new_session=True,
-            preexec_fn=lambda: os.sched_setaffinity(0, cpus))
+            stderr=self._errors, env=dict(os.environ, HOME=self._scratch, TMPDIR=self._scratch, **variables),
+            start_new_session=True, preexec_fn=lambda: os.sched_setaffinity(0, cpus))
         self.start()
 
     def run(self) -> None:
