@@ -20,6 +20,7 @@ from runner.machine.gpus import NONE, Gpus
 from runner.processes import Say
 from runner.stacks import sif
 from runner.stacks.definition import Stack, pinned
+from workloads.spec.cluster import OUT_OF_MEMORY
 
 # nothing to write to but a folder that is gone with the run, nobody to become, none of the host's variables; images are
 # read-only by themselves
@@ -69,7 +70,7 @@ class ApptainerLauncher(HostLauncher):
         file, memory = self._ready(order.stack), order.cell.memory_bytes
         share, own = order.share(), self._own_gpus(order)
         has_groups, kernels = self._may_make_groups(file), self._kernels(order, own)
-        by_process = memory if not has_groups and not order.is_on_gpu else 0
+        by_process = memory if not has_groups and order.cell.device != "gpu" else 0
         limited_by = "group" if has_groups and memory else "process" if by_process else None
         volumes = [f"{order.data}:/data:ro"]
         variables = {**on_gpus(own, kernel_cache.INSIDE), **order.variables()}
@@ -86,7 +87,7 @@ class ApptainerLauncher(HostLauncher):
             return _Container(
                 lambda scratch: [_program(), "--silent", "exec", *_CONFINED, *options, "--home", f"{scratch}:/tmp",
                                  "--bind", ",".join(volumes), *told, str(file.path), *worker],
-                Limits(share.cpus(rank), by_process), _ROOT, {})
+                Limits(share.cpus(rank), by_process), _ROOT, {}, has_input=True)
 
         record = {"isolation": self.name, "image": file.id, "base": file.base, "base_is_default": file.base_is_default,
                   "engine": sif.version(_program()), **self._record(order, share, own), "memory_limited_by": limited_by,
@@ -110,16 +111,9 @@ def _limited(memory_bytes: int, quota: float | None) -> list[str]:
 class _Container(ProcessGroup):
     """A place's container, which ends with the pipe that this process holds (workloads/places/apptainer_place.py)."""
 
-    standard_input = subprocess.PIPE
-
     def exit(self, seconds: float) -> Exit:
-        return super().exit(seconds).told_of_memory()
-
-    def processes(self) -> list[psutil.Process]:
-        """Apptainer's own two, the worker and its helpers."""
-        with suppress(psutil.Error):
-            return [each for parent in super().processes() for each in (parent, *parent.children(recursive=True))]
-        return []
+        exit = super().exit(seconds)
+        return exit._replace(code=137, is_out_of_memory=True) if exit.code == OUT_OF_MEMORY else exit
 
     def stop(self) -> None:
         """Kill the container, and give Apptainer the time to remove its control group before the rest is killed."""

@@ -191,8 +191,8 @@ class DockerRunning(Running):
     """The containers of a run, and their network."""
 
     def __init__(self, client: DockerClient, waiting: engine.Waiting, order: Order, record: dict[str, Any]) -> None:
-        super().__init__(record, order.here)
-        self._client, self._names = client, [place.name for place in order.here]
+        super().__init__(record, order)
+        self._client = client
         self._waiting, self._absences = waiting, waiting.absences
         self._network: engine.Network | None = None
 

@@ -86,6 +86,16 @@ class InsideLauncher(Launcher):
             raise InputError(f"{error}; `--launcher inside:venv` needs no engine") from error
         return nodes
 
+    def _nodes_of(self, stack: Stack, ranks: Sequence[int]) -> list[Node]:
+        """The nodes of those ranks, of a stack where they are containers. Raises BenchError."""
+        if self._local:
+            hosts = self._hosts()
+            return [hosts[rank] for rank in ranks]
+        on = self._nodes.awaited(stack.name, ranks)
+        for node in on:
+            _check(node, stack)
+        return on
+
     def _examined(self) -> list[Finding]:
         found = []
         for node in self._hosts():
@@ -142,8 +152,7 @@ class InsideLauncher(Launcher):
                 say(f"{stack.name}: on every node")
                 _each(self._hosts(), "prepare", stack=host_agent.packed(stack))
             else:
-                for node in self._nodes.awaited(stack.name, [0]):
-                    _check(node, stack)
+                self._nodes_of(stack, [0])
 
     def check_data(self, folders: Iterable[Path]) -> None:
         """Raise InputError where nodes have other files than rank 0 at a data set's path."""
@@ -157,16 +166,10 @@ class InsideLauncher(Launcher):
     def begin(self, order: Order) -> "InsideRunning":
         """Start a worker in each place of the cell. Raises BenchError."""
         cell, count = order.cell, len(order.places)
-        ranks = [rank if rank < self._count else 0 for rank in range(count)]
-        if self._local:
-            hosts = self._hosts()
-            on = [hosts[rank] for rank in ranks]
-        else:
-            on = self._nodes.awaited(order.stack.name, ranks)
-            for node in on:
-                _check(node, order.stack)
-                _check_room(node, cell)
+        on = self._nodes_of(order.stack, [rank if rank < self._count else 0 for rank in range(count)])
         for node in on:
+            if not self._local:
+                _check_room(node, cell)
             if node not in self._clocks:
                 self._clocks[node] = round(node.clock_ahead()[0], 6)
         addresses = self._addresses(on) if count > 1 else ()
@@ -191,7 +194,7 @@ class InsideLauncher(Launcher):
             return {**same, "stack": host_agent.packed(order.stack), "padding": order.padding, "listens": order.listens,
                     "at": at}
         index, beside = at.beside
-        here = topology.observe() if node.machine == agent.of_host()["machine"] else None
+        here = None if node.machine else topology.observe()
         share = shared(order.cell._replace(nodes=beside), node.told["affinity"], here)
         return {**same, "cpus": share.cpus(index),
                 "variables": {**order.variables(), **order._replace(at=at).by_name(at.rank)}}
@@ -211,7 +214,7 @@ class InsideLauncher(Launcher):
             nodes[place.name] = {"host": node.host, "clock_ahead_seconds": self._clocks[node], **own,
                                  **{key: value for key, value in told.items() if value != started[0].get(key)}}
         running.place.update(started[0], launcher=self.name, nodes=nodes)
-        if {node.machine for node in on} != {agent.of_host()["machine"]}:
+        if any(node.machine for node in on):
             running.place["remote"] = True
 
     def close(self) -> None:
@@ -223,9 +226,8 @@ class InsideRunning(Running):
     """A run in the places that take part."""
 
     def __init__(self, order: Order, on: Sequence[Node]) -> None:
-        super().__init__({}, order.places)
-        self._pipe = Pipe(0)
-        self._on, self._names = on, [place.name for place in order.places]
+        super().__init__({}, order)
+        self._pipe, self._on = Pipe(0), on
         self._run = f"{order.run}.{secrets.token_hex(4)}"
 
     def begin(self, place: int, told: Mapping[str, Any]) -> dict[str, Any]:
@@ -236,8 +238,7 @@ class InsideRunning(Running):
         return dict(node.call("start", _START_SECONDS, run=run, **told))
 
     def machine(self, place: str) -> str:
-        on = self._on[self._names.index(place)].machine
-        return "" if on == agent.of_host()["machine"] else on
+        return self._on[self._names.index(place)].machine
 
     def stop(self) -> None:
         """End the workers, side by side."""

@@ -67,17 +67,15 @@ def lines_of_file(stream: IO[bytes]) -> Iterator[bytes]:
 
 def lines_of_chunks(chunks: Iterable[bytes]) -> Iterator[bytes]:
     """The lines in a series of chunks. A line that is too long comes in pieces, a torn last line as it is."""
-    rest: list[bytes] = []
-    size = 0
+    rest = bytearray()
     for chunk in chunks:
         *whole, tail = chunk.split(b"\n")
         for line in whole:
-            yield b"".join([*rest, line, b"\n"])
-            rest, size = [], 0
-        rest.append(tail)
-        size += len(tail)
-        if size > LONGEST_LINE:
-            yield b"".join(rest)
-            rest, size = [], 0
-    if size:
-        yield b"".join(rest)
+            yield b"".join((rest, line, b"\n"))
+            rest.clear()
+        rest += tail
+        if len(rest) > LONGEST_LINE:
+            yield bytes(rest)
+            rest.clear()
+    if rest:
+        yield bytes(rest)

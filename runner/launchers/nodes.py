@@ -15,7 +15,7 @@ from runner.errors import BenchError, InputError
 from runner.launchers.line_queue import Pipe
 from runner.launchers.protocol import Exit, Worker
 from runner.results.error_output import Written
-from workloads.places import wire
+from workloads.places import agent, wire
 from workloads.spec.cluster import PATIENCE_SECONDS
 
 _ANSWER_SECONDS = 20.0           # for what a node knows at once, also a busy one
@@ -47,7 +47,8 @@ class Node:
         self.address, self.called, self._messages = address, called, link.messages()
         told = self.told = next(self._messages)
         self.rank, self.stack = int(told["rank"]), str(told["stack"])
-        self.host, self.machine = str(told["host"]), str(told["machine"])
+        self.host = str(told["host"])
+        self.machine = "" if told["machine"] == agent.of_host()["machine"] else str(told["machine"])
         self.name = f"node{self.rank} ({self.host})"
         self.workers: dict[str, RemoteWorker] = {}
         self.is_lost = self.is_silent = False
@@ -60,6 +61,7 @@ class Node:
         with suppress(OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
             for message in self._messages:       # what is broken, or no message of ours, counts as its end
                 self._heard(message)
+        self._messages.close()
         self.is_lost = True
         self._link.close()
         for answer in list(self._answers.values()):

@@ -63,10 +63,9 @@ class ProcessRunning(Running):
 
         Raises what start raises, and leaves no group then.
         """
-        super().__init__(record, order.here)
+        super().__init__(record, order)
         with self.stopped_on_error():
-            for rank, address in zip(order.ranks, _addresses(order), strict=True):
-                name = order.places[rank].name
+            for name, rank, address in zip(self._names, order.ranks, _addresses(order), strict=True):
                 group = self._workers[name] = start(rank, address)
                 self._pipe.add(name, lines_of_file(group.output))
 
@@ -74,12 +73,10 @@ class ProcessRunning(Running):
 class ProcessGroup(Worker):
     """The processes of a place."""
 
-    standard_input = subprocess.DEVNULL      # of a place that does not listen
-
     def __init__(self, command: Callable[[str], list[str]], limits: Limits, root: Path,
-                 environment: Mapping[str, str], listens: bool = False,
+                 environment: Mapping[str, str], has_input: bool = False,
                  kills: Callable[[], int] = control_groups.kills_here) -> None:
-        """command: of the place's temporary folder; root: where it starts; listens: to what tell says.
+        """command: of the place's temporary folder; root: where it starts; has_input: it hears what tell says.
 
         kills: how many processes the kernel has killed for want of memory.
         """
@@ -90,7 +87,7 @@ class ProcessGroup(Worker):
         words = command(self._scratch.name)
         try:
             self._process = subprocess.Popen(
-                words, stdin=subprocess.PIPE if listens else self.standard_input, stdout=subprocess.PIPE,
+                words, stdin=subprocess.PIPE if has_input else subprocess.DEVNULL, stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE, cwd=root, env={**kept_environment(self._scratch.name), **environment},
                 start_new_session=True, preexec_fn=lambda: _enter(limits, runner))
         except (OSError, subprocess.SubprocessError) as error:       # the second of what _enter asked for in vain
@@ -127,14 +124,15 @@ class ProcessGroup(Worker):
         return "is stopped" if any(map(_is_stopped, self.processes())) else ""
 
     def processes(self) -> list[psutil.Process]:
-        """The one that was started."""
+        """The one that was started, first, and all that it started."""
         with suppress(psutil.Error):
-            return [psutil.Process(self._process.pid)]
+            first = psutil.Process(self._process.pid)
+            return [first, *first.children(recursive=True)]
         return []
 
     def stop(self) -> None:
         """Kill it and all that it started, also in sessions of their own, and remove its temporary folder."""
-        started = [child for process in self.processes() for child in _children(process)]
+        started = self.processes()[1:]
         with suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
         for each in started:
@@ -146,12 +144,6 @@ class ProcessGroup(Worker):
             with suppress(OSError):          # what it never read
                 self._process.stdin.close()
         self._scratch.cleanup()
-
-
-def _children(process: psutil.Process) -> list[psutil.Process]:
-    with suppress(psutil.Error):
-        return list(process.children(recursive=True))
-    return []
 
 
 def _is_stopped(process: psutil.Process) -> bool:

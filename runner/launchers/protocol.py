@@ -39,10 +39,6 @@ class Exit(NamedTuple):
     limit_bytes: int = 0         # of memory, of which the kernel refuses more; 0: it refuses none
     verdict: tuple[str, str] | None = None       # the ending's word and message, where who runs it knows what ended it
 
-    def told_of_memory(self) -> Self:
-        """The same, of a place that leaves with a code of its own where the kernel killed its worker for memory."""
-        return self._replace(code=137, is_out_of_memory=True) if self.code == cluster.OUT_OF_MEMORY else self
-
 
 class Worker:
     """What runs at one place. What is not answered here, each launcher's own workers answer themselves."""
@@ -82,12 +78,14 @@ class Worker:
 class Running:
     """A started run: a worker, or the places of a cluster."""
 
-    def __init__(self, record: dict[str, Any], places: Sequence[cluster.Place]) -> None:
+    def __init__(self, record: dict[str, Any], order: "Order") -> None:
         """record: launcher, isolation, image, base ... of where it runs."""
         self.place = record
+        here = [order.places[rank] for rank in order.ranks]
+        self._names = [place.name for place in here]
         # the places that send events and end by themselves, and those that serve until they are stopped
-        self.reporters = tuple(place.name for place in places if place.reports)
-        self.servers = tuple(place.name for place in places if not place.reports)
+        self.reporters = tuple(place.name for place in here if place.reports)
+        self.servers = tuple(place.name for place in here if not place.reports)
         self._pipe = Pipe()
         self._workers: dict[str, Any] = {}       # a Worker of the launcher's own kind at each place
 
@@ -182,16 +180,6 @@ class Order(NamedTuple):
     def ranks(self) -> tuple[int, ...]:
         """Those of the places that are started here."""
         return (self.at.rank,) if self.at else tuple(range(len(self.places)))
-
-    @property
-    def here(self) -> tuple[cluster.Place, ...]:
-        """The places that are started here."""
-        return tuple(self.places[rank] for rank in self.ranks)
-
-    @property
-    def is_on_gpu(self) -> bool:
-        """Whether it computes on GPUs."""
-        return self.cell.device == "gpu"
 
     def variables(self) -> dict[str, str]:
         """What every place's environment says."""
@@ -333,7 +321,7 @@ class HostLauncher(Launcher):
         return self._prepared[stack.name]
 
     def _own_gpus(self, order: Order) -> tuple[Gpu, ...]:
-        return gpus.assigned(order.cell, order.stack, self._gpus) if order.is_on_gpu else ()
+        return gpus.assigned(order.cell, order.stack, self._gpus) if order.cell.device == "gpu" else ()
 
     def _record(self, order: Order, share: Share, own: Sequence[Gpu]) -> dict[str, Any]:
         return {"launcher": self.name, **order.record(), **share.record(),

@@ -70,7 +70,7 @@ class VenvLauncher(HostLauncher):
         """Start a worker a place, each on CPUs of its own where there are enough. Raises BenchError."""
         python, share, own = self._ready(order.stack), order.share(), self._own_gpus(order)
         variables = {**order.variables(), **on_gpus(own, self._kernels(order, own))}
-        limit = 0 if order.is_on_gpu else order.cell.memory_bytes
+        limit = 0 if order.cell.device == "gpu" else order.cell.memory_bytes
         return ProcessRunning(
             {"isolation": self.name, "image": None, "base": f"host, {python}", "base_is_default": False,
              "environment": self.image(order.stack), **self._record(order, share, own)}, order,

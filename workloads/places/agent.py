@@ -19,6 +19,7 @@ import tempfile
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 from workloads.places import addresses, wire
 from workloads.process import control_groups
@@ -96,10 +97,8 @@ class Local(object):
 
     def listing(self, folder: str):
         """The SHA-256 of a folder's file names and sizes: what tells another data set, or half of one, at once."""
-        found = []
-        for parent, _, names in os.walk(folder):
-            found += [(os.path.relpath(os.path.join(parent, name), folder),
-                       os.stat(os.path.join(parent, name)).st_size) for name in names]
+        found = [(str(path.relative_to(folder)), path.stat().st_size) for path in Path(folder).rglob("*")
+                 if path.is_file()]
         return hashlib.sha256(json.dumps(sorted(found)).encode()).hexdigest() if found else ""
 
     def ports(self, count: int):
@@ -121,7 +120,7 @@ class Local(object):
 
     def errors(self, run):
         """What a worker wrote on standard error; None where only the last words are known."""
-        return None
+        return
 
     def forget_errors(self, run):
         """Let errors begin anew."""
@@ -224,16 +223,11 @@ def of_host():
 
 def digest(folder: str):
     """The SHA-256 of a folder's sources, the same as runner.stacks.definition.workloads_digest."""
-    paths = []
-    for parent, folders, names in os.walk(folder):
-        folders[:] = [name for name in folders if name != "__pycache__"]
-        paths += [os.path.join(parent, name) for name in names if not name.endswith(".pyc")]
-    total = hashlib.sha256()
-    for path in sorted(paths, key=lambda path: path.split(os.sep)):
-        with open(path, "rb") as file:
-            content = file.read()
-        name = os.path.relpath(path, os.path.dirname(folder))
-        total.update(("%s\0%d\0" % (name, len(content))).encode() + content)
+    root, total = Path(folder), hashlib.sha256()
+    for path in sorted(root.rglob("*")):
+        if path.is_file() and "__pycache__" not in path.parts and path.suffix != ".pyc":
+            content = path.read_bytes()
+            total.update(("%s\0%d\0" % (path.relative_to(root.parent), len(content))).encode() + content)
     return total.hexdigest()
 
 
