@@ -6,6 +6,7 @@ systemd delegates groups of version 2. Elsewhere memory is limited as in a virtu
 """
 
 import subprocess
+import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -14,9 +15,8 @@ import psutil
 
 from runner.errors import BenchError
 from runner.launchers import kernel_cache
-from runner.launchers.process_groups import Limits, ProcessGroup, ProcessRunning, asked, last_line, on_gpus
+from runner.launchers.process_groups import Limits, ProcessGroup, ProcessRunning, kept_environment, last_line, on_gpus
 from runner.launchers.protocol import Exit, HostLauncher, Order
-from runner.machine.gpus import NONE, Gpus
 from runner.processes import Say
 from runner.stacks import sif
 from runner.stacks.definition import Stack, pinned
@@ -37,39 +37,30 @@ class ApptainerLauncher(HostLauncher):
 
     name = "apptainer"
     tells = False
-
-    def __init__(self, cache: Path | None = None, gpus: Gpus = NONE) -> None:
-        super().__init__(cache, gpus)
-        self._has_groups: bool | None = None         # None: not tried yet
-        self._say: Say = lambda text: None
+    _has_groups: bool | None = None          # whether Apptainer may make control groups here; None: not tried yet
 
     def missing(self, stack: Stack) -> str | None:
         """As protocol.Launcher: the program, or what is known to keep the image from being built."""
         return sif.missing(pinned(stack), self._cache)
 
-    def prepare(self, stacks: list[Stack], say: Say) -> None:
-        self._say = say
-        super().prepare(stacks, say)
-
     def _made(self, stack: Stack, say: Say) -> sif.Sif:
-        return sif.ready(pinned(stack), self._cache, say)
-
-    def _may_make_groups(self, file: sif.Sif) -> bool:
-        """Whether Apptainer may make control groups here, which is tried once and told where it may not."""
+        """The stack's file; with the first one control groups are tried, and it is told where there are none."""
+        file = sif.ready(pinned(stack), self._cache, say)
         if self._has_groups is None:
             words = [_program(), "exec", *_CONFINED, *_limited(_TRYING_BYTES, None), str(file.path), "true"]
-            ended = asked(words, _ROOT)
+            ended = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, check=False, cwd=_ROOT,
+                                   env=kept_environment(tempfile.gettempdir()))
             self._has_groups = ended.returncode == 0
             if not self._has_groups:
-                self._say(f"apptainer: no control groups here ({last_line(ended.stderr)}): each process's memory is "
-                          "limited instead")
-        return self._has_groups
+                say(f"apptainer: no control groups here ({last_line(ended.stderr)}): each process's memory is limited "
+                    "instead")
+        return file
 
     def begin(self, order: Order) -> ProcessRunning:
         """Start a container a place, each on CPUs of its own where there are enough. Raises BenchError."""
         file, memory = self._ready(order.stack), order.cell.memory_bytes
         share, own = order.share(), self._own_gpus(order)
-        has_groups, kernels = self._may_make_groups(file), self._kernels(order, own)
+        has_groups, kernels = self._has_groups, self._kernels(order, own)
         by_process = memory if not has_groups and order.cell.device != "gpu" else 0
         limited_by = "group" if has_groups and memory else "process" if by_process else None
         volumes = [f"{order.data}:/data:ro"]

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from runner.errors import EngineUnreachable, InputError
 from runner.findings import Finding
-from runner.launchers.protocol import Launcher, Order, Running
+from runner.launchers.protocol import Launcher
 from runner.launchers.table import AUTO, LAUNCHERS, WITH_ENGINE, WITHOUT_ENGINE
 from runner.machine.gpus import Gpus
 from runner.processes import Say
@@ -93,6 +93,3 @@ class ByStack(Launcher):
     def prepare(self, stacks: list[Stack], say: Say) -> None:
         for stack in stacks:
             self.of(stack).prepare([stack], say)
-
-    def begin(self, order: Order) -> Running:
-        return self.of(order.stack).begin(order)

@@ -107,8 +107,8 @@ class HostAgent(agent.Local):
 
     def errors(self, run: str) -> list[Any] | None:
         """[head, tail, dropped], bytes as half surrogates."""
-        return next(([written.head.decode("utf-8", "surrogateescape"), written.tail.decode("utf-8", "surrogateescape"),
-                      written.dropped] for written in self.runs[run].errors().values()), None)
+        return next(([*(part.decode("utf-8", "surrogateescape") for part in each[:2]), each.dropped]
+                     for each in self.runs[run].errors().values()), None)
 
     def forget_errors(self, run: str) -> None:
         self.runs[run].begin_another()

@@ -48,6 +48,7 @@ class InsideLauncher(Launcher):
     name = rank.NAME
     has_options = True
     has_gpus_here = False
+    tells = True                     # where nodes are containers
 
     def __init__(self, nodes: Nodes, local: Launcher | None, count: int, trouble: Callable[[], str] = lambda: ""
                  ) -> None:
@@ -61,8 +62,6 @@ class InsideLauncher(Launcher):
         if local:
             self.takes, self.uses_images, self.tells = local.takes, local.uses_images, local.tells
             self.builds_at_once = local.builds_at_once
-        else:
-            self.tells = True
 
     @classmethod
     def made(cls, here: Gpus, options: Sequence[str]) -> "InsideLauncher":

@@ -1,5 +1,6 @@
 """The nodes of a cluster as rank 0 sees them: it listens, lets in who knows the secret, and asks what they do."""
 
+import itertools
 import queue
 import socket
 import sys
@@ -27,8 +28,6 @@ _SAY_SECONDS = 10.0              # of waiting, after which it is said for whom
 
 _EXIT = TypeAdapter(Exit)        # of a worker, as a node tells of it
 
-Key = tuple[str, int]            # the stack of a node's container, "" where it is a host, and its rank
-
 
 def said(line: str) -> None:
     """Tell the user."""
@@ -52,8 +51,7 @@ class Node:
         self.name = f"node{self.rank} ({self.host})"
         self.workers: dict[str, RemoteWorker] = {}
         self.is_lost = self.is_silent = False
-        self._link = link
-        self._number, self._lock = 0, threading.Lock()
+        self._link, self._numbers = link, itertools.count()
         self._answers: dict[int, queue.SimpleQueue[Mapping[str, Any]]] = {}
 
     def listen(self) -> None:
@@ -81,27 +79,22 @@ class Node:
 
     def call(self, what: str, seconds: float | None = _ANSWER_SECONDS, **arguments: Any) -> Any:
         """What the node answers; seconds: None for as long as it takes. Raises BenchError, Lost where nothing comes."""
-        if self.is_silent:
-            raise self._silence()
         answer: queue.SimpleQueue[Mapping[str, Any]] = queue.SimpleQueue()
-        with self._lock:
-            self._number += 1
-            number = self._number
+        number = next(self._numbers)
         self._answers[number] = answer
         try:
+            if self.is_silent:
+                raise queue.Empty
             self.send(call=what, number=number, **{"with": arguments})
             told = answer.get(timeout=seconds)
         except queue.Empty as error:
             self.is_silent = True
-            raise self._silence() from error
+            raise Lost(f"{self.name} does not answer (it is paused, or cut from the network)") from error
         finally:
             del self._answers[number]
         if "error" in told:
             raise (Lost(told["error"]) if self.is_lost else BenchError(f"{self.name}: {told['error']}"))
         return told["value"]
-
-    def _silence(self) -> "Lost":
-        return Lost(f"{self.name} does not answer (it is paused, or cut from the network)")
 
     def send(self, **message: Any) -> None:
         """Send what needs no answer. Raises Lost."""
@@ -160,10 +153,8 @@ class RemoteWorker(Worker):
     def trouble(self) -> str:
         try:
             return str(self._node.call("trouble", _TROUBLE_SECONDS, run=self._run))
-        except Lost as error:
-            return str(error).removeprefix(f"{self._node.name} ")
         except BenchError as error:
-            return str(error)
+            return str(error).removeprefix(f"{self._node.name} ")
 
     def used(self) -> dict[str, int | None] | None:
         with suppress(BenchError):
@@ -206,7 +197,7 @@ class Nodes:
         self._key, self._version, self._say = key, version, say
         self._deadline = time.monotonic() + patience
         self._changed = threading.Condition()
-        self._nodes: dict[Key, Node] = {}
+        self._nodes: dict[tuple[str, int], Node] = {}        # by stack, "" of hosts, and rank
         self._refused: list[str] = []
         self._is_closed = False
         self._room = threading.BoundedSemaphore(_STRANGERS)

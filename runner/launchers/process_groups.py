@@ -5,7 +5,6 @@ import os
 import resource
 import signal
 import subprocess
-import tempfile
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -156,12 +155,6 @@ def kept_environment(scratch: str) -> dict[str, str]:
     """A worker's variables."""
     return {**for_workers(), "HOME": scratch, "TMPDIR": scratch, "PYTHONDONTWRITEBYTECODE": "1",
             "PYTHONUNBUFFERED": "1"}
-
-
-def asked(words: Sequence[str], folder: Path) -> "subprocess.CompletedProcess[bytes]":
-    """A program that has ended, started as workers are."""
-    return subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, check=False, cwd=folder,
-                          env=kept_environment(tempfile.gettempdir()))
 
 
 def last_line(errors: bytes) -> str:

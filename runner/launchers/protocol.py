@@ -198,11 +198,9 @@ class Order(NamedTuple):
 
     def share(self) -> Share:
         """The CPUs of each place on this host."""
-        if not self.at:
-            return shared(self.cell, os.sched_getaffinity(0), topology.observe())
-        index, nodes = self.at.beside
+        index, nodes = self.at.beside if self.at else (None, self.cell.nodes)
         share = shared(self.cell._replace(nodes=nodes), os.sched_getaffinity(0), topology.observe())
-        return share._replace(sets=(share.sets[index],))
+        return share if index is None else share._replace(sets=(share.sets[index],))
 
 
 class Launcher:
@@ -281,7 +279,7 @@ class Launcher:
     def start(self, cell: Cell, stack: Stack, data: Path, run: str, module: str = "workloads",
               padding: int = 0, listens: bool = False) -> Running:
         """Start what an Order of these says. Raises BenchError where it cannot be started."""
-        return self.begin(Order(cell, stack, data, run, module, padding, listens))
+        return self.of(stack).begin(Order(cell, stack, data, run, module, padding, listens))
 
     def begin(self, order: Order) -> Running:
         """Start a run. Raises BenchError where it cannot be started."""

@@ -39,14 +39,12 @@ def exit_code(code, kills):
 
 def _pass_on(worker: subprocess.Popen) -> None:
     """Pass the runner's words on to the worker, which ends with the pipe."""
-    words = os.read(0, 4096)
-    while words:
+    for words in iter(lambda: os.read(0, 4096), b""):
         if worker.stdin:
             try:
                 os.write(worker.stdin.fileno(), words)
             except OSError:                   # it is gone
                 return
-        words = os.read(0, 4096)
     worker.kill()
 
 

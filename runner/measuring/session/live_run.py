@@ -91,7 +91,7 @@ class LiveRun:
         if own := switched_variables(self.cell):       # some are read by the loader, before the worker's Python begins
             stack = stack.model_copy(update={"env": tuple({**dict(stack.env), **dict(own)}.items())})
         try:
-            self._running = bench.launcher.of(stack).start(
+            self._running = bench.launcher.start(
                 self.cell, stack, bench.folders.get(self.cell.data, bench.data), pending.name, padding=self._padding,
                 listens=listens)
         except BenchError as error:
