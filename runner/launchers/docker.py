@@ -126,7 +126,8 @@ def with_workloads(settings: dict[str, Any], stack: Stack) -> dict[str, Any]:
 
 def settings(order: Order, rank: int, share: Share) -> dict[str, Any]:
     """What a place's container is created with: no more than it needs."""
-    cell, place, is_alone, name = order.cell, order.places[rank].name, len(order.places) == 1, run_name(order.run)
+    cell, place, is_alone = order.cell, order.places[rank].name, len(order.places) == 1
+    name = f"evenbench-{order.run.replace('.', '-')}-{os.getpid()}"      # of the network, and of a place that is alone
     # processes of one place find each other by the host's name, which must mean something
     network: dict[str, Any] = {"network_mode": "none", "hostname": "localhost"} if is_alone else {
         "network_mode": "host"} if order.at else {           # other hosts reach it by their own network
@@ -165,11 +166,6 @@ def on_gpus(settings: dict[str, Any], own: Sequence[gpus.Gpu], kernels: Path | N
     return {**settings, "device_requests": [engine.gpu_request([gpu.uuid for gpu in own])], **several,
             "volumes": {**settings["volumes"], str(kernels): {"bind": kernel_cache.INSIDE, "mode": "rw"}},
             "environment": {**settings.get("environment", {}), kernel_cache.VARIABLE: kernel_cache.INSIDE}}
-
-
-def run_name(run: str) -> str:
-    """The name of a run's network, and of its container before its place's."""
-    return f"evenbench-{run.replace('.', '-')}-{os.getpid()}"
 
 
 def sweep(client: DockerClient, say: Say) -> None:

@@ -3,6 +3,7 @@
 The same command as the runner's, started on another node, comes here: workloads/places/agent.py serves the runner.
 """
 
+import hashlib
 import json
 import threading
 from collections.abc import Sequence
@@ -73,10 +74,15 @@ class HostAgent(agent.Local):
         self._launcher.prepare([_unpacked(stack)], lambda line: None)
 
     def has_data(self, folder: str) -> str:
-        """The listing of a data set's folder; the stand-in's is written first where it is not there."""
+        """The SHA-256 of a data set's file names and sizes: what tells another one, or half of one, at once.
+
+        The stand-in is written first where it is not there.
+        """
         if folder == str(choice.digits32_folder(cache_folder())):
             choice.digits32(cache_folder(), lambda line: None)
-        return str(self.listing(folder))
+        found = sorted((str(path.relative_to(folder)), path.stat().st_size) for path in Path(folder).rglob("*")
+                       if path.is_file())
+        return hashlib.sha256(json.dumps(found).encode()).hexdigest() if found else ""
 
     def start(self, run: str, cell: dict[str, Any], stack: dict[str, str], data: str, module: str, padding: int,
               listens: bool, at: list[Any]) -> dict[str, Any]:

@@ -166,17 +166,15 @@ class InsideLauncher(Launcher):
         """Start a worker in each place of the cell. Raises BenchError."""
         cell, count = order.cell, len(order.places)
         on = self._nodes_of(order.stack, [rank if rank < self._count else 0 for rank in range(count)])
-        for node in on:
-            if not self._local:
-                _check_room(node, cell)
-            if node not in self._clocks:
-                self._clocks[node] = round(node.clock_ahead()[0], 6)
+        for node in on if not self._local else ():
+            _check_room(node, cell)
+        self._clocks.update({node: round(node.clock_ahead()[0], 6) for node in on if node not in self._clocks})
         addresses = self._addresses(on) if count > 1 else ()
         running = InsideRunning(order, on)
         with running.stopped_on_error(), ThreadPoolExecutor(count) as pool:
             ats = [At(place, addresses, _beside(on[:cell.nodes], node)) for place, node in enumerate(on)]
             started = list(pool.map(lambda at: running.begin(at.rank, self._told(order, at, on[at.rank])), ats))
-        self._describe(running, order, on, started)
+        self._describe(running, order, started)
         return running
 
     def _addresses(self, on: Sequence[Node]) -> tuple[str, ...]:
@@ -198,9 +196,9 @@ class InsideLauncher(Launcher):
         return {**same, "cpus": share.cpus(index),
                 "variables": {**order.variables(), **order._replace(at=at).by_name(at.rank)}}
 
-    def _describe(self, running: "InsideRunning", order: Order, on: Sequence[Node], started: list[dict[str, Any]]
-                  ) -> None:
+    def _describe(self, running: "InsideRunning", order: Order, started: list[dict[str, Any]]) -> None:
         """Say in the run's record where each place is."""
+        on = running.on
         if not self._local:
             base, quotas = on[0].told["base"], [node.told["cpu_quota"] for node in on]
             quota = min((quota for quota in quotas if quota and quota < order.cell.cpus), default=None)
@@ -226,18 +224,18 @@ class InsideRunning(Running):
 
     def __init__(self, order: Order, on: Sequence[Node]) -> None:
         super().__init__({}, order)
-        self._pipe, self._on = Pipe(0), on
+        self._pipe, self.on = Pipe(0), on
         self._run = f"{order.run}.{secrets.token_hex(4)}"
 
     def begin(self, place: int, told: Mapping[str, Any]) -> dict[str, Any]:
         """Have a node start the worker of a place; what it says of it. Raises BenchError."""
-        node, name = self._on[place], self._names[place]
+        node, name = self.on[place], self._names[place]
         run = f"{self._run}.{name}"
         self._workers[name] = RemoteWorker(node, run, name, self._pipe)
         return dict(node.call("start", _START_SECONDS, run=run, **told))
 
     def machine(self, place: str) -> str:
-        return self._on[self._names.index(place)].machine
+        return self.on[self._names.index(place)].machine
 
     def stop(self) -> None:
         """End the workers, side by side."""

@@ -99,9 +99,7 @@ class Node:
     def send(self, **message: Any) -> None:
         """Send what needs no answer. Raises Lost."""
         try:
-            if self.is_lost:
-                raise OSError
-            self._link.send(**message)
+            self._link.send(**message)           # in vain where it is lost: the connection is closed then
         except OSError as error:
             raise Lost(f"{self.name} is gone") from error
 
@@ -179,8 +177,7 @@ class RemoteWorker(Worker):
     def stop(self) -> None:
         """End it; a node that does not answer is let go, and its end then ends its worker."""
         try:
-            if not self._node.is_lost:
-                self._node.call("stop", run=self._run)
+            self._node.call("stop", run=self._run)
         except Lost:
             self._node.close()
         except BenchError:
@@ -191,10 +188,9 @@ class RemoteWorker(Worker):
 class Nodes:
     """All nodes, as they join."""
 
-    def __init__(self, address: tuple[str, int], key: bytes, version: str, patience: float = PATIENCE_SECONDS,
-                 say: Callable[[str], None] = said) -> None:
+    def __init__(self, address: tuple[str, int], key: bytes, version: str, patience: float = PATIENCE_SECONDS) -> None:
         """version: of which nodes that are hosts have to be. Raises InputError where the port is taken."""
-        self._key, self._version, self._say = key, version, say
+        self._key, self._version = key, version
         self._deadline = time.monotonic() + patience
         self._changed = threading.Condition()
         self._nodes: dict[tuple[str, int], Node] = {}        # by stack, "" of hosts, and rank
@@ -275,7 +271,7 @@ class Nodes:
                     raise BenchError(f"{what} did not connect within {PATIENCE_SECONDS:g} s to port {self.port} "
                                      f"of {socket.gethostname()}{turned}")
                 if now > said_at:
-                    self._say(f"waiting for {what}{turned}")
+                    said(f"waiting for {what}{turned}")
                     said_at = self._deadline
                 self._changed.wait(min(1.0, self._deadline - now + 0.01))
             nodes = [self._nodes[stack, rank] for rank in ranks]

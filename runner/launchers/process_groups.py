@@ -35,15 +35,14 @@ def on_gpus(own: Sequence[Gpu], kernels: object) -> dict[str, str]:
             kernel_cache.VARIABLE: str(kernels)} if own else {}
 
 
-def _addresses(order: Order) -> list[dict[str, str]]:
-    """The variables that tell each place here of the others. All of one host share an address, and have own ports."""
+def _addresses(order: Order) -> list[str]:
+    """Those of many places that are all on this host: they share an address, and have own ports."""
     if order.at or len(order.places) == 1:
-        return [order.by_name(rank) for rank in order.ranks]
+        return []
     try:
-        nodes = ",".join(f"127.0.0.1:{port}" for port in addresses.free_ports(len(order.places)))
+        return [f"127.0.0.1:{port}" for port in addresses.free_ports(len(order.places))]
     except OSError as error:
         raise BenchError(str(error)) from error
-    return [{"EVENBENCH_NODES": nodes, "EVENBENCH_RANK": str(rank)} for rank in order.ranks]
 
 
 class Limits(NamedTuple):
@@ -64,8 +63,9 @@ class ProcessRunning(Running):
         """
         super().__init__(record, order)
         with self.stopped_on_error():
-            for name, rank, address in zip(self._names, order.ranks, _addresses(order), strict=True):
-                group = self._workers[name] = start(rank, address)
+            nodes = _addresses(order)
+            for name, rank in zip(self._names, order.ranks, strict=True):
+                group = self._workers[name] = start(rank, order.by_name(rank, nodes))
                 self._pipe.add(name, lines_of_file(group.output))
 
 
@@ -120,7 +120,11 @@ class ProcessGroup(Worker):
 
     def trouble(self) -> str:
         """As protocol.Worker: whether somebody halted it."""
-        return "is stopped" if any(map(_is_stopped, self.processes())) else ""
+        for each in self.processes():
+            with suppress(psutil.Error):
+                if each.status() == psutil.STATUS_STOPPED:
+                    return "is stopped"
+        return ""
 
     def processes(self) -> list[psutil.Process]:
         """The one that was started, first, and all that it started."""
@@ -143,12 +147,6 @@ class ProcessGroup(Worker):
             with suppress(OSError):          # what it never read
                 self._process.stdin.close()
         self._scratch.cleanup()
-
-
-def _is_stopped(process: psutil.Process) -> bool:
-    with suppress(psutil.Error):
-        return bool(process.status() == psutil.STATUS_STOPPED)
-    return False
 
 
 def kept_environment(scratch: str) -> dict[str, str]:

@@ -173,8 +173,7 @@ class Order(NamedTuple):
     @property
     def places(self) -> tuple[cluster.Place, ...]:
         """Those of the run, in order of rank."""
-        places: tuple[cluster.Place, ...] = cluster.places(self.stack.framework, self.cell.parallel, self.cell.nodes)
-        return places
+        return tuple(cluster.places(self.stack.framework, self.cell.parallel, self.cell.nodes))
 
     @property
     def ranks(self) -> tuple[int, ...]:
@@ -186,9 +185,9 @@ class Order(NamedTuple):
         return {**own.variables(self.stack), **placement.variables(self.padding, self.stack.env),
                 **({turns.VARIABLE: "1"} if self.listens else {})}
 
-    def by_name(self, rank: int) -> dict[str, str]:
+    def by_name(self, rank: int, addresses: Sequence[str] = ()) -> dict[str, str]:
         """What a place is told of the others, which find each other by name or address; {} where it is alone."""
-        names = self.at.addresses if self.at else [place.name for place in self.places]
+        names = self.at.addresses if self.at else addresses or [place.name for place in self.places]
         return {"EVENBENCH_NODES": ",".join(names), "EVENBENCH_RANK": str(rank)} if len(names) > 1 else {}
 
     def record(self) -> dict[str, Any]:

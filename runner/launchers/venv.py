@@ -57,8 +57,7 @@ class VenvLauncher(HostLauncher):
         return environments.ready(pinned(stack), self._cache, say)
 
     def image(self, stack: Stack) -> str:
-        """What the files of one of our environments are, in place of an image; "" for a user's, which lists packages.
-        """
+        """What the files of one of our environments are, in place of an image; "" of a user's, which lists packages."""
         if isinstance(stack, OwnStack):
             return ""
         folder = environments.folder(pinned(stack), self._cache)

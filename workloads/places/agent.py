@@ -19,6 +19,7 @@ import tempfile
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 from workloads.places import addresses, wire
@@ -85,7 +86,7 @@ def _answer(link, local, message) -> None:
 class Local(object):
     """What a node can be asked for. Each kind of node starts workers in its own way."""
 
-    CALLS = frozenset(("clock", "listing", "ports", "start", "trouble", "used", "errors", "forget_errors", "stop"))
+    CALLS = frozenset(("clock", "ports", "start", "trouble", "used", "errors", "forget_errors", "stop"))
 
     def __init__(self):
         self.send = None                                 # to the runner
@@ -95,15 +96,7 @@ class Local(object):
         """The seconds of this node's clock."""
         return time.time()
 
-    def listing(self, folder: str):
-        """The SHA-256 of a folder's file names and sizes: what tells another data set, or half of one, at once."""
-        found = [(str(path.relative_to(folder)), path.stat().st_size) for path in Path(folder).rglob("*")
-                 if path.is_file()]
-        return hashlib.sha256(json.dumps(sorted(found)).encode()).hexdigest() if found else ""
-
-    def ports(self, count: int):
-        """First ports of so many places, free on this node."""
-        return addresses.free_ports(count)
+    ports = staticmethod(addresses.free_ports)           # of this node
 
     def tell(self, run, words) -> None:
         """Write a line to the standard input of a worker."""
@@ -179,10 +172,8 @@ class _Worker(threading.Thread):
             shutil.rmtree(self._scratch, ignore_errors=True)
 
     def tell(self, words) -> None:
-        try:
+        with suppress(OSError):                  # it is gone
             os.write(self._process.stdin.fileno(), words.encode() + b"\n")
-        except OSError:
-            pass                                 # it is gone
 
     def forget_errors(self) -> None:
         self._errors.truncate(0)
@@ -196,10 +187,8 @@ class _Worker(threading.Thread):
             self._process.stdin.close()
 
     def _kill(self) -> None:
-        try:
+        with suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
-        except (ProcessLookupError, PermissionError):
-            pass
 
     def _last_words(self):
         size = os.fstat(self._errors.fileno()).st_size
