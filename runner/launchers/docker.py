@@ -282,7 +282,8 @@ class _Container(Worker):
 
     def gone(self, why: str) -> Exit:
         """How it ended is not known."""
-        return Exit(None, is_gone=True, last_words=self._errors.last_words() or why)
+        return Exit(None, last_words=self._errors.last_words() or why,
+                    verdict=("killed", "its container is gone, or the engine that ran it"))
 
     def trouble(self) -> str:
         try:

@@ -1,6 +1,5 @@
 """Runs as process groups of this host: a group a place, its lines by a pipe, its end with the runner's."""
 
-import ctypes
 import os
 import resource
 import signal
@@ -22,11 +21,11 @@ from runner.machine.gpus import Gpu
 from runner.processes import for_workers
 from workloads.places import addresses
 from workloads.process import control_groups
+from workloads.process.lifetime import end_with_parent
 
 _CHUNK_BYTES = 2**14
 _READING_SECONDS = 0.2   # for what an ended worker wrote last
 _GONE_SECONDS = 5.0      # in which killed processes are gone, unless a device holds them
-_PR_SET_PDEATHSIG = 1    # linux/prctl.h
 
 
 def on_gpus(own: Sequence[Gpu], kernels: object) -> dict[str, str]:
@@ -168,6 +167,6 @@ def _enter(limits: Limits, runner: int) -> None:
         least = resource.getrlimit(resource.RLIMIT_DATA)[1]        # -1: none
         own = limits.memory_bytes if least < 0 else min(limits.memory_bytes, least)
         resource.setrlimit(resource.RLIMIT_DATA, (own, own))
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    end_with_parent()
     if os.getppid() != runner:           # it was killed before it could be heard of
         os.kill(os.getpid(), signal.SIGKILL)

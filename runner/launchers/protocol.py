@@ -35,9 +35,9 @@ class Exit(NamedTuple):
     code: int | None             # None: it still runs
     is_out_of_memory: bool = False
     last_words: str = ""         # the end of its standard error
-    is_gone: bool = False        # nobody knows how it went: its container was removed, or its engine does not answer
     limit_bytes: int = 0         # of memory, of which the kernel refuses more; 0: it refuses none
-    verdict: tuple[str, str] | None = None       # the ending's word and message, where who runs it knows what ended it
+    # the ending's word and message, where who runs it knows what ended it, or that nobody can know how it went
+    verdict: tuple[str, str] | None = None
 
 
 class Worker:

@@ -174,7 +174,7 @@ class _Watchdog:
         what = (f"no step finished in {self._limits.stall:g} s" if self._started.issuperset(late)
                 else f"did not start in {self._limits.start:g} s")
         exits = [self._running.exit(place, 0) for place in late]
-        if lost := next((exit_status for exit_status in exits if exit_status.is_gone), None):
+        if lost := next((exit_status for exit_status in exits if exit_status.verdict), None):
             return gone(lost)
         if not self._is_many:
             return Ending("timeout", what + _heard(exits[0]))
@@ -210,8 +210,6 @@ def gone(exit: Exit) -> Ending:
         return Ending("oom", "the worker hit its memory limit and was killed")
     if exit.verdict:
         return Ending(exit.verdict[0], exit.verdict[1] + _heard(exit))
-    if exit.is_gone:
-        return Ending("killed", "its container is gone, or the engine that ran it" + _heard(exit))
     if exit.code is None:
         return Ending("died", "it closed its pipe and stayed" + _heard(exit))
     if exit.code in (137, -9, 143, -15):

@@ -89,7 +89,7 @@ def test_a_worker_that_writes_anything(content: list[bytes]) -> None:
 
 MESSAGES: list[Any] = [{"run": "r", "line": '{"event": "warm"}'}, {"number": 1, "value": {"group_peak_bytes": 5}},
                        {"run": "r", "exit": {"code": -9, "is_out_of_memory": True, "last_words": "Killed",
-                                             "is_gone": False, "limit_bytes": 0, "verdict": ["killed", "why"]}}]
+                                             "limit_bytes": 0, "verdict": ["killed", "why"]}}]
 
 
 @given(st.sampled_from(MESSAGES).flatmap(document_of))

@@ -34,7 +34,7 @@ class Imported:
             running, padding = waiting.pop()
             running.begin_another()
             exits = [running.exit(place, 0.0) for place in running.reporters]
-            if all(each.code is None and not each.is_gone for each in exits):
+            if all(each.code is None and not each.verdict for each in exits):
                 return running, padding
             running.stop()
         return None

@@ -78,9 +78,10 @@ def test_a_worker_that_ended_is_not_asked_again(tmp_path: Path) -> None:
     assert ["a", "a", "b"] == sorted(cell.stack for cell, _ in launcher.started)
 
 
-def test_one_that_is_gone_while_it_waits_is_started_again(tmp_path: Path) -> None:
+@pytest.mark.parametrize("how", [Exit(137), Exit(None, verdict=("killed", "its node is gone"))])
+def test_one_that_is_gone_while_it_waits_is_started_again(tmp_path: Path, how: Exit) -> None:
     made, launcher = two_comparisons(tmp_path / "r")
-    gone = {"exit": lambda place, seconds: Exit(137)}
+    gone = {"exit": lambda place, seconds: how}
     launcher.begins = lambda worker, stack, is_again: vars(worker).update(
         {"begin_another": lambda: vars(worker).update(gone)} if stack == "a" else {})
     assert run(made)

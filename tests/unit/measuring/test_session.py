@@ -154,7 +154,7 @@ def test_a_session_that_is_asked_to_stop_ends_its_run_as_killed_and_starts_no_ot
     assert list(store.read(tmp_path / "r"))[-1] == {"event": "closed", "reason": "interrupted"}
 
 
-@pytest.mark.parametrize(("exit", "word"), [(Exit(None, is_gone=True), "killed"), (Exit(None), "died")])
+@pytest.mark.parametrize(("exit", "word"), [(Exit(None, verdict=("killed", "gone")), "killed"), (Exit(None), "died")])
 def test_a_run_whose_engine_went_away_and_is_back_takes_its_round_with_it_which_is_made_again(
         tmp_path: Path, exit: Exit, word: str) -> None:
     def script(cell: Cell, run: str) -> Any:
