@@ -40,12 +40,13 @@ check:         setup       ## ruff, the order of imports, and mypy: strict on th
 test-unit:     setup       ## the tests that need no engine, under a minute
 	.venv/bin/pytest -n auto -m "not slow" tests/unit
 
-test:          check setup ## checks, unit tests, fuzzing, and today's stacks in virtual environments; no engine, minutes
+test:          check setup ## checks, unit tests, fuzzing, and a pass over today's stacks in virtual environments; no engine, minutes
 	.venv/bin/pytest -n auto -m "not slow" tests/unit tests/fuzz
 	$(ENVIRONMENTS) -n 2 -m "not slow and not measures" && $(ENVIRONMENTS) -m "measures and not slow"
 
 test-slow:     setup       ## what is slow or needs an engine or Chromium; THIRD=0, 1 or 2: a third of what is slow
-	$(ENVIRONMENTS) tests/unit -m slow $(THIRD:%=--third %)
+	$(ENVIRONMENTS) tests/unit -n 2 -m "slow and not measures" $(THIRD:%=--third %)
+	$(ENVIRONMENTS) -m "slow and measures" $(THIRD:%=--third %)
 	.venv/bin/pytest tests --ignore=tests/unit --ignore=tests/fuzz --ignore=tests/environments $(THIRD:%=--third %)
 
 clean:                     ## remove .venv and caches, never results/

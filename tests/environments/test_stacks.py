@@ -69,14 +69,12 @@ def test_a_runtime_s_graphs_agree_with_the_reference_and_it_says_its_threads(nam
     run_inside(name, "tests.stack", "test_runtimes", STACKS[name].framework)
 
 
-@pytest.mark.measures
 @pytest.mark.parametrize(("name", "stacks", "precision"), [
     ("lenet5", TODAY, "float64"), ("gpt2", ("torch-2.13-cpu", "jax-0.10-cpu"), "amp")])
 def test_today_s_stacks_compute_the_same(name: str, stacks: Sequence[str], precision: str, tmp_path: Path) -> None:
     check_equal([name], stacks, precision, tmp_path)
 
 
-@pytest.mark.measures
 @pytest.mark.parametrize("names", [SOON, pytest.param(tuple(set(tasks.TASKS) - set(SOON)), marks=pytest.mark.slow(0))],
                          ids=("soon", "every-other-image-model"))
 def test_runtimes_infer_what_pytorch_does(names: tuple[str, ...], tmp_path: Path) -> None:
