@@ -25,6 +25,7 @@ def measured(results: Path, *words: str) -> Any:
     return json.loads((store.located("latest", results) / "summary.json").read_text())
 
 
+@pytest.mark.slow(2)
 def test_of_an_environment_with_two_frameworks_each_word_measures_its_own(tmp_path: Path) -> None:
     pythons = [environments.ready(STACKS[name], paths.cache_folder()) for name in ("jax-0.10-cpu", "torch-2.13-cpu")]
     subprocess.run([pythons[0], "-m", "venv", "--without-pip", tmp_path / "both"], check=True)

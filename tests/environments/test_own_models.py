@@ -252,6 +252,7 @@ def test_each_planted_difference_is_refused_by_the_first_tensor(
     assert named == [each[:len(first)] for each, first in zip(found, named, strict=True)]
 
 
+@pytest.mark.slow(2)
 def test_each_difference_planted_in_a_jax_file_is_refused_beside_its_torch_file(tmp_path: Path) -> None:
     files = {"equal": PURE, **{name: PURE.replace(then, now) for name, (then, now) in PLANTED_IN_JAX.items()}}
 
@@ -445,6 +446,7 @@ MEASURED = (0, 4)          # 4: where other programs kept every round from count
 
 
 @pytest.mark.measures
+@pytest.mark.slow(0)
 def test_a_model_is_run_reported_rerun_and_held_to_a_gate(tmp_path: Path) -> None:
     files = [str(tmp_path / "first.py"), str(tmp_path / "second.py")]
     for file in files:
@@ -463,7 +465,7 @@ def test_a_model_is_run_reported_rerun_and_held_to_a_gate(tmp_path: Path) -> Non
     refused = evenbench(tmp_path, "rerun", "latest")
     assert 2 == refused.returncode and "--run-code where you trust them" in refused.stderr
     assert evenbench(tmp_path, "rerun", "latest", "--run-code", "--rounds", "1").returncode in MEASURED
-    gate = evenbench(tmp_path, "gate", *files, "--base", "first-pytorch", "--head", "second-pytorch", "--rounds", "5",
+    gate = evenbench(tmp_path, "gate", *files, "--base", "first-pytorch", "--head", "second-pytorch", "--rounds", "1",
                      "--launcher", "venv", *short)
     (judged,) = tmp_path.glob("*/gate.json")
     assert gate.returncode in (*MEASURED, 1, 3), gate.stderr

@@ -17,6 +17,7 @@ STACKS = definition.read_all(paths.STACKS)
 TODAY = ("tf-2.21", "torch-2.13-cpu", "jax-0.10-cpu", "mxnet-1.9")
 RUNTIMES = ("onnxruntime-1.32-cpu", "openvino-2026.4-cpu")
 SOON = ("lenet5", "bert")        # of what runtimes infer, the models that are checked in seconds
+OTHERS = sorted(set(tasks.TASKS) - set(SOON))
 
 
 def some_slow(**thirds: int) -> list[Any]:
@@ -44,7 +45,7 @@ def test_a_stack_agrees_with_the_reference_and_wrong_tables_are_caught(name: str
     run_inside(name, "tests.stack", "test_adapter", STACKS[name].framework)
 
 
-@pytest.mark.parametrize("name", some_slow(tf=1, jax=2))
+@pytest.mark.parametrize("name", some_slow(torch=0, mxnet=0, tf=1, jax=2))
 def test_the_sequence_models_train_and_the_lstm_agrees_with_the_reference(name: str) -> None:
     run_inside(name, "tests.stack", "test_sequences", STACKS[name].framework)
 
@@ -54,12 +55,13 @@ def test_what_a_stack_does_otherwise_on_a_gpu_is_called(name: str) -> None:
     run_inside(name, "tests.stack", "test_gpu_branches", STACKS[name].framework)
 
 
-@pytest.mark.parametrize("module", ["test_jax", pytest.param("parallel_jax", marks=pytest.mark.slow(0))])
+@pytest.mark.parametrize("module", [pytest.param("parallel_jax", marks=pytest.mark.slow(0)),
+                                    pytest.param("test_jax", marks=pytest.mark.slow(2))])
 def test_what_only_jax_has_holds_and_its_workers_update_as_one(module: str) -> None:
     run_inside("jax-0.10-cpu", "unittest", f"tests.stack.{module}")
 
 
-@pytest.mark.parametrize("name", some_slow(tf=2, jax=0))
+@pytest.mark.parametrize("name", some_slow(jax=0, torch=1, mxnet=1, tf=2))
 def test_tokens_by_a_cache_are_those_of_whole_passes(name: str) -> None:
     run_inside(name, "tests.stack", "test_generation", STACKS[name].framework)
 
@@ -75,10 +77,10 @@ def test_today_s_stacks_compute_the_same(name: str, stacks: Sequence[str], preci
     check_equal([name], stacks, precision, tmp_path)
 
 
-@pytest.mark.parametrize("names", [SOON, pytest.param(tuple(set(tasks.TASKS) - set(SOON)), marks=pytest.mark.slow(0))],
-                         ids=("soon", "every-other-image-model"))
-def test_runtimes_infer_what_pytorch_does(names: tuple[str, ...], tmp_path: Path) -> None:
-    check_equal(sorted(names), ("torch-2.13-cpu", *RUNTIMES), "float32", tmp_path)
+@pytest.mark.parametrize("names", [SOON, *(pytest.param(OTHERS[third::3], marks=pytest.mark.slow(third))
+                                           for third in range(3))], ids="-".join)
+def test_runtimes_infer_what_pytorch_does(names: Sequence[str], tmp_path: Path) -> None:
+    check_equal(names, ("torch-2.13-cpu", *RUNTIMES), "float32", tmp_path)
 
 
 def check_equal(names: Sequence[str], stacks: Sequence[str], precision: str, results: Path) -> None:

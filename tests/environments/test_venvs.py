@@ -30,6 +30,7 @@ def test_callers_at_once_get_one_environment_that_holds_the_lock(stack, tmp_path
     assert subprocess.check_output([pythons[0], "-c", "import torch; print(torch.IS_HERE)"]) == b"True\n"
 
 
+@pytest.mark.slow(0)
 def test_a_file_of_pips_leads_nothing_elsewhere_and_says_where_packages_are(stack, tmp_path, monkeypatch):
     (tmp_path / "pip.conf").write_text(
         f"[global]\nfind-links =\n    {tmp_path}\n    {tmp_path}/wheels\nuser = true\n"
@@ -71,6 +72,7 @@ def own_index(stack, tmp_path, monkeypatch):
         yield stack.model_copy(update={"index": {"special": address}}), asked
 
 
+@pytest.mark.slow(1)
 def test_a_package_that_pips_settings_lack_comes_from_the_index_in_the_stacks_file(own_index, tmp_path):
     stack, asked = own_index
 
@@ -80,6 +82,7 @@ def test_a_package_that_pips_settings_lack_comes_from_the_index_in_the_stacks_fi
     assert [path for path in asked if "torch" in path] == []      # that index is of one package
 
 
+@pytest.mark.slow(2)
 def test_an_index_in_the_stacks_file_is_not_asked_where_pips_settings_have_the_package(own_index, tmp_path):
     stack, asked = own_index
     lock_of_wheel(tmp_path / "wheels", "special")
@@ -89,6 +92,7 @@ def test_an_index_in_the_stacks_file_is_not_asked_where_pips_settings_have_the_p
     assert asked == []
 
 
+@pytest.mark.slow(0)
 def test_what_an_index_in_the_stacks_file_offers_is_the_locked_file_or_nothing(own_index, tmp_path):
     stack, _ = own_index
     stack.lock.write_text("special==1.0 \\\n    --hash=sha256:" + "0" * 64 + "\n")
@@ -97,6 +101,7 @@ def test_what_an_index_in_the_stacks_file_offers_is_the_locked_file_or_nothing(o
         environments.ready(stack, tmp_path / "cache")
 
 
+@pytest.mark.slow(2)
 def test_a_package_that_is_nowhere_is_told_with_pips_reason_and_what_to_set(own_index, tmp_path, monkeypatch):
     stack, _ = own_index
     monkeypatch.setenv("PIP_RETRIES", "1")

@@ -5,6 +5,7 @@ import json
 import subprocess
 import sys
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,6 @@ from runner import paths
 from runner.processes import clean_environment
 from runner.study import file
 
-pytestmark = pytest.mark.measures
 _MOST_BYTES = 2 * 10**6
 
 
@@ -43,6 +43,11 @@ def command(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return home / "bin/evenbench"
 
 
+def in_its_environment(test: Callable[..., None]) -> Callable[..., None]:
+    """A test of the installed wheel: one of them is a session, and all of them share the environment."""
+    return pytest.mark.measures(pytest.mark.slow(0)(test))
+
+
 def run(command: Path, folder: Path, *words: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run([str(command), *words], cwd=folder, capture_output=True, text=True, env=clean_environment())
 
@@ -63,6 +68,7 @@ def test_it_has_every_file_of_its_folders(wheel: Path) -> None:
             name.removeprefix("evenbench/") for name in archive.namelist()}
 
 
+@in_its_environment
 def test_it_has_every_stack_and_study(command: Path, tmp_path: Path) -> None:
     stacks, studies = (json.loads(run(command, tmp_path, "list", what, "--json", "-").stdout)["rows"]
                        for what in ("stacks", "studies"))
@@ -74,12 +80,14 @@ def test_it_has_every_stack_and_study(command: Path, tmp_path: Path) -> None:
     assert "unknown" not in planned.stderr, planned.stderr
 
 
+@in_its_environment
 def test_a_notebook_loads_a_result_by_the_package_s_name(command: Path, tmp_path: Path) -> None:
     told = subprocess.run([str(command.with_name("python")), "-c", "import evenbench; evenbench.load('none')"],
                           cwd=tmp_path, capture_output=True, text=True, env=clean_environment())
     assert "InputError" in told.stderr, told.stderr
 
 
+@in_its_environment
 def test_a_study_runs_in_an_empty_folder_and_ends_with_its_summary(command: Path, tmp_path: Path) -> None:
     ran = run(command, tmp_path, "run", "quick/train", "--stack", "torch-2.13-cpu", "--launcher", "venv", "--rounds",
               "1", "--set", "seconds=0.3", "--set", "steps=20", "--set", "warm=fixed")
@@ -103,6 +111,7 @@ def archives(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, bytes]]
     return [built(tmp_path_factory.mktemp("built"), umask) for umask in (0o022, 0o077)]
 
 
+@pytest.mark.slow(1)
 def test_wheel_and_sources_are_the_same_bytes_whoever_builds_them(archives: list[dict[str, bytes]]) -> None:
     first, second = archives
 
@@ -110,6 +119,7 @@ def test_wheel_and_sources_are_the_same_bytes_whoever_builds_them(archives: list
     assert dict.fromkeys(first, True) == {name: content == second.get(name) for name, content in first.items()}
 
 
+@pytest.mark.slow(1)
 def test_a_wheel_says_which_commit_it_is(archives: list[dict[str, bytes]]) -> None:
     commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=paths.ROOT, check=True, capture_output=True,
                             text=True).stdout.strip()
