@@ -20,10 +20,12 @@ from workloads.spec.cell import Cell
 
 pytestmark = pytest.mark.engine
 STACKS = definition.read_all(paths.STACKS)
-MODES = [("torch-1.7", "allreduce"), ("tf-2.5", "ps-async"), ("mxnet-1.7", "ps-sync"),
+MODES = [pytest.param("torch-1.7", "allreduce", marks=pytest.mark.slow(0)),
+         pytest.param("tf-2.5", "ps-async", marks=pytest.mark.slow(1)),
+         pytest.param("mxnet-1.7", "ps-sync", marks=pytest.mark.slow(2)),
          pytest.param("tf-1.15-horovod", "horovod", marks=pytest.mark.slow(0)),
          pytest.param("tf-2.5", "allreduce", marks=pytest.mark.slow(1)),
-         pytest.param("mxnet-1.7", "ps-async", marks=pytest.mark.slow(1)),
+         pytest.param("mxnet-1.7", "ps-async", marks=pytest.mark.slow(2)),
          pytest.param("jax-0.10-cpu", "allreduce", marks=pytest.mark.slow(2))]
 HURT = "hurt.0.1"              # the run to which something is done
 LIMITS = Limits(start=90, stall=15)
@@ -89,6 +91,7 @@ def test_a_node_that_is_killed_ends_the_run_and_is_named(client: Any, launcher: 
     check_ending(client, running, Container.kill, LIMITS, "killed", "node1")
 
 
+@pytest.mark.slow(0)
 @pytest.mark.parametrize(("take", "seen"), [(freezer.pause, "node1 is paused"), (cut, "node1 is cut from the network")])
 def test_a_node_that_stands_still_ends_the_run_and_is_named(
         client: Any, launcher: DockerLauncher, data: Path, take: Callable[[Container], None], seen: str) -> None:
@@ -105,6 +108,7 @@ def check_ending(client: Any, running: DockerRunning, take: Callable[[Container]
     assert is_clean(client)
 
 
+@pytest.mark.slow(0)
 def test_a_node_that_never_comes_ends_the_run_and_is_named(client: Any, launcher: DockerLauncher, data: Path) -> None:
     running = started(launcher, cell("torch-1.7", "allreduce", steps=100_000), data, HURT)
     try:

@@ -19,7 +19,7 @@ from tests import freezer
 from tests.fakes import quiet
 from tests.lifetimes import eventually
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, pytest.mark.slow(0)]
 PROJECT = "evenbench-test"
 NODES = {"node0", "node1", "node2"}
 VARIABLES = ("STACK", "PARALLEL", "TASK", "BATCH", "STEPS", "ROUNDS", "NODE_CPUS", "NODE_CPU_QUOTA", "NODE_MEMORY",

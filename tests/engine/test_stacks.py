@@ -93,7 +93,7 @@ def test_jax_s_threads_share_the_work_and_are_counted_in_a_container_too() -> No
 
 
 @pytest.mark.parametrize(("tasks", "names"), [
-    (("lenet5",), (*OLDER, "mxnet-1.9")), in_third(0, ("lenet5",), ("torch-1.7", "tf-2.21")),
+    in_third(0, ("lenet5",), (*OLDER, "mxnet-1.9")), in_third(0, ("lenet5",), ("torch-1.7", "tf-2.21")),
     in_third(1, ("lenet5",), ("torch-1.7", "torch-2.13-cpu")), in_third(2, ("lenet5",), ("torch-1.7", "jax-0.10-cpu")),
     in_third(1, ("lstm", "bert", "gnmt", "deepspeech2", "tacotron2"), ("torch-1.7", "tf-2.5"))])
 def test_stacks_compute_the_same_activations_gradients_and_update(
