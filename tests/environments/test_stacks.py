@@ -61,7 +61,7 @@ def test_what_only_jax_has_holds_and_its_workers_update_as_one(module: str) -> N
     run_inside("jax-0.10-cpu", "unittest", f"tests.stack.{module}")
 
 
-@pytest.mark.parametrize("name", some_slow(jax=0, torch=1, mxnet=1, tf=2))
+@pytest.mark.parametrize("name", some_slow(jax=0, torch=2, mxnet=2, tf=2))
 def test_tokens_by_a_cache_are_those_of_whole_passes(name: str) -> None:
     run_inside(name, "tests.stack", "test_generation", STACKS[name].framework)
 
