@@ -102,7 +102,7 @@ def test_an_image_of_a_user_s_runs_the_mounted_workloads(client: Any, launcher: 
 
 def evenbench(*words: str, results: Path) -> list[str]:
     return [sys.executable, "-m", "runner", "run", "quick/train,train-gpt2", "--stack", SMALL, "--rounds", "3", "--set",
-            "steps=10", "--results", str(results), *words]
+            "steps=60", "--results", str(results), *words]
 
 
 def test_a_killed_runner_s_session_resumes_and_nothing_is_left(client: Any, tmp_path: Path) -> None:

@@ -465,7 +465,7 @@ def test_a_model_is_run_reported_rerun_and_held_to_a_gate(tmp_path: Path) -> Non
     refused = evenbench(tmp_path, "rerun", "latest")
     assert 2 == refused.returncode and "--run-code where you trust them" in refused.stderr
     assert evenbench(tmp_path, "rerun", "latest", "--run-code", "--rounds", "1").returncode in MEASURED
-    gate = evenbench(tmp_path, "gate", *files, "--base", "first-pytorch", "--head", "second-pytorch", "--rounds", "1",
+    gate = evenbench(tmp_path, "gate", *files, "--base", "first-pytorch", "--head", "second-pytorch", "--rounds", "5",
                      "--launcher", "venv", *short)
     (judged,) = tmp_path.glob("*/gate.json")
     assert gate.returncode in (*MEASURED, 1, 3), gate.stderr
