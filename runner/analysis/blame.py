@@ -51,6 +51,7 @@ class Measured(NamedTuple):
         return stats.is_apart(1.0, self.ratio, stats.Interval(self.low, self.high))
 
 
+ITSELF = Measured(1.0, 1.0, 1.0)                 # the old environment, which nobody need measure
 Measure = Callable[[Mix, float], Measured]       # of a mix, until it is told on which side of a ratio it lies
 
 
@@ -111,7 +112,7 @@ def search(loaded: Sequence[Group], others: Sequence[Group], new: Measured, meas
         parts = [tuple(each for each in part if each not in blamed) for part in (loaded, others)]
         reason, is_least = _without_needless(_reason([part for part in parts if part], limit, asked), limit, asked)
         rest = kept - reason
-        without = asked(rest, limit) if rest else Measured(1.0, 1.0, 1.0)
+        without = asked(rest, limit) if rest else ITSELF
         reasons.append(Reason(reason, asked(reason, limit), without, limit, is_least))
         if not reasons[-1].is_proved:
             break

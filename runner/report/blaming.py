@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from runner import formatting, schemas
-from runner.analysis.blame import Finding, Likeness, Measured, Mix, Reason, Releases
+from runner.analysis.blame import ITSELF, Finding, Likeness, Measured, Mix, Reason, Releases
 from runner.analysis.stats import Interval
 from runner.report.tables import Part
 
@@ -53,7 +53,8 @@ def conclusion(answer: Answer) -> str:
 def rows(answer: Answer) -> list[dict[str, str]]:
     """A row a reason, then what was ruled out."""
     found = [{"package": _names(each.groups, answer), "into old alone": _ratio(each.alone),
-              "out of new": _ratio(each.without), "": _word(each)} for each in answer.finding.reasons]
+              "out of new": "old itself" if each.without == ITSELF else _ratio(each.without), "": _word(each)}
+             for each in answer.finding.reasons]
     blamed: Mix = Mix().union(*(each.groups for each in answer.finding.reasons))
     limit = answer.finding.reasons[0].limit if answer.finding.reasons else 1.0
     ruled_out = [(mix, each) for mix, each in answer.finding.measured.items()

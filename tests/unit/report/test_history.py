@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from runner.analysis.between.history import Course, History, over_time
-from runner.analysis.blame import Finding, Measured
+from runner.analysis.blame import Finding, Measured, search
 from runner.cli import app
 from runner.errors import InputError
 from runner.report import blaming
@@ -113,3 +113,13 @@ def test_what_was_measured_without_a_reason_is_told_apart(new: Measured, said: s
     answer = blaming.Answer(new, Finding((), {}, Measured()), {}, {}, (), 9, 0, 230.0, True)
 
     assert said == blaming.conclusion(answer) and said in blaming.parts(answer)
+
+
+def test_of_packages_that_all_move_together_the_second_proof_is_no_measurement() -> None:
+    slower = Measured(0.23, 0.22, 0.24)
+    finding = search(["keras"], [], slower, lambda mix, limit: slower)
+
+    answer = blaming.Answer(slower, finding, {}, {"keras": "keras 2.12 -> 2.13"}, (), 1, 1, 9.0, True)
+
+    (row,) = blaming.rows(answer)
+    assert ("old itself", "THE REASON") == (row["out of new"], row[""])
