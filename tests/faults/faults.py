@@ -111,6 +111,7 @@ def _watched(fault: Fault, place: Place, session: Session, rounds: int) -> Outco
     """What became of the faulty runs of a session, while fault.act is done to each of them."""
     seed = worker.BEHAVIOURS.index(fault.behaviour)
     faulty: set[str] = set()             # keys of cells
+    hurt: set[str] = set()               # runs; of a parallel one each worker says that it is warm
     good, right, began, slowest = 0, 0, 0.0, 0.0
     wrong: list[str] = []
     for record in filter(None, session.records(PATIENCE_SECONDS + rounds * ONE_MINUTE)):
@@ -119,9 +120,16 @@ def _watched(fault: Fault, place: Place, session: Session, rounds: int) -> Outco
             faulty = {each["key"] for each in record["cells"] if each["cell"]["seed"] == seed}
         elif record["event"] == "begin":
             began = time.monotonic()
-        elif record["event"] == "line" and record["line"]["event"] == "warm" and is_faulty and fault.act:
+        elif (record["event"] == "line" and record["line"]["event"] == "warm" and is_faulty and fault.act
+              and record["run"] not in hurt):
             began = time.monotonic()
-            fault.act(place, session, record["run"])
+            hurt.add(record["run"])
+            try:
+                fault.act(place, session, record["run"])
+            except Exception:                # a session that goes on would be in the way of all other tests
+                session.process.kill()
+                session.process.wait()
+                raise
         elif record["event"] == "ending" and not is_faulty:
             good += record["ending"] == "ok"
         elif record["event"] == "ending":
