@@ -24,6 +24,7 @@ from runner.stacks.own import OwnStack
 from workloads.spec import turns
 
 RUN = "org.evenbench.run"
+GONE = ("killed", "its container is gone, or the engine that ran it")      # the ending where nobody knows how it went
 _MOST_SHARES = 262144               # of the kernel's cpu.shares
 
 
@@ -282,8 +283,7 @@ class _Container(Worker):
 
     def gone(self, why: str) -> Exit:
         """How it ended is not known."""
-        return Exit(None, last_words=self._errors.last_words() or why,
-                    verdict=("killed", "its container is gone, or the engine that ran it"))
+        return Exit(None, last_words=self._errors.last_words() or why, verdict=GONE)
 
     def trouble(self) -> str:
         try:

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from runner.launchers import docker
 from runner.launchers.protocol import Exit
 from runner.launchers.watchdog import Ending, Limits, follow, followed, limits
 from runner.machine import kernel_files
@@ -53,8 +54,8 @@ CRASHED = ("crashed (SIGABRT) where it may hold 629 MB of memory: a library that
     (BEGUN, Exit(137, is_out_of_memory=True), "oom", "the worker hit its memory limit and was killed"),
     (BEGUN, Exit(137), "killed", "the worker was killed from outside (exit code 137)"),
     (BEGUN, Exit(-9), "killed", "the worker was killed from outside (exit code -9)"),
-    (BEGUN, Exit(None, last_words="connection refused", verdict=("killed", "its engine is gone")), "killed",
-     "its engine is gone; last words: connection refused"),
+    (BEGUN, Exit(None, last_words="connection refused", verdict=docker.GONE), "killed",
+     "its container is gone, or the engine that ran it; last words: connection refused"),
     ([], Exit(1, last_words="ImportError: no"), "died",
      "exit code 1 without an end event; last words: ImportError: no"),
     # as MXNet's crash, whose segmentation fault looks like a bug of its own (seen at 0.6 GB)
