@@ -63,11 +63,11 @@ class Peer(NamedTuple):
     tasks: tuple[str, ...]
 
 
-# torchvision's ResNet-50 is v1.5, the others' are v1. What else differs stands in each bare.py: Keras' VGG16 and
-# MobileNetV2 and Gluon's MobileNetV2 have no dropout; Keras' and Gluon's ResNet-50 have biases before normalisations
+# ResNet-50 is v1.5 in torchvision and transformers, v1 elsewhere. What else differs stands in each bare.py: VGG16 and
+# MobileNetV2 of Keras and MobileNetV2 of Gluon have no dropout; ResNet-50 of both has biases before normalisations
 PEERS = {
     "pytorch": (Peer("torch.nn", ("lstm",)), Peer("torchvision", ("resnet50", "vgg16", "mobilenetv2")),
-                Peer("transformers", ("bert", "gpt2", "llama", "vit_b16"))),
+                Peer("transformers", ("resnet50", "bert", "gpt2", "llama", "vit_b16"))),
     "tensorflow": (Peer("keras.layers", ("lstm",)),
                    Peer("keras.applications", ("resnet50_v1", "vgg16", "mobilenetv2")),
                    Peer("keras-hub", ("gpt2", "llama", "vit_b16"))),

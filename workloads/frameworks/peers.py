@@ -14,17 +14,24 @@ from workloads.spec.cell import Cell
 from workloads.spec.models import llama
 
 
-def library(cell: Cell, folder: str, name: str):
-    """The module of that name, from the stack's peers or its own. Raises Unsupported where there is none.
+def has(cell: Cell, folder: str, name: str) -> bool:
+    """Whether the stack's peers have a module of that name."""
+    return os.path.isdir(os.path.join(_path(cell, folder), name))
 
-    Peers lie beside the data: in a stack they would be a part of what is measured.
-    """
-    path = os.path.join(folder, "peers", cell.stack)
+
+def library(cell: Cell, folder: str, name: str):
+    """The module of that name, from the stack's peers or its own. Raises Unsupported where there is none."""
+    path = _path(cell, folder)
     sys.path.append(path)                     # the end: nothing of the stack's own is hidden
     try:
         return importlib.import_module(name)
     except ImportError as error:
         raise Unsupported("%s: no %s that can be imported: %s" % (path, name, error)) from error
+
+
+def _path(cell: Cell, folder: str) -> str:
+    """Where the stack's peers lie: beside the data, since in a stack they would be a part of what is measured."""
+    return os.path.join(folder, "peers", cell.stack)
 
 
 def of_keras_hub(cell: Cell, folder: str, backend):

@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from workloads.frameworks import peers
-from workloads.frameworks.pytorch import bare_bert, bare_gpt2, bare_llama, bare_vit
+from workloads.frameworks.pytorch import bare_bert, bare_gpt2, bare_images, bare_llama
 from workloads.process.errors import Unsupported
 from workloads.spec import sequence_tasks
 from workloads.spec.measures import GENERATING
@@ -19,8 +19,8 @@ def loop(cell, folder=""):
 
     It infers where that is the cell's measure, else it trains with plain SGD, or with AdamW, fused as transformers'
     Trainer has it by default. LeNet-5 is written out here, the LSTM is nn.LSTM, transformers are from the library of
-    that name, other nets torchvision's, from folder/peers/<stack>. Raises Unsupported where the library is not, or has
-    no such net.
+    that name, other nets torchvision's, from folder/peers/<stack>; ResNet-50 is transformers' where torchvision is not
+    installed. Raises Unsupported where the library is not, or has no such net.
     """
     net, batch, loss = _made(cell, folder)
     if cell.device == "gpu":
@@ -38,7 +38,9 @@ def _made(cell, folder):
     """(net, batch, the loss as a function of what the net says of it)."""
     if cell.task == "lstm":
         return _lstm(cell)
-    of_transformers = {"bert": bare_bert, "gpt2": bare_gpt2, "llama": bare_llama, "vit_b16": bare_vit}.get(cell.task)
+    of_transformers = _OF_TRANSFORMERS.get(cell.task)
+    if cell.task in _PEERS and peers.has(cell, folder, "torchvision"):
+        of_transformers = None
     net, batch, labels = (of_transformers.model(cell, peers.library(cell, folder, "transformers")) if of_transformers
                           else _images(cell, folder))
     labels = labels.cuda() if cell.device == "gpu" else labels
@@ -108,3 +110,5 @@ def _inference(net, images):
 
 # resnet50 is v1.5 there too; VGG16 and MobileNetV2 have dropout, as ours have
 _PEERS = {"resnet50": "resnet50", "vgg16": "vgg16", "mobilenetv2": "mobilenet_v2"}
+_OF_TRANSFORMERS = {"bert": bare_bert, "gpt2": bare_gpt2, "llama": bare_llama, "vit_b16": bare_images,
+                    "resnet50": bare_images}
