@@ -166,6 +166,14 @@ class Equality(AdapterCase):
                 for name in found["gradient"]:
                     self.assert_slope(reference, weights, found["gradient"], sample, [name])
 
+    def test_what_only_infers_has_the_same_weights_and_gives_what_the_reference_evaluates(self):
+        for table, image in ((EVERY_LAYER, 32), (TOKENS, 16)):
+            cell = cell_of(measure="infer", image=image)
+            workload, reference, weights = built(table, cell)
+            images = data.synthetic(cell).images
+            self.assert_close(reference.logits(images), workload.predict(images), FORWARD, "logits")
+            self.assert_all_close(weights, workload.weights(), 0)
+
 
 def _before(path):
     """The path of the layer before a normalisation, which is never a table's first."""

@@ -259,6 +259,21 @@ class Models(SequenceCase):
                     if not has_no_gradient(parameter.name, weights):
                         self.assertFalse(np.array_equal(weights[parameter.name], after[parameter.name]), parameter.name)
 
+    def test_a_transformer_that_only_infers_gives_what_one_that_trains_evaluates(self):
+        """Its weights may lie in another order (TensorFlow's), and are the same arrays."""
+        for task in ("gpt2", "llama", "bert"):
+            logits = {}
+            for measure in ("train", "infer"):
+                found, watch = self.tried(cell_of(task=task, measure=measure, length=0, hidden=0)), Watch()
+                if found:
+                    workload, weights, given = found
+                    workload.infer(workload.synthetic(*given.inputs), 1, watch)
+                    logits[measure] = workload.value(watch.handles[0])
+                    for name, array in workload.weights().items():
+                        self.assert_close(weights[name], array, 0, name)
+            if logits:
+                self.assert_close(logits["train"], logits["infer"], 1e-12, task)
+
     def test_what_padding_to_buckets_adds_changes_neither_loss_nor_gradients(self):
         """Of models without batch normalisation, which counts padded steps: Deep Speech 2 and Tacotron 2 have one."""
         for task, length in (("bert", 0), ("gnmt", 8)):

@@ -178,19 +178,20 @@ def _generating(cell, folder):
 def _lstm(cell, folder):
     """The same of one LSTM layer over time-major random vectors; half the mean of the outputs' squares.
 
-    Both products are in the step, as flax's nn.RNN has them.
+    As flax's nn.RNN with its OptimizedLSTMCell: each gate has its weights, and a step makes a product of all inputs'
+    and one of all recurrent ones.
     """
     sizes, random = sequence_tasks.sizes(cell), np.random.RandomState(0)
     hidden = sizes.hidden
-    weights = (_drawn(random, hidden, 4 * hidden), _drawn(random, hidden, 4 * hidden), jnp.zeros(4 * hidden))
+    weights = ([_drawn(random, hidden, hidden) for _ in range(4)], [_drawn(random, hidden, hidden) for _ in range(4)],
+               [jnp.zeros(hidden) for _ in range(4)])
     x = jnp.asarray(random.standard_normal((sizes.length, cell.batch, hidden)), jnp.float32)
 
     def answer(weights, running, x):
-        inputs, recurrent, bias = weights
-
         def step(state, x):
             h, c = state
-            i, f, g, o = jnp.split(x @ inputs + h @ recurrent + bias, 4, -1)
+            inputs, recurrent, bias = (jnp.concatenate(of_gates, -1) for of_gates in weights)
+            i, f, g, o = jnp.split(x @ inputs + (h @ recurrent + bias), 4, -1)
             c = jax.nn.sigmoid(f) * c + jax.nn.sigmoid(i) * jnp.tanh(g)
             h = jax.nn.sigmoid(o) * jnp.tanh(c)
             return (h, c), h

@@ -13,6 +13,7 @@ from workloads.frameworks.jax.steps import array
 from workloads.inputs import loading
 from workloads.process.errors import Unsupported
 from workloads.spec import sequence_tasks
+from workloads.spec.measures import FORWARD
 from workloads.spec.models import lstm_kernels
 
 
@@ -49,7 +50,9 @@ class Workload(Generation):
     def kernels(self):
         """{"lstm": what an LSTM layer of the model runs}, as facts."""
         hidden = [parameter.shape[1] for parameter in self._parameters if parameter.name.endswith(recurrent.RECURRENT)]
-        return {"lstm": recurrent.kernel_of(self.cell.lstm, hidden[0])} if hidden else {}
+        if not hidden:
+            return {}
+        return {"lstm": recurrent.kernel_of(self.cell.lstm, hidden[0], self.cell.measure not in FORWARD)}
 
     def load(self, weights):
         """Take the arrays of every parameter and running statistic, by canonical name."""

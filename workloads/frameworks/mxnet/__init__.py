@@ -5,17 +5,16 @@ import itertools
 import mxnet as mx
 import numpy as np
 from mxnet import autograd, gluon
-from mxnet.contrib import amp
 
 from workloads.frameworks import contract
 from workloads.frameworks.mxnet import model, optimizers, settings
+from workloads.frameworks.mxnet.graphs import in_bfloat16
 from workloads.frameworks.mxnet.profiling import operators
 from workloads.frameworks.mxnet.steps import Steps
 from workloads.inputs import images as data
 from workloads.inputs import loading, passes
 from workloads.inputs.records import PROCESSES, Samples, without_end
 from workloads.process import errors
-from workloads.process.errors import Unsupported
 from workloads.spec import layers, tasks
 
 NAME = "mxnet"
@@ -184,13 +183,12 @@ class Workload(Steps, contract.Images):
 
     def check(self, images, labels):
         """One update by the loop that is measured, dropout off; every place's activations from a pass before it."""
-        if self._forward is not self._net:
-            raise Unsupported("amp casts in MXNet's graph, where a check cannot see a layer's output")
         pixels, targets = self._batch(images, labels)
         with self._no_dropout():
-            activation = self._activations(pixels)
+            # amp's graph does not show a layer's output
+            activation = self._activations(pixels) if self._forward is self._net else {}
             with autograd.record():
-                logits = self._net(pixels)
+                logits = self._forward(pixels)
                 losses = self._loss(logits, targets)
             losses.backward(self._share(len(labels)))
         gradient = {name: own.grad() for name, own in self._own.items() if own.grad_req != "null"}
@@ -253,11 +251,6 @@ def _alike_together(own):
 
 
 def _in_bfloat16(net):
-    """The net with MXNet's list of casts in its graph, sharing its float32 parameters; float32 logits.
-
-    amp.init does the same to every net that is built later in the process. bfloat16 needs no scaling of the loss: its
-    exponents are float32's. float16 does not run on a CPU ("FP16 gemm on cpu not implemented").
-    """
+    """The net by a graph with casts, sharing its float32 parameters; float32 logits."""
     pixels = mx.sym.var("pixels", dtype="float32")
-    logits = amp.convert_symbol(net(pixels), "bfloat16", data_names=["pixels"])
-    return gluon.SymbolBlock(mx.sym.amp_cast(logits, dtype="float32"), pixels, params=net.collect_params())
+    return gluon.SymbolBlock(in_bfloat16(net(pixels), ["pixels"]), pixels, params=net.collect_params())

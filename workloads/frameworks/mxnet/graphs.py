@@ -8,17 +8,19 @@ import functools
 import operator
 
 import mxnet as mx
+from mxnet.contrib import amp
 
 
 class Graphs:
     """Functions of (weights, arrays), dicts by name, that give lists of arrays: a graph for each and for each shape."""
 
-    def __init__(self, weights, is_static, **bulks):
+    def __init__(self, weights, is_static, is_half=False, **bulks):
         """is_static: whether a graph keeps its memory, as gluon's nets do here; many graphs would keep too much.
 
-        bulks: how many operators may run as one, as CachedOp's flags.
+        is_half: with MXNet's list of casts to bfloat16 in it. bulks: how many operators may run as one, as CachedOp's
+        flags.
         """
-        self._weights, self._programs = weights, {}
+        self._weights, self._programs, self._is_half = weights, {}, is_half
         self._flags = dict(bulks, static_alloc=is_static, static_shape=is_static)
 
     def __len__(self):
@@ -32,18 +34,20 @@ class Graphs:
         """The function's graph at the shapes of these arrays. To ask for many shapes takes 3 us an array."""
         kind = (function,) + tuple((name, array.shape, array.dtype) for name, array in arrays.items())
         if kind not in self._programs:
-            self._programs[kind] = _Program(function, self._weights, arrays, self._flags)
+            self._programs[kind] = _Program(function, self._weights, arrays, self._is_half, self._flags)
         return self._programs[kind]
 
 
 class _Program:
     """The graph of a function at some shapes."""
 
-    def __init__(self, function, weights, arrays, flags):
+    def __init__(self, function, weights, arrays, is_half, flags):
         graph = Graph()
         given = {name: graph.variable(name, array) for name, array in arrays.items()}
         made = function({name: graph.variable(name, array) for name, array in weights.items()}, given)
         symbol = mx.sym.Group([each.symbol for each in made])
+        if is_half:
+            symbol = in_bfloat16(symbol, list(arrays))
         self._run = mx.nd.CachedOp(symbol, tuple(flags.items()))
         known = dict(weights, **graph.constants)
         self._inputs = [(name, known.get(name)) for name in symbol.list_inputs()]
@@ -51,6 +55,17 @@ class _Program:
     def __call__(self, arrays):
         made = self._run(*(arrays[name] if array is None else array for name, array in self._inputs))
         return made if isinstance(made, (list, tuple)) else [made]
+
+
+def in_bfloat16(symbol, names):
+    """The graph with MXNet's list of casts to bfloat16 in it; what it gives is float32. names: its inputs but weights.
+
+    amp.init does the same to every net that is built later in the process. bfloat16 needs no scaling of the loss: its
+    exponents are float32's. float16 does not run on a CPU ("FP16 gemm on cpu not implemented").
+    """
+    known = symbol.list_inputs()
+    cast = amp.convert_symbol(symbol, "bfloat16", data_names=[name for name in names if name in known])
+    return mx.sym.Group([mx.sym.amp_cast(each, dtype="float32") for each in cast])
 
 
 class Graph:

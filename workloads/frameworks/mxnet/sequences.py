@@ -51,7 +51,8 @@ class Workload(Generation):
 
     def _hybridize(self, **bulks):
         is_static = self.cell.input == "synthetic" or self.cell.task in _OF_ONE_SHAPE
-        self._call = Graphs(self._arrays(), is_static, **bulks) if self.loop == "hybridized" else self._eagerly
+        self._call = (Graphs(self._arrays(), is_static, self.precision == "amp", **bulks) if self.loop == "hybridized"
+                      else self._eagerly)
         self._readers = {}                       # by batch; they hold graphs
 
     def _eagerly(self, function, arrays):
@@ -188,8 +189,8 @@ def _refuse(cell):
         raise Unsupported("%s is not there for MXNet" % sequence_tasks.SEQUENCES[cell.task].title)
     if cell.init == "framework":
         raise Unsupported("the sequence models have evenbench's own weights in every framework")
-    if cell.precision == "amp":
-        raise Unsupported("amp casts in gluon's nets, which the sequence models are not in MXNet")
+    if cell.precision == "amp" and not tasks.is_transformer(cell):
+        raise Unsupported("amp casts in MXNet's graphs, which only transformers are of its models of sequences")
     reason = lstm_kernels.missing("mxnet", cell.device, cell.lstm)
     if reason:
         raise Unsupported(reason)

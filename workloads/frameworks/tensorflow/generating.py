@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from workloads.frameworks import contract
 from workloads.frameworks.tensorflow import settings, steps_v2
-from workloads.frameworks.tensorflow.models.blocks import Mode
+from workloads.frameworks.tensorflow.models.blocks import Mode, wide
 from workloads.frameworks.tensorflow.models.transformer import Cache
 from workloads.spec import sequence_tasks
 
@@ -99,11 +99,12 @@ class Generation(steps_v2.Steps, contract.Sequences):
     def _prompted(self, cache, ids):
         """The logits after the prompt."""
         ids = ids[:, :sequence_tasks.prompt(self.cell)]
-        return self._model.prefill(self._arrays.named, ids, cache, self._sizes, _evaluating(self.cell))
+        return wide(self._model.prefill(self._arrays.named, ids, cache, self._sizes, _evaluating(self.cell)))
 
     def _decoded(self, cache, tokens, position):
         """The logits after the tokens at the position."""
-        return self._model.decode(self._arrays.named, tokens, position, cache, self._sizes, _evaluating(self.cell))
+        return wide(self._model.decode(self._arrays.named, tokens, position, cache, self._sizes,
+                                       _evaluating(self.cell)))
 
     def _generating(self, function, cache):
         """The function of a cache as the cell's loop calls it, without the cache, which are variables."""
@@ -121,7 +122,7 @@ class Generation(steps_v2.Steps, contract.Sequences):
     def _cache(self, batch):
         sizes = self._sizes
         shape = sequence_tasks.kept_shape(self.cell, batch)
-        return Cache(sizes.layers, shape, self._numbers, settings.is_xla(self.cell))
+        return Cache(sizes.layers, shape, self._arrays.named.computed, settings.is_xla(self.cell))
 
 
 def _evaluating(cell):

@@ -33,8 +33,9 @@ class Net:
     output, in the order of `outputs`. arrays: an Array by canonical name.
     """
 
-    def __init__(self, table, shape, layout, dtype):
-        self.layout, self.dtype = layout, dtype
+    def __init__(self, table, shape, layout, dtype, is_forward):
+        """is_forward: never trained, so that an encoder's weights lie as (in, out), as sequences.py says."""
+        self.layout, self.dtype, self.is_forward = layout, dtype, is_forward
         self.axis = 3 if layout == "nhwc" else 1
         self.leaves = {leaf.path: leaf for leaf in layers.leaves(table, shape)}
         self.outputs, self.arrays, self.dropouts = {}, {}, []
@@ -345,13 +346,16 @@ class _Tokens(_Weighted):
 class _Encoder(_Weighted):
     """The steps of workloads/spec/models/transformer.py."""
 
-    def __init__(self, form, shapes, **arguments):
+    def __init__(self, form, turned, shapes, **arguments):
+        """turned: the arrays that lie as (in, out)."""
         super(_Encoder, self).__init__(shapes, **arguments)
         self._form, self._kept_nowhere = form, blocks.Mode("native", is_training=False)
+        self._turned = {"." + name for name in turned}
 
     def call(self, x):
         """(n, tokens, numbers), as x."""
-        named = {"." + name: array for name, array in self.named.items()}
+        named = blocks.Weights(("." + name, array) for name, array in self.named.items())
+        named.turned = self._turned
         return transformer.layer(named, "", x, self._form, self._kept_nowhere, transformer.attention)
 
 
@@ -364,7 +368,7 @@ class _LayerNorm(_Weighted):
 
     def call(self, x):
         """(n, tokens, numbers), as x."""
-        named = {"." + name: array for name, array in self.named.items()}
+        named = blocks.Weights(("." + name, array) for name, array in self.named.items())
         return blocks.layer_norm(named, "", x, self._epsilon)
 
 
@@ -375,8 +379,13 @@ def tokens(layer, x, net, path):
 
 def encoder(layer, x, net, path):
     """A pre-norm transformer layer in which every token sees all."""
-    form = Form(layer.heads, layer.gelu, layer.epsilon)
-    return _Encoder(form, _shapes(layer, net, path), **net.common(path)).kept(x, net, path)
+    form, shapes = Form(layer.heads, layer.gelu, layer.epsilon), dict(_shapes(layer, net, path))
+    turned = [name for name, shape in shapes.items() if net.is_forward and len(shape) == 2]
+    shapes.update((name, shapes[name][::-1]) for name in turned)
+    x = _Encoder(form, turned, shapes.items(), **net.common(path)).kept(x, net, path)
+    for name in (layers.join(path, name) for name in turned):
+        net.arrays[name] = Array(net.arrays[name].variable, np.transpose, np.transpose)
+    return x
 
 
 def layer_norm(layer, x, net, path):

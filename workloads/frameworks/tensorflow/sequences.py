@@ -13,11 +13,12 @@ from workloads.frameworks import contract
 from workloads.frameworks.tensorflow import optimizers, settings, steps_v1
 from workloads.frameworks.tensorflow.generating import Generation
 from workloads.frameworks.tensorflow.models import recurrent
-from workloads.frameworks.tensorflow.models.blocks import Mode
+from workloads.frameworks.tensorflow.models.blocks import Mode, Weights, wide
 from workloads.frameworks.tensorflow.profiling import operators
 from workloads.inputs import loading
 from workloads.process.errors import Unsupported
-from workloads.spec import sequence_tasks
+from workloads.spec import sequence_tasks, tasks
+from workloads.spec.measures import FORWARD
 
 v1 = tf.compat.v1
 _RECURRENT = ".recurrent.weight"
@@ -27,23 +28,34 @@ class _Arrays:
     """The variables of a model: by the names that its forward function asks for, and as they are stored."""
 
     def __init__(self, parameters, cell, dtypes, stepped=()):
-        """dtypes: a Keras dtype or policy, and the variables' own; stepped: what single steps' layers begin with."""
+        """dtypes: a Keras dtype or policy, and the variables' own; stepped: what single steps' layers begin with.
+
+        A transformer that only goes forward has its weights as Keras' Dense has them, (in, out): oneDNN multiplies by
+        them faster, and by (out, in) backward (docs/measurements.md).
+        """
         dtype, numbers = dtypes
-        self.named, self.stored = {}, []
+        self.named, self.stored = Weights(), []
         shapes = {parameter.name: parameter.shape for parameter in parameters}
         layers = [name[:-len(_RECURRENT)] for name in shapes if name.endswith(_RECURRENT)]
         for name in layers:
             inputs, hidden = shapes[name + ".input.weight"][1], shapes[name + _RECURRENT][1]
             self.named[name] = recurrent.layer(name, inputs, hidden, cell, dtype, name.startswith(tuple(stepped)))
         self.layers = [self.named[name] for name in layers]
+        self.named.computed = tf.as_dtype(numbers if layers else getattr(dtype, "compute_dtype", numbers))
+        if cell.measure in FORWARD and tasks.is_transformer(cell):
+            self.named.turned = {parameter.name for parameter in parameters
+                                 if parameter.kind == "weight" and not parameter.name.startswith("embeddings.")}
         for parameter in parameters:
             if parameter.name.startswith(tuple(name + "." for name in layers)):
                 layer = self.named[parameter.name.rsplit(".", 2 if parameter.kind == "weight" else 1)[0]]
                 self.stored += [stored for stored in layer.stored if stored.names[0] == parameter.name]
             else:
-                variable = recurrent.variable(parameter.shape, numbers, parameter.is_trainable)
+                way = np.transpose if parameter.name in self.named.turned else _same
+                variable = recurrent.variable(way(np.zeros(parameter.shape, numbers)).shape, numbers,
+                                              parameter.is_trainable)
                 self.named[parameter.name] = variable
-                self.stored.append(recurrent.Stored(variable, (parameter.name,), _same, lambda array: [array]))
+                self.stored.append(recurrent.Stored(variable, (parameter.name,), way,
+                                                    lambda array, way=way: [way(array)]))
 
     @property
     def variables(self):
@@ -92,9 +104,6 @@ class _Common(contract.Sequences):
         self._sizes = sequence_tasks.sizes(cell)
         self._arrays = _Arrays(sequence_tasks.parameters(cell), cell, (dtype, self._numbers),
                                sequence_tasks.SEQUENCES[cell.task].stepped)
-        if cell.precision == "amp" and not self._arrays.layers:
-            raise Unsupported("TensorFlow's mixed precision is a policy of Keras' layers: %s is made of none"
-                              % sequence_tasks.SEQUENCES[cell.task].title)
         self.optimizer = optimizers.optimizer(cell, self._numbers)
 
     def parameters(self):
@@ -120,10 +129,10 @@ class _Common(contract.Sequences):
     def _logits_and_loss(self, batch, mode):
         """(logits, loss) of a batch; inference is forward alone."""
         said = self._forward(batch, mode)
-        return sequence_tasks.logits(said), self._model.loss(said, batch, self._sizes)
+        return wide(sequence_tasks.logits(said)), self._model.loss(said, batch, self._sizes)
 
     def _evaluated(self, batch):
-        return sequence_tasks.logits(self._forward(batch, Mode(self.cell.lstm, is_training=False)))
+        return wide(sequence_tasks.logits(self._forward(batch, Mode(self.cell.lstm, is_training=False))))
 
     def _arranged(self, batch):
         return self._model.arrange(batch)
@@ -212,7 +221,7 @@ class _Functions(_Common, Generation):
             gradients = [tf.convert_to_tensor(each) for each in tape.gradient(loss, self._trained())]
             self._apply(gradients)
             names[:] = kept
-            return list(kept.values()), logits, loss, gradients
+            return [wide(each) for each in kept.values()], logits, loss, gradients
 
         return self._seen(names, *self._compiled(update)(self._placed(batch)))
 

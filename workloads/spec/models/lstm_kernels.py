@@ -16,7 +16,7 @@ _TENSORFLOW = {"native": "keras.layers.LSTM", "cell": "plain operations in tf.wh
                "keras2": "Keras' loop, one product for all gates"}
 _MXNET = {"native": "RNN, whose vector is packed in each call", "cudnn": "RNN on a vector that is kept packed",
           "cell": "plain operators in a Python loop"}
-_JAX = {"native": "plain operations in lax.scan, a large layer's inputs' product before it",
+_JAX = {"native": "plain operations in lax.scan, the inputs' product before it where that is faster",
         "cell": "plain operations in lax.scan"}
 # (framework, device) -> what each value of the switch lstm is there; a name that is missing is not there
 IMPLEMENTATIONS = {

@@ -1,7 +1,7 @@
 """LSTM layers in JAX, by the cell's switch lstm: plain operations in lax.scan, for which XLA has no kernel.
 
-    native, cudnn   on a CPU a small layer's products both in every step, as flax's nn.RNN has them; else the inputs'
-                    product of all steps at once before the scan
+    native, cudnn   a small layer's inference on a CPU makes both products in every step, as flax's nn.RNN does; else
+                    the inputs' product of all steps is made at once before the scan
     cell            both products in every step
 
 On a GPU cudnn would be cuDNN's own, which jax.experimental.rnn calls; it is not offered, so that cudnn is of CPUs.
@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-_SMALL = 64            # units, up to which both products in the step are faster on a CPU (docs/measurements.md)
+_SMALL = 256           # units, up to which inference is faster by both in the step (docs/measurements.md)
 INPUT, RECURRENT = ".input.weight", ".recurrent.weight"        # how their names end; here they lie as (in, gates)
 
 
@@ -39,15 +39,15 @@ def lstm_step(weights, name, x, state, mode):
     return _cell(jnp.matmul(*mode.cast(x, arrays[0])) + arrays[2], state, arrays[1])
 
 
-def kernel_of(kind, hidden):
+def kernel_of(kind, hidden, is_training):
     """What runs an LSTM of so many units, as a fact."""
-    where = "of all steps before it" if _is_whole(kind, hidden) else "in every step"
+    where = "of all steps before it" if _is_whole(kind, hidden, is_training) else "in every step"
     return "plain operations in lax.scan, the inputs' product %s" % where
 
 
-def _is_whole(kind, hidden):
+def _is_whole(kind, hidden, is_training):
     """Whether the inputs' product is made of all steps at once."""
-    return kind != "cell" and (hidden > _SMALL or jax.default_backend() != "cpu")
+    return kind != "cell" and (is_training or hidden > _SMALL or jax.default_backend() != "cpu")
 
 
 def _arrays(weights, name, mode):
@@ -59,11 +59,14 @@ def _scanned(weights, name, x, mode):
     kernel, recurrent, bias = _arrays(weights, name, mode)
     x, = mode.cast(x)
     zeros = jnp.zeros((x.shape[1], recurrent.shape[0]), x.dtype)
-    is_whole = _is_whole(mode.lstm, recurrent.shape[0])
+    is_whole = _is_whole(mode.lstm, recurrent.shape[0], mode.is_training)
     x = jnp.matmul(x, kernel) + bias if is_whole else x
+    # backward each step adds to the gradient of what the scan is given: of four gates apart it does so faster
+    gates = jnp.split(recurrent, 4, -1) if mode.is_training and jax.default_backend() == "cpu" else (recurrent,)
 
     def step(state, now):
-        state = _cell(now if is_whole else jnp.matmul(now, kernel) + bias, state, recurrent)
+        now = now if is_whole else jnp.matmul(now, kernel) + bias
+        state = _cell(now, state, jnp.concatenate(gates, -1))
         return state, state[0]
 
     return lax.scan(step, (zeros, zeros), x)[1]

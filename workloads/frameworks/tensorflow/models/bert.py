@@ -37,7 +37,7 @@ def loss(logits, batch, sizes):
 
 def embeddings(weights, batch, mode):
     """Step 1: (batch, time, numbers)."""
-    positions = weights["embeddings.positions.weight"][:tf.shape(batch["ids"])[1]]
+    positions = tf.cast(weights["embeddings.positions.weight"][:tf.shape(batch["ids"])[1]], weights.computed)
     x = (embedding(weights, "embeddings.tokens", batch["ids"]) + positions
          + embedding(weights, "embeddings.types", batch["types"]))
     return dropout(layer_norm(weights, "embeddings.norm", x, EPSILON), DROPOUT, mode)
@@ -60,4 +60,4 @@ def predictions(weights, x, positions):
     """Step 4."""
     x = tf.gather(tf.reshape(x, (-1, int(x.shape[-1]))), positions)
     x = layer_norm(weights, "head.norm", gelu(dense(weights, "head.transform", x)), EPSILON)
-    return linear(weights, "embeddings.tokens", x) + weights["head.bias"]
+    return linear(weights, "embeddings.tokens", x) + tf.cast(weights["head.bias"], x.dtype)

@@ -1,7 +1,8 @@
 """What the sequence models are made of, in TensorFlow; the same functions as in the other frameworks' blocks.py.
 
-Weights are found by canonical name in a dict; x is (batch, time, numbers) unless a function says otherwise.
-TensorFlow 1.15 and 2.x.
+Weights are found by canonical name in Weights; x is (batch, time, numbers) unless a function says otherwise. A layer
+computes in x's type, as Keras' layers do by their policies, and takes its weights in it; norms and softmax are in
+float32 at least. TensorFlow 1.15 and 2.x.
 """
 import math
 
@@ -23,15 +24,32 @@ class Mode(PlainMode):
         self.moved.append(variable.assign(value))
 
 
+class Weights(dict):
+    """Variables by canonical name.
+
+    computed: the type in which layers compute, to which embeddings are cast. turned: the weights that lie as (in, out).
+    """
+
+    computed, turned = tf.float32, frozenset()
+
+
+def wide(x):
+    """x in float32, where its type is a shorter one."""
+    return tf.cast(x, tf.float32) if x.dtype in (tf.bfloat16, tf.float16) else x
+
+
 def dense(weights, name, x):
     """x times name.weight (out, in) plus name.bias."""
-    return product(x, weights[name + ".weight"]) + weights[name + ".bias"]
+    return linear(weights, name, x) + tf.cast(weights[name + ".bias"], x.dtype)
 
 
-def product(x, weight):
-    """x (..., in) times the transposed weight (out, in), as one product of two matrices."""
-    rows = tf.matmul(tf.reshape(x, (-1, int(weight.shape[1]))), weight, transpose_b=True)
-    return tf.reshape(rows, tf.concat([tf.shape(x)[:-1], tf.shape(weight)[:1]], 0)) if len(x.shape) != 2 else rows
+def linear(weights, name, x):
+    """x (..., in) times name.weight (out, in), as one product of two matrices."""
+    is_turned = name + ".weight" in weights.turned
+    weight = tf.cast(weights[name + ".weight"], x.dtype)
+    inputs, outputs = weight.shape if is_turned else weight.shape[::-1]
+    rows = tf.matmul(tf.reshape(x, (-1, int(inputs))), weight, transpose_b=not is_turned)
+    return tf.reshape(rows, tf.concat([tf.shape(x)[:-1], [outputs]], 0)) if len(x.shape) != 2 else rows
 
 
 def batch_norm(weights, name, x, epsilon, decay, mode):
@@ -81,20 +99,17 @@ def dropout(x, rate, mode):
     return tf.nn.dropout(x, rate=rate) if mode.has_dropout and rate else x
 
 
-def linear(weights, name, x):
-    """x times name.weight (out, in)."""
-    return product(x, weights[name + ".weight"])
-
-
 def embedding(weights, name, ids):
     """The row of name.weight (ids, numbers) for each id: one dimension more than ids."""
-    return tf.gather(weights[name + ".weight"], ids)
+    return tf.cast(tf.gather(weights[name + ".weight"], ids), weights.computed)
 
 
 def layer_norm(weights, name, x, epsilon):
     """x with mean 0 and variance 1 over its last dimension, times name.gamma plus name.beta."""
+    given, x = x.dtype, wide(x)
     mean, variance = tf.nn.moments(x, [-1], keepdims=True)
-    return tf.nn.batch_normalization(x, mean, variance, weights[name + ".beta"], weights[name + ".gamma"], epsilon)
+    beta, gamma = wide(weights[name + ".beta"]), wide(weights[name + ".gamma"])
+    return tf.cast(tf.nn.batch_normalization(x, mean, variance, beta, gamma, epsilon), given)
 
 
 def gelu(x):
@@ -109,9 +124,15 @@ def attention(query, key, value, heads, bias, rate, mode):
     """
     shape, scale = tf.shape(query), math.sqrt(int(query.shape[-1]) // heads)
     query, key, value = (by_head(x, heads) for x in (query, key, value))
-    scores = tf.matmul(query / scale, key, transpose_b=True) + bias
-    mixed = tf.matmul(dropout(tf.nn.softmax(scores), rate, mode), value)
+    shares = softmax(tf.matmul(query / scale, key, transpose_b=True), bias)
+    mixed = tf.matmul(dropout(shares, rate, mode), value)
     return tf.reshape(tf.transpose(mixed, (0, 2, 1, 3)), shape)
+
+
+def softmax(scores, bias=None):
+    """The shares of scores and their bias, if there is one, over the last dimension."""
+    given, scores = scores.dtype, wide(scores)
+    return tf.cast(tf.nn.softmax(scores if bias is None else scores + bias), given)
 
 
 def by_head(x, heads):
@@ -125,6 +146,7 @@ def cross_entropy(logits, labels, weights, smoothing=0.0):
 
     A share smoothing of each is the mean of -log p over all classes instead.
     """
+    logits = wide(logits)
     losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
     if smoothing:
         of_all = tf.reduce_logsumexp(logits, -1) - tf.reduce_mean(logits, -1)

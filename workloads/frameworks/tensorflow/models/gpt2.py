@@ -26,8 +26,8 @@ def loss(logits, batch, sizes):
 
 def embeddings(weights, ids):
     """Step 1: (batch, time, numbers)."""
-    return (embedding(weights, "embeddings.tokens", ids)
-            + weights["embeddings.positions.weight"][:tf.shape(ids)[1]])
+    positions = weights["embeddings.positions.weight"][:tf.shape(ids)[1]]
+    return embedding(weights, "embeddings.tokens", ids) + tf.cast(positions, weights.computed)
 
 
 def predictions(weights, x, sizes, mode):

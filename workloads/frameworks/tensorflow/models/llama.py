@@ -2,7 +2,7 @@
 import tensorflow as tf
 
 from workloads.frameworks.forward_pass import rotations
-from workloads.frameworks.tensorflow.models.blocks import by_head, embedding, linear
+from workloads.frameworks.tensorflow.models.blocks import by_head, embedding, linear, wide
 from workloads.frameworks.tensorflow.models.transformer import causal, cross_entropy
 from workloads.spec.models.llama import EPSILON
 
@@ -51,7 +51,9 @@ def fed_forward(weights, name, x):
 
 def rms_norm(weights, name, x):
     """x over the root of its mean square, times name.gamma."""
-    return x * tf.math.rsqrt(tf.reduce_mean(x * x, -1, keepdims=True) + EPSILON) * weights[name + ".gamma"]
+    given, x = x.dtype, wide(x)
+    x = x * tf.math.rsqrt(tf.reduce_mean(x * x, -1, keepdims=True) + EPSILON) * weights[name + ".gamma"]
+    return tf.cast(x, given)
 
 
 def turned(x, turns):
@@ -86,5 +88,5 @@ def decode(weights, tokens, position, cache, sizes, mode):
 
 
 def _turns(sizes, like):
-    """Cosine and sine of each position's angles, in the type of the weights."""
+    """Cosine and sine of each position's angles, in the type of like."""
     return tf.constant(rotations(sizes), like.dtype)

@@ -9,7 +9,7 @@ from operator import methodcaller
 
 import tensorflow as tf
 
-from workloads.frameworks.tensorflow.models.blocks import by_head, dense, layer_norm
+from workloads.frameworks.tensorflow.models.blocks import by_head, dense, layer_norm, softmax, wide
 from workloads.spec.models.transformer import PARTS
 
 
@@ -62,12 +62,11 @@ def attention(query, key, value, bias=None):
     query = query / math.sqrt(int(query.shape[-1]))
     if query.shape[1] == key.shape[1]:
         scores = tf.matmul(query, key, transpose_b=True)
-        return tf.matmul(tf.nn.softmax(scores if bias is None else scores + bias), value)
+        return tf.matmul(softmax(scores, bias), value)
     shape = tf.shape(query)
     scores = tf.reshape(tf.matmul(_grouped(query, key), key, transpose_b=True),
                         tf.concat([shape[:3], tf.shape(key)[2:3]], 0))
-    shares = tf.nn.softmax(scores if bias is None else scores + bias)
-    return tf.reshape(tf.matmul(_grouped(shares, value), value), shape)
+    return tf.reshape(tf.matmul(_grouped(softmax(scores, bias), value), value), shape)
 
 
 def _grouped(x, key):
@@ -77,7 +76,7 @@ def _grouped(x, key):
 
 def causal(query, key, value):
     """Attention of each token over itself and those before it."""
-    square = tf.ones([tf.shape(query)[2]] * 2, query.dtype)
+    square = wide(tf.ones([tf.shape(query)[2]] * 2, query.dtype))
     before = tf.linalg.band_part(square, -1, 0)
     return attention(query, key, value, _left_out(before > 0, square))
 
@@ -114,7 +113,7 @@ class Cache:
             for each, new in zip(kept, (key, value)):
                 self._keep(each, position, new)
             seen = tf.range(kept[0].shape[2]) <= position
-            bias = _left_out(seen, tf.ones(seen.shape, query.dtype))
+            bias = _left_out(seen, wide(tf.ones(seen.shape, query.dtype)))
             return attention(query, self._read(kept[0]), self._read(kept[1]), bias)
         return mix
 
@@ -139,4 +138,4 @@ def _read(kept):
 
 def cross_entropy(logits, labels):
     """The mean of -log p(label): logits (n, classes), labels (n,)."""
-    return tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits))
+    return tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=wide(logits)))
