@@ -7,7 +7,7 @@ the last bit (measured: 0.7 % of the gradient's length in ResNet-18, one array u
 are judged by the relative length over all arrays together, logits and activations by the worst array.
 
 In bfloat16 the forward pass alone is judged: a ReLU's input changes sign so often that a small net's gradient was 15 %
-from float32's.
+from float32's. Where a batch's own statistics normalise, they carry rounding on, so of such nets loss and inference are.
 
 Stacks that only infer have float32 alone, and are judged by what they infer. Their pass by a batch's own statistics
 says where the first layer differs, if one does: statistics of a few values carry rounding on, through ResNet-152 to
@@ -116,7 +116,8 @@ def compare(cell: Cell, ours: Sent | Failed, theirs: Sent | Failed, stack: Named
         if not isinstance(of_arrays, dict):
             return verdict_of(cell, stack, reference, {}, problem=f"{who.name}: {of_arrays.word}: {of_arrays.message}")
     assert isinstance(ours, dict) and isinstance(theirs, dict)
-    optional = (*OPTIONAL, *(("activation",) if cell.loop != NATIVE else ()),         # a compiled net keeps none
+    keeps_none = cell.loop != NATIVE or cell.precision == "amp"        # a compiled net, and that of MXNet's amp
+    optional = (*OPTIONAL, *(("activation",) if keeps_none else ()),
                 *(OF_TRAINING if _only_infer(stack, reference) else ()),
                 *(("logits", "statistic") if cell.source else ()))
     pairs: dict[str, Pairs] = {}
@@ -143,7 +144,7 @@ def compare(cell: Cell, ours: Sent | Failed, theirs: Sent | Failed, stack: Named
              else float(np.max([0.0, *differences[kind].values()]))                # NaN, unlike max's
              for kind, of_kind in pairs.items() if of_kind or kind not in optional}
     beyond = [kind for kind in worst if not worst[kind] <= limits[kind]]        # NaN too
-    judged = ("inferred",) if _only_infer(stack, reference) else _FORWARD if cell.precision == "amp" else KINDS
+    judged = _judged(cell.precision, _only_infer(stack, reference), bool(pairs["statistic"]))
     first = _first(cell, differences, limits, beyond) if set(beyond) & set(judged) else ""
     return verdict_of(cell, stack, reference, worst, first)._replace(compared=sum(map(len, pairs.values())))
 
@@ -154,6 +155,15 @@ def verdict_of(cell: Cell, stack: Named, reference: Named, worst: dict[str, floa
     return Verdict(model_name(cell), stack.name, reference.name, cell.precision, worst, first, problem,
                    loop="" if cell.loop == NATIVE else cell.loop,
                    proves=cell.precision == ("float32" if _only_infer(stack, reference) else "float64"))
+
+
+def _judged(precision: str, only_infers: bool, is_normalised: bool) -> tuple[str, ...]:
+    """The kinds by which a pair passes; is_normalised: by a batch's own statistics."""
+    if only_infers:
+        return ("inferred",)
+    if precision != "amp":
+        return KINDS
+    return ("loss", "inferred") if is_normalised else _FORWARD
 
 
 def apart(verdict: Verdict) -> str:
