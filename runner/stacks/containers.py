@@ -12,12 +12,10 @@ from runner.stacks.engine import Container, DockerClient, DockerException, gpu_r
 from runner.stacks.own import Asked, OwnStack
 
 OWNER = "org.evenbench.owner"       # the runner whose container it is, as runner/leftovers.py names it
-_WRITABLE = {"/tmp": "rw,exec,nosuid,nodev,size=1g,mode=1777"}      # exec: torch.compile loads what it compiles
-
 # what every container of ours is created with, whatever it does: nothing to write to, and nobody to become
 CONFINED: dict[str, Any] = {
-    "read_only": True, "tmpfs": _WRITABLE, "cap_drop": ["ALL"], "security_opt": ["no-new-privileges"],
-    "pids_limit": 4096, "init": True}
+    "read_only": True, "cap_drop": ["ALL"], "security_opt": ["no-new-privileges"], "pids_limit": 4096, "init": True,
+    "tmpfs": {"/tmp": "rw,exec,nosuid,nodev,size=1g,mode=1777"}}       # exec: torch.compile loads what it compiles
 _PYTHONS = ("python", "python3")
 _WORKLOADS = "/opt/evenbench"       # where the workloads lie in an image that is not ours
 

@@ -24,10 +24,7 @@ class Pin(NamedTuple):
 
 
 def outdated(stacks: Iterable[PinnedStack], released: Callable[[str], Sequence[str]]) -> list[Pin]:
-    """The pins that are behind by more than ALLOWED; those of which no index tells are left out.
-
-    released(package): its releases, the newest first.
-    """
+    """The pins behind by more than ALLOWED, of those that an index tells of; released: of a package, newest first."""
     found = []
     for stack in stacks:
         lines = (stack.folder / "requirements.in").read_text().splitlines()
