@@ -13,6 +13,7 @@ import pytest
 
 from runner.machine import programs
 from runner.machine.programs import Taken, Worker
+from tests.made_files import files
 
 ANOTHER = Worker("a", 1)
 WORKS = "import time; exec('while time.process_time() < 20: pass')"
@@ -93,9 +94,7 @@ def test_a_thread_of_the_kernel_is_named_as_one() -> None:
 
 
 def test_clocks_are_of_every_process_of_a_host_and_none_where_it_is_not_seen(tmp_path: Path) -> None:
-    for name, comm in (("2", "kthreadd"), ("7", "x"), ("8", "gone"), ("self", "y")):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "comm").write_text(comm + "\n")
+    files(tmp_path, {"2/comm": "kthreadd\n", "7/comm": "x\n", "8/comm": "gone\n", "self/comm": "y\n"})
 
     def clock(number: int) -> float:
         if number == ~8 << 3 | 2:

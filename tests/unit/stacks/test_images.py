@@ -1,12 +1,14 @@
 import hashlib
 import os
 import stat
+from types import SimpleNamespace
 
 import pytest
 
 from runner.stacks import images
 from runner.stacks.bases import RECIPE, RECIPE_LABEL, Base
 from runner.stacks.package_sources import Downloads
+from tests.made_files import files
 from tests.stack_folder import small_stack
 
 
@@ -15,23 +17,21 @@ def pin(name: str, content: bytes) -> str:
 
 
 def test_only_wheels_that_the_lock_names_by_hash_are_taken_whatever_the_spelling_of_their_names(tmp_path):
-    files = {"torch-9.0+cpu-cp311-cp311-linux_x86_64.whl": b"right", "Google_Pasta-0.2.0-py3-none-any.whl": b"wheel",
-             "numpy-2.0-cp311-cp311-linux_x86_64.whl": b"not the locked one", "other-1.0-py3-none-any.whl": b"right"}
-    for name, content in files.items():
+    held = {"torch-9.0+cpu-cp311-cp311-linux_x86_64.whl": b"right", "Google_Pasta-0.2.0-py3-none-any.whl": b"wheel",
+            "numpy-2.0-cp311-cp311-linux_x86_64.whl": b"not the locked one", "other-1.0-py3-none-any.whl": b"right"}
+    for name, content in held.items():
         (tmp_path / name).write_bytes(content)
     lock = (pin("torch==9.0+cpu", b"right") + pin("numpy==2.0", b"the locked one")
             + pin("google-pasta==0.2.0", b"wheel"))
 
-    assert {path.name for path in images.matching_wheels(lock, [tmp_path])} == set(list(files)[:2])
+    assert {path.name for path in images.matching_wheels(lock, [tmp_path])} == set(list(held)[:2])
 
 
 def test_a_build_sees_only_its_own_inputs(tmp_path):
     stack = small_stack(tmp_path / "repository")
     wheel = tmp_path / "torch-9.0-py3-none-any.whl"
     wheel.write_bytes(b"wheel")
-    left_behind = tmp_path / "repository/workloads/__pycache__/x.pyc"
-    left_behind.parent.mkdir()
-    left_behind.write_bytes(b"")
+    files(tmp_path / "repository/workloads", {"__pycache__/x.pyc": ""})
 
     images.context(stack, tmp_path / "context", [wheel])
 
@@ -62,30 +62,18 @@ def test_labels_say_what_is_inside_and_on_which_base(tmp_path):
             "org.evenbench.studies": "quick", "org.evenbench.base-is-default": "false"}.items() <= labels.items()
 
 
-class Engine:
-    """One that has one image."""
-
-    def __init__(self, identity, labels):
-        self.images = self
-        self.id, self.labels = identity, labels
-
-    def get(self, tag):
-        assert tag == "evenbench:torch-9"
-        return self
-
-
 def test_an_image_that_was_changed_under_its_labels_is_not_the_stack_s(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     stack = small_stack(tmp_path / "repository")
-    labels = images.labels(stack, Base("evenbench-base:bookworm", is_default=True))
+    image = SimpleNamespace(id="sha256:b", labels=images.labels(stack, Base("evenbench-base:bookworm", True)))
+    client = SimpleNamespace(images=SimpleNamespace(get={"evenbench:torch-9": image}.__getitem__))
 
-    assert images.is_current(Engine("sha256:b", labels), stack)       # built elsewhere: labels are all there is
-    built = tmp_path / "cache/evenbench/builds/torch-9.images"
-    built.parent.mkdir(parents=True)
-    built.write_text("sha256:a\nsha256:c\n")
-    assert not images.is_current(Engine("sha256:b", labels), stack)
-    assert images.find(Engine("sha256:b", labels), stack).fingerprint != stack.made_of()
-    assert images.is_current(Engine("sha256:c", labels), stack)
+    assert images.is_current(client, stack)                           # built elsewhere: labels are all there is
+    files(tmp_path / "cache/evenbench/builds", {"torch-9.images": "sha256:a\nsha256:c\n"})
+    assert not images.is_current(client, stack)
+    assert images.find(client, stack).fingerprint != stack.made_of()
+    image.id = "sha256:c"
+    assert images.is_current(client, stack)
 
 
 def test_images_of_other_inputs_or_of_unknown_stacks_or_recipes_are_stale(tmp_path):
