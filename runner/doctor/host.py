@@ -25,7 +25,7 @@ _STOLEN = 0.02                    # of the time, likewise; bursts that are too f
 def examine(stacks: Mapping[str, PinnedStack], cache: Path) -> list[Finding]:
     """All findings, the engine's first. Builds and changes nothing."""
     plain = {name: stack for name, stack in stacks.items() if not stack.is_gpu_only}
-    interpreters = _interpreters(plain)
+    interpreters = [_interpreter(python) for python in sorted({stack.python for stack in plain.values()})]
     has_interpreter = any(finding.grade == "good" for finding in interpreters)
     said, of_engine = _engine(plain, can_do_without=has_interpreter)
     graphics = gpu.examine(stacks, nvml.observe(), nvml.computing(), said)
@@ -78,15 +78,11 @@ def engine_limits(info: Mapping[str, Any], podman: Mapping[str, Any] | None) -> 
     return Finding("engine limits", "fails", f"{who} cannot limit {', '.join(lacking)}", mend)
 
 
-def _interpreters(stacks: Mapping[str, PinnedStack]) -> list[Finding]:
-    findings = []
-    for python in sorted({stack.python for stack in stacks.values()}):
-        try:
-            _, path = environments.find_interpreter(python)
-            findings.append(Finding(f"python {python}", "good", str(path)))
-        except BenchError as error:
-            findings.append(_lacking(f"python {python}", error, "note"))
-    return findings
+def _interpreter(python: str) -> Finding:
+    try:
+        return Finding(f"python {python}", "good", str(environments.find_interpreter(python)[1]))
+    except BenchError as error:
+        return _lacking(f"python {python}", error, "note")
 
 
 def _lacking(what: str, error: BenchError, grade: str) -> Finding:

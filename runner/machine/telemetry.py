@@ -1,9 +1,8 @@
 """What GPUs did while a run lasted: one sampler from the host, and what its samples say of the timed steps.
 
 Power comes from the total-energy counter where the GPU has one (Volta and later), else from the power readings. The
-counter moves every 20 to 100 ms, so of less than a second it says nothing; five are better. There some readings of the
-moment say it, where the GPU has such: an average of the driver's own second would be of the time before. Of a MIG slice
-the whole board is read: slices have no meters of their own. What no sample told is None, never 0.
+counter moves every 20 to 100 ms: under a second, readings of the moment replace it, since the driver's own averages are
+of the time before. A MIG slice has no meters: its whole board is read. What no sample told is None, never 0.
 """
 
 import threading

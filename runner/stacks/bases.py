@@ -1,8 +1,7 @@
-"""What images are built on: the pinned base where its registry answers, else one of our own.
+"""What images are built on: the pinned base where its registry answers, else one of our own, as results say.
 
-Our own is this machine's system from its package mirror, with the interpreter that was found here: whoever cannot reach
-a registry can still measure, and every result says on which base. The interpreter was linked against this machine's C
-library, so the base is of the same release.
+Our own is this machine's system from its package mirror, with an interpreter of this machine: that was linked against
+its C library, so the base is of the same release.
 """
 
 import os
@@ -77,10 +76,10 @@ def _is_built(client: DockerClient, tag: str) -> bool:
 def _refusal(image: str, say: Say) -> str | None:
     """Why the registry does not give an image, None if it does. The first refusal is said."""
     if image not in _refusals:
-        _refusals[image] = _ask_registry(image)
-        reasons = [reason for reason in _refusals.values() if reason]
-        if _refusals[image] and len(reasons) == 1:
-            say(f"the pinned bases cannot be had here (the registry: {reasons[0]}): building on a base of our own from"
+        is_first = not any(_refusals.values())
+        _refusals[image] = reason = _ask_registry(image)
+        if reason and is_first:
+            say(f"the pinned bases cannot be had here (the registry: {reason}): building on a base of our own from"
                 " this machine's packages; results will say so")
     return _refusals[image]
 

@@ -57,11 +57,11 @@ def _built(stack: Pinned) -> Path:
     return cache_folder() / "builds" / f"{stack.name}.images"
 
 
-def found(client: DockerClient, stack: Pinned, where: str = "here") -> Image:
+def found(client: DockerClient, stack: Pinned) -> Image:
     """As find. Raises ImageMissing."""
     image = find(client, stack)
     if image is None:
-        raise ImageMissing(f"stack {stack.name} has no image {where}: run `evenbench images {stack.name}`")
+        raise ImageMissing(f"stack {stack.name} has no image here: run `evenbench images {stack.name}`")
     return image
 
 

@@ -1,7 +1,7 @@
 """Environments mixed of two that are here: each package's files are linked from where it lies, by its RECORD.
 
-No index is asked and next to no disk is used; builds stay what they were. A package that is in neither of the two, such
-as a release between their versions, pip brings into a folder of its own.
+No index is asked, and next to no disk used; builds stay what they were. What neither of the two has, such as a release
+between their versions, pip brings into a folder of its own.
 """
 
 import csv
@@ -95,10 +95,8 @@ def _need(text: str) -> tuple[str, str] | None:
 
 def differing(old: Environment, new: Environment) -> list[str]:
     """The names of packages that the two hold in other versions or with other files, or that one alone holds."""
-    return [name for name in sorted({*old.packages, *new.packages})
-            if name not in old.packages or name not in new.packages
-            or (old.packages[name].version, old.packages[name].content)
-            != (new.packages[name].version, new.packages[name].content)]
+    before, after = ({name: (each.version, each.content) for name, each in of.packages.items()} for of in (old, new))
+    return [name for name in sorted({*before, *after}) if before.get(name) != after.get(name)]
 
 
 def is_bound(one: str, other: str, old: Environment, new: Environment) -> bool:

@@ -7,7 +7,6 @@ import pytest
 
 from runner.stacks import images
 from runner.stacks.bases import RECIPE, RECIPE_LABEL, Base
-from runner.stacks.package_sources import Downloads
 from tests.made_files import files
 from tests.stack_folder import small_stack
 
@@ -88,7 +87,7 @@ def test_images_of_other_inputs_or_of_unknown_stacks_or_recipes_are_stale(tmp_pa
     assert images.stale(labels, [stack]) == {"changed": "torch-9", "deleted": "tf-9", "old base": "base"}
 
 
-@pytest.mark.parametrize(("line", "expected"), [
+@pytest.mark.parametrize(("lines", "expected"), [
     ("#7 [3/5] RUN --mount=type=bind,target=/mnt --mount=type=secret,id=ca     sh /mnt/install.sh torch-9 3.11",
      ["torch-9: step 3/5: sh /mnt/install.sh torch-9 3.11"]),
     ("#9 [stage-0 5/5] COPY workloads workloads", ["torch-9: step 5/5: COPY workloads workloads"]),
@@ -97,18 +96,15 @@ def test_images_of_other_inputs_or_of_unknown_stacks_or_recipes_are_stale(tmp_pa
     ("#7 12.30 Downloading numpy-2.0.whl (12.7 MB)", []),
     ("#7 12.41 Collecting numpy==2.0", []),
     ("#7 DONE 14.2s", []),
+    # of an environment, with all that came before
+    ("Downloading numpy-2.0.whl (90.0 MB)\n  Downloading torch-9.0.whl (1.2 GB)",
+     ["torch-9: downloading numpy-2.0.whl, 90 MB (90 MB so far)",
+      "torch-9: downloading torch-9.0.whl, 1.2 GB (1.3 GB so far)"]),
 ])
-def test_only_steps_and_long_downloads_are_told(line, expected):
+def test_only_steps_and_long_downloads_are_told(lines, expected):
     said = []
-    images._Progress("torch-9", said.append)(line)
-
-    assert said == expected
-
-
-def test_downloads_of_an_environment_are_told_with_all_that_came_before():
-    said = []
-    heard = Downloads("torch-9", said.append)
-    for line in ("Downloading numpy-2.0.whl (12.7 MB)", "  Downloading torch-9.0.whl (1.2 GB)"):
+    heard = images._Progress("torch-9", said.append)
+    for line in lines.splitlines():
         heard(line)
 
-    assert said == ["torch-9: downloading torch-9.0.whl, 1.2 GB (1.2 GB so far)"]
+    assert said == expected
