@@ -52,6 +52,10 @@ class Asked(NamedTuple):
         return (f"{self.name}={_IMAGE if self.image else ''}{self.image or self.path}"
                 + (f"#{self.package}" if self.package else ""))
 
+    def wrong(self, what: str) -> InputError:
+        """The error that says what is wrong with it."""
+        return InputError(f"--stack {self}: {what}")
+
 
 class Inventory(BaseModel):
     """What workloads.process.inventory says of an environment."""
@@ -138,10 +142,10 @@ def parse(word: str, pinned: Mapping[str, Stack]) -> Asked:
     if (package and package not in {**dict(frameworks.PACKAGES), frameworks.WITHOUT: ""}) or rest.endswith("#"):
         raise InputError(f'--stack {word}: found "#{package}", expected one of '
                          f"{', '.join(f'#{known}' for known, _ in frameworks.PACKAGES)}")
-    if where.startswith(_IMAGE) and where != _IMAGE:
-        return Asked(name, "", where.removeprefix(_IMAGE), package)
-    if not where or where == _IMAGE:
+    if where in ("", _IMAGE):
         raise InputError(f"--stack {word}: expected NAME=PATH of a Python or a virtual environment, or NAME=image:NAME")
+    if where.startswith(_IMAGE):
+        return Asked(name, "", where.removeprefix(_IMAGE), package)
     return Asked(name, where, "", package)
 
 
@@ -159,11 +163,9 @@ def executable(asked: Asked) -> str:
     ended = _run([python, "-c", _WHO], Path.cwd(), asked, clean_environment())
     version = _TOLD.search(ended.stdout)
     if version is None:
-        raise InputError(f"--stack {asked}: {python} is not a Python interpreter: it did not say its version"
-                         + _words(ended))
+        raise asked.wrong(f"{python} is not a Python interpreter: it did not say its version{_words(ended)}")
     if (minor := (int(version[1]), int(version[2]))) < OLDEST:
-        raise InputError(f"--stack {asked}: found Python {minor[0]}.{minor[1]}, expected {OLDEST[0]}.{OLDEST[1]} or "
-                         "newer")
+        raise asked.wrong(f"found Python {minor[0]}.{minor[1]}, expected {OLDEST[0]}.{OLDEST[1]} or newer")
     return str(json.loads(version[3])) if version[3] else str(python)
 
 
@@ -188,14 +190,13 @@ def interpreter(asked: Asked) -> Path:
     inside = [path / "bin" / name for name in ("python", "python3")] if path.is_dir() else []
     path = next((each for each in inside if each.is_file()), path)
     if gone := next((each for each in inside if path.is_dir() and each.is_symlink()), None):
-        raise InputError(f"--stack {asked}: {gone} leads to {gone.readlink()}, which is not there: make the "
-                         "environment anew")
+        raise asked.wrong(f"{gone} leads to {gone.readlink()}, which is not there: make the environment anew")
     if path.is_dir():
-        raise InputError(f"--stack {asked}: {path} is no environment: it has no bin/python")
+        raise asked.wrong(f"{path} is no environment: it has no bin/python")
     if not path.is_file():
-        raise InputError(f"--stack {asked}: there is no {path}; expected a Python or a virtual environment's folder")
+        raise asked.wrong(f"there is no {path}; expected a Python or a virtual environment's folder")
     if not os.access(path, os.X_OK):
-        raise InputError(f"--stack {asked}: {path} is not a Python interpreter: it cannot be run")
+        raise asked.wrong(f"{path} is not a Python interpreter: it cannot be run")
     return path
 
 
@@ -251,9 +252,9 @@ def _run(command: Sequence[str | Path], folder: Path, asked: Asked, variables: M
     try:
         return answer_of(command, cwd=folder, timeout=_SECONDS, env=variables, stdin=subprocess.DEVNULL)
     except OSError as error:
-        raise InputError(f"--stack {asked}: {command[0]} is not a Python interpreter: {error.strerror}") from error
+        raise asked.wrong(f"{command[0]} is not a Python interpreter: {error.strerror}") from error
     except subprocess.TimeoutExpired as error:
-        raise InputError(f"--stack {asked}: {command[0]} did not answer within {_SECONDS} s") from error
+        raise asked.wrong(f"{command[0]} did not answer within {_SECONDS} s") from error
 
 
 def answer_in(output: str | bytes | None) -> Any:
@@ -267,8 +268,8 @@ def inventory(asked: Asked, output: str | bytes | None, words: str = "") -> Inve
     try:
         return Inventory.model_validate(answer_in(output))
     except (ValueError, RecursionError) as error:
-        raise InputError(f"--stack {asked}: it did not tell what it holds{words}: run `python -m {INVENTORY}` in it to "
-                         "see why") from error
+        raise asked.wrong(f"it did not tell what it holds{words}: run `python -m {INVENTORY}` in it to see "
+                          "why") from error
 
 
 def framework_package(asked: Asked, held: Inventory) -> str:
@@ -277,15 +278,15 @@ def framework_package(asked: Asked, held: Inventory) -> str:
     meant = [asked.package] if asked.package else frameworks.meant(has)
     if not has and asked.package != frameworks.WITHOUT:
         known = ", ".join(package for package, _ in frameworks.PACKAGES)
-        raise InputError(f"--stack {asked}: found no framework in it, expected one of {known}"
-                         + (f"; {_NO_PATH}" if "PYTHONPATH" in os.environ and not asked.image else ""))
+        raise asked.wrong(f"found no framework in it, expected one of {known}"
+                          + (f"; {_NO_PATH}" if "PYTHONPATH" in os.environ and not asked.image else ""))
     if asked.package and asked.package not in (*has, frameworks.WITHOUT):
-        raise InputError(f"--stack {asked}: found no {asked.package} in it; it has {', '.join(has)}")
+        raise asked.wrong(f"found no {asked.package} in it; it has {', '.join(has)}")
     if len(meant) > 1:
         choices = " or ".join(str(asked._replace(package=package)) for package in meant)
-        raise InputError(f"--stack {asked}: found {' and '.join(meant)} in it; choose by {choices}")
+        raise asked.wrong(f"found {' and '.join(meant)} in it; choose by {choices}")
     if not held.numpy:
-        raise InputError(f"--stack {asked}: found no numpy in it, which the workloads need: install it there")
+        raise asked.wrong("found no numpy in it, which the workloads need: install it there")
     return meant[0]
 
 
@@ -298,7 +299,7 @@ def stack(asked: Asked, root: Path, held: Inventory, python: str, ask: Ask | Non
     if package != frameworks.WITHOUT:
         framework, version = frameworks.adapter(package), held.frameworks[package] or "unknown"
         if _release(version) and _release(version) < _release(oldest := frameworks.oldest(framework)):
-            raise InputError(f"--stack {asked}: found {package} {version}, expected {oldest} or newer")
+            raise asked.wrong(f"found {package} {version}, expected {oldest} or newer")
         title = f"{frameworks.title(framework)} {version}"
         code = gpu_code(asked, ask([python, "-m", DEVICES, package])) if ask else None
     return OwnStack(name=asked.name, framework=framework, version=version, python=".".join(held.python.split(".")[:2]),
@@ -320,8 +321,8 @@ def gpu_code(asked: Asked, answer: str | bytes | None) -> GpuCode | None:
         return GpuCode(cuda=code["cuda"], driver="0.0", native=native, jit=jit, unsupported=left, why=why,
                        verified=False)
     except (ValueError, KeyError, TypeError) as error:
-        raise InputError(f"--stack {asked}: its framework did not say whether it has code for GPUs: run "
-                         f"`python -m {DEVICES} PACKAGE` in it to see why") from error
+        raise asked.wrong("its framework did not say whether it has code for GPUs: run "
+                          f"`python -m {DEVICES} PACKAGE` in it to see why") from error
 
 
 def code_for(architectures: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
