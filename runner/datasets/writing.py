@@ -66,17 +66,15 @@ def finished(folder: Path, name: str, facts: Mapping[str, Any]) -> str:
 def whole(folder: Path) -> Iterator[Path]:
     """A temporary folder to fill. It takes the given name once all went well, in place of what had that name."""
     folder.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}-"))
-    try:
+    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}-") as beside:
+        unfinished = Path(beside, folder.name)
+        unfinished.mkdir()
         with paths.writing(folder):
             yield unfinished
         unfinished.chmod(0o755)        # containers read it as another user
         if folder.exists():
             shutil.rmtree(folder)
         unfinished.rename(folder)
-    except BaseException:
-        shutil.rmtree(unfinished, ignore_errors=True)
-        raise
 
 
 def sources(files: Iterable[Path]) -> dict[str, Any]:

@@ -184,13 +184,9 @@ class Stack(Keys, frozen=True):
     sync: str = ""                      # the mode that parallel = sync is here, where it is not the framework's usual
 
     @model_validator(mode="after")
-    def _knows_its_mode(self) -> Self:
+    def _knows_its_mode_and_gpus(self) -> Self:
         if self.sync and (self.framework, self.sync) not in cluster.MODES:
             raise mistake(f"sync: {cluster.impossible(self.framework, self.sync, 2)}")
-        return self
-
-    @model_validator(mode="after")
-    def _tells_of_gpus(self) -> Self:
         if ("gpu" in self.devices) != (self.gpu is not None):
             raise mistake("devices has gpu where there is a table gpu, and only there")
         return self
