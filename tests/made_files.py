@@ -10,3 +10,10 @@ def files(root: Path, texts: Mapping[str, str]) -> Path:
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(text, encoding="utf-8")
     return root
+
+
+def program(path: Path, text: str) -> Path:
+    """A program of the shell's at that path."""
+    files(path.parent, {path.name: f"#!/bin/sh\n{text}\n"})
+    path.chmod(0o755)
+    return path

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
 
@@ -33,6 +34,7 @@ from runner.stacks.own import Asked, OwnStack
 from tests import own_environment
 from tests.fake_nvml import H100, FakeNvml
 from tests.fakes import MACHINE, FakeLauncher, row_of, stack, study
+from tests.made_files import files, program
 from tests.stack_folder import repository
 from workloads.frameworks import surroundings
 from workloads.process import environment, inventory
@@ -135,12 +137,6 @@ def test_an_environment_that_lacks_what_workers_need_is_refused(tmp_path: Path, 
         read(home)
 
 
-def program(path: Path, text: str) -> Path:
-    path.write_text(f"#!/bin/sh\n{text}\n")
-    path.chmod(0o755)
-    return path
-
-
 def test_what_is_no_python_or_too_old_or_gone_is_said(tmp_path: Path) -> None:
     (tmp_path / "text").write_text("no program")
     no_format = program(tmp_path / "noise", "")
@@ -225,10 +221,8 @@ def test_a_wrapper_is_asked_once_and_what_it_starts_is_the_stack(
 
 
 def test_a_shim_is_asked_in_the_users_folder(tmp_path: Path, mine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "here").mkdir()
-    (tmp_path / "here/.python-version").write_text(str(mine))
     shim = program(tmp_path / "python", 'exec "$(cat .python-version)/bin/python" "$@"')
-    monkeypatch.chdir(tmp_path / "here")
+    monkeypatch.chdir(files(tmp_path / "here", {".python-version": str(mine)}))
 
     assert str(mine / "bin/python") == read(shim).interpreter
 
@@ -368,26 +362,18 @@ def test_a_framework_runs_on_what_it_has_code_for_or_where_it_names_none_where_i
     assert {*CAPABILITIES} == {*code.native, *code.jit, *code.unsupported}
 
 
-class NoDevices:
-    """JAX where no GPU answers."""
-
-    @staticmethod
-    def devices(kind: str) -> list[Any]:
-        raise RuntimeError("Unable to initialize backend 'cuda'")
-
-
 def test_jax_with_a_plugin_that_finds_no_gpu_says_why_and_without_one_is_of_cpus(
         tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setenv("XLA_PYTHON_CLIENT_PREALLOCATE", "")          # which is set before JAX looks
-    (tmp_path / "jax_plugins" / "xla_other").mkdir(parents=True)
-    (tmp_path / "jax_plugins" / "xla_other" / "__init__.py").touch()
-    assert ("", []) == surroundings.of("jax").gpu_code(NoDevices)
+    jax = MagicMock()
+    jax.devices.side_effect = RuntimeError("Unable to initialize backend 'cuda'")
+    files(tmp_path, {"jax_plugins/xla_other/__init__.py": ""})
+    assert ("", []) == surroundings.of("jax").gpu_code(jax)
 
-    (tmp_path / "jax_plugins" / "xla_cuda13").mkdir()
-    (tmp_path / "jax_plugins" / "xla_cuda13" / "__init__.py").touch()
+    files(tmp_path, {"jax_plugins/xla_cuda13/__init__.py": ""})
     with pytest.raises(RuntimeError, match="Unable to initialize"):
-        surroundings.of("jax").gpu_code(NoDevices)
+        surroundings.of("jax").gpu_code(jax)
 
 
 def test_a_framework_that_is_older_than_its_adapter_is_refused_before_anything_runs() -> None:
@@ -437,41 +423,35 @@ def test_a_framework_is_asked_for_its_code_for_gpus_where_a_cell_is_of_one(mine:
     assert job.planned_study(study("torch-x", input="synthetic"), on_cpu, print).own()["mine"].gpu is None
 
 
-class FakeClient:
-    """An engine with one image of that id, or none, that answers for the interpreters that it has."""
-
-    def __init__(self, identity: str | None, **answers: bytes) -> None:
-        self.containers = self.images = self
-        self._identity, self._answers, self.started = identity, answers, list[dict[str, Any]]()
-
-    def run(self, image: str, **settings: Any) -> bytes:
-        self.started.append({"image": image, **settings})
-        python, _, module = settings["entrypoint"][:3]
-        if module == own.INVENTORY and python in self._answers:
-            return self._answers[python]
+def engine_with(image: str, **answers: bytes) -> Any:
+    """An engine with one image of that id, "" for none, that answers for the interpreters that it has."""
+    def run(image: str, entrypoint: list[str], **settings: Any) -> bytes:
+        if entrypoint[2] == own.INVENTORY and entrypoint[0] in answers:
+            return answers[entrypoint[0]]
         raise DockerException("exec: not found")
 
-    def get(self, tag: str) -> Any:
-        if self._identity is None:
-            raise ImageNotFound(tag)
-        return SimpleNamespace(id=self._identity)
+    client = MagicMock()
+    client.containers.run.side_effect = run
+    client.images.get.return_value = SimpleNamespace(id=image)
+    client.images.get.side_effect = None if image else ImageNotFound("user/torch:1")
+    return client
 
 
 def test_an_image_is_asked_in_a_container_without_a_network_that_may_only_read() -> None:
-    client: Any = FakeClient("sha256:1", python3=json.dumps(HELD).encode())
+    client = engine_with("sha256:1", python3=json.dumps(HELD).encode())
     held = own_stack(client, Asked("mine", "", "user/torch:1"), ROOT, ())
 
     assert ("pytorch", "2.11.0", "sha256:1", "python3") == (held.framework, held.version, held.image,
                                                           held.interpreter)
-    started = client.started[-1]
+    started = client.containers.run.call_args.kwargs
     assert ("none", True, True) == tuple(started[key] for key in ("network_mode", "read_only", "remove"))
     assert [{"bind": "/opt/evenbench/workloads", "mode": "ro"}] == list(started["volumes"].values())
 
 
 @pytest.mark.parametrize(("client", "message"), [
-    (FakeClient(None), 'this engine has no image "user/torch:1": `docker images` shows'),
-    (FakeClient("sha256:1"), "found no Python 3.6 or newer in the image"),
-    (FakeClient("sha256:1", python=b"hello"), "it did not tell what it holds"),
+    (engine_with(""), 'this engine has no image "user/torch:1": `docker images` shows'),
+    (engine_with("sha256:1"), "found no Python 3.6 or newer in the image"),
+    (engine_with("sha256:1", python=b"hello"), "it did not tell what it holds"),
 ])
 def test_an_image_that_cannot_be_a_stack_is_refused(client: Any, message: str) -> None:
     with pytest.raises(InputError, match=re.escape(message)):
@@ -501,8 +481,7 @@ def here_is(monkeypatch: pytest.MonkeyPatch) -> Callable[[Launcher], None]:
 
 
 def test_each_stack_goes_to_the_launcher_that_can_start_it(tmp_path: Path, here_is: Callable[[Launcher], None]) -> None:
-    client: Any = FakeClient("sha256:1")
-    engine, host = DockerLauncher(client), VenvLauncher(tmp_path)
+    engine, host = DockerLauncher(engine_with("sha256:1")), VenvLauncher(tmp_path)
     here_is(engine)
     here_is(host)
     here, boxed, pinned = own_of(), own_of(image="sha256:1"), PINNED["torch-x"]
@@ -523,11 +502,9 @@ def test_a_launcher_of_pinned_stacks_alone_starts_no_stack_of_the_users(here_is:
 
 def test_a_worker_starts_in_the_users_environment_told_of_its_framework(tmp_path: Path, mine: Path) -> None:
     root = repository(tmp_path / "repository").parents[1]
-    (root / "workloads/process").mkdir()
-    for name in ("process/inventory.py", "spec/frameworks.py"):
-        (root / "workloads" / name).write_text((ROOT / "workloads" / name).read_text())
-    (root / "workloads/__main__.py").write_text("import os, sys\n"
-                                                "print(os.environ['EVENBENCH_FRAMEWORK'], sys.prefix)\n")
+    files(root, {name: (ROOT / name).read_text()
+                 for name in ("workloads/process/inventory.py", "workloads/spec/frameworks.py")})
+    files(root, {"workloads/__main__.py": "import os, sys\nprint(os.environ['EVENBENCH_FRAMEWORK'], sys.prefix)\n"})
     mine_stack: Stack = own.environment(asked_of(mine), root, has_gpus=False)
     launcher = VenvLauncher(tmp_path)
     launcher.prepare([mine_stack], print)
