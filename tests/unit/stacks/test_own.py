@@ -5,7 +5,6 @@ import os
 import re
 import stat
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -473,17 +472,10 @@ def launched(asked: str, *stacks: Stack) -> Launcher:
     return choose.for_stacks(asked, print, gpus.NONE, stacks)
 
 
-@pytest.fixture
-def here_is(monkeypatch: pytest.MonkeyPatch) -> Callable[[Launcher], None]:
-    """What makes the table's entry of a launcher's name give that launcher."""
-    return lambda launcher: monkeypatch.setitem(
-        table.LAUNCHERS, launcher.name, row_of(launcher))
-
-
-def test_each_stack_goes_to_the_launcher_that_can_start_it(tmp_path: Path, here_is: Callable[[Launcher], None]) -> None:
+def test_each_stack_goes_to_the_launcher_that_can_start_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     engine, host = DockerLauncher(engine_with("sha256:1")), VenvLauncher(tmp_path)
-    here_is(engine)
-    here_is(host)
+    for each in (engine, host):
+        monkeypatch.setitem(table.LAUNCHERS, each.name, row_of(each))
     here, boxed, pinned = own_of(), own_of(image="sha256:1"), PINNED["torch-x"]
 
     assert [engine, host] == [launched("docker", pinned), launched("venv", here, pinned)]
@@ -494,8 +486,8 @@ def test_each_stack_goes_to_the_launcher_that_can_start_it(tmp_path: Path, here_
     assert ("docker", "venv") == (beside_images.name, on_host.name)
 
 
-def test_a_launcher_of_pinned_stacks_alone_starts_no_stack_of_the_users(here_is: Callable[[Launcher], None]) -> None:
-    here_is(FakeLauncher(None))
+def test_a_launcher_of_pinned_stacks_alone_starts_no_stack_of_the_users(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(table.LAUNCHERS, "fake", row_of(FakeLauncher(None)))
     with pytest.raises(InputError, match=r"mine=/envs/mine: found --launcher fake, .* expected --launcher docker or v"):
         launched("fake", own_of())
 
