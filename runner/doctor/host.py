@@ -118,7 +118,6 @@ def left_told(containers: int, folders: int) -> list[Finding]:
 
 
 def _machine(cache: Path) -> list[Finding]:
-    """Findings about the machine itself."""
     here, told, now, governor = host.observe(), host.told_limits(), host.reading(), host.governor()
     folder = next(path for path in (cache, *cache.parents) if path.exists())
     free = shutil.disk_usage(folder).free

@@ -41,14 +41,10 @@ class GpuWindow(NamedTuple):
     power: str = ""                         # what power readings are of: "instant", "driver's own average"; "" for none
     gone: tuple[str, ...] = ()              # what the driver has no function for any more
 
-    @property
-    def is_throttled(self) -> bool:
-        """Whether heat or the power supply slowed the GPUs down."""
-        return (self.readings["gpu_throttled_share"] or 0.0) > THROTTLED_SHARE
-
     def record(self) -> dict[str, Any]:
-        """What is stored beside the readings."""
-        return {"throttle": list(self.throttle), "throttled": self.is_throttled, "samples": self.samples,
+        """What is stored beside the readings; throttled: heat or the power supply slowed the GPUs down."""
+        is_throttled = (self.readings["gpu_throttled_share"] or 0.0) > THROTTLED_SHARE
+        return {"throttle": list(self.throttle), "throttled": is_throttled, "samples": self.samples,
                 "was_idle": self.was_idle, **({"power": self.power} if self.power else {}),
                 **({"gone": list(self.gone)} if self.gone else {})}
 
@@ -143,7 +139,6 @@ def _told(timed: Sequence[Sample], name: str) -> list[float]:
 
 
 def _power(timed: Sequence[Sample]) -> str:
-    """What the power readings are of."""
     kinds = set(_told(timed, "is_instant"))
     return "" if not kinds else "instant" if kinds == {True} else "driver's own average"
 

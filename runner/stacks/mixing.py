@@ -24,7 +24,7 @@ from runner.processes import Say, answer_of, clean_environment, fresh_log, run
 from runner.stacks import package_sources
 from runner.stacks.package_sources import normal
 
-_WHERE = ("import json, sys; print('\\n' + json.dumps({'prefix': sys.prefix, 'version': sys.version, 'sites': "
+_WHERE = ("import json, sys; print('\\n' + json.dumps({'version': sys.version, 'sites': "
           "[each for each in sys.path if each.endswith(('site-packages', 'dist-packages'))]}))")
 _SECONDS = 120
 
@@ -35,7 +35,6 @@ class Package(NamedTuple):
     name: str
     version: str
     site: Path                   # the folder that its RECORD's paths begin from
-    prefix: Path                 # that they stay in
     files: tuple[str, ...]
     content: frozenset[str]      # its files with their hashes, without what the installer wrote of itself
     needs: tuple[tuple[str, str], ...]       # (name, specifiers) of what it requires
@@ -56,12 +55,12 @@ class Environment(NamedTuple):
 def read(python: Path) -> Environment:
     """What an environment holds, by its own Python. Raises InputError."""
     told = _where(python)
-    packages = [each for site in told["sites"] for each in held(Path(site), Path(told["prefix"]))]
+    packages = [each for site in told["sites"] for each in held(Path(site))]
     return Environment(python, told["version"], {each.name: each for each in reversed(packages)})
 
 
 def _where(python: Path) -> dict[str, Any]:
-    """The prefix, version and folders of packages that an environment's Python names. Raises InputError."""
+    """The version and the folders of packages that an environment's Python names. Raises InputError."""
     answer = answer_of([python, "-c", _WHERE], timeout=_SECONDS, env=clean_environment(), stdin=subprocess.DEVNULL)
     try:
         return dict(json.loads(answer.stdout.strip().splitlines()[-1]))
@@ -69,7 +68,7 @@ def _where(python: Path) -> dict[str, Any]:
         raise InputError(f"{python}: it did not say where its packages are: {answer.stderr.strip()[-200:]}") from error
 
 
-def held(site: Path, prefix: Path) -> Iterable[Package]:
+def held(site: Path) -> Iterable[Package]:
     """The packages of a folder, as pip and uv install them."""
     for folder in sorted(site.glob("*.dist-info")):
         header = (folder / "METADATA").read_text(encoding="utf-8", errors="replace").partition("\n\n")[0]
@@ -80,9 +79,9 @@ def held(site: Path, prefix: Path) -> Iterable[Package]:
         rows = [row for row in csv.reader(lines) if row and not Path(row[0]).is_absolute()]
         content = frozenset(",".join(row) for row in rows if not row[0].startswith((f"{folder.name}/", "../"))
                             and "__pycache__" not in row[0])
-        yield Package(normal(named["Name"]), named["Version"], site, prefix, tuple(row[0] for row in rows), content,
-                      tuple(need for name, value in fields if name == "Requires-Dist"
-                            if (need := _need(value.strip()))))
+        needs = (_need(value.strip()) for name, value in fields if name == "Requires-Dist")
+        yield Package(normal(named["Name"]), named["Version"], site, tuple(row[0] for row in rows), content,
+                      tuple(filter(None, needs)))
 
 
 def _need(text: str) -> tuple[str, str] | None:
@@ -199,7 +198,7 @@ def brought(name: str, version: str, beside: Iterable[str], folder: Path, python
     if not folder.is_dir():
         package_sources.install(["--quiet", *([] if others else ["--no-deps"]), *_for(python), f"--target={folder}",
                                  f"{name}=={version}", *others], log)
-    return [each for each in held(folder, folder) if each.name in {name, *others}]
+    return [each for each in held(folder) if each.name in {name, *others}]
 
 
 def _for(python: str) -> list[str]:

@@ -14,8 +14,7 @@ from tests.made_files import files
 
 
 def package(name: str, version: str, *needs: tuple[str, str], content: str = "") -> Package:
-    return Package(name, version, Path("/site"), Path("/"), (f"{name}/__init__.py",), frozenset([content or version]),
-                   needs)
+    return Package(name, version, Path("/site"), (f"{name}/__init__.py",), frozenset([content or version]), needs)
 
 
 def environment(*packages: Package) -> Environment:
@@ -83,7 +82,7 @@ def test_what_a_package_requires_is_read_without_its_extras(tmp_path: Path) -> N
         "Requires-Dist: pytest>=8; extra == 'dev'\nRequires-Dist: a[b] (>=1) ; python_version < '4'\n\n"
         "Requires-Dist: no\n")})
 
-    (found,) = mixing.held(tmp_path, tmp_path)
+    (found,) = mixing.held(tmp_path)
 
     assert ("my-own", (), (("numpy", "<3,>=2.0"), ("six", ""), ("a", ">=1"))) == (found.name, found.files, found.needs)
 
