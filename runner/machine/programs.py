@@ -54,7 +54,7 @@ def clocks(proc: Path = Path("/proc"), clock: Callable[[int], float] = time.cloc
 
 
 def taken(before: Clocks, after: Clocks, own: Worker | str | None = None, cpus: Set[int] = frozenset()) -> Taken:
-    """What all that may run on these CPUs took, but this process, and own with what it or they have started."""
+    """What all took that may run on these CPUs, but this process, own (a worker, or a stack's) and what own started."""
     used = sorted(((seconds - before.get(number, 0.0), number) for number, seconds in after.items()), reverse=True)
     others = [(seconds, number) for seconds, number in used
               if seconds >= _LEAST_SECONDS and number != os.getpid() and _may_use(cpus, number)]
