@@ -31,7 +31,7 @@ class RaggedWriter:
     def append(self, values: "np.ndarray[Any, Any]") -> None:
         """Add a sequence: (length,) or (length, columns)."""
         if values.shape[1:] != self._row:
-            raise ValueError(f"found shape {values.shape}, expected a length and then {self._row}")
+            raise ValueError(f"found shape {values.shape}, expected a length and then the columns {self._row}")
         self._file.write(np.ascontiguousarray(values, dtype=self._dtype).tobytes())
         self._offsets.append(self._offsets[-1] + len(values))
 
