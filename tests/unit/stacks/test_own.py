@@ -27,7 +27,7 @@ from runner.planning.plan import Wishes, plan
 from runner.results import sessions, store
 from runner.stacks import own
 from runner.stacks.containers import own_stack
-from runner.stacks.definition import CAPABILITIES, GpuCode, Stack
+from runner.stacks.definition import CAPABILITIES, Stack
 from runner.stacks.engine import DockerException, ImageNotFound
 from runner.stacks.own import Asked, OwnStack
 from tests import own_environment
@@ -45,11 +45,10 @@ HELD = {"python": "3.12.1", "build": "3.12.1 (main)", "installed": {"torch": "2.
         "frameworks": {"torch": "2.11.0"}, "numpy": True}
 
 
-def own_of(code: GpuCode | None = None, image: str = "", **values: Any) -> OwnStack:
+def own_of(ask: own.Ask | None = None, image: str = "", **values: Any) -> OwnStack:
     asked = Asked("mine", "" if image else "/envs/mine", "user/torch:1" if image else "")
     held = own.Inventory(**{**HELD, **values})
-    made = own.stack(asked, ROOT, held, "python" if image else "/envs/mine/bin/python", None, image)
-    return made.model_copy(update={"gpu": code, "devices": ("cpu", "gpu")}) if code else made
+    return own.stack(asked, ROOT, held, "python" if image else "/envs/mine/bin/python", ask, image)
 
 
 @pytest.fixture
@@ -390,8 +389,8 @@ def test_a_framework_without_cuda_has_no_code_for_gpus() -> None:
 
 def test_an_environment_with_cuda_runs_cells_of_a_gpu_without_a_table() -> None:
     here = Gpus((Gpu("GPU-1", "H100", "9.0", 2**36, "GPU-1"),), "580.1", "")
-    code = own.gpu_code(asked_of("x"), '{"cuda": "13.0", "architectures": ["sm_80", "sm_90"]}')
-    stacks = {"mine": own_of(code), "cpu": own_of().model_copy(update={"name": "cpu"})}
+    with_cuda = own_of(lambda words: '{"cuda": "13.0", "architectures": ["sm_80", "sm_90"]}')
+    stacks = {"mine": with_cuda, "cpu": own_of().model_copy(update={"name": "cpu"})}
     made = plan(study("torch-x", device="gpu", input="synthetic"), {**PINNED, **stacks}, MACHINE,
                 Wishes(stacks=("mine", "cpu")), lambda each: None, here)
 
