@@ -4,9 +4,10 @@ import fcntl
 import os
 import re
 import subprocess
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from runner import paths
 from runner.errors import BuildFailed, InputError
@@ -32,12 +33,9 @@ _BROKEN = re.compile("Name or service not known|Temporary failure in name resolu
                      "Connection reset by peer|Remote end closed connection|Cannot connect to proxy")
 
 
-def run(command: list[str], log: Path, heard: Say = lambda line: None, environment: Mapping[str, str] | None = None,
+def run(command: list[str], log: Path, heard: Say = lambda line: None, environment: Mapping[str, str] | None = None
         ) -> None:
-    """Run a command, its output appended to the log and told line by line.
-
-    Raises BuildFailed with the reason it printed and the log's path.
-    """
+    """Run a command, its output appended to the log and told line by line. Raises BuildFailed: its reason and log."""
     lines: list[str] = []
     variables = clean_environment() if environment is None else environment
     with paths.writing(log), log.open("a", encoding="utf-8", errors="replace") as kept:
@@ -54,6 +52,11 @@ def run(command: list[str], log: Path, heard: Say = lambda line: None, environme
                 heard(lines[-1])
     if process.returncode:
         raise BuildFailed(f"{reason(lines, process.returncode)} (log: {log})")
+
+
+def answer_of(command: Sequence[str | Path], **how: Any) -> "subprocess.CompletedProcess[str]":
+    """A program that has ended, and what it printed. Raises OSError, TimeoutExpired."""
+    return subprocess.run(command, capture_output=True, text=True, check=False, **{"errors": "replace", **how})
 
 
 def reason(lines: list[str], status: int) -> str:

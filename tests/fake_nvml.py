@@ -62,8 +62,7 @@ class FakeNvml:
         raise NVMLError("Function Not Found", 13)
 
     def nvmlDeviceGetFieldValues(self, handle: Any, numbers: list[int]) -> list[Any]:
-        gpu = handle[0]
-        known = {186: gpu.instant_milliwatts}
+        known = {186: handle[0].instant_milliwatts}
         return [SimpleNamespace(nvmlReturn=3 if known.get(number) is None else 0,
                                 value=SimpleNamespace(uiVal=known.get(number) or 0)) for number in numbers]
 

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from runner.stacks.definition import Stack, read
+from tests.made_files import files
 
 DIGEST = "0123456789abcdef" * 4
 
@@ -40,7 +41,7 @@ stacks = ["{stack}"]
 
 def repository(root: Path, stack_toml: str = STACK_TOML) -> Path:
     """The folder of stack torch-9 in a repository at root."""
-    files = {
+    return files(root, {
         "docker/torch-9/stack.toml": stack_toml,
         "docker/Dockerfile": "ARG BASE\nFROM ${BASE}\n",
         "docker/torch-9/requirements.in": "torch==9.0\n",
@@ -51,12 +52,7 @@ def repository(root: Path, stack_toml: str = STACK_TOML) -> Path:
         "workloads/__main__.py": "print('worker')\n",
         "workloads/spec/cell.py": "",
         "runner/__main__.py": "",
-    }
-    for name, text in files.items():
-        path = root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-    return root / "docker" / "torch-9"
+    }) / "docker" / "torch-9"
 
 
 def small_stack(root: Path) -> Stack:

@@ -64,7 +64,7 @@ def outdated(places: Places) -> list[dict[str, Any]]:
     found = pins.outdated(today, cache(pins.released))
     if not found:
         screen.say(f"no pin is more than {pins.ALLOWED} releases behind the index")
-    return [pin._asdict() for pin in found]
+    return found
 
 
 def tasks() -> list[dict[str, Any]]:

@@ -33,10 +33,7 @@ class Data(NamedTuple):
 
 
 def chosen(argument: str | None, cache: Path) -> Data:
-    """The Data of `NAME=FOLDER`, of a NAME that the cache holds, or the stand-in for none. Raises InputError.
-
-    Writes nothing: the stand-in is there once it is written.
-    """
+    """The Data of `NAME=FOLDER`, a NAME in the cache, or for none the stand-in, written or not. Raises InputError."""
     if argument is None or argument == STAND_IN:
         return Data(STAND_IN, digits32_folder(cache))
     name, separator, folder = argument.partition("=")
@@ -80,29 +77,25 @@ def verify(name: str, folder: Path) -> None:
         raise InputError(f"--data: {folder}: no such folder, expected the one that holds {name}")
     if name == own_model.DATA:                     # what a model of the user's own reads there is its file's to say
         return
-    known = DATA_SETS.get(name)
-    side = SIDE
+    known, side = DATA_SETS.get(name), SIDE
     if known is None or known.is_prepared:
         try:
             side = prepared.facts(str(folder), name)["made"].get("image", SIDE)
         except prepared.FactsError as error:
             raise InputError(f"--data: {error}") from error
-    if known is not None:
-        for stem in (*known.train, *known.test):
-            _verify_images(name, folder, stem, side)
+    for stem in (*known.train, *known.test) if known else ():
+        _verify_images(name, folder, stem, side)
 
 
 def _verify_images(name: str, folder: Path, stem: str, side: int) -> None:
     """Check one file, binary or pickled. Raises InputError."""
-    binary, pickled = folder / f"{stem}.bin", folder / stem
-    if not binary.is_file() and not pickled.is_file():
+    path = next((each for each in (folder / f"{stem}.bin", folder / stem) if each.is_file()), None)
+    if path is None:
         raise InputError(f"--data: {folder}: found no {stem}.bin and no {stem}, expected the files of {name}; "
                          "is it the folder inside the unpacked archive?")
-    path = binary if binary.is_file() else pickled
     if not os.access(path, os.R_OK):
         raise InputError(f"--data: {path}: not readable")
-    problem = size_problem(name, stem, path.stat().st_size, side) if binary.is_file() else None
-    if problem:
+    if path.suffix == ".bin" and (problem := size_problem(name, stem, path.stat().st_size, side)):
         raise InputError(f"--data: {path}: {problem}")
 
 
@@ -129,7 +122,11 @@ def digits32(cache: Path, say: Callable[[str], None], images: int = DATA_SETS[ST
 
 
 def _write(folder: Path, images: int) -> None:
-    records = _records()
+    digits = np.loadtxt(DIGITS, dtype=np.int64, delimiter=",")
+    grey = np.round(digits[:, :-1].reshape(-1, 8, 8) * 255 / 16).astype(np.uint8)
+    # each of the 8x8 pixels becomes 4x4, grey in three planes; CIFAR-10's records have 1 + 3072 bytes
+    planes = np.repeat(np.kron(grey, np.ones((1, 4, 4), np.uint8))[:, None], 3, axis=1)
+    records = np.hstack([digits[:, -1:].astype(np.uint8), planes.reshape(len(grey), -1)])
     held_out = np.sort(np.random.RandomState(0).permutation(len(records))[:_TEST_DIGITS])
     train, test = np.delete(records, held_out, axis=0), records[held_out]
     repeated = np.resize(train, (images, train.shape[1]))
@@ -137,11 +134,3 @@ def _write(folder: Path, images: int) -> None:
     for stem, part in zip(stems, np.array_split(repeated, len(stems)), strict=True):
         part.tofile(folder / f"{stem}.bin")
     test.tofile(folder / f"{DATA_SETS[STAND_IN].test[0]}.bin")
-
-
-def _records() -> "np.ndarray[tuple[int, int], np.dtype[np.uint8]]":
-    """CIFAR-10's records (1 + 3072 bytes) of the digits: each of the 8x8 pixels becomes 4x4, grey in three planes."""
-    digits = np.loadtxt(DIGITS, dtype=np.int64, delimiter=",")
-    grey = np.round(digits[:, :-1].reshape(-1, 8, 8) * 255 / 16).astype(np.uint8)
-    planes = np.repeat(np.kron(grey, np.ones((1, 4, 4), np.uint8))[:, None], 3, axis=1)
-    return np.hstack([digits[:, -1:].astype(np.uint8), planes.reshape(len(grey), -1)])

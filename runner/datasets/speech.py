@@ -51,8 +51,7 @@ def write(clips: Sequence[tuple[Path, str]], folder: Path, framing: Framing, let
 def spectrogram(signal: Signal, framing: Framing, bands: Signal | None = None
                 ) -> "np.ndarray[Any, np.dtype[np.float32]]":
     """(frames, bins): the logarithm of each window's magnitudes, or of their sums in bands."""
-    filled = np.zeros(max(len(signal), framing.window))
-    filled[:len(signal)] = signal
+    filled = np.pad(signal, (0, max(0, framing.window - len(signal))))
     count = frame_count(len(signal), framing)
     windows = np.lib.stride_tricks.sliding_window_view(filled, framing.window)[::framing.hop][:count]
     hann = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(framing.window) / framing.window)

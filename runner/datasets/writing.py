@@ -23,16 +23,15 @@ class RaggedWriter:
 
     def __init__(self, folder: Path, name: str, dtype: "np.dtype[Any]", columns: int | None = None) -> None:
         self._path, self._offsets_path = folder / f"{name}.npy", folder / f"{name}.offsets.npy"
-        self._dtype, self._columns = dtype, columns
+        self._dtype, self._row = dtype, () if columns is None else (columns,)
         self._offsets = [0]
         self._file: IO[bytes] = self._path.open("wb")
         self._write_header(0)
 
     def append(self, values: "np.ndarray[Any, Any]") -> None:
         """Add a sequence: (length,) or (length, columns)."""
-        expected = 1 if self._columns is None else 2
-        if values.ndim != expected or (self._columns is not None and values.shape[1] != self._columns):
-            raise ValueError(f"found shape {values.shape}, expected (length, columns) with columns {self._columns}")
+        if values.shape[1:] != self._row:
+            raise ValueError(f"found shape {values.shape}, expected a length and then the columns {self._row}")
         self._file.write(np.ascontiguousarray(values, dtype=self._dtype).tobytes())
         self._offsets.append(self._offsets[-1] + len(values))
 
@@ -50,9 +49,8 @@ class RaggedWriter:
 
     def _write_header(self, length: int) -> None:
         """That of an array of so many rows; numpy gives it the same size whatever the length."""
-        shape = (length,) if self._columns is None else (length, self._columns)
-        npy.write_array_header_1_0(self._file, {
-            "descr": npy.dtype_to_descr(self._dtype), "fortran_order": False, "shape": shape})
+        npy.write_array_header_1_0(self._file, {"descr": npy.dtype_to_descr(self._dtype), "fortran_order": False,
+                                                "shape": (length, *self._row)})
 
 
 def finished(folder: Path, name: str, facts: Mapping[str, Any]) -> str:
@@ -68,17 +66,15 @@ def finished(folder: Path, name: str, facts: Mapping[str, Any]) -> str:
 def whole(folder: Path) -> Iterator[Path]:
     """A temporary folder to fill. It takes the given name once all went well, in place of what had that name."""
     folder.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}-"))
-    try:
+    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}-") as beside:
+        unfinished = Path(beside, folder.name)
+        unfinished.mkdir()
         with paths.writing(folder):
             yield unfinished
         unfinished.chmod(0o755)        # containers read it as another user
         if folder.exists():
             shutil.rmtree(folder)
         unfinished.rename(folder)
-    except BaseException:
-        shutil.rmtree(unfinished, ignore_errors=True)
-        raise
 
 
 def sources(files: Iterable[Path]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from runner.stacks.definition import Stack
 from runner.stacks.engine import NEEDS_TOOLKIT
 
 # what the engine answers a request for GPUs without the toolkit, with these capabilities
-NO_TOOLKIT = 'could not select device driver "" with capabilities: [[gpu compute utility]]'
+_NO_TOOLKIT = 'could not select device driver "" with capabilities: [[gpu compute utility]]'
 _WAYS = {"native": "native code", "jit": "compiled at the first run, and kept", "unsupported": "no code"}
 
 
@@ -53,9 +53,9 @@ def _toolkit(info: Mapping[str, Any] | None) -> list[Finding]:
     if info is None:
         return []
     devices = [str(device.get("ID", "")) for device in info.get("DiscoveredDevices") or ()]
-    if "nvidia" in (info.get("Runtimes") or {}) or any(name.startswith("nvidia.com/gpu") for name in devices):
-        return [Finding("container toolkit", "good", "the engine knows NVIDIA's runtime")]
-    return [Finding("container toolkit", "fails", f"the engine would answer: {NO_TOOLKIT}", NEEDS_TOOLKIT)]
+    is_known = "nvidia" in (info.get("Runtimes") or {}) or any(name.startswith("nvidia.com/gpu") for name in devices)
+    found = "the engine knows NVIDIA's runtime" if is_known else f"the engine would answer: {_NO_TOOLKIT}"
+    return [judged("container toolkit", is_known, found, NEEDS_TOOLKIT, "fails")]
 
 
 def _state(index: int, settings: Mapping[str, Any], processes: Collection[int]) -> list[Finding]:

@@ -24,11 +24,12 @@ _STOLEN = 0.02                    # of the time, likewise; bursts that are too f
 
 def examine(stacks: Mapping[str, PinnedStack], cache: Path) -> list[Finding]:
     """All findings, the engine's first. Builds and changes nothing."""
-    interpreters = _interpreters(stacks)
+    plain = {name: stack for name, stack in stacks.items() if not stack.is_gpu_only}
+    interpreters = [_interpreter(python) for python in sorted({stack.python for stack in plain.values()})]
     has_interpreter = any(finding.grade == "good" for finding in interpreters)
-    said, of_engine = _engine(stacks, can_do_without=has_interpreter)
+    said, of_engine = _engine(plain, can_do_without=has_interpreter)
     graphics = gpu.examine(stacks, nvml.observe(), nvml.computing(), said)
-    return [*of_engine, *interpreters, *_packages(stacks, cache), *left(), *graphics, *_machine(cache)]
+    return [*of_engine, *interpreters, *_packages(plain, cache), *left(), *graphics, *_machine(cache)]
 
 
 def _engine(stacks: Mapping[str, PinnedStack], can_do_without: bool) -> tuple[dict[str, Any] | None, list[Finding]]:
@@ -37,17 +38,14 @@ def _engine(stacks: Mapping[str, PinnedStack], can_do_without: bool) -> tuple[di
         client = engine.connect()
         said = engine.told_here(client)
     except BenchError as error:
-        reason, _, mend = str(error).partition(": ")
-        return None, [Finding("engine", "note" if can_do_without else "fails", reason, mend)]
-    plain = {name: stack for name, stack in stacks.items() if not stack.is_gpu_only}
-    missing = [name for name, stack in plain.items() if not images.is_current(client, stack)]
-    version = client.version()
-    podman = engine.podman_info(client)
+        return None, [_lacking("engine", error, "note" if can_do_without else "fails")]
+    missing = [name for name, stack in stacks.items() if not images.is_current(client, stack)]
+    version, podman = client.version(), engine.podman_info(client)
     name = "Docker" if podman is None else "Podman"
     return said, [
         Finding("engine", "good", f"{name} {version['Version']}, API {version['ApiVersion']}"),
         engine_limits(said, podman),
-        judged("images", not missing, f"{len(plain) - len(missing)} of {len(plain)} stacks are built and up to date",
+        judged("images", not missing, f"{len(stacks) - len(missing)} of {len(stacks)} stacks are built and up to date",
                f"evenbench images {' '.join(missing)}")]
 
 
@@ -72,33 +70,30 @@ def engine_limits(info: Mapping[str, Any], podman: Mapping[str, Any] | None) -> 
     who = "a user's own engine (rootless)" if is_rootless else "root's engine"
     if not lacking:
         return Finding("engine limits", "good", f"{who}: {', '.join(_LIMITED.values())}")
-    return Finding("engine limits", "fails", f"{who} cannot limit {', '.join(lacking)}", _mend(is_rootless, info, own))
-
-
-def _mend(is_rootless: bool, info: Mapping[str, Any], own: Mapping[str, Any]) -> str:
     version = str(own.get("cgroupVersion") or info.get("CgroupVersion") or "").removeprefix("v")
+    mend = _DELEGATE if is_rootless else "boot a kernel with these control groups, or measure with --launcher venv"
     if is_rootless and version == "1":
-        return ("measure with root's engine (`unset DOCKER_HOST`) or --launcher venv: control groups version 1 cannot "
+        mend = ("measure with root's engine (`unset DOCKER_HOST`) or --launcher venv: control groups version 1 cannot "
                 "be delegated")
-    return _DELEGATE if is_rootless else "boot a kernel with these control groups, or measure with --launcher venv"
+    return Finding("engine limits", "fails", f"{who} cannot limit {', '.join(lacking)}", mend)
 
 
-def _interpreters(stacks: Mapping[str, PinnedStack]) -> list[Finding]:
-    findings = []
-    for python in sorted({stack.python for stack in stacks.values() if not stack.is_gpu_only}):
-        try:
-            _, path = environments.find_interpreter(python)
-            findings.append(Finding(f"python {python}", "good", str(path)))
-        except BenchError as error:
-            reason, _, mend = str(error).partition(": ")
-            findings.append(Finding(f"python {python}", "note", reason, mend))
-    return findings
+def _interpreter(python: str) -> Finding:
+    try:
+        return Finding(f"python {python}", "good", str(environments.find_interpreter(python)[1]))
+    except BenchError as error:
+        return _lacking(f"python {python}", error, "note")
+
+
+def _lacking(what: str, error: BenchError, grade: str) -> Finding:
+    reason, _, mend = str(error).partition(": ")
+    return Finding(what, grade, reason, mend)
 
 
 def _packages(stacks: Mapping[str, PinnedStack], cache: Path) -> list[Finding]:
     """Whether the frameworks of stacks that have no virtual environment yet can be had here."""
-    ahead = [stack for stack in stacks.values() if not stack.is_gpu_only and not stack.base.has_framework
-             and not environments.folder(stack, cache).exists()]
+    ahead = [stack for stack in stacks.values()
+             if not stack.base.has_framework and not environments.folder(stack, cache).exists()]
     lacking = package_sources.not_had(ahead, package_sources.pip_settings())
     if ahead and not lacking:
         return [Finding("packages", "good",
@@ -123,7 +118,6 @@ def left_told(containers: int, folders: int) -> list[Finding]:
 
 
 def _machine(cache: Path) -> list[Finding]:
-    """Findings about the machine itself."""
     here, told, now, governor = host.observe(), host.told_limits(), host.reading(), host.governor()
     folder = next(path for path in (cache, *cache.parents) if path.exists())
     free = shutil.disk_usage(folder).free

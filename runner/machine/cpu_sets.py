@@ -41,10 +41,8 @@ def shared(cell: Cell, cpus: Iterable[int], topology: Topology | None = None) ->
     if cell.nodes * cell.cpus <= len(every):
         sets = _sets(cell, every, known)
         return Share(sets, None, _placement(sets, known))
-    if cell.nodes == 1:
-        return Share((every,), None, _placement((every,), known))
-    return Share((every,) * cell.nodes, min(float(cell.cpus), round(len(every) / cell.nodes, 2)),
-                 _placement((every,), known))
+    quota = min(float(cell.cpus), round(len(every) / cell.nodes, 2)) if cell.nodes > 1 else None
+    return Share((every,) * cell.nodes, quota, _placement((every,), known))
 
 
 def _sets(cell: Cell, every: tuple[int, ...], known: Topology) -> tuple[tuple[int, ...], ...]:
@@ -78,17 +76,13 @@ def _of_cores(count: int, left: set[int], known: Topology, is_full: bool) -> tup
     is_full: all threads of each core, also where there are enough cores for one of each.
     """
     for choices in _choices(sorted({known[cpu].node for cpu in left})):
-        cores = [_cores_on(nodes, left, known) for nodes in choices]
+        cores = [list(grouped((cpu for cpu in sorted(left) if known[cpu].node in nodes), known.__getitem__).values())
+                 for nodes in choices]
         firsts = [] if is_full else [[threads[0] for threads in each] for each in cores]
         for cpus in (*firsts, *([cpu for threads in each for cpu in threads] for each in cores)):
             if count <= len(cpus):
                 return tuple(sorted(cpus[:count]))
     return None
-
-
-def _cores_on(nodes: tuple[int, ...], left: set[int], known: Topology) -> list[list[int]]:
-    """The CPUs of each core on these NUMA nodes."""
-    return list(grouped((cpu for cpu in sorted(left) if known[cpu].node in nodes), known.__getitem__).values())
 
 
 def _choices(nodes: Sequence[int]) -> Iterator[Iterable[tuple[int, ...]]]:

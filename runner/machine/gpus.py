@@ -53,11 +53,7 @@ def ordered(version: str) -> tuple[int, ...]:
 
 
 def way(code: GpuCode, capability: str) -> str:
-    """How a stack runs on a compute capability: "native", "jit" or "unsupported".
-
-    An unlisted capability is treated as the newest listed one below it with the same major version. Without such an
-    entry the answer is "unsupported".
-    """
+    """How a stack runs on a compute capability: "native", "jit" or "unsupported"."""
     listed = _listed(capability)
     if listed in code.native:
         return "native"
@@ -81,9 +77,9 @@ def oldest_driver(code: GpuCode, gpus: Iterable[Gpu]) -> str:
 def span(code: GpuCode) -> str:
     """The compute capabilities that a stack runs on, in words: "≤ 7.5"."""
     first, last = code.runs_on[0], code.runs_on[-1]
-    if first == CAPABILITIES[0]:
-        return f"≥ {first}" if last == CAPABILITIES[-1] else f"≤ {last}"
-    return f"≥ {first}" if last == CAPABILITIES[-1] else f"{first} to {last}"
+    if last == CAPABILITIES[-1]:
+        return f"≥ {first}"
+    return f"≤ {last}" if first == CAPABILITIES[0] else f"{first} to {last}"
 
 
 def assigned(cell: Cell, stack: Stack, here: Gpus) -> tuple[Gpu, ...]:

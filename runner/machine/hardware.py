@@ -2,7 +2,7 @@
 memory, and what this process's control group may use of them.
 
 All from files of the kernel (Linux, Documentation/ABI/testing/sysfs-devices-system-cpu); what none of them says is left
-out, never guessed: a virtual machine tells what its host lets it, and the firmware's table of memory only root.
+out, never guessed: a virtual machine tells what its host lets it, and only root reads the firmware's table of memory.
 """
 
 import re

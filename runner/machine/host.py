@@ -146,9 +146,8 @@ def foreign_share(before: Reading, after: Reading, own_seconds: float, seconds: 
     """The share of a run's CPUs' time, in so many seconds of it, that went to others; None for no time.
 
     Others are other programs, and a hypervisor's other guests. A kernel that takes stolen time for the run's own hides
-    as much of other programs: the share is then too small and never too large.
-    affinity: the CPUs that the run may use: what others did on the rest of a large machine does not disturb it. Where
-    they, or their times, are not known, it is the share of all of the machine's CPUs.
+    as much of other programs: the share is then too small, never too large.
+    affinity: the CPUs that the run may use. Where they, or their times, are not known, the share is of all CPUs.
     """
     if seconds <= 0:
         return None

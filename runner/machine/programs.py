@@ -15,6 +15,8 @@ from typing import NamedTuple
 
 import psutil
 
+from runner.machine.kernel_files import content
+
 Clocks = Mapping[int, float]             # CPU seconds since its start, of each process by its number
 
 _KERNEL_THREADS, _PARENT = "kthreadd", 2          # their parent on a host; in a container 2 is another, or not seen
@@ -42,23 +44,17 @@ class Taken(NamedTuple):
 
 def clocks(proc: Path = Path("/proc"), clock: Callable[[int], float] = time.clock_gettime) -> Clocks | None:
     """Of all processes of this host now; None where they are not seen from here, as in most containers."""
-    with suppress(OSError):
-        if (proc / f"{_PARENT}/comm").read_text().strip() == _KERNEL_THREADS:
-            return dict(_read(proc, clock))
-    return None
-
-
-def _read(proc: Path, clock: Callable[[int], float]) -> Iterator[tuple[int, float]]:
+    if content(proc / f"{_PARENT}/comm") != _KERNEL_THREADS:
+        return None
+    found = {}
     for number in (int(each.name) for each in proc.iterdir() if each.name.isdigit()):
         with suppress(OSError):          # it has ended
-            yield number, clock(~number << 3 | _SCHEDULED)
+            found[number] = clock(~number << 3 | _SCHEDULED)
+    return found
 
 
 def taken(before: Clocks, after: Clocks, own: Worker | str | None = None, cpus: Set[int] = frozenset()) -> Taken:
-    """What all took but this process and, with what they started, a worker or all workers of a stack.
-
-    cpus: programs that may run on none of these do not count.
-    """
+    """What all took that may run on these CPUs, but this process, own (a worker, or a stack's) and what own started."""
     used = sorted(((seconds - before.get(number, 0.0), number) for number, seconds in after.items()), reverse=True)
     others = [(seconds, number) for seconds, number in used
               if seconds >= _LEAST_SECONDS and number != os.getpid() and _may_use(cpus, number)]

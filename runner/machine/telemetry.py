@@ -1,9 +1,8 @@
 """What GPUs did while a run lasted: one sampler from the host, and what its samples say of the timed steps.
 
 Power comes from the total-energy counter where the GPU has one (Volta and later), else from the power readings. The
-counter moves every 20 to 100 ms, so of less than a second it says nothing; five are better. There some readings of the
-moment say it, where the GPU has such: an average of the driver's own second would be of the time before. Of a MIG slice
-the whole board is read: slices have no meters of their own. What no sample told is None, never 0.
+counter moves every 20 to 100 ms: under a second, readings of the moment replace it, since the driver's own averages are
+of the time before. A MIG slice has no meters: its whole board is read. What no sample told is None, never 0.
 """
 
 import threading
@@ -42,14 +41,10 @@ class GpuWindow(NamedTuple):
     power: str = ""                         # what power readings are of: "instant", "driver's own average"; "" for none
     gone: tuple[str, ...] = ()              # what the driver has no function for any more
 
-    @property
-    def is_throttled(self) -> bool:
-        """Whether heat or the power supply slowed the GPUs down."""
-        return (self.readings["gpu_throttled_share"] or 0.0) > THROTTLED_SHARE
-
     def record(self) -> dict[str, Any]:
-        """What is stored beside the readings."""
-        return {"throttle": list(self.throttle), "throttled": self.is_throttled, "samples": self.samples,
+        """What is stored beside the readings; throttled: heat or the power supply slowed the GPUs down."""
+        is_throttled = (self.readings["gpu_throttled_share"] or 0.0) > THROTTLED_SHARE
+        return {"throttle": list(self.throttle), "throttled": is_throttled, "samples": self.samples,
                 "was_idle": self.was_idle, **({"power": self.power} if self.power else {}),
                 **({"gone": list(self.gone)} if self.gone else {})}
 
@@ -144,7 +139,6 @@ def _told(timed: Sequence[Sample], name: str) -> list[float]:
 
 
 def _power(timed: Sequence[Sample]) -> str:
-    """What the power readings are of."""
     kinds = set(_told(timed, "is_instant"))
     return "" if not kinds else "instant" if kinds == {True} else "driver's own average"
 

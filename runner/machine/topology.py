@@ -26,7 +26,9 @@ Topology = dict[int, Spot]
 
 def observe(root: Path = Path("/")) -> Topology:
     """The place of each online CPU by its number; {} where the files do not tell every one's. root: of the files."""
-    nodes = {cpu: node for node, text in _numbered(root / _NODES, "node", "cpulist") for cpu in _listed(text)}
+    nodes = {cpu: node for node, text in _numbered(root / _NODES, "node", "cpulist")
+             for first, last in re.findall(r"(\d+)(?:-(\d+))?", text)                 # of a list such as "0-3,8-11"
+             for cpu in range(int(first), int(last or first) + 1)}
     spots = {}
     for cpu, socket in _numbered(root / _CPUS, "cpu", "topology/physical_package_id"):
         try:
@@ -42,9 +44,3 @@ def _numbered(folder: Path, name: str, file: str) -> Iterator[tuple[int, str]]:
         number = re.fullmatch(rf"{name}(\d+)", each.name)
         if number and (each / file).is_file():
             yield int(number[1]), content(each / file)
-
-
-def _listed(text: str) -> Iterator[int]:
-    """The numbers of a list such as "0-3,8-11"."""
-    for first, last in re.findall(r"(\d+)(?:-(\d+))?", text):
-        yield from range(int(first), int(last or first) + 1)

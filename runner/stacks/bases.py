@@ -1,8 +1,7 @@
-"""What images are built on: the pinned base where its registry answers, else one of our own.
+"""What images are built on: the pinned base where its registry answers, else one of our own, as results say.
 
-Our own is this machine's system from its package mirror, with the interpreter that was found here: whoever cannot reach
-a registry can still measure, and every result says on which base. The interpreter was linked against this machine's C
-library, so the base is of the same release.
+Our own is this machine's system from its package mirror, with an interpreter of this machine: that was linked against
+its C library, so the base is of the same release.
 """
 
 import os
@@ -16,7 +15,7 @@ from urllib.request import getproxies
 from runner import leftovers
 from runner.errors import BuildFailed
 from runner.paths import cache_folder
-from runner.processes import Say, fresh_log, locked, run
+from runner.processes import Say, answer_of, fresh_log, locked, run
 from runner.stacks import package_sources
 from runner.stacks.definition import Pinned
 from runner.stacks.engine import DockerClient, tagged
@@ -43,9 +42,8 @@ def choose(client: DockerClient, stack: Pinned, say: Say) -> Base:
     """The stack's pinned base, or our own where that cannot be had. Raises BuildFailed, InterpreterMissing."""
     if stack.unbuildable:
         raise BuildFailed(stack.unbuildable)
-    if tagged(client, stack.base.image):
-        return Base(stack.base.image, is_default=True)
-    refused = _refusal(stack.base.image, (lambda line: None) if stack.base.has_cuda else say)
+    refused = None if tagged(client, stack.base.image) else _refusal(
+        stack.base.image, (lambda line: None) if stack.base.has_cuda else say)
     if refused is None:
         return Base(stack.base.image, is_default=True)
     if stack.base.has_cuda:
@@ -78,18 +76,17 @@ def _is_built(client: DockerClient, tag: str) -> bool:
 def _refusal(image: str, say: Say) -> str | None:
     """Why the registry does not give an image, None if it does. The first refusal is said."""
     if image not in _refusals:
-        _refusals[image] = _ask_registry(image)
-        reasons = [reason for reason in _refusals.values() if reason]
-        if _refusals[image] and len(reasons) == 1:
-            say(f"the pinned bases cannot be had here (the registry: {reasons[0]}): building on a base of our own from"
+        is_first = not any(_refusals.values())
+        _refusals[image] = reason = _ask_registry(image)
+        if reason and is_first:
+            say(f"the pinned bases cannot be had here (the registry: {reason}): building on a base of our own from"
                 " this machine's packages; results will say so")
     return _refusals[image]
 
 
 def _ask_registry(image: str) -> str | None:
     try:
-        answer = subprocess.run(["docker", "manifest", "inspect", image], capture_output=True, text=True, check=False,
-                                errors="replace", timeout=_REGISTRY_SECONDS)
+        answer = answer_of(["docker", "manifest", "inspect", image], timeout=_REGISTRY_SECONDS)
     except subprocess.TimeoutExpired:
         return f"no answer in {_REGISTRY_SECONDS} s"
     except FileNotFoundError as error:
@@ -155,20 +152,16 @@ def _copy_interpreter(prefix: Path, to: Path, minor: str) -> None:
 def _libraries(tree: Path) -> list[str]:
     """The packages of this machine that own the libraries to which an interpreter and its modules are linked."""
     files = [str(path) for path in (*tree.glob("bin/python*"), *tree.glob("lib/**/*.so*"))]
-    linked = subprocess.run(["ldd", *files], capture_output=True, text=True, check=False).stdout
-    paths = set(re.findall(r"=> (/(?:usr/)?lib\S+)", linked))
+    paths = set(re.findall(r"=> (/(?:usr/)?lib\S+)", answer_of(["ldd", *files]).stdout))
     real = {os.path.realpath(path) for path in paths}
     # dpkg knows a file by the one name under which it was packed, /lib/... or /usr/lib/...
     names = paths | real | {path.removeprefix("/usr") for path in real}
-    owners = subprocess.run(["dpkg-query", "-S", *sorted(names)], capture_output=True, text=True, check=False).stdout
-    return sorted({line.partition(":")[0] for line in owners.splitlines()})
+    owners = answer_of(["dpkg-query", "-S", *sorted(names)])
+    return sorted({line.partition(":")[0] for line in owners.stdout.splitlines()})
 
 
 def docker_build(words: list[str], log: Path, heard: Say = lambda line: None) -> None:
-    """Run `docker build` with this machine's proxies, which it keeps out of the image's history. Raises BuildFailed.
-
-    Bind mounts and secrets are BuildKit's.
-    """
+    """Run BuildKit with this machine's proxies, which it keeps out of the image's history. Raises BuildFailed."""
     proxies = {f"{name}_proxy": address for name, address in getproxies().items() if name in _PROXIES}
     run(["docker", "build", "--progress=plain", *(f"--build-arg={name}" for name in proxies), *words], log, heard,
         {**os.environ, **proxies, "DOCKER_BUILDKIT": "1"})       # not as words, which all users of the machine read

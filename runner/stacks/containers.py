@@ -6,18 +6,15 @@ from pathlib import Path
 from typing import Any
 
 from runner import leftovers
-from runner.errors import InputError
 from runner.stacks import own
 from runner.stacks.engine import Container, DockerClient, DockerException, gpu_request, tagged
 from runner.stacks.own import Asked, OwnStack
 
 OWNER = "org.evenbench.owner"       # the runner whose container it is, as runner/leftovers.py names it
-_WRITABLE = {"/tmp": "rw,exec,nosuid,nodev,size=1g,mode=1777"}      # exec: torch.compile loads what it compiles
-
 # what every container of ours is created with, whatever it does: nothing to write to, and nobody to become
 CONFINED: dict[str, Any] = {
-    "read_only": True, "tmpfs": _WRITABLE, "cap_drop": ["ALL"], "security_opt": ["no-new-privileges"],
-    "pids_limit": 4096, "init": True}
+    "read_only": True, "cap_drop": ["ALL"], "security_opt": ["no-new-privileges"], "pids_limit": 4096, "init": True,
+    "tmpfs": {"/tmp": "rw,exec,nosuid,nodev,size=1g,mode=1777"}}       # exec: torch.compile loads what it compiles
 _PYTHONS = ("python", "python3")
 _WORKLOADS = "/opt/evenbench"       # where the workloads lie in an image that is not ours
 
@@ -45,16 +42,16 @@ def own_stack(client: DockerClient, asked: Asked, root: Path, gpus: Sequence[str
     """The stack of an image of the user's. gpus: the machine's, by uuid. Raises BenchError."""
     image = tagged(client, asked.image)
     if image is None:
-        raise InputError(f'--stack {asked}: this engine has no image "{asked.image}": `docker images` shows what there '
-                         f"is, `docker pull {shlex.quote(asked.image)}` may bring it")
+        raise asked.wrong(f'this engine has no image "{asked.image}": `docker images` shows what there is, '
+                          f"`docker pull {shlex.quote(asked.image)}` may bring it")
     identity = str(image.id)
     for python in _PYTHONS:
         answer = _output_of(client, identity, [python, "-m", own.INVENTORY], root, {})
         if answer is not None:
             break
     else:
-        raise InputError(f"--stack {asked}: found no Python 3.6 or newer in the image that tells what it holds; tried "
-                         f"{' and '.join(_PYTHONS)}")
+        raise asked.wrong("found no Python 3.6 or newer in the image that tells what it holds; tried "
+                          + " and ".join(_PYTHONS))
     on_gpus = {"device_requests": [gpu_request(gpus)]}
     return own.stack(asked, root, own.inventory(asked, answer), python,
                      (lambda words: _output_of(client, identity, words, root, on_gpus)) if gpus else None, identity)

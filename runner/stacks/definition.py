@@ -43,8 +43,7 @@ class GpuCode(Keys, frozen=True):
 
     @model_validator(mode="after")
     def _each_capability_once(self) -> Self:
-        named = sorted(self.native + self.jit + self.unsupported)
-        if named != sorted(CAPABILITIES):
+        if sorted(self.native + self.jit + self.unsupported) != sorted(CAPABILITIES):
             raise mistake(f"native, jit and unsupported must hold each of {', '.join(CAPABILITIES)} once")
         if self.unsupported and not self.why:
             raise mistake('key "why": missing: the reason of what is unsupported')
@@ -100,11 +99,6 @@ class Pinned(Keys, frozen=True):
         return self
 
     @property
-    def is_gpu_only(self) -> bool:
-        """Whether it is built only where it is asked for by name."""
-        return False
-
-    @property
     def unbuildable(self) -> str | None:
         """Why nobody can build its image, with the way out; None where that can be tried."""
         if not self.base.digest_unknown:
@@ -130,7 +124,7 @@ class Pinned(Keys, frozen=True):
 
     def made_of(self) -> str:
         """What an image is made of, as a SHA-256: Dockerfile with its arguments, scripts, locks and what it carries."""
-        return _digest(self.inside, {*build_files(self), *carried(self)}, self.build_arguments)
+        return _digest(self.inside, {*build_files(self)}, self.build_arguments)
 
     @property
     def dockerfile(self) -> Path:
@@ -161,7 +155,7 @@ class Pinned(Keys, frozen=True):
         """What is installed: nothing where the base has all."""
         source = self.folder / "source.txt"      # what build.sh builds
         installer = () if self.base.has_framework else (self.pip_lock,)
-        return (self.lock, *installer, source) if source.is_file() else (self.lock, *installer)
+        return (self.lock, *installer, *([source] if source.is_file() else ()))
 
     @property
     def program(self) -> tuple[Path, ...]:
@@ -190,13 +184,9 @@ class Stack(Keys, frozen=True):
     sync: str = ""                      # the mode that parallel = sync is here, where it is not the framework's usual
 
     @model_validator(mode="after")
-    def _knows_its_mode(self) -> Self:
+    def _knows_its_mode_and_gpus(self) -> Self:
         if self.sync and (self.framework, self.sync) not in cluster.MODES:
             raise mistake(f"sync: {cluster.impossible(self.framework, self.sync, 2)}")
-        return self
-
-    @model_validator(mode="after")
-    def _tells_of_gpus(self) -> Self:
         if ("gpu" in self.devices) != (self.gpu is not None):
             raise mistake("devices has gpu where there is a table gpu, and only there")
         return self
@@ -233,7 +223,7 @@ class PinnedStack(Pinned, Stack):
 
     @property
     def is_gpu_only(self) -> bool:
-        """Whether it runs on GPUs alone."""
+        """Whether it runs on GPUs alone, and is built only where it is asked for by name."""
         return "cpu" not in self.devices
 
     @property
@@ -294,22 +284,19 @@ def _read(path: Path, head: str, kind: type[_Kind], **values: Any) -> _Kind:
 
 def read_all(folders: paths.Shelf) -> dict[str, PinnedStack]:
     """All stacks by name: what holds a stack.toml in docker/, and in the folders after it, which are the user's."""
-    docker_folder, *others = paths.several(folders)
-    stacks = {folder.name: read(folder) for folder in _folders(docker_folder)}
-    for own in others:
-        for folder in _folders(own):
+    stacks: dict[str, PinnedStack] = {}
+    shared = None                       # ours lie beside what they share
+    for shelf in paths.several(folders):
+        found = sorted(path.parent for path in shelf.glob("*/stack.toml") if path.is_file())
+        if not found:
+            raise InputError(f"{shelf}: no stack here; expected folders that hold a stack.toml")
+        for folder in found:
             if folder.name in stacks:
                 raise InputError(f"{folder}: there is a stack {folder.name} already, in {stacks[folder.name].folder}: "
                                  "give yours another name, in its stack.toml too")
-            stacks[folder.name] = read(folder, docker_folder.absolute())
+            stacks[folder.name] = read(folder, shared)
+        shared = shared or shelf.absolute()
     return stacks
-
-
-def _folders(of: Path) -> list[Path]:
-    folders = sorted(path.parent for path in of.glob("*/stack.toml") if path.is_file())
-    if not folders:
-        raise InputError(f"{of}: no stack here; expected folders that hold a stack.toml")
-    return folders
 
 
 def all_images(folders: paths.Shelf) -> dict[str, Pinned]:
@@ -322,18 +309,13 @@ def chosen_names(names: Sequence[str] | None, known: Mapping[str, Pinned | Stack
     for name in names or []:
         if name not in known:
             raise unknown("stack", name, known)
-    return names or [name for name, each in known.items() if isinstance(each, Pinned) and not each.is_gpu_only]
-
-
-def carried(stack: Pinned) -> list[Path]:
-    """The files of the folders that an image carries."""
-    return [path for name in stack.carries for path in stack.root.joinpath(name).rglob("*") if is_source(path)]
+    return names or [name for name, each in known.items()
+                     if isinstance(each, Runner) or (isinstance(each, PinnedStack) and not each.is_gpu_only)]
 
 
 def workloads_digest(root: Path) -> str:
     """The workloads alone, as a SHA-256: the same that workloads.places.agent says of its own."""
-    return _digest(lambda path: path.relative_to(root),
-                   [path for path in root.joinpath("workloads").rglob("*") if is_source(path)])
+    return _digest(lambda path: path.relative_to(root), sources(root / "workloads"))
 
 
 def wheels_fingerprint(stack: Pinned) -> str:
@@ -342,14 +324,15 @@ def wheels_fingerprint(stack: Pinned) -> str:
 
 
 def build_files(stack: Pinned) -> list[Path]:
-    """What an image's build reads besides what the image carries."""
-    scripts = sorted(stack.beside.glob("*.sh"))
-    return [stack.dockerfile, *stack.locks, *scripts, *stack.program]
+    """What an image's build reads, and what the image carries."""
+    carried = [path for name in stack.carries for path in sources(stack.root / name)]
+    return [stack.dockerfile, *stack.locks, *sorted(stack.beside.glob("*.sh")), *stack.program, *carried]
 
 
-def is_source(path: Path) -> bool:
-    """False for folders and for what an interpreter left behind."""
-    return path.is_file() and "__pycache__" not in path.parts and path.suffix != ".pyc"
+def sources(folder: Path) -> list[Path]:
+    """The files below a folder, but what an interpreter left behind."""
+    return [path for path in folder.rglob("*")
+            if path.is_file() and "__pycache__" not in path.parts and path.suffix != ".pyc"]
 
 
 def _digest(named: Callable[[Path], Path], files: Iterable[Path],

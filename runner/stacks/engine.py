@@ -189,8 +189,7 @@ def _check_listens(socket_path: str) -> None:
 def _context(name: str, environment: Mapping[str, str]) -> Any:
     """The context of that name, None where there is none.
 
-    docker's library looks for it beside the config.json that it finds, and nowhere without one; docker itself below
-    DOCKER_CONFIG or ~/.docker, whatever lies there.
+    docker's library needs a config.json beside it; docker itself looks below DOCKER_CONFIG or ~/.docker.
     """
     if found := docker.ContextAPI.get_context(name):
         return found

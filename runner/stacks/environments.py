@@ -12,7 +12,7 @@ from pathlib import Path
 
 from runner.errors import BuildFailed, DiskFull, InterpreterMissing
 from runner.paths import free_bytes, home
-from runner.processes import Say, clean_environment, fresh_log, locked, run
+from runner.processes import Say, answer_of, clean_environment, fresh_log, locked, run
 from runner.stacks import package_sources
 from runner.stacks.definition import PinnedStack, wheels_fingerprint
 from workloads.spec import frameworks
@@ -30,13 +30,12 @@ _CHECK_SECONDS = 60
 
 
 def find_interpreter(python: str) -> tuple[str, Path]:
-    """(version, path) of the newest interpreter of "3.6", on PATH or from pyenv or uv, that really starts.
-
-    Raises InterpreterMissing.
-    """
+    """(version, path) of the newest interpreter of "3.6", on PATH, from pyenv or uv. Raises InterpreterMissing."""
     newest = max(_starting(python), default=None)
     if newest is None:
-        raise InterpreterMissing(f"no Python {python} on PATH nor from pyenv or uv: run {_install_command(python)}")
+        has_uv = shutil.which("uv") and int(python.partition(".")[2]) >= 8         # which has none before 3.8
+        raise InterpreterMissing(f"no Python {python} on PATH nor from pyenv or uv: run "
+                                 + (f"`uv python install {python}`" if has_uv else f"`pyenv install {python}`"))
     return ".".join(map(str, newest[0])), newest[1]
 
 
@@ -46,11 +45,7 @@ def folder(stack: PinnedStack, cache: Path) -> Path:
 
 
 def ready(stack: PinnedStack, cache: Path, say: Say = lambda line: None) -> Path:
-    """The python of the stack's virtual environment, made first if it is not there.
-
-    Safe to call from many processes at once: one makes it, the others wait.
-    Raises InterpreterMissing, DiskFull, BuildFailed.
-    """
+    """The python of the stack's environment, made if missing. Raises InterpreterMissing, DiskFull, BuildFailed."""
     home = folder(stack, cache)
     python = home / "bin" / "python"
     with locked(home.with_name(home.name + ".lock")):
@@ -79,8 +74,7 @@ def missing_tools(stack: PinnedStack) -> str | None:
     for script in stack.program[:1]:
         command = shlex.join(["sh", str(script), "check"])
         try:
-            answer = subprocess.run(["sh", script, "check"], capture_output=True, text=True, errors="replace",
-                                    timeout=_CHECK_SECONDS, check=False)
+            answer = answer_of(["sh", script, "check"], timeout=_CHECK_SECONDS)
         except subprocess.TimeoutExpired:
             return f"{stack.name}: `{command}` did not answer within {_CHECK_SECONDS} s"
         if answer.returncode:
@@ -92,8 +86,7 @@ def missing_tools(stack: PinnedStack) -> str | None:
 def create(python: str, pip_lock: Path, home: Path, log: Path) -> Path:
     """The python of a new virtual environment at home that holds nothing but the pip of pip_lock."""
     shutil.rmtree(home, ignore_errors=True)
-    _, interpreter = find_interpreter(python)
-    run([str(interpreter), "-m", "venv", str(home)], log)
+    run([str(find_interpreter(python)[1]), "-m", "venv", str(home)], log)
     inside = home / "bin" / "python"
     run([str(inside), "-m", "pip", "install", "--require-hashes", "-r", str(pip_lock)], log,
         environment=package_sources.environment())
@@ -140,8 +133,8 @@ def _starting(python: str) -> Iterator[tuple[tuple[int, ...], Path]]:
     """(version, path) of the interpreters that start and have the module venv."""
     for path in _candidates(python):
         try:
-            answer = subprocess.run([path, "-c", _WHO], capture_output=True, text=True, errors="surrogateescape",
-                                    timeout=20, check=False, env=clean_environment(), stdin=subprocess.DEVNULL)
+            answer = answer_of([path, "-c", _WHO], errors="surrogateescape", timeout=20, env=clean_environment(),
+                               stdin=subprocess.DEVNULL)
         except (OSError, subprocess.TimeoutExpired):
             continue
         told = _TOLD.search(answer.stdout)
@@ -151,24 +144,11 @@ def _starting(python: str) -> Iterator[tuple[tuple[int, ...], Path]]:
 
 def _candidates(python: str) -> Iterator[Path]:
     name = f"python{python}"
-    on_path = shutil.which(name)
-    if on_path:
+    if on_path := shutil.which(name):
         yield Path(on_path)
-    for root in _version_folders():
+    own = home() or Path("/nonexistent")             # as the password file calls the home of those that have none
+    data = Path(os.environ.get("XDG_DATA_HOME") or own / ".local" / "share")
+    for root in (Path(os.environ.get("PYENV_ROOT") or own / ".pyenv") / "versions",
+                 Path(os.environ.get("UV_PYTHON_INSTALL_DIR") or data / "uv" / "python")):
         with suppress(OSError):                          # another user's, which this one cannot read
             yield from sorted(root.glob(f"*{python}.*/bin/{name}"))
-
-
-def _version_folders() -> Iterator[Path]:
-    """Where pyenv and uv keep their interpreters."""
-    own = home() or Path("/nonexistent")             # as the password file calls the home of those that have none
-    yield Path(os.environ.get("PYENV_ROOT") or own / ".pyenv") / "versions"
-    data = Path(os.environ.get("XDG_DATA_HOME") or own / ".local" / "share")
-    yield Path(os.environ.get("UV_PYTHON_INSTALL_DIR") or data / "uv" / "python")
-
-
-def _install_command(python: str) -> str:
-    """uv has no Python before 3.8."""
-    if shutil.which("uv") and int(python.partition(".")[2]) >= 8:
-        return f"`uv python install {python}`"
-    return f"`pyenv install {python}`"

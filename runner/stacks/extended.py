@@ -14,10 +14,9 @@ from runner.processes import Say, locked
 from runner.stacks import definition, locking
 from runner.stacks.definition import PinnedStack, Stack
 from runner.stacks.own import OwnStack
-from runner.stacks.package_sources import normal
+from runner.stacks.package_sources import normal, pins
 
 _PACKAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*==[A-Za-z0-9.+!-]+")
-_LOCKED = re.compile(r"^([A-Za-z0-9._-]+)==([^\s;]+)", re.MULTILINE)
 # what some packages are called that are imported by another name
 _DISTRIBUTIONS = {"PIL": "pillow", "cv2": "opencv-python-headless", "sklearn": "scikit-learn", "yaml": "pyyaml",
                   "skimage": "scikit-image", "google": "protobuf"}
@@ -40,7 +39,7 @@ def lacking(stack: Stack, packages: Sequence[str]) -> list[str]:
     """Those of imported packages, such as numpy or keras>=3, that no lock and no environment has; builds are alike."""
     from runner.stacks import mixing  # here: packaging takes 40 ms, which other commands do without
 
-    found = (_LOCKED.findall(stack.lock_text) if isinstance(stack, PinnedStack)
+    found = (pins(stack.lock_text) if isinstance(stack, PinnedStack)
              else stack.installed if isinstance(stack, OwnStack) else ())
     held = {re.sub("-(cpu|intel|gpu|openvino)$", "", normal(name)): version.partition(" ")[0]
             for name, version in found}
@@ -73,8 +72,7 @@ def made(stack: Stack, packages: Sequence[str], cache: Path, say: Say) -> Stack:
             for each in packages:
                 if _is_of_pytorch(each) and "+" not in each and stack.index.get("torch"):
                     say(f"{each} is built for CUDA, and its operators are missing here: {each}+cpu is for this torch")
-            text = locking.relock(extended)
-            extended.lock.write_text(text, encoding="utf-8")
+            extended.lock.write_text(locking.relock(extended), encoding="utf-8")
     return extended
 
 

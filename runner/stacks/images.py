@@ -12,7 +12,7 @@ from runner.errors import BuildFailed, ImageMissing
 from runner.paths import cache_folder, digest
 from runner.processes import Say, fresh_log
 from runner.stacks import bases, environments, package_sources
-from runner.stacks.definition import Pinned, PinnedStack, build_files, carried, wheels_fingerprint
+from runner.stacks.definition import Pinned, PinnedStack, build_files, wheels_fingerprint
 from runner.stacks.engine import DockerClient, labelled_images, remove_image, tagged
 from runner.stacks.locking import project
 from runner.stacks.package_sources import Downloads
@@ -57,11 +57,11 @@ def _built(stack: Pinned) -> Path:
     return cache_folder() / "builds" / f"{stack.name}.images"
 
 
-def found(client: DockerClient, stack: Pinned, where: str = "here") -> Image:
+def found(client: DockerClient, stack: Pinned) -> Image:
     """As find. Raises ImageMissing."""
     image = find(client, stack)
     if image is None:
-        raise ImageMissing(f"stack {stack.name} has no image {where}: run `evenbench images {stack.name}`")
+        raise ImageMissing(f"stack {stack.name} has no image here: run `evenbench images {stack.name}`")
     return image
 
 
@@ -72,10 +72,7 @@ def is_current(client: DockerClient, stack: Pinned) -> bool:
 
 
 def build(client: DockerClient, stack: Pinned, say: Say) -> Image:
-    """The stack's image, built if it is missing or out of date.
-
-    Raises DiskFull before anything is written, BuildFailed, InterpreterMissing.
-    """
+    """The stack's image, built if missing or out of date. Raises DiskFull, BuildFailed, InterpreterMissing."""
     image = find(client, stack)
     if image and image.fingerprint == stack.made_of():
         return image
@@ -104,15 +101,12 @@ def build_as(client: DockerClient, stack: Pinned, name: str, say: Say, *options:
     say(f"{stack.name}: image ready after {time.monotonic() - began:.0f} s")
 
 
-def prune(client: DockerClient, stacks: Iterable[Pinned], say: Say) -> int:
-    """Remove images of ours that are out of date or of no known stack; how many went. Nothing of others is touched."""
+def prune(client: DockerClient, stacks: Iterable[Pinned], say: Say) -> None:
+    """Remove images of ours that are out of date or of no known stack. Nothing of others is touched."""
     images = {**labelled_images(client, bases.RECIPE_LABEL), **labelled_images(client, _LABEL + "fingerprint")}
-    removed = 0
     for identity, name in stale(images, stacks).items():
         is_gone = remove_image(client, identity)
         say(f"{name}: {identity[7:19]} {'removed' if is_gone else 'kept, a container uses it'}")
-        removed += is_gone
-    return removed
 
 
 def stale(images: Mapping[str, Mapping[str, str]], stacks: Iterable[Pinned]) -> dict[str, str]:
@@ -132,9 +126,8 @@ def labels(stack: Pinned, base: bases.Base) -> dict[str, str]:
     """What the image says about itself; image.* is the vocabulary of the Open Container Initiative."""
     standard = {"title": stack.title, "version": stack.version, "revision": stack.made_of(),
                 "licenses": "Apache-2.0", "base.name": base.image}
-    framework: dict[str, str] = {}
-    if isinstance(stack, PinnedStack):
-        framework = {"framework": stack.framework, "studies": ",".join(stack.studies)}
+    framework = ({"framework": stack.framework, "studies": ",".join(stack.studies)}
+                 if isinstance(stack, PinnedStack) else {})
     own = {"stack": stack.name, **framework, "version": stack.version, "base": base.image,
            "base-is-default": "true" if base.is_default else "false",
            "fingerprint": stack.made_of(), "wheels": wheels_fingerprint(stack)}
@@ -151,7 +144,7 @@ def matching_wheels(lock: str, folders: Sequence[Path]) -> list[Path]:
 
 def context(stack: Pinned, folder: Path, wheels: Iterable[Path]) -> None:
     """Lay out what a build may see: the repository's shape, but only this stack's inputs and the wheels for it."""
-    copies = {path: folder / stack.inside(path) for path in (*build_files(stack), *carried(stack))}
+    copies = {path: folder / stack.inside(path) for path in build_files(stack)}
     copies |= {path: folder / "docker" / stack.name / "wheels" / path.name for path in wheels}
     for path, copy in copies.items():
         copy.parent.mkdir(parents=True, exist_ok=True)
@@ -191,7 +184,7 @@ def _run_build(stack: Pinned, base: bases.Base, log: Path, heard: Say, *options:
 
 
 def _check_disk(client: DockerClient, stack: Pinned) -> None:
-    """Raises DiskFull where the wheels would not fit. An engine on another machine has a disk that is not seen here."""
+    """Raise DiskFull where the wheels would not fit. An engine on another machine has a disk that is not seen here."""
     built, root = tagged(client, tag(stack)), Path(client.info()["DockerRootDir"])
     if root.exists() and (built is None or built.labels.get(_LABEL + "wheels") != wheels_fingerprint(stack)):
         need = stack.size.wheels_bytes * environments.UNPACKED_AND_DOWNLOADED + _BASE_BYTES

@@ -9,7 +9,7 @@ from runner.errors import InputError
 from runner.paths import digest
 from runner.processes import fresh_log, run
 from runner.stacks import package_sources
-from runner.stacks.definition import Pinned, is_source
+from runner.stacks.definition import Pinned, sources
 from runner.stacks.environments import create
 
 _HEADER = "# Made by `evenbench lock {name}` from requirements.in: the files for Python {python} on x86_64 Linux.\n"
@@ -25,12 +25,12 @@ def relock(stack: Pinned) -> str:
         folder = Path(name)
         log = fresh_log(Path(tempfile.gettempdir()) / f"evenbench-lock-{stack.name}.log")
         python = create(stack.python, stack.pip_lock, folder / "venv", log)
-        wanted, files = stack.folder / "requirements.in", str(folder / "files")
+        wanted, files = stack.folder / "requirements.in", folder / "files"
         download = [str(python), "-m", "pip", "download", "--no-build-isolation", "--progress-bar=off", "--no-input",
                     f"--dest={files}", f"--find-links={files}"]
         package_sources.bring_own(stack, [*download, "--no-deps"], wanted.read_text(encoding="utf-8"), log)
         run([*download, "-r", str(wanted)], log)
-        return lock_text(stack, [path for path in (folder / "files").iterdir() if is_source(path)])
+        return lock_text(stack, sources(files))
 
 
 def lock_text(stack: Pinned, files: list[Path]) -> str:

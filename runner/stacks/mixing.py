@@ -1,7 +1,7 @@
 """Environments mixed of two that are here: each package's files are linked from where it lies, by its RECORD.
 
-No index is asked and next to no disk is used; builds stay what they were. A package that is in neither of the two, such
-as a release between their versions, pip brings into a folder of its own.
+No index is asked, and next to no disk used; builds stay what they were. What neither of the two has, such as a release
+between their versions, pip brings into a folder of its own.
 """
 
 import csv
@@ -13,18 +13,18 @@ import sys
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
 
 from runner.errors import InputError
-from runner.processes import Say, clean_environment, fresh_log, run
+from runner.processes import Say, answer_of, clean_environment, fresh_log, run
 from runner.stacks import package_sources
 from runner.stacks.package_sources import normal
 
-_WHERE = ("import json, sys; print('\\n' + json.dumps({'prefix': sys.prefix, 'version': sys.version, 'sites': "
+_WHERE = ("import json, sys; print('\\n' + json.dumps({'version': sys.version, 'sites': "
           "[each for each in sys.path if each.endswith(('site-packages', 'dist-packages'))]}))")
 _SECONDS = 120
 
@@ -35,7 +35,6 @@ class Package(NamedTuple):
     name: str
     version: str
     site: Path                   # the folder that its RECORD's paths begin from
-    prefix: Path                 # that they stay in
     files: tuple[str, ...]
     content: frozenset[str]      # its files with their hashes, without what the installer wrote of itself
     needs: tuple[tuple[str, str], ...]       # (name, specifiers) of what it requires
@@ -55,31 +54,34 @@ class Environment(NamedTuple):
 
 def read(python: Path) -> Environment:
     """What an environment holds, by its own Python. Raises InputError."""
-    answer = subprocess.run([python, "-c", _WHERE], capture_output=True, text=True, errors="replace", check=False,
-                            timeout=_SECONDS, env=clean_environment(), stdin=subprocess.DEVNULL)
-    try:
-        told = json.loads(answer.stdout.strip().splitlines()[-1])
-    except (ValueError, IndexError) as error:
-        raise InputError(f"{python}: it did not say where its packages are: {answer.stderr.strip()[-200:]}") from error
-    packages = [each for site in told["sites"] for each in held(Path(site), Path(told["prefix"]))]
+    told = _where(python)
+    packages = [each for site in told["sites"] for each in held(Path(site))]
     return Environment(python, told["version"], {each.name: each for each in reversed(packages)})
 
 
-def held(site: Path, prefix: Path) -> Iterable[Package]:
+def _where(python: Path) -> dict[str, Any]:
+    """The version and the folders of packages that an environment's Python names. Raises InputError."""
+    answer = answer_of([python, "-c", _WHERE], timeout=_SECONDS, env=clean_environment(), stdin=subprocess.DEVNULL)
+    try:
+        return dict(json.loads(answer.stdout.strip().splitlines()[-1]))
+    except (ValueError, IndexError) as error:
+        raise InputError(f"{python}: it did not say where its packages are: {answer.stderr.strip()[-200:]}") from error
+
+
+def held(site: Path) -> Iterable[Package]:
     """The packages of a folder, as pip and uv install them."""
     for folder in sorted(site.glob("*.dist-info")):
         header = (folder / "METADATA").read_text(encoding="utf-8", errors="replace").partition("\n\n")[0]
         fields = [line.partition(": ")[::2] for line in header.splitlines()]
         named = {name: value.strip() for name, value in reversed(fields)}
         record = folder / "RECORD"
-        rows = list(csv.reader(record.read_text(encoding="utf-8", errors="replace").splitlines())
-                    ) if record.is_file() else []
-        rows = [row for row in rows if row and not Path(row[0]).is_absolute()]
+        lines = record.read_text(encoding="utf-8", errors="replace").splitlines() if record.is_file() else []
+        rows = [row for row in csv.reader(lines) if row and not Path(row[0]).is_absolute()]
         content = frozenset(",".join(row) for row in rows if not row[0].startswith((f"{folder.name}/", "../"))
                             and "__pycache__" not in row[0])
-        yield Package(normal(named["Name"]), named["Version"], site, prefix, tuple(row[0] for row in rows), content,
-                      tuple(need for name, value in fields if name == "Requires-Dist"
-                            if (need := _need(value.strip()))))
+        needs = (_need(value.strip()) for name, value in fields if name == "Requires-Dist")
+        yield Package(normal(named["Name"]), named["Version"], site, tuple(row[0] for row in rows), content,
+                      tuple(filter(None, needs)))
 
 
 def _need(text: str) -> tuple[str, str] | None:
@@ -92,10 +94,8 @@ def _need(text: str) -> tuple[str, str] | None:
 
 def differing(old: Environment, new: Environment) -> list[str]:
     """The names of packages that the two hold in other versions or with other files, or that one alone holds."""
-    return [name for name in sorted({*old.packages, *new.packages})
-            if name not in old.packages or name not in new.packages
-            or (old.packages[name].version, old.packages[name].content)
-            != (new.packages[name].version, new.packages[name].content)]
+    before, after = ({name: (each.version, each.content) for name, each in of.packages.items()} for of in (old, new))
+    return [name for name in sorted({*before, *after}) if before.get(name) != after.get(name)]
 
 
 def is_bound(one: str, other: str, old: Environment, new: Environment) -> bool:
@@ -122,16 +122,12 @@ def ordered(version: str) -> Version | None:
 
 
 def made(folder: Path, python: Path, packages: Iterable[Package]) -> Path:
-    """The interpreter of a new environment that holds these packages, of the same Python as that one.
-
-    Raises InputError, BuildFailed.
-    """
+    """The interpreter of a new environment of that Python with these packages. Raises InputError, BuildFailed."""
     shutil.rmtree(folder, ignore_errors=True)
     log = fresh_log(folder.with_name(f"{folder.name}.log"))
     run([str(python), "-m", "venv", "--without-pip", str(folder)], log)
     mine = folder / "bin" / "python"
-    site = Path(json.loads(subprocess.run([mine, "-c", _WHERE], capture_output=True, text=True, check=True,
-                                          env=clean_environment()).stdout.strip().splitlines()[-1])["sites"][0])
+    site = Path(_where(mine)["sites"][0])
     for package in packages:
         if not package.files:
             raise InputError(f"{package.name} in {package.site} has no RECORD of its files, expected a package that "
@@ -160,10 +156,7 @@ def top_level(package: Package) -> set[str]:
 
 
 def installed(word: Path, folder: Path, python: str, say: Say) -> Path:
-    """The folder of an environment made of requirements.txt, pylock.toml or uv.lock; uv makes it where it is there.
-
-    Raises InputError, BuildFailed.
-    """
+    """The folder of an environment made of requirements.txt, pylock.toml or uv.lock. Raises InputError, BuildFailed."""
     uv, log = shutil.which("uv"), fresh_log(folder.with_name(f"{folder.name}.log"))
     if (folder / "complete").exists():
         return folder
@@ -187,10 +180,7 @@ def installed(word: Path, folder: Path, python: str, say: Say) -> Path:
 
 
 def releases(name: str, old: str, new: str, python: str) -> list[str]:
-    """The releases that pip's index has between two versions, the old one's side first; python: "3.11".
-
-    Raises InputError where the index does not tell.
-    """
+    """The releases that pip's index has between two versions, the old one's side first. Raises InputError."""
     found, complaint = package_sources.releases(normal(name), *_for(python))
     if not found:
         raise InputError(f"{name}: pip's index names no releases: {' '.join(complaint.split())[-200:]}")
@@ -208,7 +198,7 @@ def brought(name: str, version: str, beside: Iterable[str], folder: Path, python
     if not folder.is_dir():
         package_sources.install(["--quiet", *([] if others else ["--no-deps"]), *_for(python), f"--target={folder}",
                                  f"{name}=={version}", *others], log)
-    return [each for each in held(folder, folder) if each.name in {name, *others}]
+    return [each for each in held(folder) if each.name in {name, *others}]
 
 
 def _for(python: str) -> list[str]:

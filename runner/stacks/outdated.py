@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
+from typing import Any
 
 from runner.stacks import package_sources
 from runner.stacks.definition import PinnedStack
@@ -13,21 +13,8 @@ _NEWEST_PYTHON = "3.13"              # for which wheels are looked for, whatever
 _PIN = re.compile(r"([A-Za-z0-9._-]+)(?:\[[^]]*])?==([^\s#;]+)")
 
 
-class Pin(NamedTuple):
-    """A package that a stack names itself, and how far it is behind."""
-
-    stack: str
-    package: str
-    pinned: str
-    newest: str
-    behind: int                      # releases
-
-
-def outdated(stacks: Iterable[PinnedStack], released: Callable[[str], Sequence[str]]) -> list[Pin]:
-    """The pins that are behind by more than ALLOWED; those of which no index tells are left out.
-
-    released(package): its releases, the newest first.
-    """
+def outdated(stacks: Iterable[PinnedStack], released: Callable[[str], Sequence[str]]) -> list[dict[str, Any]]:
+    """Rows of the pins behind by more than ALLOWED that an index tells of; released: of a package, newest first."""
     found = []
     for stack in stacks:
         lines = (stack.folder / "requirements.in").read_text().splitlines()
@@ -35,7 +22,8 @@ def outdated(stacks: Iterable[PinnedStack], released: Callable[[str], Sequence[s
             releases = list(released(package))
             version = pinned.partition("+")[0]                     # 2.13.0+cpu is a build of 2.13.0
             if version in releases and releases.index(version) > ALLOWED:
-                found.append(Pin(stack.name, package, pinned, releases[0], releases.index(version)))
+                found.append({"stack": stack.name, "package": package, "pinned": pinned, "newest": releases[0],
+                              "behind": releases.index(version)})
     return found
 
 

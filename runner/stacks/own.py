@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict
 
 from runner import paths
 from runner.errors import InputError
-from runner.processes import clean_environment, for_workers
+from runner.processes import answer_of, clean_environment, for_workers
 from runner.stacks.definition import CAPABILITIES, GpuCode, Stack, workloads_digest
 from workloads.spec import frameworks
 
@@ -51,6 +51,10 @@ class Asked(NamedTuple):
     def __str__(self) -> str:
         return (f"{self.name}={_IMAGE if self.image else ''}{self.image or self.path}"
                 + (f"#{self.package}" if self.package else ""))
+
+    def wrong(self, what: str) -> InputError:
+        """The error that says what is wrong with it."""
+        return InputError(f"--stack {self}: {what}")
 
 
 class Inventory(BaseModel):
@@ -138,10 +142,10 @@ def parse(word: str, pinned: Mapping[str, Stack]) -> Asked:
     if (package and package not in {**dict(frameworks.PACKAGES), frameworks.WITHOUT: ""}) or rest.endswith("#"):
         raise InputError(f'--stack {word}: found "#{package}", expected one of '
                          f"{', '.join(f'#{known}' for known, _ in frameworks.PACKAGES)}")
-    if where.startswith(_IMAGE) and where != _IMAGE:
-        return Asked(name, "", where.removeprefix(_IMAGE), package)
-    if not where or where == _IMAGE:
+    if where in ("", _IMAGE):
         raise InputError(f"--stack {word}: expected NAME=PATH of a Python or a virtual environment, or NAME=image:NAME")
+    if where.startswith(_IMAGE):
+        return Asked(name, "", where.removeprefix(_IMAGE), package)
     return Asked(name, where, "", package)
 
 
@@ -153,18 +157,15 @@ def environment(asked: Asked, root: Path, has_gpus: bool) -> OwnStack:
 def executable(asked: Asked) -> str:
     """The interpreter that starts where somebody types the path here: a shim or a wrapper says which one that is.
 
-    Asked once, in this folder and with our variables; what it says is what the record names and workers are started by.
-    Raises InputError.
+    Asked once, in this folder and with our variables. The record names it, and it starts workers. Raises InputError.
     """
     python = interpreter(asked)
     ended = _run([python, "-c", _WHO], Path.cwd(), asked, clean_environment())
     version = _TOLD.search(ended.stdout)
     if version is None:
-        raise InputError(f"--stack {asked}: {python} is not a Python interpreter: it did not say its version"
-                         + _words(ended))
+        raise asked.wrong(f"{python} is not a Python interpreter: it did not say its version{_words(ended)}")
     if (minor := (int(version[1]), int(version[2]))) < OLDEST:
-        raise InputError(f"--stack {asked}: found Python {minor[0]}.{minor[1]}, expected {OLDEST[0]}.{OLDEST[1]} or "
-                         "newer")
+        raise asked.wrong(f"found Python {minor[0]}.{minor[1]}, expected {OLDEST[0]}.{OLDEST[1]} or newer")
     return str(json.loads(version[3])) if version[3] else str(python)
 
 
@@ -186,26 +187,24 @@ def interpreter(asked: Asked) -> Path:
     if os.sep not in asked.path and not path.exists() and (on_path := shutil.which(asked.path)):
         path = Path(on_path)
     path = path.absolute()
+    inside = [path / "bin" / name for name in ("python", "python3")] if path.is_dir() else []
+    path = next((each for each in inside if each.is_file()), path)
+    if gone := next((each for each in inside if path.is_dir() and each.is_symlink()), None):
+        raise asked.wrong(f"{gone} leads to {gone.readlink()}, which is not there: make the environment anew")
     if path.is_dir():
-        inside = [path / "bin" / name for name in ("python", "python3")]
-        path = next((each for each in inside if each.is_file()), path)
-    if path.is_dir():
-        if gone := next((each for each in inside if each.is_symlink()), None):
-            raise InputError(f"--stack {asked}: {gone} leads to {gone.readlink()}, which is not there: make the "
-                             "environment anew")
-        raise InputError(f"--stack {asked}: {path} is no environment: it has no bin/python")
+        raise asked.wrong(f"{path} is no environment: it has no bin/python")
     if not path.is_file():
-        raise InputError(f"--stack {asked}: there is no {path}; expected a Python or a virtual environment's folder")
+        raise asked.wrong(f"there is no {path}; expected a Python or a virtual environment's folder")
     if not os.access(path, os.X_OK):
-        raise InputError(f"--stack {asked}: {path} is not a Python interpreter: it cannot be run")
+        raise asked.wrong(f"{path} is not a Python interpreter: it cannot be run")
     return path
 
 
 def variables(stack: Stack) -> dict[str, str]:
-    """What a worker's environment says in a stack of the user's: its framework, where the user's packages lie, and what
-    the record says that it is: a worker that is another one ends as an error.
+    """What a worker of a stack of the user's is told: its framework, where the user's packages lie, and what the record
+    says that it is: a worker that is another one ends as an error. {} for a pinned one.
 
-    {} for a pinned one. A worker's home is a scratch folder, in which `pip install --user` has put nothing.
+    A worker's home is a scratch folder, in which `pip install --user` has put nothing.
     """
     if not isinstance(stack, OwnStack):
         return {}
@@ -251,20 +250,15 @@ def _run(command: Sequence[str | Path], folder: Path, asked: Asked, variables: M
          ) -> "subprocess.CompletedProcess[str]":
     """A program that has ended. Raises InputError."""
     try:
-        return subprocess.run([str(word) for word in command], cwd=folder, capture_output=True, text=True,
-                              errors="replace", timeout=_SECONDS, check=False, env=variables,
-                              stdin=subprocess.DEVNULL)
+        return answer_of(command, cwd=folder, timeout=_SECONDS, env=variables, stdin=subprocess.DEVNULL)
     except OSError as error:
-        raise InputError(f"--stack {asked}: {command[0]} is not a Python interpreter: {error.strerror}") from error
+        raise asked.wrong(f"{command[0]} is not a Python interpreter: {error.strerror}") from error
     except subprocess.TimeoutExpired as error:
-        raise InputError(f"--stack {asked}: {command[0]} did not answer within {_SECONDS} s") from error
+        raise asked.wrong(f"{command[0]} did not answer within {_SECONDS} s") from error
 
 
 def answer_in(output: str | bytes | None) -> Any:
-    """The last line of a program's output, from JSON: an environment may print text of its own when it starts.
-
-    Raises ValueError.
-    """
+    """The last line of a program's output, from JSON: an environment may print more before. Raises ValueError."""
     lines = (output or "").strip().splitlines()
     return json.loads(lines[-1]) if lines else {}
 
@@ -274,33 +268,26 @@ def inventory(asked: Asked, output: str | bytes | None, words: str = "") -> Inve
     try:
         return Inventory.model_validate(answer_in(output))
     except (ValueError, RecursionError) as error:
-        raise InputError(f"--stack {asked}: it did not tell what it holds{words}: run `python -m {INVENTORY}` in it to "
-                         "see why") from error
+        raise asked.wrong(f"it did not tell what it holds{words}: run `python -m {INVENTORY}` in it to see "
+                          "why") from error
 
 
 def framework_package(asked: Asked, held: Inventory) -> str:
     """The framework's package: the one that was asked for, else the only one. Raises InputError."""
-    known, has = [package for package, _ in frameworks.PACKAGES], [*held.frameworks]
-    if asked.package == frameworks.WITHOUT:
-        _demand_numpy(asked, held)
-        return asked.package
-    if not has:
-        raise InputError(f"--stack {asked}: found no framework in it, expected one of {', '.join(known)}"
-                         + (f"; {_NO_PATH}" if "PYTHONPATH" in os.environ and not asked.image else ""))
-    if asked.package and asked.package not in has:
-        raise InputError(f"--stack {asked}: found no {asked.package} in it; it has {', '.join(has)}")
+    has = [*held.frameworks]
     meant = [asked.package] if asked.package else frameworks.meant(has)
+    if not has and asked.package != frameworks.WITHOUT:
+        known = ", ".join(package for package, _ in frameworks.PACKAGES)
+        raise asked.wrong(f"found no framework in it, expected one of {known}"
+                          + (f"; {_NO_PATH}" if "PYTHONPATH" in os.environ and not asked.image else ""))
+    if asked.package and asked.package not in (*has, frameworks.WITHOUT):
+        raise asked.wrong(f"found no {asked.package} in it; it has {', '.join(has)}")
     if len(meant) > 1:
-        without = str(asked._replace(package=""))
-        raise InputError(f"--stack {asked}: found {' and '.join(meant)} in it; choose by "
-                         f"{' or '.join(f'{without}#{package}' for package in meant)}")
-    _demand_numpy(asked, held)
-    return meant[0]
-
-
-def _demand_numpy(asked: Asked, held: Inventory) -> None:
+        choices = " or ".join(str(asked._replace(package=package)) for package in meant)
+        raise asked.wrong(f"found {' and '.join(meant)} in it; choose by {choices}")
     if not held.numpy:
-        raise InputError(f"--stack {asked}: found no numpy in it, which the workloads need: install it there")
+        raise asked.wrong("found no numpy in it, which the workloads need: install it there")
+    return meant[0]
 
 
 def stack(asked: Asked, root: Path, held: Inventory, python: str, ask: Ask | None, image: str = "") -> OwnStack:
@@ -312,7 +299,7 @@ def stack(asked: Asked, root: Path, held: Inventory, python: str, ask: Ask | Non
     if package != frameworks.WITHOUT:
         framework, version = frameworks.adapter(package), held.frameworks[package] or "unknown"
         if _release(version) and _release(version) < _release(oldest := frameworks.oldest(framework)):
-            raise InputError(f"--stack {asked}: found {package} {version}, expected {oldest} or newer")
+            raise asked.wrong(f"found {package} {version}, expected {oldest} or newer")
         title = f"{frameworks.title(framework)} {version}"
         code = gpu_code(asked, ask([python, "-m", DEVICES, package])) if ask else None
     return OwnStack(name=asked.name, framework=framework, version=version, python=".".join(held.python.split(".")[:2]),
@@ -322,10 +309,7 @@ def stack(asked: Asked, root: Path, held: Inventory, python: str, ask: Ask | Non
 
 
 def gpu_code(asked: Asked, answer: str | bytes | None) -> GpuCode | None:
-    """What the framework brings for GPUs, from what workloads.process.gpu_code printed; None where it has nothing.
-
-    Raises InputError where it did not answer.
-    """
+    """What the framework brings for GPUs, as workloads.process.gpu_code says; None for nothing. Raises InputError."""
     try:
         code: dict[str, Any] = answer_in(answer)
         if not code["cuda"]:
@@ -337,8 +321,8 @@ def gpu_code(asked: Asked, answer: str | bytes | None) -> GpuCode | None:
         return GpuCode(cuda=code["cuda"], driver="0.0", native=native, jit=jit, unsupported=left, why=why,
                        verified=False)
     except (ValueError, KeyError, TypeError) as error:
-        raise InputError(f"--stack {asked}: its framework did not say whether it has code for GPUs: run "
-                         f"`python -m {DEVICES} PACKAGE` in it to see why") from error
+        raise asked.wrong("its framework did not say whether it has code for GPUs: run "
+                          f"`python -m {DEVICES} PACKAGE` in it to see why") from error
 
 
 def code_for(architectures: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -372,18 +356,13 @@ def _release(version: str) -> tuple[int, ...]:
 def change(before: Mapping[str, Any], now: OwnStack) -> str:
     """What differs between an earlier record of a stack and the stack now, in words; "" for nothing that is known."""
     then, has = dict(before.get("packages") or {}), dict(now.installed)
-    parts = [f"{name} {_shown(then.get(name))} then, {_shown(has.get(name))} now"
-             for name in sorted({*then, *has}) if then.get(name) != has.get(name)]
+    parts = ["another image"] if before.get("image") != now.image else []
     if before.get("python") != now.build:
-        parts.insert(0, f"Python {_first(before.get('python'))} then, {_first(now.build)} now")
-    if before.get("image") != now.image:
-        parts.insert(0, "another image")
+        parts.append(f"Python {_first(before.get('python'))} then, {_first(now.build)} now")
+    parts += [f"{name} {_first(then.get(name, 'absent'))} then, {_first(has.get(name, 'absent'))} now"
+              for name in sorted({*then, *has}) if then.get(name) != has.get(name)]
     return ", ".join(parts[:4]) + (f" and {len(parts) - 4} more" if len(parts) > 4 else "")
 
 
 def _first(text: Any) -> str:
     return str(text).partition(" ")[0]
-
-
-def _shown(entry: Any) -> str:
-    return "absent" if entry is None else _first(entry)

@@ -9,7 +9,6 @@ import ast
 import os
 import platform
 import re
-import subprocess
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -21,7 +20,7 @@ from urllib.parse import unquote, urlsplit
 
 import requests
 
-from runner import formatting, leftovers
+from runner import formatting, leftovers, processes
 from runner.errors import BuildFailed
 from runner.processes import ELSEWHERE, TO_SET, Say, clean_environment, no_answer, pip_variable, run, without_passwords
 from runner.stacks.definition import Pinned, PinnedStack
@@ -48,22 +47,20 @@ def pip() -> list[str]:
 
 def _said(words: Sequence[str]) -> str:
     """What pip prints; "" where there is none. Where a file says `user`, pip would list the user's file alone."""
-    return subprocess.run([*pip(), *words], capture_output=True, text=True, errors="replace", check=False,
-                          env={**os.environ, "PIP_USER": "0"}).stdout
+    return processes.answer_of([*pip(), *words], env={**os.environ, "PIP_USER": "0"}).stdout
 
 
 def settings_of(listed: str, environment: Mapping[str, str]) -> dict[str, str]:
     """The settings in the output of `pip config list` and in PIP_* variables, which win; an empty one unsets."""
-    settings = {}
-    for line in listed.splitlines():
-        setting = re.match(r"global\.([a-z-]+)=(.+)$", line)
-        if setting and setting[1] in _PIP_SETTINGS:
-            settings[setting[1]] = str(ast.literal_eval(setting[2]))
-    for name in _PIP_SETTINGS:
-        variable = pip_variable(name)
-        if variable in environment:
-            settings[name] = environment[variable]
-    return {name: value for name, value in settings.items() if value.strip()}
+    own = {name: environment[pip_variable(name)] for name in _PIP_SETTINGS if pip_variable(name) in environment}
+    settings = {**_of_files(listed, "global"), **own}
+    return {name: value for name, value in settings.items() if name in _PIP_SETTINGS and value.strip()}
+
+
+def _of_files(listed: str, sections: str) -> dict[str, str]:
+    """The settings of some sections of pip's files in the output of `pip config list`."""
+    found = re.findall(rf"^(?:{sections})\.([a-z-]+)=(.+)$", listed, re.MULTILINE)
+    return {name: str(ast.literal_eval(value)) for name, value in found}
 
 
 def environment() -> dict[str, str]:
@@ -71,8 +68,7 @@ def environment() -> dict[str, str]:
 
     It can be told to read no file, but of none that one setting does not count: then variables hold the others.
     """
-    of_files = {name: str(ast.literal_eval(value)) for name, value in re.findall(
-        r"^(?:global|install)\.([a-z-]+)=(.+)$", _said(["config", "list"]), re.MULTILINE)}
+    of_files = _of_files(_said(["config", "list"]), "global|install")
     if of_files.keys().isdisjoint(ELSEWHERE):
         return clean_environment()
     return {**{pip_variable(name): value for name, value in of_files.items() if name not in ELSEWHERE},
@@ -88,8 +84,7 @@ def install(words: Sequence[str], log: Path, into: Path | None = None) -> None:
 
 def releases(package: str, *options: str) -> tuple[tuple[str, ...], str]:
     """(the releases of a package that pip's index has, the newest first; what pip complained of)."""
-    answer = subprocess.run([*pip(), "index", "versions", package, *options], capture_output=True, text=True,
-                            errors="replace", check=False)
+    answer = processes.answer_of([*pip(), "index", "versions", package, *options])
     return versions(answer.stdout), answer.stderr
 
 
@@ -133,8 +128,7 @@ def bring_own(stack: Pinned, command: Sequence[str], text: str, log: Path, there
               heard: Say = lambda line: None, variables: Mapping[str, str] | None = None) -> None:
     """Let pip bring each package that the stack's file names an index of, as the text (a lock, requirements) has it.
 
-    command: pip's, without what it is to bring; there: packages that need not be brought. Raises BuildFailed with
-    pip's reason and what to set.
+    command: pip's, without what it is to bring; there: packages that need not be brought. Raises BuildFailed.
     """
     for package, address in stack.index.items():
         if package in there:
@@ -169,7 +163,7 @@ def normal(name: str) -> str:
 def pins(lock: str) -> dict[tuple[str, str], tuple[str, ...]]:
     """The SHA-256s of each (package, version) in a lock."""
     return {(normal(named[1]), named[2]): tuple(re.findall(r"--hash=sha256:([0-9a-f]{64})", pin))
-            for pin in re.split(r"\n(?=\S)", lock) if (named := re.match(r"([\w.-]+)==(\S+)", pin))}
+            for pin in re.split(r"\n(?=\S)", lock) if (named := re.match(r"([\w.-]+)==([^\s;]+)", pin))}
 
 
 def requirement(text: str, package: str) -> str:
@@ -188,22 +182,19 @@ def not_had(stacks: Iterable[PinnedStack], settings: Mapping[str, str],
     if not (settings.get("no-index") or settings.get("index-url") or _usual_index()):
         return {}                       # without a pip here nobody says which index is the usual
     folders = wheel_folders(settings)
-    wanted = {stack.name: [(name, version, _addresses(settings, stack.index.get(name, "")))
-                           for name, version in _frameworks(stack) if not any(
-                               any(folder.glob(f"{name.replace('-', '_')}-{version}-*.whl")) for folder in folders)]
-              for stack in stacks}
-    pages = {f"{address.rstrip('/')}/{name}/" for each in wanted.values() for name, _, of in each for address in of}
-    texts = _read_at_once(pages, page)
+    wanted = [(stack, name, version, [(address, f"{address.rstrip('/')}/{name}/")
+                                      for address in _addresses(settings, stack.index.get(name, ""))])
+              for stack in stacks for name, version in _frameworks(stack)
+              if not any(any(folder.glob(f"{name.replace('-', '_')}-{version}-*.whl")) for folder in folders)]
+    texts = _read_at_once({asked for *_, pages in wanted for _, asked in pages}, page)
     lacking = {}
-    for stack, packages in wanted.items():
-        for name, version, addresses in packages:
-            found = [texts[f"{address.rstrip('/')}/{name}/"] for address in addresses]
-            if not any(isinstance(text, str) and _offers(text, name, version) for text in found):
-                where = [_shown(address) + (f" ({no_answer(str(text))})" if isinstance(text, OSError) else "")
-                         for address, text in zip(addresses, found, strict=True)]
-                places = "not at " + ", ".join(where) if where else "in no folder"
-                lacking[stack] = (f"{name}=={version} is {places}" + (TO_SET if where else (
-                    ": set PIP_FIND_LINKS to a folder that has it, or unset PIP_NO_INDEX")))
+    for stack, name, version, pages in wanted:
+        found = [(address, texts[asked]) for address, asked in pages]
+        if not any(isinstance(text, str) and _offers(text, name, version) for _, text in found):
+            where = ", ".join(_shown(address) + (f" ({no_answer(str(text))})" if isinstance(text, OSError) else "")
+                              for address, text in found)
+            lacking[stack.name] = f"{name}=={version} is " + (f"not at {where}{TO_SET}" if where else (
+                "in no folder: set PIP_FIND_LINKS to a folder that has it, or unset PIP_NO_INDEX"))
     return lacking
 
 
@@ -233,14 +224,12 @@ def _read_at_once(addresses: Iterable[str], page: Callable[[str], str]) -> dict[
     """The text at each address, or why there is none."""
     pool, texts = ThreadPoolExecutor(32), dict[str, str | OSError]()
     asked = {address: pool.submit(page, address) for address in addresses}
-    wait(asked.values(), _ALL_SECONDS)
+    answered = wait(asked.values(), _ALL_SECONDS).done
     pool.shutdown(wait=False, cancel_futures=True)
     for address, future in asked.items():
         try:
-            texts[address] = future.result() if future.done() and not future.cancelled() else OSError("timed out")
-        except OSError as error:
-            texts[address] = error
-        except ValueError as error:                  # no address at all, as the client finds
+            texts[address] = future.result() if future in answered else OSError("timed out")
+        except (OSError, ValueError) as error:       # ValueError: no address at all, as the client finds
             texts[address] = OSError(str(error))
     return texts
 
@@ -250,8 +239,8 @@ def _page(address: str) -> str:
     if address.startswith("file://"):
         folder = Path(unquote(urlsplit(address).path))
         index = folder / "index.html"
-        return index.read_text(encoding="utf-8", errors="replace") if index.is_file() else "\n".join(
-            path.name for path in (folder.iterdir() if folder.is_dir() else ()))
+        return (index.read_text(encoding="utf-8", errors="replace") if index.is_file()
+                else "\n".join(path.name for path in folder.glob("*")))
     answer = requests.get(address, timeout=_ANSWERS_SECONDS, verify=str(certificates() or True))
     if answer.status_code not in (200, 404):
         raise OSError(f"status {answer.status_code}")

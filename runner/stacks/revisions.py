@@ -1,30 +1,23 @@
 """Environments of revisions of the current directory, `git:REV`: installed once by pip, and kept by revision."""
 
-import subprocess
 import sys
 from pathlib import Path
 
 from runner import paths
 from runner.errors import InputError
-from runner.processes import Say, fresh_log, locked, run
+from runner.processes import Say, answer_of, fresh_log, locked, run
 from runner.stacks import package_sources
 
 PREFIX = "git:"
 
 
 def installed(word: str, cache: Path, say: Say) -> str:
-    """The environment of a word git:REV of the current directory; any other word as it is.
-
-    Raises InputError, BuildFailed.
-    """
+    """The environment of a word git:REV of the current directory, else the word. Raises InputError, BuildFailed."""
     return str(environment(word, Path.cwd(), cache, say)) if word.startswith(PREFIX) else word
 
 
 def environment(word: str, here: Path, cache: Path, say: Say) -> Path:
-    """The folder of the environment of a word git:REV: the revision's package, what it requires, and numpy.
-
-    Raises InputError, BuildFailed.
-    """
+    """The folder of an environment of the revision's package, what it requires, and numpy. Raises as installed()."""
     revision = word.removeprefix(PREFIX)
     top = _git(word, here, "rev-parse", "--show-toplevel")
     commit = _git(word, here, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
@@ -40,7 +33,7 @@ def environment(word: str, here: Path, cache: Path, say: Say) -> Path:
 
 def _git(word: str, here: Path, *words: str) -> str:
     try:
-        ended = subprocess.run(["git", *words], cwd=here, capture_output=True, text=True, errors="replace", check=False)
+        ended = answer_of(["git", *words], cwd=here)
     except OSError as error:
         raise InputError(f"{word}: git did not start: {error.strerror}") from error
     if ended.returncode:

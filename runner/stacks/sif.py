@@ -18,7 +18,7 @@ from pathlib import Path
 
 from runner import paths
 from runner.errors import BenchError, BuildFailed, EngineUnreachable, InputError
-from runner.processes import Say, clean_environment, fresh_log, locked, run
+from runner.processes import Say, answer_of, clean_environment, fresh_log, locked, run
 from runner.stacks import engine, environments, images
 from runner.stacks.definition import PinnedStack
 
@@ -66,8 +66,7 @@ def ready(stack: PinnedStack, cache: Path, say: Say = lambda line: None, source:
     """The stack's file, made first if it is not there: of the Docker engine's image, or of a source.
 
     source: docker://NAME@sha256:DIGEST of a registry, docker-archive:FILE or oci-archive:FILE; it must hold the stack
-    as this checkout has it. Safe to call from many processes at once: one makes the file, the others wait.
-    Raises InputError where the program is missing or the source is wrong, DiskFull, and BuildFailed.
+    as this checkout has it. One process makes the file, others wait. Raises InputError, DiskFull, BuildFailed.
     """
     file = path(stack, cache)
     if reason := missing(stack, cache):
@@ -83,14 +82,11 @@ def ready(stack: PinnedStack, cache: Path, say: Say = lambda line: None, source:
                labels.get("org.evenbench.base-is-default") == "true")
 
 
-def prune(stacks: Iterable[PinnedStack], cache: Path, say: Say) -> int:
-    """Remove the files that are of no stack as it is now; how many went."""
-    current = {path(stack, cache) for stack in stacks}
-    old = [each for each in sorted((cache / "sif").glob("*.sif")) if each not in current]
-    for each in old:
-        each.unlink()
-        say(f"{each.name}: removed")
-    return len(old)
+def prune(stacks: Iterable[PinnedStack], cache: Path, say: Say) -> None:
+    """Remove the files that are of no stack as it is now."""
+    for old in sorted({*(cache / "sif").glob("*.sif")} - {path(stack, cache) for stack in stacks}):
+        old.unlink()
+        say(f"{old.name}: removed")
 
 
 def _of_engine(stack: PinnedStack, file: Path, say: Say) -> str:
@@ -138,7 +134,6 @@ def _labels(file: Path) -> dict[str, str]:
 
 def _answer(words: Sequence[str]) -> str:
     try:
-        ended = subprocess.run(words, capture_output=True, text=True, errors="replace", timeout=_SECONDS, check=False)
+        return answer_of(words, timeout=_SECONDS).stdout
     except (OSError, subprocess.TimeoutExpired) as error:
         raise BenchError(f"{words[0]} does not answer: {error}") from error
-    return ended.stdout

@@ -9,17 +9,17 @@ from pathlib import Path
 import pytest
 
 from runner import leftovers
+from tests.made_files import files
 
 
 def place(root: Path, boot: str = "b", namespace: str = "pid:[1]", shown: int | None = None) -> Path:
     """A folder as /proc is, in which this process is the only one."""
-    folder = root / str(shown or os.getpid())
-    (folder / "ns").mkdir(parents=True)
-    (folder / "ns/pid").symlink_to(namespace)
-    (folder / "stat").write_text(f"{os.getpid()} (a (b) c) {' '.join(map(str, range(3, 30)))}")
-    (root / "self").symlink_to(folder.name)
-    (root / "sys/kernel/random").mkdir(parents=True)
-    (root / "sys/kernel/random/boot_id").write_text(f"{boot}\n")
+    own = str(shown or os.getpid())
+    files(root, {f"{own}/stat": f"{os.getpid()} (a (b) c) {' '.join(map(str, range(3, 30)))}",
+                 "sys/kernel/random/boot_id": f"{boot}\n"})
+    (root / own / "ns").mkdir()
+    (root / own / "ns/pid").symlink_to(namespace)
+    (root / "self").symlink_to(own)
     return root
 
 

@@ -17,6 +17,7 @@ from runner.datasets import choice, published
 from runner.datasets.speech import spectrogram
 from runner.errors import InputError
 from tests.fakes import quiet
+from tests.made_files import files
 from workloads.inputs import images, ragged
 from workloads.spec.cell import Cell
 from workloads.spec.data.framing import LIBRISPEECH, LJSPEECH, frame_count
@@ -101,11 +102,9 @@ def test_a_tone_of_1000_hz_is_loudest_there_and_each_mel_band_has_an_area_of_one
 
 def test_librispeech_reads_flac_and_names_a_file_cut_short(tmp_path: Path) -> None:
     soundfile = pytest.importorskip("soundfile")
-    folder = tmp_path / "LibriSpeech" / "dev-clean" / "1" / "2"
-    folder.mkdir(parents=True)
+    folder = files(tmp_path / "LibriSpeech/dev-clean/1/2", {"1-2.trans.txt": "1-2-0000 IT'S A\n"})
     samples = np.random.RandomState(1).randint(-9000, 9000, 8000).astype(np.int16)
     soundfile.write(folder / "1-2-0000.flac", samples, 16000)
-    (folder / "1-2.trans.txt").write_text("1-2-0000 IT'S A\n")
     cached = str(prepared("librispeech", tmp_path / "LibriSpeech"))
     assert [1 + (8000 - 320) // 160] == ragged.ragged(cached, "frames").lengths.tolist()
     assert [10, 21, 1, 20, 28, 2] == ragged.ragged(cached, "characters")[0].tolist()
@@ -116,16 +115,12 @@ def test_librispeech_reads_flac_and_names_a_file_cut_short(tmp_path: Path) -> No
 
 
 def pairs(folder: Path, english: str, german: str, stem: str = "train.tok.clean.bpe.32000") -> Path:
-    folder.mkdir(exist_ok=True)
-    (folder / f"{stem}.en").write_text(english)
-    (folder / f"{stem}.de").write_text(german)
-    return folder
+    return files(folder, {f"{stem}.en": english, f"{stem}.de": german})
 
 
 def test_wmt16_takes_the_ids_of_the_published_vocabulary(tmp_path: Path) -> None:
-    folder = pairs(tmp_path / "wmt", "the h@@ ouse\nthe\n", "das h@@ aus\n\n")
-    (folder / "vocab.bpe.32000").write_text("the\ndas\nh@@\nouse\n")
-    written = str(prepared("wmt16", folder))
+    pairs(tmp_path / "wmt", "the h@@ ouse\nthe\n", "das h@@ aus\n\n")
+    written = str(prepared("wmt16", files(tmp_path / "wmt", {"vocab.bpe.32000": "the\ndas\nh@@\nouse\n"})))
     assert [[4, 6, 7, 3]] == [each.tolist() for each in ragged.ragged(written, "source")]
     assert [[5, 6, 1, 3]] == [each.tolist() for each in ragged.ragged(written, "target")]       # aus is unknown
     facts = ragged.facts(written, "wmt16")
@@ -149,9 +144,8 @@ def test_wmt16_with_one_side_cut_short_is_named(tmp_path: Path) -> None:
 
 def wikitext(folder: Path, vocabulary: str = "") -> str:
     """Two articles, prepared by the words of a vocabulary."""
-    (folder / "w").mkdir(exist_ok=True)
-    (folder / "w" / "wiki.train.raw").write_text(" \n = One = \n \n a b \n = = Part = = \n c \n = Two = \n \n d \n")
-    (folder / "v.txt").write_text(vocabulary)
+    text = " \n = One = \n \n a b \n = = Part = = \n c \n = Two = \n \n d \n"
+    files(folder, {"w/wiki.train.raw": text, "v.txt": vocabulary})
     return str(prepared("wikitext103", folder / "w", vocabulary=folder / "v.txt" if vocabulary else None))
 
 

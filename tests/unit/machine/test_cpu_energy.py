@@ -6,18 +6,13 @@ import pytest
 
 from runner.machine.cpu_energy import Meter, zones
 from tests.clock import FakeClock
-
-CAPS = "sys/class/powercap"
+from tests.made_files import files
 
 
 def zone(root: Path, name: str, label: str, microjoules: int | None, reach: int = 1_000_000_000) -> Path:
-    folder = root / CAPS / name
-    folder.mkdir(parents=True)
-    (folder / "name").write_text(f"{label}\n")
-    (folder / "max_energy_range_uj").write_text(f"{reach}\n")
-    if microjoules is not None:
-        (folder / "energy_uj").write_text(f"{microjoules}\n")
-    return folder / "energy_uj"
+    counter = {} if microjoules is None else {"energy_uj": f"{microjoules}\n"}
+    return files(root / "sys/class/powercap" / name,
+                 {"name": f"{label}\n", "max_energy_range_uj": f"{reach}\n", **counter}) / "energy_uj"
 
 
 def measured(root: Path, *later: int | None) -> dict[str, float | None]:

@@ -54,24 +54,25 @@ def uuids(here: Gpus, **settings: Any) -> list[str]:
     return [gpu.uuid for gpu in gpus.assigned(cell(**settings), STACKS["torch-1.4"], here)]
 
 
-@pytest.mark.parametrize(("found", "today"), [(seen(P100), []), (seen(*RTX), ["torch-2.13-gpu"]), (seen(*V100), [])],
-                         ids=["P100", "RTX 2080 Ti", "V100"])
-def test_up_to_turing_every_stack_of_the_studies_runs_and_cuda_13_from_turing_on(found: Gpus,
-                                                                                 today: list[str]) -> None:
-    assert ["tf-1.15-gpu", "torch-1.4", "mxnet-1.7-gpu", "tf-2.5-gpu", *today, "tf-1.15-nv"] == running(found)
+OLD, NEW = ["tf-1.15-gpu", "torch-1.4", "mxnet-1.7-gpu"], ["torch-2.13-gpu"]
+
+
+@pytest.mark.parametrize(("found", "old", "new"), [
+    (seen(P100), OLD, []), (seen(*RTX), OLD, NEW), (seen(*V100), OLD, []), (seen(H100), [], NEW),
+    (seen(SLICED), [], NEW)], ids=["P100", "RTX 2080 Ti", "V100", "H100", "slice of an A100"])
+def test_up_to_turing_every_stack_of_the_studies_runs_and_cuda_13_from_turing_on(
+        found: Gpus, old: list[str], new: list[str]) -> None:
+    assert [*old, "tf-2.5-gpu", *new, "tf-1.15-nv"] == running(found)
 
 
 def test_on_an_h100_the_old_stacks_are_skipped_with_the_one_that_runs_there() -> None:
-    assert ["tf-2.5-gpu", "torch-2.13-gpu", "tf-1.15-nv"] == running(seen(H100))
     assert re.fullmatch(r"tf-1\.15-gpu needs .* ≤ 7\.5, not NVIDIA H100 80GB HBM3 \(9\.0\): .*; tf-1\.15-nv runs there",
                         reason(seen(H100), "tf-1.15-gpu"))
     assert reason(seen(H100), "torch-1.4").endswith("; torch-2.13-gpu runs there")
 
 
 def test_on_a_slice_of_an_a100_a_run_gets_that_slice() -> None:
-    sliced = seen(SLICED)
-    assert ["tf-2.5-gpu", "torch-2.13-gpu", "tf-1.15-nv"] == running(sliced)
-    own = gpus.assigned(cell(stack="torch-2.13-gpu"), STACKS["torch-2.13-gpu"], sliced)
+    own = gpus.assigned(cell(stack="torch-2.13-gpu"), STACKS["torch-2.13-gpu"], seen(SLICED))
     assert [("MIG-1", "GPU-a")] == [(gpu.uuid, gpu.board) for gpu in own]
 
 

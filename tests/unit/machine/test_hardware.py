@@ -5,17 +5,12 @@ from pathlib import Path
 import pytest
 
 from runner.machine.hardware import hardware
-
-
-def put(root: Path, name: str, text: str) -> None:
-    (root / name).parent.mkdir(parents=True, exist_ok=True)
-    (root / name).write_text(text + "\n")
-
+from tests.made_files import files
 
 CPU = "sys/devices/system/cpu"
 
 
-@pytest.mark.parametrize(("files", "facts"), [
+@pytest.mark.parametrize(("texts", "facts"), [
     ({"sys/devices/system/node/node0/cpulist": "0", "sys/devices/system/node/node1/cpulist": "0",
       "sys/devices/system/node/possible": "0-1", f"{CPU}/cpu0/cache/index3/level": "3",
       f"{CPU}/cpu0/cache/index3/size": "32768K", "sys/devices/virtual/dmi/id/sys_vendor": "A vendor",
@@ -38,11 +33,8 @@ CPU = "sys/devices/system/cpu"
       "sys/fs/cgroup/a/memory.max": "max"}, {"group_cpus": 1.5, "group_memory_bytes": 1000000}),
     ({}, {})])
 def test_what_the_kernel_s_files_say_is_read_and_the_rest_left_out(
-        tmp_path: Path, files: dict[str, str], facts: dict[str, object]) -> None:
-    for name, text in files.items():
-        put(tmp_path, name, text)
-
-    assert facts == hardware(tmp_path)
+        tmp_path: Path, texts: dict[str, str], facts: dict[str, object]) -> None:
+    assert facts == hardware(files(tmp_path, {name: f"{text}\n" for name, text in texts.items()}))
 
 
 def module(size: int, speed: int, configured: int) -> bytes:
@@ -54,7 +46,7 @@ def module(size: int, speed: int, configured: int) -> bytes:
     return bytes(structure) + b"DIMM 0\0a maker\0\0"
 
 
-FIRMWARE = bytes([0, 5, 0, 0, 9]) + b"a vendor\0\0"
+FIRMWARE, DMI = bytes([0, 5, 0, 0, 9]) + b"a vendor\0\0", "sys/firmware/dmi/tables/DMI"
 
 
 @pytest.mark.parametrize(("table", "facts"), [
@@ -63,7 +55,6 @@ FIRMWARE = bytes([0, 5, 0, 0, 9]) + b"a vendor\0\0"
     (module(16384, 3200, 2933)[:14] + b"\xff" * 3, {})], ids=["whole", "torn"])
 def test_memory_s_speed_is_that_of_the_slowest_module_as_it_is_set_up_and_a_torn_table_says_nothing(
         tmp_path: Path, table: bytes, facts: dict[str, object]) -> None:
-    put(tmp_path, "sys/firmware/dmi/tables/DMI", "")
-    (tmp_path / "sys/firmware/dmi/tables/DMI").write_bytes(table)
+    (files(tmp_path, {DMI: ""}) / DMI).write_bytes(table)
 
     assert facts == hardware(tmp_path)

@@ -1,27 +1,12 @@
 """How evenly CPUs run, by a clock that tests move."""
 
+import itertools
 import os
 
 import pytest
 
 from runner.machine import pace
-
-
-class Clock:
-    """Readings in pairs: between pieces nothing passes, and a piece takes what the CPU's list says, again and again."""
-
-    def __init__(self, seconds: dict[int, list[float]]) -> None:
-        self._seconds, self._now, self._count = seconds, 0.0, 0
-        self.cpu = 0
-
-    def __call__(self) -> float:
-        return self._now
-
-    def piece(self, count: range) -> int:
-        own = self._seconds[self.cpu]
-        self._now += own[self._count % len(own)]
-        self._count += 1
-        return 0
+from tests.clock import FakeClock
 
 
 @pytest.mark.parametrize(("seconds", "cpu", "ends", "places"), [
@@ -31,14 +16,15 @@ class Clock:
 def test_the_most_uneven_of_at_most_four_cpus_is_told_and_the_thread_goes_back(
         seconds: dict[int, list[float]], cpu: int, ends: tuple[float, float], places: list[set[int]],
         monkeypatch: pytest.MonkeyPatch) -> None:
-    clock, seen = Clock(seconds), list[set[int]]()
+    """A piece takes what the CPU's list says, again and again, and between pieces nothing passes."""
+    clock, seen, count = FakeClock(step=0.0), list[set[int]](), itertools.count()
 
-    def sent(who: int, cpus: set[int]) -> None:
-        seen.append(cpus)
-        clock.cpu = min(cpus)
+    def piece(additions: range) -> None:
+        own = seconds[min(seen[-1])]
+        clock.advance(own[next(count) % len(own)])
     monkeypatch.setattr(os, "sched_getaffinity", lambda who: set(seconds))
-    monkeypatch.setattr(os, "sched_setaffinity", sent)
-    monkeypatch.setattr(pace, "sum", clock.piece, raising=False)
+    monkeypatch.setattr(os, "sched_setaffinity", lambda who, cpus: seen.append(cpus))
+    monkeypatch.setattr(pace, "sum", piece, raising=False)
 
     found = pace.most_uneven(sorted(seconds), clock)
     assert cpu == found.cpu and pytest.approx(ends) == found[1:] and places == seen

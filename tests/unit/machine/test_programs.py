@@ -1,7 +1,6 @@
 """What programs of the host took, by their own clocks."""
 
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -9,10 +8,12 @@ from collections.abc import Iterator, Set
 from contextlib import contextmanager
 from pathlib import Path
 
+import psutil
 import pytest
 
 from runner.machine import programs
 from runner.machine.programs import Taken, Worker
+from tests.made_files import files
 
 ANOTHER = Worker("a", 1)
 WORKS = "import time; exec('while time.process_time() < 20: pass')"
@@ -61,18 +62,15 @@ def test_a_worker_that_computes_while_it_waits_is_named_with_what_lets_it_spin(t
 
 
 def test_what_a_worker_forked_is_the_worker_and_no_other(tmp_path: Path) -> None:
-    forks = f"import os, sys\nif number := os.fork():\n    print(number, flush=True)\n    os.wait()\nelse:\n    {WORKS}"
+    forks = f"import os, sys\nif os.fork():\n    print(flush=True)\n    os.wait()\nelse:\n    {WORKS}"
     (tmp_path / "workloads.py").write_text(forks)
-    words = [sys.executable, "-m", "workloads", '{"stack": "b"}']
-    with subprocess.Popen(words, stdout=subprocess.PIPE, cwd=tmp_path) as process:
+    with computing("-m", "workloads", '{"stack": "b"}', cwd=tmp_path) as number:
+        (child,) = psutil.Process(number).children()
         try:
-            assert process.stdout
-            forked = int(process.stdout.readline())
-            assert Taken(0.0) == between(forked, Worker("b", process.pid)) == between(forked, Worker("b", forked))
-            assert between(forked, Worker("b", 1)).worker == "b"
+            assert Taken(0.0) == between(child.pid, Worker("b", number)) == between(child.pid, Worker("b", child.pid))
+            assert between(child.pid, Worker("b", 1)).worker == "b"
         finally:
-            os.kill(forked, signal.SIGKILL)
-            process.kill()
+            child.kill()
 
 
 def test_what_only_looks_like_a_worker_is_a_program(tmp_path: Path) -> None:
@@ -93,9 +91,7 @@ def test_a_thread_of_the_kernel_is_named_as_one() -> None:
 
 
 def test_clocks_are_of_every_process_of_a_host_and_none_where_it_is_not_seen(tmp_path: Path) -> None:
-    for name, comm in (("2", "kthreadd"), ("7", "x"), ("8", "gone"), ("self", "y")):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "comm").write_text(comm + "\n")
+    files(tmp_path, {"2/comm": "kthreadd\n", "7/comm": "x\n", "8/comm": "gone\n", "self/comm": "y\n"})
 
     def clock(number: int) -> float:
         if number == ~8 << 3 | 2:

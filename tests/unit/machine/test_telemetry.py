@@ -113,7 +113,7 @@ def test_clocks_that_somebody_holds_show_as_equal_and_as_defined_by_a_user() -> 
 def test_heat_and_a_weak_supply_throttle_and_a_power_cap_or_one_sample_in_thirty_does_not(
         reason: str, others: int, is_throttled: bool) -> None:
     window = seen(samples(gpu(throttle=(reason,)), *[gpu(throttle=())] * others), (0.0, 40.0), None)
-    assert ((reason,), is_throttled) == (window.throttle, window.is_throttled)
+    assert ((reason,), is_throttled) == (window.throttle, window.record()["throttled"])
 
 
 def test_the_timed_steps_lie_between_the_warm_up_and_the_last_block() -> None:

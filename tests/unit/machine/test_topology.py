@@ -7,6 +7,7 @@ import pytest
 
 from runner.machine.cpu_sets import shared
 from runner.machine.topology import Spot, observe
+from tests.made_files import files
 from workloads.spec.cell import Cell
 
 
@@ -14,18 +15,15 @@ def machine(root: Path, sockets: int, cores: int, threads: int) -> Path:
     """Made files of the kernel: a NUMA node a socket; CPUs numbered as Linux does, a core's second thread behind all
     first ones."""
     count = sockets * cores
+    texts = {}
     for cpu in range(count * threads):
         socket, core = divmod(cpu % count, cores)
-        folder = root / f"sys/devices/system/cpu/cpu{cpu}/topology"
-        folder.mkdir(parents=True)
-        (folder / "physical_package_id").write_text(f"{socket}\n")
-        (folder / "core_id").write_text(f"{core}\n")
-    for socket in range(sockets):
-        folder = root / f"sys/devices/system/node/node{socket}"
-        folder.mkdir(parents=True)
-        lists = [f"{thread * count + socket * cores}-{thread * count + (socket + 1) * cores - 1}"
-                 for thread in range(threads)]
-        (folder / "cpulist").write_text(",".join(lists) + "\n")
+        texts[f"cpu/cpu{cpu}/topology/physical_package_id"] = f"{socket}\n"
+        texts[f"cpu/cpu{cpu}/topology/core_id"] = f"{core}\n"
+    for first in range(0, count, cores):
+        lists = [f"{cpu}-{cpu + cores - 1}" for cpu in range(first, count * threads, count)]
+        texts[f"node/node{first // cores}/cpulist"] = ",".join(lists) + "\n"
+    files(root / "sys/devices/system", texts)
     return root
 
 

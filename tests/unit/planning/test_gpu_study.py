@@ -18,6 +18,7 @@ from runner.stacks.definition import chosen_names, read_all
 from runner.study.file import read
 from tests.fake_nvml import RTX, V100, FakeGpu, FakeNvml
 from tests.fakes import MACHINE
+from tests.made_files import program
 from workloads.spec.cell import loads
 
 ROOT = Path(__file__).parents[3]
@@ -84,8 +85,7 @@ class NoImages:
 
 
 def test_no_base_of_our_own_stands_in_for_one_with_cuda(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "docker").write_text("#!/bin/sh\necho 'registry: no answer' >&2\nexit 1\n")
-    (tmp_path / "docker").chmod(0o755)
+    program(tmp_path / "docker", "echo 'registry: no answer' >&2; exit 1")
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     with pytest.raises(BuildFailed, match=r"tf-1.15-gpu: its base tensorflow/\S+:1.15.2-gpu-py3 .*registry: no answer"):
         bases.choose(NoImages(), STACKS["tf-1.15-gpu"], print)      # type: ignore[arg-type]

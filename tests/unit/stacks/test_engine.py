@@ -4,16 +4,16 @@ import gc
 import hashlib
 import json
 import platform
-from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
-from typing import NoReturn, cast
+from typing import Any, NoReturn
 
 import pytest
 import requests
 
 from runner.errors import EngineUnreachable
 from runner.stacks import engine
+from tests.made_files import files
 
 
 @pytest.fixture
@@ -42,41 +42,27 @@ def test_an_engine_that_cannot_measure_here_is_told_in_a_line(
         engine.connect({} if isinstance(variables, str) else variables)
 
 
-@pytest.fixture
-def is_collected() -> Iterator[None]:
-    """Sockets that nobody closed are found before the test ends, as errors."""
-    yield
-    gc.collect()
-
-
-@pytest.mark.usefixtures("is_collected")
 @pytest.mark.parametrize(("host", "line"), [
     ("unix://{}/none", "no Docker engine answers at DOCKER_HOST="), ("unix://{}/file", "no Docker engine answers")])
 def test_an_engine_that_nobody_serves_leaves_no_socket_open(host: str, line: str, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(EngineUnreachable, match=line):
         engine.connect({"DOCKER_HOST": host.format(tmp_path)})
-
-
-class Engine:
-    """One that says this of itself."""
-
-    def __init__(self, **said: object) -> None:
-        self._said = said
-
-    def info(self) -> dict[str, object]:
-        return self._said
+    gc.collect()                                    # a socket that nobody closed is an error
 
 
 @pytest.mark.parametrize("more", [{"NCPU": 4096}, {"MemTotal": 2**60}])
 def test_an_engine_behind_a_forwarded_socket_is_another_machine_s(more: dict[str, int]) -> None:
     """Of another kernel with less nobody knows: it may be a virtual machine here."""
-    said = {"NCPU": 1, "MemTotal": 1, "Name": "gpubox"} | more
+    said = {"NCPU": 1, "MemTotal": 1, "Name": "gpubox", "KernelVersion": "another"}
+    client: Any = SimpleNamespace(info=lambda: said)
 
+    assert said == engine.told_here(client)
+    said |= more
     with pytest.raises(EngineUnreachable, match=r"another machine's \(gpubox, [\d,]+ CPUs?, .*: run it there"):
-        engine.told_here(Engine(**said, KernelVersion="another"))
-    assert said["NCPU"] == engine.told_here(Engine(**said, KernelVersion=platform.release()))["NCPU"]
-    assert 1 == engine.told_here(Engine(NCPU=1, MemTotal=1, KernelVersion="another"))["NCPU"]
+        engine.told_here(client)
+    said["KernelVersion"] = platform.release()
+    assert said == engine.told_here(client)
 
 
 @pytest.mark.parametrize(("kind", "status"), [(engine.APIError, 400), (engine.NotFound, 404)])
@@ -84,11 +70,10 @@ def test_a_name_that_no_image_can_have_is_that_of_none(kind: type[engine.APIErro
     """Such as UPPER, or ../x: engines answer with one of these."""
     answer = requests.Response()
 
-    class Images:
-        def get(self, name: str) -> NoReturn:
-            raise (kind if answer.status_code == status else engine.APIError)("no such image", answer)
+    def get(name: str) -> NoReturn:
+        raise (kind if answer.status_code == status else engine.APIError)("no such image", answer)
 
-    client = cast(engine.DockerClient, SimpleNamespace(images=Images()))
+    client: Any = SimpleNamespace(images=SimpleNamespace(get=get))
     answer.status_code = status
     assert engine.tagged(client, "UPPER") is None
     answer.status_code = 500
@@ -96,10 +81,12 @@ def test_a_name_that_no_image_can_have_is_that_of_none(kind: type[engine.APIErro
         engine.tagged(client, "UPPER")
 
 
+def context(settings: Path, name: str, text: str) -> None:
+    files(settings, {f"contexts/meta/{hashlib.sha256(name.encode()).hexdigest()}/meta.json": text})
+
+
 def test_a_context_whose_file_is_cut_short_is_told(settings: Path) -> None:
-    folder = settings / "contexts" / "meta" / hashlib.sha256(b"gone").hexdigest()
-    folder.mkdir(parents=True)
-    (folder / "meta.json").write_text('{"Name": "go')
+    context(settings, "gone", '{"Name": "go')
     with pytest.raises(EngineUnreachable, match=r"corrupted meta file for context gone .*: run `docker context"):
         engine.connect({})
 
@@ -107,9 +94,8 @@ def test_a_context_whose_file_is_cut_short_is_told(settings: Path) -> None:
 def test_a_context_is_found_where_docker_looks_for_it_also_without_its_settings(
         settings: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (settings / "config.json").unlink()
-    meta = settings / "contexts" / "meta" / hashlib.sha256(b"mine").hexdigest() / "meta.json"
-    meta.parent.mkdir(parents=True)
-    meta.write_text(json.dumps({"Name": "mine", "Metadata": {}, "Endpoints": {"docker": {"Host": "unix:///gone.sock"}}}))
+    endpoints = {"docker": {"Host": "unix:///gone.sock"}}
+    context(settings, "mine", json.dumps({"Name": "mine", "Metadata": {}, "Endpoints": endpoints}))
     monkeypatch.setattr(engine, "_check_listens", lambda path: {}[path])
 
     with pytest.raises(KeyError, match=r"/gone\.sock"):

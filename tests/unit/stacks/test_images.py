@@ -1,12 +1,13 @@
 import hashlib
 import os
 import stat
+from types import SimpleNamespace
 
 import pytest
 
 from runner.stacks import images
 from runner.stacks.bases import RECIPE, RECIPE_LABEL, Base
-from runner.stacks.package_sources import Downloads
+from tests.made_files import files
 from tests.stack_folder import small_stack
 
 
@@ -15,23 +16,21 @@ def pin(name: str, content: bytes) -> str:
 
 
 def test_only_wheels_that_the_lock_names_by_hash_are_taken_whatever_the_spelling_of_their_names(tmp_path):
-    files = {"torch-9.0+cpu-cp311-cp311-linux_x86_64.whl": b"right", "Google_Pasta-0.2.0-py3-none-any.whl": b"wheel",
-             "numpy-2.0-cp311-cp311-linux_x86_64.whl": b"not the locked one", "other-1.0-py3-none-any.whl": b"right"}
-    for name, content in files.items():
+    held = {"torch-9.0+cpu-cp311-cp311-linux_x86_64.whl": b"right", "Google_Pasta-0.2.0-py3-none-any.whl": b"wheel",
+            "numpy-2.0-cp311-cp311-linux_x86_64.whl": b"not the locked one", "other-1.0-py3-none-any.whl": b"right"}
+    for name, content in held.items():
         (tmp_path / name).write_bytes(content)
     lock = (pin("torch==9.0+cpu", b"right") + pin("numpy==2.0", b"the locked one")
             + pin("google-pasta==0.2.0", b"wheel"))
 
-    assert {path.name for path in images.matching_wheels(lock, [tmp_path])} == set(list(files)[:2])
+    assert {path.name for path in images.matching_wheels(lock, [tmp_path])} == set(list(held)[:2])
 
 
 def test_a_build_sees_only_its_own_inputs(tmp_path):
     stack = small_stack(tmp_path / "repository")
     wheel = tmp_path / "torch-9.0-py3-none-any.whl"
     wheel.write_bytes(b"wheel")
-    left_behind = tmp_path / "repository/workloads/__pycache__/x.pyc"
-    left_behind.parent.mkdir()
-    left_behind.write_bytes(b"")
+    files(tmp_path / "repository/workloads", {"__pycache__/x.pyc": ""})
 
     images.context(stack, tmp_path / "context", [wheel])
 
@@ -62,30 +61,18 @@ def test_labels_say_what_is_inside_and_on_which_base(tmp_path):
             "org.evenbench.studies": "quick", "org.evenbench.base-is-default": "false"}.items() <= labels.items()
 
 
-class Engine:
-    """One that has one image."""
-
-    def __init__(self, identity, labels):
-        self.images = self
-        self.id, self.labels = identity, labels
-
-    def get(self, tag):
-        assert tag == "evenbench:torch-9"
-        return self
-
-
 def test_an_image_that_was_changed_under_its_labels_is_not_the_stack_s(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     stack = small_stack(tmp_path / "repository")
-    labels = images.labels(stack, Base("evenbench-base:bookworm", is_default=True))
+    image = SimpleNamespace(id="sha256:b", labels=images.labels(stack, Base("evenbench-base:bookworm", True)))
+    client = SimpleNamespace(images=SimpleNamespace(get={"evenbench:torch-9": image}.__getitem__))
 
-    assert images.is_current(Engine("sha256:b", labels), stack)       # built elsewhere: labels are all there is
-    built = tmp_path / "cache/evenbench/builds/torch-9.images"
-    built.parent.mkdir(parents=True)
-    built.write_text("sha256:a\nsha256:c\n")
-    assert not images.is_current(Engine("sha256:b", labels), stack)
-    assert images.find(Engine("sha256:b", labels), stack).fingerprint != stack.made_of()
-    assert images.is_current(Engine("sha256:c", labels), stack)
+    assert images.is_current(client, stack)                           # built elsewhere: labels are all there is
+    files(tmp_path / "cache/evenbench/builds", {"torch-9.images": "sha256:a\nsha256:c\n"})
+    assert not images.is_current(client, stack)
+    assert images.find(client, stack).fingerprint != stack.made_of()
+    image.id = "sha256:c"
+    assert images.is_current(client, stack)
 
 
 def test_images_of_other_inputs_or_of_unknown_stacks_or_recipes_are_stale(tmp_path):
@@ -100,7 +87,7 @@ def test_images_of_other_inputs_or_of_unknown_stacks_or_recipes_are_stale(tmp_pa
     assert images.stale(labels, [stack]) == {"changed": "torch-9", "deleted": "tf-9", "old base": "base"}
 
 
-@pytest.mark.parametrize(("line", "expected"), [
+@pytest.mark.parametrize(("lines", "expected"), [
     ("#7 [3/5] RUN --mount=type=bind,target=/mnt --mount=type=secret,id=ca     sh /mnt/install.sh torch-9 3.11",
      ["torch-9: step 3/5: sh /mnt/install.sh torch-9 3.11"]),
     ("#9 [stage-0 5/5] COPY workloads workloads", ["torch-9: step 5/5: COPY workloads workloads"]),
@@ -109,18 +96,15 @@ def test_images_of_other_inputs_or_of_unknown_stacks_or_recipes_are_stale(tmp_pa
     ("#7 12.30 Downloading numpy-2.0.whl (12.7 MB)", []),
     ("#7 12.41 Collecting numpy==2.0", []),
     ("#7 DONE 14.2s", []),
+    # of an environment, with all that came before
+    ("Downloading numpy-2.0.whl (90.0 MB)\n  Downloading torch-9.0.whl (1.2 GB)",
+     ["torch-9: downloading numpy-2.0.whl, 90 MB (90 MB so far)",
+      "torch-9: downloading torch-9.0.whl, 1.2 GB (1.3 GB so far)"]),
 ])
-def test_only_steps_and_long_downloads_are_told(line, expected):
+def test_only_steps_and_long_downloads_are_told(lines, expected):
     said = []
-    images._Progress("torch-9", said.append)(line)
-
-    assert said == expected
-
-
-def test_downloads_of_an_environment_are_told_with_all_that_came_before():
-    said = []
-    heard = Downloads("torch-9", said.append)
-    for line in ("Downloading numpy-2.0.whl (12.7 MB)", "  Downloading torch-9.0.whl (1.2 GB)"):
+    heard = images._Progress("torch-9", said.append)
+    for line in lines.splitlines():
         heard(line)
 
-    assert said == ["torch-9: downloading torch-9.0.whl, 1.2 GB (1.2 GB so far)"]
+    assert said == expected

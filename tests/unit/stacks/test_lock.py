@@ -53,7 +53,7 @@ def test_pins_more_than_two_releases_behind_are_told_with_the_newest(tmp_path: P
     (tmp_path / "requirements.in").write_text(lines)
     told = outdated.outdated([fakes.stack("s", folder=tmp_path)], lambda package: RELEASES.get(package, ()))
 
-    assert found == [tuple(pin) for pin in told]
+    assert found == [tuple(pin.values()) for pin in told]
 
 
 def test_versions_are_read_from_what_pip_prints() -> None:

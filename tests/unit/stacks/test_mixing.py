@@ -10,11 +10,11 @@ from runner.errors import InputError
 from runner.stacks import mixing, package_sources
 from runner.stacks.mixing import Environment, Package
 from tests import own_environment
+from tests.made_files import files
 
 
 def package(name: str, version: str, *needs: tuple[str, str], content: str = "") -> Package:
-    return Package(name, version, Path("/site"), Path("/"), (f"{name}/__init__.py",), frozenset([content or version]),
-                   needs)
+    return Package(name, version, Path("/site"), (f"{name}/__init__.py",), frozenset([content or version]), needs)
 
 
 def environment(*packages: Package) -> Environment:
@@ -77,14 +77,12 @@ def test_a_mix_has_each_package_as_one_of_the_two_has_it_by_links(tmp_path: Path
 
 
 def test_what_a_package_requires_is_read_without_its_extras(tmp_path: Path) -> None:
-    about = tmp_path / "my_own-1.0.dist-info"
-    about.mkdir()
-    (about / "METADATA").write_text("Name: my_own\nVersion: 1.0\nRequires-Dist: numpy<3,>=2.0\n"
-                                    "Requires-Dist: Six\n"
-                                    "Requires-Dist: pytest>=8; extra == 'dev'\n"
-                                    "Requires-Dist: a[b] (>=1) ; python_version < '4'\n\nRequires-Dist: no\n")
+    files(tmp_path, {"my_own-1.0.dist-info/METADATA": (
+        "Name: my_own\nVersion: 1.0\nRequires-Dist: numpy<3,>=2.0\nRequires-Dist: Six\n"
+        "Requires-Dist: pytest>=8; extra == 'dev'\nRequires-Dist: a[b] (>=1) ; python_version < '4'\n\n"
+        "Requires-Dist: no\n")})
 
-    (found,) = mixing.held(tmp_path, tmp_path)
+    (found,) = mixing.held(tmp_path)
 
     assert ("my-own", (), (("numpy", "<3,>=2.0"), ("six", ""), ("a", ">=1"))) == (found.name, found.files, found.needs)
 

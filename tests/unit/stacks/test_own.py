@@ -5,10 +5,10 @@ import os
 import re
 import stat
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
 
@@ -27,12 +27,13 @@ from runner.planning.plan import Wishes, plan
 from runner.results import sessions, store
 from runner.stacks import own
 from runner.stacks.containers import own_stack
-from runner.stacks.definition import CAPABILITIES, GpuCode, Stack
+from runner.stacks.definition import CAPABILITIES, Stack
 from runner.stacks.engine import DockerException, ImageNotFound
 from runner.stacks.own import Asked, OwnStack
 from tests import own_environment
 from tests.fake_nvml import H100, FakeNvml
 from tests.fakes import MACHINE, FakeLauncher, row_of, stack, study
+from tests.made_files import files, program
 from tests.stack_folder import repository
 from workloads.frameworks import surroundings
 from workloads.process import environment, inventory
@@ -44,14 +45,10 @@ HELD = {"python": "3.12.1", "build": "3.12.1 (main)", "installed": {"torch": "2.
         "frameworks": {"torch": "2.11.0"}, "numpy": True}
 
 
-def held(**values: Any) -> own.Inventory:
-    return own.Inventory(**{**HELD, **values})
-
-
-def own_of(code: GpuCode | None = None, image: str = "", **values: Any) -> OwnStack:
+def own_of(ask: own.Ask | None = None, image: str = "", **values: Any) -> OwnStack:
     asked = Asked("mine", "" if image else "/envs/mine", "user/torch:1" if image else "")
-    made = own.stack(asked, ROOT, held(**values), "python" if image else "/envs/mine/bin/python", None, image)
-    return made.model_copy(update={"gpu": code, "devices": ("cpu", "gpu")}) if code else made
+    held = own.Inventory(**{**HELD, **values})
+    return own.stack(asked, ROOT, held, "python" if image else "/envs/mine/bin/python", ask, image)
 
 
 @pytest.fixture
@@ -62,6 +59,11 @@ def mine(tmp_path: Path) -> Path:
 
 def asked_of(path: Path | str, package: str = "") -> Asked:
     return Asked("mine", str(path), "", package)
+
+
+def read(path: Path, package: str = "") -> OwnStack:
+    """The stack called mine of an environment on a machine without GPUs."""
+    return own.environment(asked_of(path, package), ROOT, has_gpus=False)
 
 
 def test_environments_that_are_called_alike_keep_their_kernels_apart(tmp_path: Path) -> None:
@@ -96,22 +98,21 @@ def test_a_word_asks_for_an_environment_or_an_image_or_is_refused(word: str, exp
 def test_an_environment_is_asked_what_it_holds_and_is_one_stack_by_its_interpreter_its_folder_and_its_equal_elsewhere(
         tmp_path: Path, mine: Path) -> None:
     twin = own_environment.made(tmp_path / "twin", torch="2.13.0", numpy="2.4.6")
-    read, *others = (own.environment(asked_of(path), ROOT, has_gpus=False)
-                     for path in (mine, mine / "bin/python", twin))
+    found, *others = (read(path) for path in (mine, mine / "bin/python", twin))
 
-    assert ("mine", "pytorch", "2.13.0", ("cpu",)) == (read.name, read.framework, read.version, read.devices)
-    assert str(mine / "bin/python") == read.interpreter
-    versions = {name: entry.split()[0] for name, entry in read.installed}
+    assert ("mine", "pytorch", "2.13.0", ("cpu",)) == (found.name, found.framework, found.version, found.devices)
+    assert str(mine / "bin/python") == found.interpreter
+    versions = {name: entry.split()[0] for name, entry in found.installed}
     assert {"torch": "2.13.0", "numpy": "2.4.6"} == versions
-    assert [read.made_of()] * 2 == [each.made_of() for each in others]
+    assert [found.made_of()] * 2 == [each.made_of() for each in others]
 
 
 def test_of_several_frameworks_the_word_chooses(mine: Path) -> None:
     own_environment.install(mine, "jax", "0.11.0")
 
     with pytest.raises(InputError, match=r"found torch and jax in it; choose by mine=\S+#torch or mine=\S+#jax$"):
-        own.environment(asked_of(mine), ROOT, has_gpus=False)
-    both = [own.environment(asked_of(mine, package), ROOT, has_gpus=False) for package in ("torch", "jax")]
+        read(mine)
+    both = [read(mine, package) for package in ("torch", "jax")]
     assert [("pytorch", "2.13.0"), ("jax", "0.11.0")] == [(each.framework, each.version) for each in both]
     assert both[0].made_of() != both[1].made_of()
 
@@ -121,8 +122,7 @@ def test_a_runtime_beside_a_framework_that_trains_is_meant_only_by_its_own_word(
     (site,) = mine.glob("lib/python3*/site-packages")
     (site / "jax").mkdir()                        # what an uninstalled framework left behind is none
 
-    assert ["pytorch", "onnxruntime"] == [own.environment(asked_of(mine, package), ROOT, has_gpus=False).framework
-                                          for package in ("", "onnxruntime")]
+    assert ["pytorch", "onnxruntime"] == [read(mine, package).framework for package in ("", "onnxruntime")]
 
 
 @pytest.mark.parametrize(("packages", "message"), [
@@ -132,13 +132,7 @@ def test_an_environment_that_lacks_what_workers_need_is_refused(tmp_path: Path, 
     home = own_environment.made(tmp_path / "poor", **packages)
 
     with pytest.raises(InputError, match=message):
-        own.environment(asked_of(home), ROOT, has_gpus=False)
-
-
-def program(path: Path, text: str) -> Path:
-    path.write_text(f"#!/bin/sh\n{text}\n")
-    path.chmod(0o755)
-    return path
+        read(home)
 
 
 def test_what_is_no_python_or_too_old_or_gone_is_said(tmp_path: Path) -> None:
@@ -162,15 +156,15 @@ def test_what_is_no_python_or_too_old_or_gone_is_said(tmp_path: Path) -> None:
             (tmp_path / "gone", "gone; expected a Python or a virtual environment's folder"),
             (tmp_path, "is no environment: it has no bin/python")):
         with pytest.raises(InputError, match=re.escape(message)) as caught:
-            own.environment(asked_of(path), ROOT, has_gpus=False)
+            read(path)
         assert str(caught.value).startswith("--stack mine=")
 
 
 def test_a_changed_package_makes_another_stack_and_is_named(mine: Path) -> None:
-    before = own.environment(asked_of(mine), ROOT, has_gpus=False)
+    before = read(mine)
     own_environment.install(mine, "torch", "2.14.0")
     own_environment.install(mine, "extra", "1.0")
-    now = own.environment(asked_of(mine), ROOT, has_gpus=False)
+    now = read(mine)
 
     assert before.made_of() != now.made_of()
     assert "extra absent then, 1.0 now, torch 2.13.0 then, 2.14.0 now" == own.change(before.record(), now)
@@ -209,41 +203,34 @@ def test_an_archives_hash_counts_before_the_list_of_files(mine: Path) -> None:
     assert re.fullmatch("2.4.6 record-sha256:[0-9a-f]{64}", packages["numpy"])
 
 
-def wrapper(path: Path) -> Path:
-    """A program that starts one of two environments: the one that WHICH_ENV names, else the one beside it called b."""
-    return program(path, f'exec "${{WHICH_ENV:-{path.parent}/b}}/bin/python" "$@"')
-
-
 def test_a_wrapper_is_asked_once_and_what_it_starts_is_the_stack(
         tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, version in (("a", "2.13.0"), ("b", "2.0.0")):
         own_environment.made(tmp_path / name, torch=version, numpy="2.4.6")
-    asked = asked_of(wrapper(tmp_path / "python3"))
+    # the one that WHICH_ENV names, else the one beside it called b
+    starts = program(tmp_path / "python3", f'exec "${{WHICH_ENV:-{tmp_path}/b}}/bin/python" "$@"')
     monkeypatch.setenv("WHICH_ENV", str(tmp_path / "a"))
 
-    read = own.environment(asked, ROOT, has_gpus=False)
+    found = read(starts)
     monkeypatch.delenv("WHICH_ENV")
 
-    assert (str(tmp_path / "a/bin/python"), "2.13.0") == (read.interpreter, read.version)
-    own.check_unchanged(read)                   # of what the wrapper started then
+    assert (str(tmp_path / "a/bin/python"), "2.13.0") == (found.interpreter, found.version)
+    own.check_unchanged(found)                  # of what the wrapper started then
 
 
 def test_a_shim_is_asked_in_the_users_folder(tmp_path: Path, mine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "here").mkdir()
-    (tmp_path / "here/.python-version").write_text(str(mine))
     shim = program(tmp_path / "python", 'exec "$(cat .python-version)/bin/python" "$@"')
-    monkeypatch.chdir(tmp_path / "here")
+    monkeypatch.chdir(files(tmp_path / "here", {".python-version": str(mine)}))
 
-    assert str(mine / "bin/python") == own.environment(asked_of(shim), ROOT, has_gpus=False).interpreter
+    assert str(mine / "bin/python") == read(shim).interpreter
 
 
 def test_text_that_an_environment_prints_at_its_start_hides_no_answer(mine: Path) -> None:
     (site,) = mine.glob("lib/python3*/site-packages")
     (site / "sitecustomize.py").write_text("print('site: welcome', end='')\n")
+    found = read(mine)
 
-    read = own.environment(asked_of(mine), ROOT, has_gpus=False)
-
-    assert ("pytorch", str(mine / "bin/python")) == (read.framework, read.interpreter)
+    assert ("pytorch", str(mine / "bin/python")) == (found.framework, found.interpreter)
 
 
 @pytest.mark.parametrize("name", ["a,b", "a#b", "o'brien", os.fsdecode(b"caf\xe9")])
@@ -252,24 +239,24 @@ def test_a_path_may_have_commas_hashes_and_bytes_that_are_no_text(tmp_path: Path
 
     for word in (f"mine={home}", f"mine={home}#torch"):
         assert ("torch-x", word, "b=/none") == options.split_stacks([f"torch-x,{word},b=/none"])
-        read = own.environment(own.parse(word, PINNED), ROOT, has_gpus=False)
-        assert str(home / "bin/python") == read.interpreter
-    assert json.dumps(read.record())
+        found = own.environment(own.parse(word, PINNED), ROOT, has_gpus=False)
+        assert str(home / "bin/python") == found.interpreter
+    assert json.dumps(found.record())
 
 
 def test_a_worker_that_is_not_what_the_record_says_ends_as_an_error(
         mine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    read = own.environment(asked_of(mine), ROOT, has_gpus=False)
-    told = own.variables(read)
+    found = read(mine)
+    told = own.variables(found)
 
     def entered(**variables: str) -> str:
         program = ("from workloads.process import environment as e\nfrom workloads.spec.cell import Cell\n"
                    "e.enter(Cell(stack='mine', task='lenet5', measure='train', cpus=1))\n")
-        return subprocess.run([read.interpreter, "-c", program], cwd=ROOT, env={**told, **variables},
+        return subprocess.run([found.interpreter, "-c", program], cwd=ROOT, env={**told, **variables},
                               capture_output=True, text=True, check=False).stderr
 
     assert "" == entered()
-    assert f"CellError: the worker is {read.interpreter}, and the record's is /a/python" in entered(
+    assert f"CellError: the worker is {found.interpreter}, and the record's is /a/python" in entered(
         EVENBENCH_EXECUTABLE="/a/python")
     own_environment.install(mine, "torch", "2.14.0")
     assert "CellError: the worker's packages are not those of the record" in entered()
@@ -284,13 +271,13 @@ def asking(stack: OwnStack, results: Path) -> job.Job:
 
 
 def test_a_changed_environment_is_said_instead_of_resuming_its_session(tmp_path: Path, mine: Path) -> None:
-    before = asking(own.environment(asked_of(mine), ROOT, has_gpus=False), tmp_path / "results")
+    before = asking(read(mine), tmp_path / "results")
     said: list[str] = []
     assert None is session_record.resumable(before, said.append) and not said
     with store.Store(tmp_path / "results/1-s") as kept:
         kept.append(session_record.of(before, tmp_path / "results/1-s", is_resumed=False))
     own_environment.install(mine, "torch", "2.14.0")
-    now = asking(own.environment(asked_of(mine), ROOT, has_gpus=False), tmp_path / "results")
+    now = asking(read(mine), tmp_path / "results")
 
     assert sessions.unfinished(tmp_path / "results", before.command()) is not None
     assert sessions.unfinished(tmp_path / "results", now.command()) is None
@@ -338,7 +325,7 @@ def test_a_path_or_an_image_without_a_name_is_told_how_to_name_it(words: list[st
 
 
 def test_a_rerun_starts_what_is_named_now_and_tells_what_a_record_names(mine: Path) -> None:
-    then = own.environment(asked_of(mine), ROOT, has_gpus=False)
+    then = read(mine)
     session = {"own": {"mine": then.record(), "theirs": {"asked": "theirs=/a b;c"}, "torn": 1}}
     own_environment.install(mine, "numpy", "2.5.0")
     said: list[str] = []
@@ -358,49 +345,33 @@ def test_a_record_that_names_no_stack_of_the_users_adds_none_and_a_pinned_one_is
         own_stacks.again(["torch-x"], {}, [], PINNED, ROOT, gpus.NONE, print)
 
 
-# of PyTorch 2.7 and of TensorFlow 2.21
-@pytest.mark.parametrize(("architectures", "native", "jit"), [
-    (["sm_50", "sm_80", "sm_86", "sm_90a"], ("8.0", "8.6", "8.9", "9.0"), ()),
-    (["sm_60", "sm_70", "sm_80", "sm_89", "compute_90"], ("6.0", "6.1", "7.0", "7.5", "8.0", "8.6", "8.9"),
-     ("9.0", "10.0", "12.0")),
-    (["sm_120", "compute_120"], ("12.0",), ()),
-])
-def test_the_code_that_a_framework_names_runs_on(architectures: list[str], native: tuple[str, ...],
-                                                 jit: tuple[str, ...]) -> None:
-    assert (native, jit) == own.code_for(architectures)
-
-
-# by NVIDIA's table of architectures and toolkits; MXNet does not tell its CUDA
-@pytest.mark.parametrize(("cuda", "runs_on"), [
-    ("10.2", ("6.0", "6.1", "7.0", "7.5")), ("11.0", ("6.0", "6.1", "7.0", "7.5", "8.0", "8.6", "8.9")),
-    ("11.8", ("6.0", "6.1", "7.0", "7.5", "8.0", "8.6", "8.9", "9.0")), ("12.8", CAPABILITIES),
-    ("13.2", ("7.5", "8.0", "8.6", "8.9", "9.0", "10.0", "12.0")), ("0.0", CAPABILITIES)])
-def test_a_framework_that_names_no_code_runs_where_its_cuda_does(cuda: str, runs_on: tuple[str, ...]) -> None:
-    code = own.gpu_code(asked_of("x"), json.dumps({"cuda": cuda, "architectures": []}))
-    assert code is not None and (runs_on, ()) == (code.native, code.jit)
-    assert set(CAPABILITIES) - set(runs_on) == set(code.unsupported)
-
-
-class NoDevices:
-    """JAX where no GPU answers."""
-
-    @staticmethod
-    def devices(kind: str) -> list[Any]:
-        raise RuntimeError("Unable to initialize backend 'cuda'")
+@pytest.mark.parametrize(("cuda", "architectures", "native", "jit"), [
+    # of PyTorch 2.7 and of TensorFlow 2.21
+    ("12.8", "sm_50 sm_80 sm_86 sm_90a", "8.0 8.6 8.9 9.0", ""), ("12.8", "sm_120 compute_120", "12.0", ""),
+    ("12.8", "sm_60 sm_70 sm_80 sm_89 compute_90", "6.0 6.1 7.0 7.5 8.0 8.6 8.9", "9.0 10.0 12.0"),
+    # by NVIDIA's table of architectures and toolkits; MXNet does not tell its CUDA
+    ("10.2", "", "6.0 6.1 7.0 7.5", ""), ("11.0", "", "6.0 6.1 7.0 7.5 8.0 8.6 8.9", ""),
+    ("11.8", "", "6.0 6.1 7.0 7.5 8.0 8.6 8.9 9.0", ""), ("12.8", "", " ".join(CAPABILITIES), ""),
+    ("13.2", "", "7.5 8.0 8.6 8.9 9.0 10.0 12.0", ""), ("0.0", "", " ".join(CAPABILITIES), "")])
+def test_a_framework_runs_on_what_it_has_code_for_or_where_it_names_none_where_its_cuda_does(
+        cuda: str, architectures: str, native: str, jit: str) -> None:
+    code = own.gpu_code(asked_of("x"), json.dumps({"cuda": cuda, "architectures": architectures.split()}))
+    assert code is not None and (native.split(), jit.split()) == ([*code.native], [*code.jit])
+    assert {*CAPABILITIES} == {*code.native, *code.jit, *code.unsupported}
 
 
 def test_jax_with_a_plugin_that_finds_no_gpu_says_why_and_without_one_is_of_cpus(
         tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setenv("XLA_PYTHON_CLIENT_PREALLOCATE", "")          # which is set before JAX looks
-    (tmp_path / "jax_plugins" / "xla_other").mkdir(parents=True)
-    (tmp_path / "jax_plugins" / "xla_other" / "__init__.py").touch()
-    assert ("", []) == surroundings.of("jax").gpu_code(NoDevices)
+    jax = MagicMock()
+    jax.devices.side_effect = RuntimeError("Unable to initialize backend 'cuda'")
+    files(tmp_path, {"jax_plugins/xla_other/__init__.py": ""})
+    assert ("", []) == surroundings.of("jax").gpu_code(jax)
 
-    (tmp_path / "jax_plugins" / "xla_cuda13").mkdir()
-    (tmp_path / "jax_plugins" / "xla_cuda13" / "__init__.py").touch()
+    files(tmp_path, {"jax_plugins/xla_cuda13/__init__.py": ""})
     with pytest.raises(RuntimeError, match="Unable to initialize"):
-        surroundings.of("jax").gpu_code(NoDevices)
+        surroundings.of("jax").gpu_code(jax)
 
 
 def test_a_framework_that_is_older_than_its_adapter_is_refused_before_anything_runs() -> None:
@@ -418,8 +389,8 @@ def test_a_framework_without_cuda_has_no_code_for_gpus() -> None:
 
 def test_an_environment_with_cuda_runs_cells_of_a_gpu_without_a_table() -> None:
     here = Gpus((Gpu("GPU-1", "H100", "9.0", 2**36, "GPU-1"),), "580.1", "")
-    code = own.gpu_code(asked_of("x"), '{"cuda": "13.0", "architectures": ["sm_80", "sm_90"]}')
-    stacks = {"mine": own_of(code), "cpu": own_of().model_copy(update={"name": "cpu"})}
+    with_cuda = own_of(lambda words: '{"cuda": "13.0", "architectures": ["sm_80", "sm_90"]}')
+    stacks = {"mine": with_cuda, "cpu": own_of().model_copy(update={"name": "cpu"})}
     made = plan(study("torch-x", device="gpu", input="synthetic"), {**PINNED, **stacks}, MACHINE,
                 Wishes(stacks=("mine", "cpu")), lambda each: None, here)
 
@@ -450,41 +421,35 @@ def test_a_framework_is_asked_for_its_code_for_gpus_where_a_cell_is_of_one(mine:
     assert job.planned_study(study("torch-x", input="synthetic"), on_cpu, print).own()["mine"].gpu is None
 
 
-class FakeClient:
-    """An engine with one image of that id, or none, that answers for the interpreters that it has."""
-
-    def __init__(self, identity: str | None, **answers: bytes) -> None:
-        self.containers = self.images = self
-        self._identity, self._answers, self.started = identity, answers, list[dict[str, Any]]()
-
-    def run(self, image: str, **settings: Any) -> bytes:
-        self.started.append({"image": image, **settings})
-        python, _, module = settings["entrypoint"][:3]
-        if module == own.INVENTORY and python in self._answers:
-            return self._answers[python]
+def engine_with(image: str, **answers: bytes) -> Any:
+    """An engine with one image of that id, "" for none, that answers for the interpreters that it has."""
+    def run(image: str, entrypoint: list[str], **settings: Any) -> bytes:
+        if entrypoint[2] == own.INVENTORY and entrypoint[0] in answers:
+            return answers[entrypoint[0]]
         raise DockerException("exec: not found")
 
-    def get(self, tag: str) -> Any:
-        if self._identity is None:
-            raise ImageNotFound(tag)
-        return SimpleNamespace(id=self._identity)
+    client = MagicMock()
+    client.containers.run.side_effect = run
+    client.images.get.return_value = SimpleNamespace(id=image)
+    client.images.get.side_effect = None if image else ImageNotFound("user/torch:1")
+    return client
 
 
 def test_an_image_is_asked_in_a_container_without_a_network_that_may_only_read() -> None:
-    client: Any = FakeClient("sha256:1", python3=json.dumps(HELD).encode())
+    client = engine_with("sha256:1", python3=json.dumps(HELD).encode())
     held = own_stack(client, Asked("mine", "", "user/torch:1"), ROOT, ())
 
     assert ("pytorch", "2.11.0", "sha256:1", "python3") == (held.framework, held.version, held.image,
                                                           held.interpreter)
-    started = client.started[-1]
+    started = client.containers.run.call_args.kwargs
     assert ("none", True, True) == tuple(started[key] for key in ("network_mode", "read_only", "remove"))
     assert [{"bind": "/opt/evenbench/workloads", "mode": "ro"}] == list(started["volumes"].values())
 
 
 @pytest.mark.parametrize(("client", "message"), [
-    (FakeClient(None), 'this engine has no image "user/torch:1": `docker images` shows'),
-    (FakeClient("sha256:1"), "found no Python 3.6 or newer in the image"),
-    (FakeClient("sha256:1", python=b"hello"), "it did not tell what it holds"),
+    (engine_with(""), 'this engine has no image "user/torch:1": `docker images` shows'),
+    (engine_with("sha256:1"), "found no Python 3.6 or newer in the image"),
+    (engine_with("sha256:1", python=b"hello"), "it did not tell what it holds"),
 ])
 def test_an_image_that_cannot_be_a_stack_is_refused(client: Any, message: str) -> None:
     with pytest.raises(InputError, match=re.escape(message)):
@@ -506,18 +471,10 @@ def launched(asked: str, *stacks: Stack) -> Launcher:
     return choose.for_stacks(asked, print, gpus.NONE, stacks)
 
 
-@pytest.fixture
-def here_is(monkeypatch: pytest.MonkeyPatch) -> Callable[[Launcher], None]:
-    """What makes the table's entry of a launcher's name give that launcher."""
-    return lambda launcher: monkeypatch.setitem(
-        table.LAUNCHERS, launcher.name, row_of(launcher))
-
-
-def test_each_stack_goes_to_the_launcher_that_can_start_it(tmp_path: Path, here_is: Callable[[Launcher], None]) -> None:
-    client: Any = FakeClient("sha256:1")
-    engine, host = DockerLauncher(client), VenvLauncher(tmp_path)
-    here_is(engine)
-    here_is(host)
+def test_each_stack_goes_to_the_launcher_that_can_start_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine, host = DockerLauncher(engine_with("sha256:1")), VenvLauncher(tmp_path)
+    for each in (engine, host):
+        monkeypatch.setitem(table.LAUNCHERS, each.name, row_of(each))
     here, boxed, pinned = own_of(), own_of(image="sha256:1"), PINNED["torch-x"]
 
     assert [engine, host] == [launched("docker", pinned), launched("venv", here, pinned)]
@@ -528,19 +485,17 @@ def test_each_stack_goes_to_the_launcher_that_can_start_it(tmp_path: Path, here_
     assert ("docker", "venv") == (beside_images.name, on_host.name)
 
 
-def test_a_launcher_of_pinned_stacks_alone_starts_no_stack_of_the_users(here_is: Callable[[Launcher], None]) -> None:
-    here_is(FakeLauncher(None))
+def test_a_launcher_of_pinned_stacks_alone_starts_no_stack_of_the_users(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(table.LAUNCHERS, "fake", row_of(FakeLauncher(None)))
     with pytest.raises(InputError, match=r"mine=/envs/mine: found --launcher fake, .* expected --launcher docker or v"):
         launched("fake", own_of())
 
 
 def test_a_worker_starts_in_the_users_environment_told_of_its_framework(tmp_path: Path, mine: Path) -> None:
     root = repository(tmp_path / "repository").parents[1]
-    (root / "workloads/process").mkdir()
-    for name in ("process/inventory.py", "spec/frameworks.py"):
-        (root / "workloads" / name).write_text((ROOT / "workloads" / name).read_text())
-    (root / "workloads/__main__.py").write_text("import os, sys\n"
-                                                "print(os.environ['EVENBENCH_FRAMEWORK'], sys.prefix)\n")
+    files(root, {name: (ROOT / name).read_text()
+                 for name in ("workloads/process/inventory.py", "workloads/spec/frameworks.py")})
+    files(root, {"workloads/__main__.py": "import os, sys\nprint(os.environ['EVENBENCH_FRAMEWORK'], sys.prefix)\n"})
     mine_stack: Stack = own.environment(asked_of(mine), root, has_gpus=False)
     launcher = VenvLauncher(tmp_path)
     launcher.prepare([mine_stack], print)

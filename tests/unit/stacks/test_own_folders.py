@@ -9,6 +9,7 @@ from runner import paths
 from runner.errors import InputError
 from runner.stacks import definition, images
 from runner.study import file
+from tests.made_files import files
 from tests.stack_folder import STACK_TOML, repository, study_toml
 
 STUDY = study_toml("torch-9")
@@ -23,11 +24,8 @@ def ours(tmp_path: Path) -> Path:
 @pytest.fixture
 def theirs(tmp_path: Path) -> Path:
     """A user's folder with a stack."""
-    folder = tmp_path / "theirs" / "torch-mine"
-    folder.mkdir(parents=True)
-    (folder / "stack.toml").write_text(STACK_TOML.replace('"torch-9"', '"torch-mine"'))
-    (folder / "requirements.txt").write_text("torch==9.1\n")
-    return folder.parent
+    return files(tmp_path / "theirs", {"torch-mine/requirements.txt": "torch==9.1\n",
+                                       "torch-mine/stack.toml": STACK_TOML.replace('"torch-9"', '"torch-mine"')})
 
 
 def test_a_user_s_stack_stands_beside_ours_and_shares_what_ours_share(ours: Path, theirs: Path) -> None:
@@ -52,8 +50,7 @@ def test_a_user_s_stack_is_made_of_the_same_where_it_lies_among_ours_and_built_s
     assert (tmp_path / "seen/docker/Dockerfile").is_file()
 
 
-def test_a_name_that_is_taken_and_a_folder_that_is_not_there_are_refused(
-        ours: Path, theirs: Path) -> None:
+def test_a_name_that_is_taken_and_a_folder_that_is_not_there_are_refused(ours: Path, theirs: Path) -> None:
     (theirs / "torch-mine").rename(theirs / "torch-9")
     with pytest.raises(InputError, match=r"there is a stack torch-9 already, in .*: give yours another name"):
         definition.read_all((ours, theirs))
@@ -61,8 +58,7 @@ def test_a_name_that_is_taken_and_a_folder_that_is_not_there_are_refused(
         paths.Places().with_own((), (Path("/nowhere"),))
 
 
-def test_studies_of_the_user_s_are_found_by_their_id_and_one_that_is_taken_is_refused(
-        tmp_path: Path) -> None:
+def test_studies_of_the_user_s_are_found_by_their_id_and_one_that_is_taken_is_refused(tmp_path: Path) -> None:
     (tmp_path / "mine.toml").write_text(STUDY)
     folders = paths.Places().with_own((tmp_path,), ()).studies
 

@@ -8,6 +8,7 @@ import pytest
 
 from runner.errors import InputError
 from runner.stacks import revisions
+from tests.made_files import files
 
 
 def git(folder: Path, *words: str) -> str:
@@ -15,15 +16,18 @@ def git(folder: Path, *words: str) -> str:
     return subprocess.check_output(["git", *named, *words], cwd=folder, text=True, stderr=subprocess.PIPE).strip()
 
 
+def committed(folder: Path, name: str) -> Path:
+    """The folder, with a revision more that has such a file."""
+    files(folder, {name: ""})
+    git(folder, "init", "--quiet")
+    git(folder, "add", "-A")
+    git(folder, "commit", "--quiet", "-m", name)
+    return folder
+
+
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    folder = tmp_path / "checkout"
-    folder.mkdir()
-    git(folder, "init", "--quiet")
-    (folder / "a").write_text("")
-    git(folder, "add", "-A")
-    git(folder, "commit", "--quiet", "-m", "a")
-    return folder
+    return committed(tmp_path / "checkout", "a")
 
 
 def test_what_is_no_revision_or_no_package_is_refused(checkout: Path, tmp_path: Path) -> None:
@@ -37,14 +41,8 @@ def test_what_is_no_revision_or_no_package_is_refused(checkout: Path, tmp_path: 
 
 
 def test_a_revision_s_environment_is_made_once(checkout: Path, tmp_path: Path) -> None:
-    (checkout / "pyproject.toml").write_text("")
-    git(checkout, "add", "-A")
-    git(checkout, "commit", "--quiet", "-m", "b")
-    kept = tmp_path / "cache" / "git"
-    name = git(checkout, "rev-parse", "HEAD")[:16]
-    (tmp_path / "cache").mkdir()
-    made = kept / "{}-{}.{}".format(name, *sys.version_info[:2])
-    made.mkdir(parents=True)
-    (made / "complete").touch()
+    commit = git(committed(checkout, "pyproject.toml"), "rev-parse", "HEAD")
+    made = tmp_path / "cache/git" / "{}-{}.{}".format(commit[:16], *sys.version_info[:2])
+    files(made, {"complete": ""})
 
     assert made == revisions.environment("git:HEAD", checkout, tmp_path / "cache", pytest.fail)

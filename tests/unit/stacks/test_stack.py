@@ -12,6 +12,7 @@ from runner.errors import InputError
 from runner.stacks import definition
 from runner.stacks.definition import read, read_all, read_runner, wheels_fingerprint, workloads_digest
 from tests import fakes
+from tests.made_files import program
 from tests.stack_folder import DIGEST, STACK_TOML, repository, small_stack
 from workloads.spec import frameworks
 
@@ -155,10 +156,8 @@ def test_a_lock_that_is_no_text_is_told_with_its_line(tmp_path):
 
 @pytest.mark.parametrize(("version", "is_locked"), [("(3, 11, 4)", True), ("(3, 12, 0)", False)])
 def test_where_the_lock_fits_make_installs_by_hash_what_evenbench_needs(tmp_path, version, is_locked):
-    python = tmp_path / "python"
-    python.write_text(f"#!/bin/sh\nexec {sys.executable} -c 'import sys; sys.version_info = {version}; "
-                      "exec(sys.argv[1])' \"$2\"\n")
-    python.chmod(0o755)
+    python = program(tmp_path / "python", f"exec {sys.executable} -c 'import sys; sys.version_info = {version}; "
+                     "exec(sys.argv[1])' \"$2\"")
     recipe = subprocess.run(["make", "-nB", ".venv/done", f"PYTHON={python}"], cwd=DOCKER.parent, check=True,
                             capture_output=True, text=True).stdout
 

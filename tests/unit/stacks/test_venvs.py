@@ -7,15 +7,13 @@ from runner import paths
 from runner.errors import DiskFull, InterpreterMissing
 from runner.stacks import environments
 from runner.stacks.definition import Size
+from tests.made_files import files, program
 from tests.stack_folder import small_stack
 
 
 def interpreter(path: Path, version: str) -> Path:
     """A program that answers as the interpreter of a version does."""
-    path.parent.mkdir(parents=True)
-    path.write_text(f"#!/bin/sh\nprintf 'a site that greets \\377\\n\\nevenbench {version} {path}\\n'\n")
-    path.chmod(0o755)
-    return path
+    return program(path, f"printf 'a site that greets \\377\\n\\nevenbench {version} {path}\\n'")
 
 
 @pytest.fixture
@@ -56,11 +54,9 @@ def test_a_disk_that_is_too_small_is_said_before_anything_is_made(tmp_path):
 
 
 def test_an_environment_whose_files_change_is_another_one_and_compiled_ones_count_for_nothing(tmp_path: Path) -> None:
-    (tmp_path / "lib" / "__pycache__").mkdir(parents=True)
-    (tmp_path / "lib" / "a.py").write_text("x = 1")
-    before = environments.content(tmp_path)
+    before = environments.content(files(tmp_path, {"lib/a.py": "x = 1"}))
 
-    (tmp_path / "lib" / "__pycache__" / "a.pyc").write_text("")
+    files(tmp_path, {"lib/__pycache__/a.pyc": ""})
     assert before == environments.content(tmp_path)
     (tmp_path / "lib" / "a.py").write_text("x = 12")
     assert before != environments.content(tmp_path)
