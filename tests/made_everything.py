@@ -31,13 +31,14 @@ def records() -> list[made.Record]:
         {"measure": "epochs", "epochs": 3}, {"measure": "phases", "steps": 20}, {"measure": "operators", "steps": 20},
         {"measure": "kernels", "steps": 20, "device": "gpu", "gpus": 1}, {"measure": "graph"},
         {"measure": "max_batch"}, {"steps": 20, "nodes": 2, "parallel": "allreduce"}) for stack in STACKS]
-    runs = [record for cell in cells for index in range(ROUNDS) for record in _run(cell, index, draw)]
+    runs = [record for cell in cells for index in range(ROUNDS) for record in run(cell, index, draw)]
     return [made.session(), {**made.plan(*cells, rounds=ROUNDS, baseline=STACKS[0], claims=[CLAIM]),
                              "published": NUMBERS}, *runs, {"event": "closed", "reason": "done"}]
 
 
-def _run(cell: Cell, index: int, draw: random.Random) -> Iterator[made.Record]:
-    lines = [_LINES[cell.measure](cell, draw)] if cell.measure != "epochs" else list(_epochs(draw))
+def run(cell: Cell, index: int, draw: random.Random) -> Iterator[made.Record]:
+    """The records of a run of what a cell's measure tells."""
+    lines = [_LINES.get(cell.measure, _steps)(cell, draw)] if cell.measure != "epochs" else list(_epochs(draw))
     data = {**made.FACTS["data"], "tokens": draw.uniform(300, 400), "padded_tokens": draw.uniform(500, 600)}
     facts = {**made.FACTS, "communication": "exposed", **({"data": data} if cell.task == "gnmt" else {})}
     after = {**made.AFTER, "peak_bytes": draw.randrange(2 * 10**8, 3 * 10**9)}
@@ -97,5 +98,4 @@ def _max_batch(cell: Cell, draw: random.Random) -> dict[str, Any]:
             "limit_bytes": draw.randrange(10**9, 9 * 10**9), "tried": tried}
 
 
-_LINES = {"train": _steps, "infer": _steps, "phases": _steps, "operators": _operators, "kernels": _kernels,
-          "graph": _graph, "max_batch": _max_batch}
+_LINES = {"operators": _operators, "kernels": _kernels, "graph": _graph, "max_batch": _max_batch}

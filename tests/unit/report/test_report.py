@@ -14,15 +14,11 @@ from runner.report.writers import charts
 from tests import made_report
 from tests import made_rows as made
 from tests.made_claims import claim
-from tests.made_report import FAST, SLOW, TF, TORCH
-from workloads.spec.cell import Cell
+from tests.made_report import FAST, SLOW, TF, TORCH, drawn
+from tests.made_report import report_of as contents
 
 NUMBER = {"id": "n", "source": "Table 5", "text": "", "quantity": "step", "of": {"stack": "torch"},
           "to": {"stack": "tf"}, "where": {}, "value": 3.0, "unit": "x"}
-
-
-def contents(*more: Any, **values: Any) -> Report:
-    return made_report.contents(made_report.records(*more, **values))[2]
 
 
 def experiment(name: str, *cells: Any, title: str = "", **values: Any) -> dict[str, Any]:
@@ -57,18 +53,6 @@ def test_a_published_study_at_a_smaller_scale_says_so_and_where() -> None:
     assert "scale" not in said(contents())           # our own study has no paper to be smaller than
 
 
-TUNED = (TORCH._replace(loop="tuned"), TF._replace(loop="tuned"))
-
-
-@pytest.mark.parametrize(("rates", "said"), [
-    ({TORCH: SLOW, TF: FAST, TUNED[0]: FAST, TUNED[1]: SLOW},
-     "tf is the fastest in 1 of 2 comparisons, torch in 1."),
-    ({cell._replace(batch=batch): SLOW for batch in (8, 16) for cell in (TORCH, TF)},
-     "No stack is shown to be the fastest in any of 2 comparisons.")])
-def test_in_short_the_fastest_stacks_are_counted(rates: dict[Cell, list[float]], said: str) -> None:
-    assert said == contents(cells=rates).in_short[0]
-
-
 def test_an_interrupted_session_says_so_first() -> None:
     assert "not complete" == contents(made.INCOMPLETE).deviations[0][0]
 
@@ -100,7 +84,7 @@ def test_notes_name_the_stacks_that_they_hold_for() -> None:
     of_all = contents(facts=data)
     of_one = contents(*made.runs(TF, FAST, place={**made.PLACE, "isolation": "venv"}), cells={TORCH: SLOW, TF: []})
 
-    assert [("1", True)] == [(number, text.endswith("(all stacks)")) for number, text in of_all.footnotes]
+    assert [("[1]", True)] == [(number, text.endswith("(all stacks)")) for number, text in of_all.footnotes]
     assert ["(tf)"] == [text[-4:] for _, text in of_one.footnotes] and () == of_all.deviations[1:]
 
 
@@ -148,8 +132,8 @@ def test_a_claim_says_its_place_and_what_its_paper_contradicts() -> None:
 
 
 def test_ratios_are_drawn_against_one() -> None:
-    (chart,) = [chart for chart in contents(plan={"published": [NUMBER]}).sections[0].charts
-                if isinstance(chart, Dots) and chart.caption == "Published and here"]
+    (chart,) = (chart for chart in drawn(contents(plan={"published": [NUMBER]}).sections[0], Dots)
+                if chart.caption == "Published and here")
 
     assert 1.0 == chart.reference
     assert [("published", 3.0), ("here", pytest.approx(1.5, rel=0.01))] == [
@@ -158,7 +142,7 @@ def test_ratios_are_drawn_against_one() -> None:
 
 def test_rates_are_bars_with_their_intervals_the_fastest_first() -> None:
     found = contents().sections[0]
-    chart = next(chart for chart in found.charts if isinstance(chart, Dots))
+    chart, *_ = drawn(found, Dots)
     marks = chart.groups[0][1]
 
     assert chart.is_bars and ["tf", "torch"] == [mark.name for mark in marks]
@@ -170,15 +154,15 @@ def test_the_ratios_of_all_comparisons_are_one_chart_with_a_line_at_one_and_a_do
     (chart,) = contents().ratios
     assert isinstance(chart, Dots) and 1.0 == chart.reference
     ((heading, marks),) = chart.groups
-    drawn = charts.svg(chart, "s")
+    shown = charts.svg(chart, "s")
 
     assert heading.startswith("LeNet-5") and [("tf", 1.5), ("torch", 1.0)] == [
         (mark.name, pytest.approx(mark.value, rel=0.001)) for mark in marks]
-    assert re.fullmatch(r"1.50 \(1.\d+–1.\d+\) FASTEST", marks[0].text) and marks[0].text in drawn
-    axis = re.search(r'M([\d.]+) [\d.]+H([\d.]+)" fill="none" stroke="currentColor"', drawn)
-    one = re.search(r'M([\d.]+) [\d.]+V[\d.]+" fill="none" stroke="currentColor"', drawn)
+    assert re.fullmatch(r"1.50 \(1.\d+–1.\d+\) FASTEST", marks[0].text) and marks[0].text in shown
+    axis = re.search(r'M([\d.]+) [\d.]+H([\d.]+)" fill="none" stroke="currentColor"', shown)
+    one = re.search(r'M([\d.]+) [\d.]+V[\d.]+" fill="none" stroke="currentColor"', shown)
     assert axis and one and float(axis[1]) < float(one[1]) < float(axis[2])
-    assert 5 == drawn.count("<circle")
+    assert 5 == shown.count("<circle")
 
 
 def test_a_number_with_three_values_is_drawn_as_curves_of_stacks_and_of_switches() -> None:
@@ -186,8 +170,7 @@ def test_a_number_with_three_values_is_drawn_as_curves_of_stacks_and_of_switches
               (("torch", SLOW), ("tf", FAST))}
     switches = {made.cell("torch", batch=batch, conv=conv, device="gpu"): SLOW
                 for batch in (1, 2, 4) for conv in ("heuristic", "fixed")}
-    (chart,), (other,) = ([chart for chart in contents(cells=cells).sections[0].charts if isinstance(chart, Curves)]
-                          for cells in (stacks, switches))
+    (chart,), (other,) = (drawn(contents(cells=cells).sections[0], Curves) for cells in (stacks, switches))
 
     assert [("torch", (1.0, 2.0, 4.0)), ("tf", (1.0, 2.0, 4.0))] == [(curve.name, curve.x) for curve in chart.curves]
     assert chart.curves[0].y == pytest.approx((100.0, 100.0, 100.0), rel=1e-4)
@@ -197,10 +180,10 @@ def test_a_number_with_three_values_is_drawn_as_curves_of_stacks_and_of_switches
 def test_nine_panels_are_nine_small_charts_named_after_what_tells_them_apart() -> None:
     cells = {made.cell("torch", batch=batch, image=image, steps=steps): SLOW
              for batch in (1, 2, 4) for image in (32, 64, 128) for steps in (5, 6, 7)}
-    drawn = [chart for chart in contents(cells=cells).sections[0].charts if isinstance(chart, Curves)]
+    panels = drawn(contents(cells=cells).sections[0], Curves)
 
-    assert 9 == len(drawn)
-    assert drawn[0].caption.startswith("image 32, steps 5 train: ")
+    assert 9 == len(panels)
+    assert panels[0].caption.startswith("image 32, steps 5 train: ")
 
 
 def test_a_figure_of_averages_is_drawn_as_the_claim_on_it_has_them() -> None:
@@ -209,8 +192,7 @@ def test_a_figure_of_averages_is_drawn_as_the_claim_on_it_has_them() -> None:
              for hidden in (1, 2, 3) for image, rate in ((32, 100.0), (64, 50.0))}
     asked = claim("trend", to=None, averaged=("image",), along="hidden", direction="up", experiment="e",
                   cases=tuple((image, hidden) for image in (32, 64) for hidden in (1, 2, 3)))
-    (chart,) = [chart for chart in contents(cells=cells, plan={"claims": [asked.record()]}).sections[0].charts
-                if isinstance(chart, Curves)]
+    (chart,) = drawn(contents(cells=cells, plan={"claims": [asked.record()]}).sections[0], Curves)
 
     assert ((1.0, 2.0, 3.0), pytest.approx((150.0, 150.0, 150.0))) == (chart.curves[0].x, chart.curves[0].y)
     assert "means over image" in chart.caption
@@ -233,7 +215,7 @@ def test_epochs_are_drawn_against_their_number_and_their_time() -> None:
         cell, index, *(made.epoch(epoch, 2.0, accuracy, validation_seconds=0.5)
                        for epoch, accuracy in enumerate((0.5, last))))]
     section = contents(*runs, cells={cell: []}).sections[0]
-    epochs, times = [chart for chart in section.charts if isinstance(chart, Curves)]
+    epochs, times = drawn(section, Curves)
 
     assert ((1.0, 2.0), (2.0, 4.0)) == (epochs.curves[0].x, times.curves[0].x)
     assert epochs.curves[0].y == pytest.approx((0.5, 0.8))
