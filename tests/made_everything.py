@@ -45,13 +45,10 @@ def run(cell: Cell, index: int, draw: random.Random) -> Iterator[made.Record]:
     if cell.device == "gpu" or cell.measure == "infer":
         after.update(gpu_watts=draw.uniform(100, 300), gpu_sm_clock=draw.uniform(1e9, 2e9),
                      gpu_allocated_bytes=draw.randrange(10**9, 10**10))
-    for record in made.run(cell, index, *lines, facts=facts, after=after):
-        if record["event"] == "line" and record["line"]["event"] == "warm":
-            record["line"] = {"event": "warm", "seconds": [draw.uniform(1, 5), draw.uniform(0.1, 0.2)]}
-        if record["event"] == "ending" and cell.nodes > 1:
-            record["places"] = {f"node{node}": {"group_peak_bytes": draw.randrange(2 * 10**8, 3 * 10**9)}
-                                for node in range(cell.nodes)}
-        yield record
+    warm = draw.uniform(1, 5), draw.uniform(0.1, 0.2)
+    nodes = range(cell.nodes) if cell.nodes > 1 else ()
+    places = {f"node{node}": {"group_peak_bytes": draw.randrange(2 * 10**8, 3 * 10**9)} for node in nodes}
+    return made.run(cell, index, *lines, facts=facts, after=after, warm=warm, places=places)
 
 
 def _steps(cell: Cell, draw: random.Random) -> dict[str, Any]:

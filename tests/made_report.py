@@ -28,8 +28,7 @@ def records(*more: Any, cells: dict[Cell, list[float]] | None = None, session: d
             plan: dict[str, Any] | None = None, **values: Any) -> list[Any]:
     """The records of a session of two stacks, or of those cells with those rates."""
     rates = {TORCH: SLOW, TF: FAST} if cells is None else cells
-    runs = [record for cell, found in rates.items() for record in made.runs(cell, found, **values)]
-    return [made.session(**(session or {})), {**made.plan(*rates), **(plan or {})}, *runs, *more]
+    return [made.session(**(session or {})), {**made.plan(*rates), **(plan or {})}, *made.rated(rates, **values), *more]
 
 
 def planned(name: str) -> Plan:

@@ -1,6 +1,7 @@
 """The answer: who is the fastest, by how much, and what it is trusted by; by hand."""
 
 import re
+from itertools import chain
 from typing import Any
 
 import pytest
@@ -82,9 +83,8 @@ ONE_WINS = {"torch": SLOW, "tf": FAST}
     (of_batches(ONE_WINS, {"torch": SLOW, "tf": [], "mxnet": FAST}),
      "tf is the fastest in 1 of 2 comparisons, mxnet of those that ran in 1")])
 def test_the_verdict_says_by_how_much_or_counts_the_comparisons(cells: dict[Cell, list[float]], said: str) -> None:
-    failed = [record for cell, rates in cells.items() if not rates
-              for index in range(5) for record in made.run(cell, index, ending="oom")]
-    found = made_report.report_of(*failed, cells=cells)
+    failed = [made.repeated(cell, 5, ending="oom") for cell, rates in cells.items() if not rates]
+    found = made_report.report_of(*chain(*failed), cells=cells)
 
     assert found.answer and re.fullmatch(said, found.answer.verdict)
     assert found.in_short == (f"{found.answer.verdict}.",)
@@ -92,8 +92,7 @@ def test_the_verdict_says_by_how_much_or_counts_the_comparisons(cells: dict[Cell
 
 def test_it_is_trusted_by_models_turns_isolation_and_data() -> None:
     turns = [made.turn([0.1] * 4, foreign=0.5 if index == 0 else 0.0, before=index * 4) for index in range(10)]
-    runs = [record for cell in (TORCH, TF) for index in range(5) for record in made.run(cell, index, *turns)]
-    found = answer(*runs, DONE, cells={TORCH: [], TF: []})
+    found = answer(*made.repeated(TORCH, 5, *turns), *made.repeated(TF, 5, *turns), DONE, cells={TORCH: [], TF: []})
 
     assert [("Equal models", "proved", True), ("Disturbed", "10 of 100 turns, repeated", True),
             ("Isolation", "containers", True), ("Data", "digits32", True)] == list(found.trust)
@@ -122,16 +121,17 @@ def test_facts_are_the_machine_the_day_and_the_rounds() -> None:
 
 def test_a_compiled_lane_that_is_faster_pays_after_as_many_steps_as_its_first_call_took_longer() -> None:
     eager, compiled = made.cell("pytorch", steps=20), made.cell("pytorch-compile", steps=20)
-    runs = [*made.runs(eager, SLOW), *made.runs(compiled, FAST)]
-    slow_start = [{**each, "line": {**each["line"], "seconds": [31.5, 0.1]}} if each.get("run", "").startswith(
-        made.key(compiled)) and each.get("line", {}).get("event") == "warm" else each for each in runs]
-    values = {"plan": made.plan(eager, compiled, baseline="pytorch"), "cells": {eager: [], compiled: []}}
+
+    def notes(first_step: float) -> list[str]:
+        found = answer(*made.runs(compiled, FAST, warm=(first_step, 0.1)), cells={eager: SLOW, compiled: []},
+                       plan=made.plan(eager, compiled, baseline="pytorch"))
+        return [each for each in found.notes if "pays" in each]
 
     # 30 s more, and steps of 0.0667 s in place of 0.1: 30 / 0.0333 is 900
-    (note,) = [each for each in answer(*slow_start, **values).notes if "pays" in each]
+    (note,) = notes(31.5)
     assert note.startswith("pytorch-compile pays after ") and note.endswith(" steps of training")
     assert 898 <= int(note.split()[3]) <= 902
-    assert not [each for each in answer(*runs, **values).notes if "pays" in each]
+    assert not notes(1.5)
 
 
 def test_the_peak_memory_of_two_columns_is_said_where_one_has_over_a_tenth_more() -> None:

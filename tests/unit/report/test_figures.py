@@ -77,8 +77,8 @@ def test_many_panels_of_two_stacks_are_a_panel_a_model_of_the_one_over_the_other
 
 def test_a_figure_of_epochs_shows_their_times_and_no_accuracy() -> None:
     cells = [made.cell(stack, measure="epochs", epochs=2) for stack in ("torch", "tf")]
-    runs = [record for cell, seconds in zip(cells, (2.0, 3.0), strict=True) for index in range(3)
-            for record in made.run(cell, index, made.epoch(0, seconds + 1), made.epoch(1, seconds))]
+    runs = [record for cell, seconds in zip(cells, (2.0, 3.0), strict=True)
+            for record in made.repeated(cell, 3, made.epoch(0, seconds + 1), made.epoch(1, seconds))]
     published = (number(quantity="epoch", value=400.0, unit="s", steps=100, printed="400.0", of={"stack": "tf"}),
                  number(id="m", quantity="first_epoch", value=2.0, unit="x", to={"stack": "tf"}))
     found = section(*runs, cells={cell: [] for cell in cells}, numbers=published)
@@ -93,8 +93,8 @@ def test_a_figure_of_epochs_shows_their_times_and_no_accuracy() -> None:
 
 def test_the_best_accuracy_in_print_is_a_level_among_the_learning_curves_with_what_differs() -> None:
     cell = made.cell("torch", measure="epochs", epochs=2)
-    runs = [record for index in range(2) for record in made.run(cell, index, made.epoch(0), made.epoch(1))]
     published = number(quantity="accuracy", value=83.07, unit="%", paper={"epochs": [200]}, paper_cells=1)
+    runs = made.repeated(cell, 2, made.epoch(0), made.epoch(1))
     chart, *_ = made_report.drawn(section(*runs, cells={cell: []}, numbers=(published,)), Curves)
     level = chart.curves[-1]
     assert ("published, torch", (1.0, 2.0), pytest.approx((0.8307, 0.8307))) == (level.name, level.x, level.y)

@@ -18,12 +18,8 @@ TORCH = made.cell("torch", steps=4)
 def told(cell: Cell, *seconds: list[float], warm: list[float], count: int | None = None) -> Row:
     """A row with a run for each list of timed samples, all with that warm-up."""
     counted = {} if count is None else {"count": count}
-    records = [record for index, timed in enumerate(seconds)
-               for record in made.run(cell, index, made.steps(timed, **counted))]
-    for record in records:
-        if record["event"] == "line" and record["line"]["event"] == "warm":
-            record["line"] = {"event": "warm", "seconds": warm}
-    (row,) = made.measured(cell, *records).rows
+    (row,) = made.measured(cell, *(record for index, timed in enumerate(seconds) for record in made.run(
+        cell, index, made.steps(timed, **counted), warm=warm))).rows
     return row
 
 

@@ -108,8 +108,8 @@ def test_what_a_stack_cannot_do_is_told_once_for_all_cells_and_other_failures_on
     lambda: summary_view(session(skipped={made.cell(EVIL): EVIL}), is_detailed=True),
     lambda: parts_view(plan_listing.parts(made.plan(made.cell(EVIL, task=EVIL), baseline=EVIL,
                                             skipped={made.cell(EVIL): EVIL}), 1.0)),
-    lambda: parts_view([[{"result": EVIL}]]), lambda: summary_view(made_report.reported(made_report.evil())),
-    lambda: summary_view(made_report.reported(made_report.evil()), is_detailed=True),
+    lambda: parts_view([[{"result": EVIL}]]), lambda: summary_view(made_report.contents(made_report.evil())[2]),
+    lambda: summary_view(made_report.contents(made_report.evil())[2], is_detailed=True),
 ])
 def test_no_file_can_send_a_terminal_control_codes_or_markup(view: Any) -> None:
     shown = printed(view())
