@@ -7,7 +7,7 @@ import pytest
 
 from runner.analysis.summary_format import Machine
 from runner.cells import key
-from runner.report.document import Curves, Dots, Report, Section
+from runner.report.document import Curves, Dots, Section
 from runner.report.environment import machine
 from runner.report.tables import Form, Written
 from runner.report.writers import charts
@@ -22,16 +22,7 @@ NUMBER = {"id": "n", "source": "Table 5", "text": "", "quantity": "step", "of": 
 
 
 def experiment(name: str, *cells: Any, title: str = "", **values: Any) -> dict[str, Any]:
-    keys = [item["key"] for item in made.plan(*cells)["cells"]]
-    return {"id": name, "title": title, "assumed": {}, "scaled": [], "cells": keys, **values}
-
-
-def planned(*experiments: dict[str, Any], **values: Any) -> dict[str, Any]:
-    return {"experiments": list(experiments), **values}
-
-
-def said(found: Report) -> dict[str, str]:
-    return dict(found.deviations)
+    return {"id": name, "title": title, "assumed": {}, "scaled": [], "cells": [*map(key, cells)], **values}
 
 
 def table(section: Section, beginning: str) -> Written:
@@ -44,13 +35,13 @@ def test_a_complete_session_as_the_study_wants_it_deviates_in_nothing() -> None:
 
 def test_a_published_study_at_a_smaller_scale_says_so_and_where() -> None:
     steps = "steps 6 for 3960"
-    found = contents(plan=planned(experiment("e", TORCH, TF, scaled=[steps]), published=[NUMBER]),
+    found = contents(plan={"experiments": [experiment("e", TORCH, TF, scaled=[steps])], "published": [NUMBER]},
                      session={"scale": "quick"})
 
-    assert said(found)["scale"].endswith("is smaller than the paper's. It changes e; each says how.")
+    assert dict(found.deviations)["scale"].endswith("is smaller than the paper's. It changes e; each says how.")
     assert f'Scale "quick" changes: {steps}.' in found.sections[0].notes
     assert "no reproduction" in found.reading
-    assert "scale" not in said(contents())           # our own study has no paper to be smaller than
+    assert "scale" not in dict(contents().deviations)           # our own study has no paper to be smaller than
 
 
 def test_an_interrupted_session_says_so_first() -> None:
@@ -58,7 +49,8 @@ def test_an_interrupted_session_says_so_first() -> None:
 
 
 def test_settings_and_stacks_of_the_command_line_are_deviations_and_the_data_s_name_is_not() -> None:
-    found = said(contents(plan={"settings": {"batch": 8, "data": "digits32"}, "stacks": ["torch", "tf"]}))
+    plan = {"settings": {"batch": 8, "data": "digits32"}, "stacks": ["torch", "tf"]}
+    found = dict(contents(plan=plan).deviations)
 
     assert "Set by hand over the study's: batch 8." == found["settings"]
     assert "Chosen by hand in place of the study's: torch, tf." == found["stacks"]
@@ -67,12 +59,13 @@ def test_settings_and_stacks_of_the_command_line_are_deviations_and_the_data_s_n
 def test_nodes_on_one_machine_have_no_network() -> None:
     cell = made.cell("torch", nodes=3, parallel="allreduce")
 
-    assert "All 3 nodes are on this machine and share its 2 CPUs" in said(contents(cells={cell: SLOW}))["one machine"]
+    said = dict(contents(cells={cell: SLOW}).deviations)["one machine"]
+    assert "All 3 nodes are on this machine and share its 2 CPUs" in said
 
 
 def test_a_node_with_less_than_the_study_s_is_marked_and_one_with_as_much_is_not() -> None:
     asked = {"cpus": 4, "memory_bytes": 16 * 10**9}
-    less, enough = (said(contents(plan=planned({**experiment("e", TORCH), "node": node})))
+    less, enough = (dict(contents(plan={"experiments": [experiment("e", TORCH, node=node)]}).deviations)
                     for node in (asked, {"cpus": 1, "memory_bytes": 0}))
 
     assert less["nodes"].startswith("The study's had 4 CPUs and 16 GB, here each has 2 CPUs and 0 GB")
@@ -92,13 +85,13 @@ def test_a_stack_that_did_not_run_at_all_is_left_out_with_its_reason() -> None:
     skipped = made.plan(TORCH, TF, skipped={made.cell("mxnet"): "no Python 3.6 here"})["skipped"]
     found = contents(plan={"skipped": skipped})
 
-    assert "mxnet: no Python 3.6 here." == said(found)["stacks left out"]
+    assert "mxnet: no Python 3.6 here." == dict(found.deviations)["stacks left out"]
     assert ("e", "mxnet", "LeNet-5 (tanh, 62 k parameters), training, batch 10, steps 2", "no Python 3.6 here") in (
         found.left_out[0].written(Form.PAGE).lines)
 
 
 def test_an_experiment_that_shares_all_its_cells_shows_them_and_says_whose_they_are() -> None:
-    found = contents(plan=planned(experiment("e", TORCH, TF), experiment("f", TORCH, title="Figure 2")))
+    found = contents(plan={"experiments": [experiment("e", TORCH, TF), experiment("f", TORCH, title="Figure 2")]})
     second = found.sections[1]
 
     assert ("f", "Figure 2", ("Shares measurements with e.",)) == (second.id, second.title, second.notes)
@@ -106,8 +99,8 @@ def test_an_experiment_that_shares_all_its_cells_shows_them_and_says_whose_they_
 
 
 def test_published_numbers_stand_with_the_experiment_titled_like_their_source() -> None:
-    plan = planned(experiment("e", TORCH, TF), experiment("f", TORCH, TF, title="Table 5: times"), published=[NUMBER])
-    first, second = contents(plan=plan).sections
+    both = [experiment("e", TORCH, TF), experiment("f", TORCH, TF, title="Table 5: times")]
+    first, second = contents(plan={"experiments": both, "published": [NUMBER]}).sections
     (line,) = table(second, "Published").lines
 
     assert not [each for each in first.tables if each.caption.startswith("Published")]
@@ -238,7 +231,7 @@ def test_runs_that_failed_alike_are_one_line() -> None:
     assert ("tf", "LeNet-5 (tanh, 62 k parameters), training, batch 10", "oom", "7, 8", "no memory",
             f"evenbench report made --run {key(TF)}.7.1") == (
         found.left_out[0].written(Form.PAGE).lines[0])
-    assert "2 runs did not end ok: oom 2." == said(found)["failed runs"]
+    assert "2 runs did not end ok: oom 2." == dict(found.deviations)["failed runs"]
 
 
 def test_where_a_gpu_s_time_goes_stands_in_milliseconds_a_step_with_who_told() -> None:
