@@ -139,7 +139,6 @@ class RunProgress:
         self._live.update(Group(*table, line), refresh=True)
 
 
-def progress(plan: Plan, console: Console | None = None, clock: Callable[[], float] = time.monotonic
-             ) -> closing[RunProgress]:
+def progress(plan: Plan) -> closing[RunProgress]:
     """Who shows a session's runs."""
-    return closing(RunProgress(plan, console or people(), clock, is_detailed()))
+    return closing(RunProgress(plan, people(), is_detailed=is_detailed()))
