@@ -31,26 +31,24 @@ def records() -> list[made.Record]:
         {"measure": "epochs", "epochs": 3}, {"measure": "phases", "steps": 20}, {"measure": "operators", "steps": 20},
         {"measure": "kernels", "steps": 20, "device": "gpu", "gpus": 1}, {"measure": "graph"},
         {"measure": "max_batch"}, {"steps": 20, "nodes": 2, "parallel": "allreduce"}) for stack in STACKS]
-    runs = [record for cell in cells for index in range(ROUNDS) for record in _run(cell, index, draw)]
+    runs = [record for cell in cells for index in range(ROUNDS) for record in run(cell, index, draw)]
     return [made.session(), {**made.plan(*cells, rounds=ROUNDS, baseline=STACKS[0], claims=[CLAIM]),
                              "published": NUMBERS}, *runs, {"event": "closed", "reason": "done"}]
 
 
-def _run(cell: Cell, index: int, draw: random.Random) -> Iterator[made.Record]:
-    lines = [_LINES[cell.measure](cell, draw)] if cell.measure != "epochs" else list(_epochs(draw))
+def run(cell: Cell, index: int, draw: random.Random) -> Iterator[made.Record]:
+    """The records of a run of what a cell's measure tells."""
+    lines = [_LINES.get(cell.measure, _steps)(cell, draw)] if cell.measure != "epochs" else list(_epochs(draw))
     data = {**made.FACTS["data"], "tokens": draw.uniform(300, 400), "padded_tokens": draw.uniform(500, 600)}
     facts = {**made.FACTS, "communication": "exposed", **({"data": data} if cell.task == "gnmt" else {})}
     after = {**made.AFTER, "peak_bytes": draw.randrange(2 * 10**8, 3 * 10**9)}
     if cell.device == "gpu" or cell.measure == "infer":
         after.update(gpu_watts=draw.uniform(100, 300), gpu_sm_clock=draw.uniform(1e9, 2e9),
                      gpu_allocated_bytes=draw.randrange(10**9, 10**10))
-    for record in made.run(cell, index, *lines, facts=facts, after=after):
-        if record["event"] == "line" and record["line"]["event"] == "warm":
-            record["line"] = {"event": "warm", "seconds": [draw.uniform(1, 5), draw.uniform(0.1, 0.2)]}
-        if record["event"] == "ending" and cell.nodes > 1:
-            record["places"] = {f"node{node}": {"group_peak_bytes": draw.randrange(2 * 10**8, 3 * 10**9)}
-                                for node in range(cell.nodes)}
-        yield record
+    warm = draw.uniform(1, 5), draw.uniform(0.1, 0.2)
+    nodes = range(cell.nodes) if cell.nodes > 1 else ()
+    places = {f"node{node}": {"group_peak_bytes": draw.randrange(2 * 10**8, 3 * 10**9)} for node in nodes}
+    return made.run(cell, index, *lines, facts=facts, after=after, warm=warm, places=places)
 
 
 def _steps(cell: Cell, draw: random.Random) -> dict[str, Any]:
@@ -97,5 +95,4 @@ def _max_batch(cell: Cell, draw: random.Random) -> dict[str, Any]:
             "limit_bytes": draw.randrange(10**9, 9 * 10**9), "tried": tried}
 
 
-_LINES = {"train": _steps, "infer": _steps, "phases": _steps, "operators": _operators, "kernels": _kernels,
-          "graph": _graph, "max_batch": _max_batch}
+_LINES = {"operators": _operators, "kernels": _kernels, "graph": _graph, "max_batch": _max_batch}

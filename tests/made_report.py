@@ -1,14 +1,14 @@
 """A made session's report, for tests of how reports are written."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from runner.analysis.summary import summary_of
 from runner.analysis.summary_format import Summary
 from runner.paths import STACKS
 from runner.planning.plan import Plan, Wishes, plan
 from runner.report.contents import report
-from runner.report.document import Report
+from runner.report.document import Chart, Report, Section
 from runner.results.reader import measurements
 from runner.results.rows import Measurements
 from runner.stacks import definition
@@ -17,6 +17,7 @@ from tests import made_rows as made
 from tests.made_rows import DONE as DONE
 from workloads.spec.cell import Cell
 
+Kind = TypeVar("Kind", bound=Chart)
 SLOW, FAST = [100.0, 101.0, 99.0, 100.5, 99.5], [150.0, 151.0, 149.0, 150.5, 149.5]
 TORCH, TF = made.cell("torch", steps=20), made.cell("tf", steps=20)
 # what a file of somebody else's could hold: markup, terminal codes, formulas, commands of LaTeX and of Markdown
@@ -27,8 +28,7 @@ def records(*more: Any, cells: dict[Cell, list[float]] | None = None, session: d
             plan: dict[str, Any] | None = None, **values: Any) -> list[Any]:
     """The records of a session of two stacks, or of those cells with those rates."""
     rates = {TORCH: SLOW, TF: FAST} if cells is None else cells
-    runs = [record for cell, found in rates.items() for record in made.runs(cell, found, **values)]
-    return [made.session(**(session or {})), {**made.plan(*rates), **(plan or {})}, *runs, *more]
+    return [made.session(**(session or {})), {**made.plan(*rates), **(plan or {})}, *made.rated(rates, **values), *more]
 
 
 def planned(name: str) -> Plan:
@@ -51,6 +51,16 @@ def reported(found: list[Any]) -> Report:
     """The report of records of which no build was checked."""
     measured = measurements(found)
     return report(summary_of(measured), measured)
+
+
+def report_of(*more: Any, **values: Any) -> Report:
+    """The report of such records as `records` makes, whose builds were checked."""
+    return contents(records(*more, **values))[2]
+
+
+def drawn(section: Section, kind: type[Kind]) -> list[Kind]:
+    """The section's charts of a kind."""
+    return [chart for chart in section.charts if isinstance(chart, kind)]
 
 
 def evil() -> list[Any]:

@@ -73,17 +73,18 @@ def turn(seconds: list[float], foreign: float = 0.0, before: int = 0, **values: 
 
 def run(measured: Cell, round: int, *lines: Record, attempt: int = 1, ending: str | None = "ok", message: str = "",
         facts: Mapping[str, Any] = FACTS, place: Mapping[str, Any] | None = PLACE, before: Mapping[str, Any] = BEFORE,
-        after: Mapping[str, Any] = AFTER) -> Iterator[Record]:
-    """The records of one run; ending None: the session was killed meanwhile."""
+        after: Mapping[str, Any] = AFTER, warm: Sequence[float] = (1.5, 0.1), places: Record | None = None
+        ) -> Iterator[Record]:
+    """The records of one run; ending None: the session was killed meanwhile; warm: seconds of warm-up's steps."""
     name = f"{key(measured)}.{round}.{attempt}"
     yield {"event": "begin", "run": name, "key": key(measured), "round": round, "attempt": attempt, "began": "",
            "place": place, "host": dict(before)}
     start = {"event": "start", "facts": dict(facts), "parameters": 62006, "flops": 1}
-    for line in (start, {"event": "warm", "seconds": [1.5, 0.1]}, *lines):
+    for line in (start, {"event": "warm", "seconds": list(warm)}, *lines):
         yield {"event": "line", "run": name, "line": line}
     if ending is not None:
         yield {"event": "ending", "run": name, "ending": ending, "message": message, "seconds": 4.0,
-               "host": dict(after)}
+               "host": dict(after), **({"places": places} if places else {})}
         yield DONE                # so that words are said of what there is
 
 
@@ -95,18 +96,37 @@ def kept(folder: Path, *records: Mapping[str, Any]) -> Path:
     return folder
 
 
-def runs(measured: Cell, rates: list[float], first_round: int = 0, **values: Any) -> Iterator[Record]:
+def runs(measured: Cell, rates: Sequence[float], first_round: int = 0, **values: Any) -> Iterator[Record]:
     """A run a rate, in consecutive rounds, each of STEPS steps of equal seconds."""
     for index, rate in enumerate(rates, first_round):
         yield from run(measured, index, steps([measured.batch / rate] * STEPS, loss=[2.0, 1.0],
                                               phases={"load": [0.1 * measured.batch / rate] * STEPS}), **values)
 
 
-def measured(*parts: Cell | Record, **values: Any) -> Measurements:
-    """What a session of these cells measured, by these records; values: of plan. Its first may be a session's own."""
+def repeated(measured: Cell, rounds: int, *lines: Record, **values: Any) -> list[Record]:
+    """The same run in each of so many rounds."""
+    return [record for index in range(rounds) for record in run(measured, index, *lines, **values)]
+
+
+def rated(rates: Mapping[Cell, Sequence[float]], **values: Any) -> list[Record]:
+    """The runs of each cell, a run a rate."""
+    return [record for each, found in rates.items() for record in runs(each, found, **values)]
+
+
+def measured(*parts: Cell | Record, rates: Mapping[Cell, Sequence[float]] | None = None, **values: Any) -> Measurements:
+    """What a session of these cells measured, by these records and rates; values: of plan.
+
+    The first record may be a session's own.
+    """
     cells, records = ([part for part in parts if isinstance(part, Cell) is is_cell] for is_cell in (True, False))
     own = [session()] if not records or records[0].get("event") != "session" else [records.pop(0)]
-    return measurements([*own, plan(*cells, **values), *records])
+    return measurements([*own, plan(*(rates or ()), *cells, **values), *rated(rates or {}), *records])
+
+
+def told(lines: Mapping[Cell, Sequence[Record]], rounds: int = 5, **values: Any) -> Measurements:
+    """What a session measured of these cells, whose runs tell the same lines in each of so many rounds."""
+    return measured(*lines, *(record for each, found in lines.items()
+                              for record in repeated(each, rounds, *found, **values)))
 
 
 def summarised(*parts: Cell | Record, proved: Proved = frozenset(), **values: Any) -> Summary:

@@ -1,5 +1,6 @@
 """What a terminal would show, and a page's tables."""
 
+import csv
 import html
 import io
 import re
@@ -7,11 +8,18 @@ from typing import Any
 
 from rich.console import Console
 
+from runner.report.document import Report
+from runner.report.writers import spreadsheet
+
 
 def printed(view: Any, width: int = 80, **settings: Any) -> str:
     file = io.StringIO()
     Console(file=file, width=width, markup=False, highlight=False, emoji=False, **settings).print(view, crop=False)
     return file.getvalue()
+
+
+def csv_lines(report: Report) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(spreadsheet.comma_separated(report))))
 
 
 def page_lines(text: str) -> list[tuple[str, str, list[str]]]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from runner import formatting
-from runner.analysis import doubts, stats
+from runner.analysis import doubts
 from runner.analysis.flags import Flag
 from runner.analysis.stats import Verdict
 from runner.analysis.summary_format import Column, Comparison, Result, Summary
@@ -37,7 +37,7 @@ def answer(summary: Summary) -> Answer:
         key=lambda standing: -(standing.rate or 0.0)))) for each in timed)
     said = _between_versions(blocks, summary.columns) or verdict(blocks, summary.baseline)
     return Answer(said, tuple(_facts(summary)), summary.baseline, blocks,
-                  tuple(_trust(summary)), tuple(_notes(summary)), missing(summary), len(summary.failures),
+                  tuple(_trust(summary)), tuple(_notes(summary)), _missing(summary), len(summary.failures),
                   len(summary.skipped), _HINTS.get(summary.study, ()))
 
 
@@ -48,15 +48,13 @@ def _standing(comparison: Comparison, result: Result, column: Column | None) -> 
     is_baseline = result.verdict is Verdict.BASELINE and rate is not None
     texts = ("1", "") if is_baseline else ("", "") if result.ratio is None else (
         formatting.ratio_and_ends(result.ratio, result.ratio_interval))
+    version = ""
+    if column and rate is not None:
+        way = "jit" if (column.framework, result.ran_as) == ("jax", "xla") else result.ran_as    # as its users say
+        version = " ".join(filter(None, [(column.version or "").partition("+")[0], way]))
     return Standing(result.stack, rate, 1.0 if is_baseline else result.ratio, result.ratio_interval,
                     result.rate_interval, *texts, _word(comparison, result), result.stack == comparison.winner,
-                    result.round_ratios, "" if column is None or rate is None else " ".join(filter(None, [
-                        (column.version or "").partition("+")[0], _way(column, result)])))
-
-
-def _way(column: Column, result: Result) -> str:
-    """How a stack's steps ran, as its users say: JAX's loop xla is jax.jit."""
-    return "jit" if (column.framework, result.ran_as) == ("jax", "xla") else result.ran_as or ""
+                    result.round_ratios, version)
 
 
 def _word(comparison: Comparison, result: Result) -> str:
@@ -83,13 +81,12 @@ def _between_versions(blocks: Sequence[Block], columns: Sequence[Column]) -> str
 
 def _change(standing: Standing) -> str:
     """By how many per cent a stack is faster or slower than the baseline, with the interval; else its word."""
-    if standing.ratio is None or standing.ends is None or not (
-            standing.word == stats.Verdict.SLOWER or standing.is_fastest or standing.word == stats.Verdict.FASTER):
+    is_told = standing.is_fastest or standing.word in (Verdict.FASTER, Verdict.SLOWER)
+    if standing.ratio is None or standing.ends is None or not is_told:
         return standing.word or "no data"
     way = 1 if standing.ratio > 1 else -1
-    ends = sorted([way * (standing.ends.low - 1), way * (standing.ends.high - 1)])
-    by, low, high = (f"{100 * value:.0f}" for value in (way * (standing.ratio - 1), *ends))
-    return f"{by} % {'faster' if way > 0 else 'slower'} ({low}{formatting.DASH}{high})"
+    by, *ends = (f"{100 * way * (value - 1):.0f}" for value in (standing.ratio, *standing.ends))
+    return f"{by} % {'faster' if way > 0 else 'slower'} ({formatting.DASH.join(ends[::way])})"
 
 
 def verdict(blocks: Sequence[Block], baseline: str) -> str:
@@ -123,22 +120,22 @@ def _of_one(first: Standing | None, block: Block, baseline: str) -> str:
         return "No stack is shown to be the fastest"
     other = first if first.stack != baseline else next(
         each for each in block.standings if each.rate is not None and each is not first)
-    ratio, ends = other.ratio_text, other.ends_text
     said = f"{first.stack} is the fastest{_among(first)}"
-    if other is first:
-        return f"{said}: {ratio} times as fast as {baseline} ({ends})" if ends else said
-    return f"{said}: {other.stack} is {ratio} times as fast ({ends})" if ends else said
+    if not other.ends_text:
+        return said
+    whose, than = ("", f" as {baseline}") if other is first else (f"{other.stack} is ", "")
+    return f"{said}: {whose}{other.ratio_text} times as fast{than} ({other.ends_text})"
 
 
 # ---- what to trust it by
 
-def missing(summary: Summary) -> str:
-    """What a session that is not complete still has to measure; "" of a complete one."""
+def _missing(summary: Summary) -> str:
     if summary.is_complete:
         return ""
     busy = dict.fromkeys(result.withheld for each in summary.comparisons for result in each.results
                          if result.withheld.startswith(Verdict.TOO_BUSY.value + " ("))
     return f"{'; '.join(busy) or 'the session has not run to its end'}. The same command goes on"
+
 
 def _facts(summary: Summary) -> Iterator[str]:
     machine = summary.machine
@@ -211,18 +208,14 @@ def _notes(summary: Summary) -> Iterator[str]:
         peaks[result.stack] = max(result.peak_bytes or 0.0, peaks.get(result.stack, 0.0))
     if len(peaks) == 2 and max(peaks.values()) > _OTHER_MEMORY * min(peaks.values()) > 0:
         yield "peak memory: " + ", ".join(f"{name} {formatting.size(size)}" for name, size in peaks.items())
-    everyone = len({result.stack for result in _measured(summary)})
     for flag, stacks in flagged(summary).items():
         if flag not in _TOLD:
-            whose = f" ({', '.join(stacks)})" if len(stacks) < min(everyone, _MOST_NAMED) else ""
+            whose = f" ({', '.join(stacks)})" if len(stacks) < min(len(peaks), _MOST_NAMED) else ""
             yield _NAMES.get(flag, flag.value.replace("_", " ")) + whose
 
 
 def _paying(comparison: Comparison) -> Iterator[str]:
-    """After how many steps a compiled lane that is shown to be faster than the eager baseline has saved its first call.
-
-    "pytorch-compile pays after 1,200 steps of training"
-    """
+    """After how many steps a compiled lane that is faster than the eager baseline has saved its longer first call."""
     base = next((each for each in comparison.results if each.verdict is Verdict.BASELINE), None)
     for each in comparison.results:
         if base and each.verdict is Verdict.FASTER and each.stack.startswith(f"{base.stack}-compile"):

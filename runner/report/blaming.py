@@ -5,7 +5,6 @@ from typing import Any, NamedTuple
 
 from runner import formatting, schemas
 from runner.analysis.blame import ITSELF, Finding, Likeness, Measured, Mix, Reason, Releases
-from runner.analysis.stats import Interval
 from runner.report.tables import Part
 
 _MOST_NAMED = 3                  # groups of a line
@@ -43,9 +42,7 @@ def conclusion(answer: Answer) -> str:
         return f"{named}: the reason why new is {word}."
     if proved:
         return f"{named}: a reason why new is {word}; {_ratio(finding.rest)} of old is left without it."
-    last = finding.reasons[-1]
-    if broken := next((each.reason for each in (last.alone, last.without) if each.likeness(last.limit)
-                       is Likeness.BROKEN), ""):
+    if broken := _broken(finding.reasons[-1]):
         return f"It cannot be told which: packages cannot be combined: {broken}"
     return "It cannot be told which package it is; more --rounds or a quieter machine may tell."
 
@@ -67,9 +64,16 @@ def rows(answer: Answer) -> list[dict[str, str]]:
 def _word(reason: Reason) -> str:
     if reason.is_proved:
         return "THE REASON" if len(reason.groups) == 1 else "THE REASON, together" if reason.is_least else "among these"
-    broken = [each.reason for each in (reason.alone, reason.without) if each.likeness(reason.limit) is Likeness.BROKEN]
+    if broken := _broken(reason):
+        return f"cannot be combined: {broken}"
     doubt = reason.alone.doubt or reason.without.doubt
-    return f"cannot be combined: {broken[0]}" if broken else f"not proved: {doubt}" if doubt else "not proved"
+    return f"not proved: {doubt}" if doubt else "not proved"
+
+
+def _broken(reason: Reason) -> str:
+    """Why one of its two proofs could not be measured; "" where both could."""
+    return next((each.reason for each in (reason.alone, reason.without)
+                 if each.likeness(reason.limit) is Likeness.BROKEN), "")
 
 
 def differing(packages: int) -> str:
@@ -119,6 +123,4 @@ def _names(groups: Mix, answer: Answer) -> str:
 
 
 def _ratio(measured: Measured) -> str:
-    if measured.ratio is None:
-        return "-"
-    return f"{formatting.ratio(measured.ratio, Interval(measured.low, measured.high))}"
+    return "-" if measured.ratio is None else formatting.ratio(measured.ratio, (measured.low, measured.high))

@@ -1,7 +1,4 @@
-"""Where a step's time and memory go: phases, operators, kernels, graphs, largest batches. Charts and tables. Pure.
-
-The tables are for every form that people read; what they hold is the Summary's.
-"""
+"""Where a step's time and memory go: phases, operators, kernels, graphs, largest batches. Charts and tables. Pure."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from operator import attrgetter, itemgetter
@@ -19,7 +16,7 @@ from runner.analysis.summary_format import (
 )
 from runner.report.comparisons import MOST_GROUPS, Context, fitted, thousandths
 from runner.report.document import Bar, Bars, Chart, Dots, Mark
-from runner.report.tables import PAGE_ALONE, Column, Group, Table, Texts, plain, table, texts
+from runner.report.tables import Column, Form, Group, Table, Texts, plain, table, texts
 from runner.results.rows import Row
 from runner.study.operators import WORDS
 from runner.study.quantities import PHASES
@@ -75,7 +72,7 @@ _PHASES: tuple[Column[Result], ...] = (
     Column("seen", lambda result: result.communication if "communication" in result.phases else None),
     Column("step", lambda result: result.step_seconds, thousandths),
     Column("stamps", lambda result: result.stamping_cost, lambda cost: f"{cost * 100:+.1f} %"),
-    Column("again", lambda result: result.rerun, forms=PAGE_ALONE),
+    Column("again", lambda result: result.rerun, forms=Form.PAGE),
 )
 
 
@@ -127,11 +124,11 @@ def _columns(*told: tuple[Any, ...]) -> tuple[Column[tuple[str, Any]], ...]:
     """Of lines of a stack and what it told: each that, what the others say of it, and what measures it again."""
     return (Column("stack", itemgetter(0)), *(
         Column(title, lambda line, of=of: of(line[1]), *more)                                    # type: ignore[misc]
-        for title, of, *more in (*told, ("again", attrgetter("rerun"), str, PAGE_ALONE))))
+        for title, of, *more in (*told, ("again", attrgetter("rerun"), str, Form.PAGE))))
 
 
 _KERNELS = _columns(
-    *((title, attrgetter(f"{name}_seconds"), thousandths, PAGE_ALONE) for title, name in (
+    *((title, attrgetter(f"{name}_seconds"), thousandths, Form.PAGE) for title, name in (
         ("kernels", "kernel"), ("copies", "copy"), ("both at once", "overlap"), ("gaps", "gap"))),
     *((title, attrgetter(name), formatting.share) for title, name in (
         ("in kernels", "kernels"), ("in copies", "copies"), ("in gaps", "gaps"), ("launching", "launches"))),
@@ -145,7 +142,7 @@ _BATCHES = _columns(
     ("largest", attrgetter("largest"), "{:,}".format),
     ("out of memory", lambda batch: f"{batch.smallest_oom:,}" if batch.smallest_oom else "not met"),
     ("limit", lambda batch: formatting.size(batch.limit_bytes) if batch.limit_bytes else "the GPU's"),
-    ("tried", lambda batch: ", ".join(f"{each.batch:,} {each.ending}" for each in batch.tried), str, PAGE_ALONE))
+    ("tried", lambda batch: ", ".join(f"{each.batch:,} {each.ending}" for each in batch.tried), str, Form.PAGE))
 
 
 def kernels(tables: Sequence[ProfileTable[DeviceTime]]) -> Iterator[Table[Any]]:

@@ -13,9 +13,9 @@ from runner.analysis.result_numbers import BESIDE, ENERGY, EPOCHS, NUMBERS, RATE
 from runner.analysis.stats import Interval, Verdict
 from runner.analysis.summary_format import Comparison, PublishedNumber, Result, Summary
 from runner.report.claims import wording
-from runner.report.tables import CSV_ALONE, EVERY, LATEX_ALONE, PAGE_ALONE, READ, Column, Form, Texts
+from runner.report.tables import EVERY, READ, Column, Form, Texts
 
-_ALL_BUT_LATEX = READ | CSV_ALONE
+_ALL_BUT_LATEX = READ | Form.CSV
 
 
 class Line(NamedTuple):
@@ -24,11 +24,6 @@ class Line(NamedTuple):
     summary: Summary
     comparison: Comparison
     result: Result
-
-    @property
-    def is_winner(self) -> bool:
-        """Whether the stack is faster than every other one."""
-        return self.result.stack == self.comparison.winner
 
     @property
     def has_rate(self) -> bool:
@@ -95,7 +90,7 @@ def _ends_of(name: str) -> Iterator[Column[Line]]:
 
 
 def _csv(name: str, value: Callable[[Line], Any]) -> Column[Line]:
-    return Column(name, value, forms=CSV_ALONE)
+    return Column(name, value, forms=Form.CSV)
 
 
 def _fields(of: str, *names: str) -> Iterator[Column[Line]]:
@@ -108,15 +103,12 @@ def _numbers(*names: str, part: str = "") -> Iterator[Column[Line]]:
     for name in names or (name for name, each in NUMBERS.items() if each.part == part):
         each = NUMBERS[name]
         yield Column(each.title, attrgetter(f"result.{name}"), each.text,
-                     _ALL_BUT_LATEX if each.title else CSV_ALONE, name, each.part)
+                     _ALL_BUT_LATEX if each.title else Form.CSV, name, each.part)
 
 
 def _with_interval(title: str, name: str, interval: str, text: Callable[[float, Interval | None], str], part: str,
-                   forms: frozenset[Form] = READ, unless: str = "") -> tuple[Column[Line], ...]:
-    """A geometric mean with its brackets, and for the CSV three numbers; by the names in summary.json.
-
-    unless: the name of a number that people read already, where the two are equal.
-    """
+                   forms: Form = READ, unless: str = "") -> tuple[Column[Line], ...]:
+    """A geometric mean with its brackets, unless another that people read equals it, and for the CSV three numbers."""
     def shown(line: Line) -> str | None:
         value = getattr(line.result, name)
         is_told = bool(unless) and value == getattr(line.result, unless)
@@ -145,23 +137,23 @@ RESULTS: tuple[Column[Line], ...] = (
     Column("stack", attrgetter("result.stack"), forms=_ALL_BUT_LATEX, part=EVERY),
     *_fields("result", "key"),
     Column("rate", _rate),
-    Column("Rate", attrgetter("result.rate_per_worker"), formatting.number, CSV_ALONE | LATEX_ALONE,
+    Column("Rate", attrgetter("result.rate_per_worker"), formatting.number, Form.CSV | Form.LATEX,
            "rate_per_worker", is_number=True),
     Column("95 %", lambda line: formatting.ends(line.result.rate_interval, lambda end: formatting.number(
-        end, line.result.rate_per_worker)), forms=LATEX_ALONE),
-    Column("to {baseline}", _ratio, forms=PAGE_ALONE),
-    Column("Ratio", attrgetter("result.ratio"), "{:.3f}".format, CSV_ALONE | LATEX_ALONE, "ratio", is_number=True),
-    Column("Interval", lambda line: formatting.ends(line.result.ratio_interval, "{:.3f}".format), forms=LATEX_ALONE),
+        end, line.result.rate_per_worker)), forms=Form.LATEX),
+    Column("to {baseline}", _ratio, forms=Form.PAGE),
+    Column("Ratio", attrgetter("result.ratio"), "{:.3f}".format, Form.CSV | Form.LATEX, "ratio", is_number=True),
+    Column("Interval", lambda line: formatting.ends(line.result.ratio_interval, "{:.3f}".format), forms=Form.LATEX),
     *_fields("result", "pairs"),
     Column("verdict", lambda line: verdict(line) if line.has_rate or line.result.withheld
-           else wording.said(Verdict.NO_DATA), forms=PAGE_ALONE),
-    Column("Verdict", verdict, forms=LATEX_ALONE),
+           else wording.said(Verdict.NO_DATA), forms=Form.PAGE),
+    Column("Verdict", verdict, forms=Form.LATEX),
     _csv("verdict", lambda line: line.result.verdict.value),
     Column("notes", marks),
     Column("rounds", lambda line: f"{line.result.runs} of {line.summary.rounds}" if line.has_rate else None),
     Column("turns", _turns),
     *_fields("result", "workers"),
-    *_with_interval("step", "step_seconds", "step", formatting.step, RATES, PAGE_ALONE),
+    *_with_interval("step", "step_seconds", "step", formatting.step, RATES, Form.PAGE),
     *_numbers("step_p50", "step_p95", "step_p99", "first_step_seconds", "compile_seconds", "compiled_programs"),
     *_numbers("load_share"),
     Column("of machine", attrgetter("result.machine_share"), formatting.share, _ALL_BUT_LATEX, "machine_share", BESIDE),
@@ -181,11 +173,11 @@ RESULTS: tuple[Column[Line], ...] = (
     *_ends_of("rate"), *_ends_of("ratio"),
     *_fields("result", "runs"),
     _csv("endings", lambda line: " ".join(f"{name}:{count}" for name, count in line.result.endings.items())),
-    _csv("is_winner", lambda line: int(line.is_winner)),
+    _csv("is_winner", lambda line: int(line.result.stack == line.comparison.winner)),
     _csv("flags", lambda line: " ".join(line.result.flags)),
     _csv("other_settings", lambda line: " ".join(
         f"{name}:{value}" for name, value in line.comparison.settings.items()
         if name not in (*SETTINGS, "task", "measure"))),
-    Column("again", attrgetter("result.rerun"), forms=PAGE_ALONE | CSV_ALONE, name="rerun"),
+    Column("again", attrgetter("result.rerun"), forms=Form.PAGE | Form.CSV, name="rerun"),
     *map(_published, ("id", "quantity", "value", "unit", "ours", "differs")),
 )

@@ -16,7 +16,7 @@ from runner.report.comparisons import Context
 from runner.report.deviations import deviations, is_published
 from runner.report.document import Answer, Chart, Report, Section
 from runner.report.series import curves, steps
-from runner.report.tables import PAGE_ALONE, SCREEN_ALONE, Column, Table, Texts, plain, table, texts
+from runner.report.tables import Column, Form, Table, Texts, plain, table, texts
 from runner.results.records import Experiment
 from runner.results.rows import Measurements, Row, recorded
 from runner.study import claims
@@ -41,7 +41,7 @@ def report(summary: Summary, measured: Measurements) -> Report:
         began=summary.began or "an unknown time",
         command=shlex.join(["evenbench", *map(str, argv if isinstance(argv, list) else [])]),
         reading=_OF_A_PAPER if is_published(summary) else _OF_OURS,
-        deviations=tuple(deviations(summary, measured)), in_short=tuple(_in_short(summary, found)),
+        deviations=tuple(deviations(summary, measured, found.missing)), in_short=tuple(_in_short(summary, found)),
         claims=(*_index(measured), *_claims(summary)),
         sections=tuple(_sections(context)), environment=tuple(environment.tables(summary, measured)),
         left_out=(*_failed(summary.failures, measured.session_of), *_skipped(summary.skipped)),
@@ -50,7 +50,7 @@ def report(summary: Summary, measured: Measurements) -> Report:
         made_by=f"evenbench {summary.evenbench}" if summary.evenbench else "evenbench",
         results=results, details=tuple(_details(summary, measured, results)),
         limits=tuple(rates.machine_limits(summary)),
-        guide=" ".join(wording.reading(summary, wording.WINNER)) if summary.comparisons else "",
+        guide=" ".join(wording.reading(summary)) if summary.comparisons else "",
         answer=found, ratios=tuple(rates.ratios(found, series)), matrix=tuple(rates.matrix(found)),
     )
 
@@ -61,7 +61,7 @@ def _footnotes(summary: Summary) -> Iterator[tuple[str, str]]:
     for number, note in enumerate(summary.footnotes, 1):
         stacks = stacks_of.get(note.flag, ())
         whose = "all stacks" if len(stacks) == len(summary.columns) > 1 else ", ".join(stacks)
-        yield str(number), f"{note.text} ({whose})" if whose else note.text
+        yield f"[{number}]", f"{note.text} ({whose})" if whose else note.text
 
 
 def _details(summary: Summary, measured: Measurements, results: Table[columns.Line]) -> Iterator[Table[Any]]:
@@ -200,9 +200,9 @@ def _of_paper(judged: Sequence[JudgedClaim]) -> tuple[Column[PaperClaim], ...]:
     by_id = {claim.id: claim for claim in judged}
     return (Column("claim", lambda claim: claim.id),
             Column("verdict", lambda claim: wording.verdict(claim, [by_id[part] for part in claim.parts])),
-            Column("parts", lambda claim: ", ".join(claim.parts), forms=PAGE_ALONE),
+            Column("parts", lambda claim: ", ".join(claim.parts), forms=Form.PAGE),
             Column("its parts", lambda claim: _tally([by_id[part].verdict for part in claim.parts]),
-                   forms=SCREEN_ALONE))
+                   forms=Form.SCREEN))
 
 
 def _tally(verdicts: Sequence[claims.Verdict], with_none: bool = False) -> str:
@@ -229,10 +229,7 @@ _LONGEST_MESSAGE = 300         # of a failed run; all of it stands in events.jso
 
 
 def _failed(failures: Sequence[Failure], session_of: Callable[[str], str]) -> list[Table[Any]]:
-    """Runs that failed alike are one line, and so are all cells that a stack does not support.
-
-    session_of: the id of a cell's session, by its key.
-    """
+    """Runs that failed alike are one line, and so are all cells that a stack does not support."""
     def alike(failure: Failure) -> Texts:
         cell = "" if failure.ending == "unsupported" else failure.label
         message = failure.message[:_LONGEST_MESSAGE] + "…" * (len(failure.message) > _LONGEST_MESSAGE)

@@ -7,7 +7,6 @@ from operator import itemgetter
 from runner import formatting
 from runner.analysis.summary_format import Summary
 from runner.grouping import grouped
-from runner.report.answer import missing
 from runner.report.claims import wording
 from runner.report.document import Named
 from runner.results.rows import Measurements
@@ -18,16 +17,18 @@ def is_published(summary: Summary) -> bool:
     return bool(summary.published or summary.claims)
 
 
-def deviations(summary: Summary, measured: Measurements) -> Iterator[Named]:
-    """What is not as in the study, or what to mistrust: the one that changes most first."""
-    if still := missing(summary):
-        yield "not complete", f"{still}."
+def deviations(summary: Summary, measured: Measurements, missing: str) -> Iterator[Named]:
+    """What is not as in the study, or what to mistrust: the one that changes most first; missing: of the answer."""
+    if missing:
+        yield "not complete", f"{missing}."
     yield from _stand_ins(summary)
     if count := sum(map(wording.is_on_a_cpu, summary.claims)):
         yield "on a CPU", (f"{formatting.count(count, 'claim')} of the paper's on a GPU are judged here on a CPU; "
                            "their verdicts say so.")
-    if is_published(summary):
-        yield from _scaled(summary, ", ".join(one.id for one in measured.experiments if one.scaled))
+    changed = ", ".join(one.id for one in measured.experiments if one.scaled)
+    if is_published(summary) and summary.scale != "paper" and (summary.scale or changed):
+        where = f" It changes {changed}; each says how." if changed else ""
+        yield "scale", f'Run at scale "{summary.scale}", which is smaller than the paper\'s.{where}'
     settings = [f"{name} {' and '.join(map(str, value)) if isinstance(value, list) else value}"
                 for name, value in measured.settings.items() if name != "data"]
     if settings:
@@ -54,12 +55,6 @@ def _stand_ins(summary: Summary) -> Iterator[Named]:
         said.append(f"{ran}{f' (version {known})' if known else ''} ran for {stack}")
     if said:
         yield "stand-ins", f"Numbers and claims of the study's stacks are of others here: {', '.join(said)}."
-
-
-def _scaled(summary: Summary, changed: str) -> Iterator[Named]:
-    if summary.scale != "paper" and (summary.scale or changed):
-        where = f" It changes {changed}; each says how." if changed else ""
-        yield "scale", f'Run at scale "{summary.scale}", which is smaller than the paper\'s.{where}'
 
 
 def _nodes(measured: Measurements) -> Iterator[Named]:

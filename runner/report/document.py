@@ -82,11 +82,6 @@ class Line(NamedTuple):
     x: tuple[float, ...]
     y: tuple[float, ...]
 
-    @property
-    def points(self) -> tuple[tuple[float, float], ...]:
-        """The points (x, y)."""
-        return tuple(zip(self.x, self.y, strict=True))
-
 
 class Strip(NamedTuple):
     """The steps of one stack over time, on scales of its own; x in seconds, y in milliseconds."""
@@ -205,7 +200,7 @@ class Report(NamedTuple):
     claims: tuple[Table[Any], ...] = ()
     environment: tuple[Table[Any], ...] = ()
     left_out: tuple[Table[Any], ...] = ()      # what has no result
-    footnotes: tuple[Named, ...] = ()          # by number
+    footnotes: tuple[Named, ...] = ()          # by "[number]"
     methods: tuple[Named, ...] = ()
     answer: Answer | None = None               # of one session
     ratios: tuple[Chart, ...] = ()             # of all comparisons

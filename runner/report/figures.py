@@ -81,14 +81,11 @@ def _shown(summary: Summary, experiment: Experiment, numbers: Sequence[Published
     return frozenset([*(claim.quantity for claim in claims), *(number.quantity for number in numbers)])
 
 
-def _families(shown: frozenset[str]) -> Iterator[tuple[str, ...]]:
-    rest = [name for name in quantities.QUANTITIES if name in shown]
-    for family in _FAMILIES:
-        if not shown.isdisjoint(family):
-            yield family
-            rest = [name for name in rest if name not in family and name != "arithmetic_dependency"]
-    epochs = tuple(name for name in _EPOCHS if name in rest)
-    yield from (epochs, *((name,) for name in rest if name not in epochs)) if epochs else ((name,) for name in rest)
+def _families(shown: frozenset[str]) -> list[tuple[str, ...]]:
+    whole = [family for family in _FAMILIES if not shown.isdisjoint(family)]
+    epochs = tuple(name for name in _EPOCHS if name in shown)
+    held = {*epochs, *(name for family in whole for name in (*family, "arithmetic_dependency"))}
+    return [*whole, *filter(None, [epochs]), *((name,) for name in quantities.QUANTITIES if name in shown - held)]
 
 
 def _varying(cells: Sequence[Cell], names: Sequence[str]) -> list[str]:
@@ -112,10 +109,7 @@ def _signs(points: Sequence[_Point]) -> dict[str, int]:
 
 def _of_rates(context: Context, experiment: str, rows: Sequence[Row], results: Mapping[str, Result],
               numbers: Sequence[PublishedNumber], inside: set[str]) -> list[Chart]:
-    """Curves over a number that varies; bars of what differs in switches; nothing of a comparison by itself.
-
-    Published numbers that are drawn are added to `inside`.
-    """
+    """Curves over a number that varies; bars of what differs in switches; nothing of a comparison by itself."""
     timed = [row for row in rows if row.cell.measure in measures.TIMED and row.cell.measure != "phases"
              and row.key in results and results[row.key].rate_per_worker is not None]
     told = _varying([compared(row.cell) for row in timed], SWITCHES)
@@ -215,10 +209,7 @@ def _relative(points: Sequence[_Point], field: str, baseline: str) -> Iterator[C
 
 def _switched(points: Sequence[_Point], told: Sequence[str], numbers: Sequence[PublishedNumber], inside: set[str]
               ) -> list[Chart]:
-    """Rates by switch, each against the first of its stack, in the order in which cells list a switch's words.
-
-    Those of modes of many places are times of a step.
-    """
+    """Rates by switch, each against the first of its stack; of modes of many places times of a step."""
     stacks = list(dict.fromkeys(point.cell.stack for point in points))
     points = sorted(points, key=lambda point: (stacks.index(point.cell.stack), *(
         CHOICES[name].index(getattr(point.row.cell, name)) for name in told)))
@@ -237,8 +228,7 @@ def _switched(points: Sequence[_Point], told: Sequence[str], numbers: Sequence[P
             marks.append(Mark(point.name, signs[point.name], ratio, f"{ratio:.2f}x"))
             for number in numbers:
                 if point is not first and (value := _times(number, point, first)) is not None:
-                    inside.add(number.id)
-                    marks.append(_published(number, value, f"{value:.2f}x"))
+                    marks.append(_published(number, value, f"{value:.2f}x", inside))
         groups.append((title, tuple(marks)))
     caption = f"Speed by {' and '.join(told)}, times that of each stack's first{_framed(numbers, inside)}"
     return fitted(Dots, caption, "ratio of speeds", groups, is_bars=True)
@@ -261,7 +251,8 @@ def _framed(numbers: Sequence[PublishedNumber], inside: Set[str]) -> str:
     return ("; frames: the paper's" + (f", here {', '.join(differs)}" if differs else "")) if held else ""
 
 
-def _published(number: PublishedNumber, value: float, text: str) -> Mark:
+def _published(number: PublishedNumber, value: float, text: str, inside: set[str]) -> Mark:
+    inside.add(number.id)
     return Mark("published", THEIRS, value, f"{text}, {number.source}", is_hollow=True)
 
 
@@ -283,12 +274,10 @@ def _of_quantities(family: Sequence[str], rows: Sequence[Row], numbers: Sequence
                    for title, panel in _panelled(points, field).items()]
     if charts or not values:
         return charts
-    held: set[str] = set()
     axis, scale = _scaled(family[0], [point for points in values.values() for point in points])
-    groups = _bars(values, [number for number in numbers if number.quantity in values and number.to is None
-                            and number.cells == 1], held, scale)
-    inside |= held
-    caption = ", ".join(map(wording.called, values)) + _framed(numbers, held)
+    own_numbers = [each for each in numbers if each.quantity in values and each.to is None and each.cells == 1]
+    groups = _bars(values, own_numbers, inside, scale)
+    caption = ", ".join(map(wording.called, values)) + _framed(own_numbers, inside)
     return fitted(Dots, caption, axis, groups, is_bars=True)
 
 
@@ -317,8 +306,7 @@ def _bars(values: Mapping[str, Sequence[_Point]], numbers: Sequence[PublishedNum
                                   point.value * scale, wording.IN_UNIT[unit](shown)))
                 for number in numbers:
                     if number.quantity == name and wording.is_of(number, number.of, point.row.cell):
-                        inside.add(number.id)
                         raw = number.value / (100 if number.unit == "%" else 1) / number.steps
                         of = f" {number.unit} of {number.steps:,} steps" if number.steps > 1 else ""
-                        group.append(_published(number, raw * scale, wording.printed(number) + of))
+                        group.append(_published(number, raw * scale, wording.printed(number) + of, inside))
     return [(title, tuple(marks)) for title, marks in groups.items()]

@@ -16,14 +16,12 @@ from workloads.spec.cell import Cell
 from workloads.spec.data.datasets import DATA_SETS
 from workloads.spec.data.prepared import SEQUENCE_SETS
 
-FACTS_KEYS = ("of", "what")
-
 
 def parts(whole: Study, made: Plan, index: Sequence[Part]) -> list[Part]:
     """The study at its paper's scale, its plan at the scale that runs here, and its index in the form to show."""
     found: list[Part] = [f"{whole.id}: {whole.title}", f"Figures and tables, at scale {made.study.scale} here:",
                          *index, "Set-up, data and what was assumed:",
-                         [dict(zip(FACTS_KEYS, fact, strict=True)) for fact in paper_index.facts(made, _data)]]
+                         [{"of": of, "what": what} for of, what in paper_index.facts(made, _data)]]
     for title, rows in (("Published numbers:", [*map(_number, whole.published)]),
                         ("Quantities that papers derive:", [
                             {"quantity": name, "defined by": text}

@@ -1,6 +1,7 @@
 """How fast the stacks of an experiment are, as they stand and as their experts would tune them. Pure."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 
 from runner import formatting
 from runner.analysis.result_numbers import BESIDE, ENERGY, EPOCHS, RATES, SEQUENCES
@@ -10,7 +11,7 @@ from runner.report.claims import wording
 from runner.report.columns import RESULTS, Line, endings
 from runner.report.comparisons import Context, fitted
 from runner.report.document import Answer, Block, Chart, Dots, Mark
-from runner.report.tables import EVERY, PAGE_ALONE, SCREEN_ALONE, Column, Form, Group, Table, Word, of, table
+from runner.report.tables import EVERY, Column, Form, Group, Table, Word, of, table
 
 _FEW = 3                       # comparisons, for which a matrix tells nothing new
 _MOODS = {"faster": "good", "slower": "bad"}
@@ -19,14 +20,12 @@ _MOODS = {"faster": "good", "slower": "bad"}
 def bars(context: Context, comparison: Comparison) -> Iterator[Chart]:
     """A bar a stack of a comparison, the fastest first."""
     block, own = context.blocks.get(comparison.key), {result.stack for result in comparison.results}
-    if block is None:
-        return
     marks = tuple(Mark(each.stack, context.series.get(each.stack, 0), each.rate, f"{formatting.number(each.rate)}/s",
-                       each.rate_ends) for each in block.standings if each.rate is not None and each.stack in own)
-    if not marks:
-        return
-    yield Dots(f"{block.heading}: {block.unit} of one worker, with 95 % intervals over runs", block.unit,
-               (("", marks),), is_bars=True)
+                       each.rate_ends)
+                  for each in (block.standings if block else ()) if each.rate is not None and each.stack in own)
+    if block and marks:
+        yield Dots(f"{block.heading}: {block.unit} of one worker, with 95 % intervals over runs", block.unit,
+                   (("", marks),), is_bars=True)
 
 
 def ratios(answer: Answer, series: Mapping[str, int]) -> list[Chart]:
@@ -42,20 +41,21 @@ def ratios(answer: Answer, series: Mapping[str, int]) -> list[Chart]:
 
 def matrix(answer: Answer) -> list[Table[Block]]:
     """All comparisons by stacks: ratio and word; none of few, which the chart shows as well."""
+    if len(answer.blocks) <= _FEW:
+        return []
     stacks = dict.fromkeys(each.stack for block in answer.blocks for each in block.standings)
-
-    def said(stack: str) -> Callable[[Block], str]:
-        def of(block: Block) -> str:
-            standing = next((each for each in block.standings if each.stack == stack), None)
-            text = " ".join(filter(None, [standing.ratio_text, standing.word])) if standing else ""
-            return Word(text, _MOODS.get(standing.word, "good" if standing.is_fastest else "none")) if standing else ""
-        return of
-
     names = sorted(stacks, key=lambda name: name != answer.baseline)
     columns: list[Column[Block]] = [Column("comparison", lambda block: block.heading),
-                                    *(Column(name, said(name)) for name in names)]
-    return table(f"Times as fast as {answer.baseline}", columns, {"": answer.blocks}) if len(
-        answer.blocks) > _FEW else []
+                                    *(Column(name, partial(_said, stack=name)) for name in names)]
+    return table(f"Times as fast as {answer.baseline}", columns, {"": answer.blocks})
+
+
+def _said(block: Block, stack: str) -> str:
+    for each in block.standings:
+        if each.stack == stack:
+            return Word(" ".join(filter(None, [each.ratio_text, each.word])),
+                        _MOODS.get(each.word, "good" if each.is_fastest else "none"))
+    return ""
 
 
 _CAPTION = "Rates of one worker and the time of a step (geometric means), with 95 % intervals over runs"
@@ -93,13 +93,10 @@ def tables(results: Table[Line]) -> Iterator[Table[Line]]:
 
 def machine_limits(summary: Summary) -> list[str]:
     """The best matrix product behind "of machine": a line for each device, precision and number of threads."""
-    lines = []
-    for limit in summary.limits:
-        threads = formatting.count(limit.cpus, "thread") if limit.device == "cpu" else limit.device_name or "the GPU"
-        lines.append(f"Of machine: the FLOPs that steps need a second, over this session's best matrix product in "
-                     f"{limit.precision} on {threads}: {formatting.flops(limit.flops_per_second)} "
-                     f"by {limit.stack}")
-    return lines
+    return ["Of machine: the FLOPs that steps need a second, over this session's best matrix product in "
+            f"{each.precision} on "
+            f"{formatting.count(each.cpus, 'thread') if each.device == 'cpu' else each.device_name or 'the GPU'}: "
+            f"{formatting.flops(each.flops_per_second)} by {each.stack}" for each in summary.limits]
 
 
 _LANES_CAPTION = "Common and tuned: rates as each stack stands, and as its experts would tune it"
@@ -124,13 +121,13 @@ _LANES: tuple[Column[LaneResult], ...] = (
     Column("ratio", lambda result: None if result.ratio is None else formatting.ratio(result.ratio,
                                                                                     result.ratio_interval)),
     Column("verdict", _word),
-    Column("first step", lambda result: result.first_step_seconds, formatting.seconds, PAGE_ALONE),
-    Column("compile time", lambda result: result.compile_seconds, formatting.seconds, PAGE_ALONE),
+    Column("first step", lambda result: result.first_step_seconds, formatting.seconds, Form.PAGE),
+    Column("compile time", lambda result: result.compile_seconds, formatting.seconds, Form.PAGE),
     # what a reader would ask for, whatever the common lane has
     Column("ran as", lambda result: "; ".join(value for value in result.switches.values()
-                                              if value not in ("native", "plain")), forms=PAGE_ALONE),
-    Column("by", lambda result: result.switches.get("loop"), forms=SCREEN_ALONE),
-    Column("in", lambda result: result.switches.get("precision"), forms=SCREEN_ALONE),
+                                              if value not in ("native", "plain")), forms=Form.PAGE),
+    Column("by", lambda result: result.switches.get("loop"), forms=Form.SCREEN),
+    Column("in", lambda result: result.switches.get("precision"), forms=Form.SCREEN),
 )
 
 

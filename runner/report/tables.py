@@ -5,7 +5,7 @@ form writes its columns of a table, so no two forms can show different numbers.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from enum import Enum
+from enum import Flag, auto
 from operator import itemgetter
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -23,18 +23,16 @@ class Shown(NamedTuple):
     documented: Sequence[Part] = ()          # in Markdown; (): the parts
 
 
-class Form(Enum):
+class Form(Flag):
     """What a report is written as."""
 
-    SCREEN = "the terminal"
-    PAGE = "the page and Markdown"
-    CSV = "the CSV"
-    LATEX = "LaTeX"
+    SCREEN = auto()
+    PAGE = auto()              # and Markdown
+    CSV = auto()
+    LATEX = auto()
 
 
-PAGE_ALONE, SCREEN_ALONE, CSV_ALONE, LATEX_ALONE = (
-    frozenset({form}) for form in (Form.PAGE, Form.SCREEN, Form.CSV, Form.LATEX))
-READ = SCREEN_ALONE | PAGE_ALONE
+READ = Form.SCREEN | Form.PAGE
 EVERY = "*"                    # the part of columns that stand in every part
 
 
@@ -61,7 +59,7 @@ class Column(NamedTuple, Generic[T]):
     title: str
     value: Callable[[T], Any]                    # None: not measured; "": nothing to say
     text: Callable[[Any], str] = str             # how people read it
-    forms: frozenset[Form] = READ
+    forms: Form = READ
     name: str = ""                               # in the CSV, where it is not the title
     part: str = ""                               # which table of its kind has it; EVERY: all of them
     is_number: bool = False                      # stands at the right of its column in LaTeX
@@ -147,5 +145,5 @@ def plain(caption: str, titles: Sequence[str], lines: Sequence[Texts], note: str
 
 def texts(*titles: str, on_page_alone: str = "") -> tuple[Column[Any], ...]:
     """Columns of lines that are texts."""
-    return tuple(Column(title, itemgetter(index), forms=PAGE_ALONE if title == on_page_alone else READ)
+    return tuple(Column(title, itemgetter(index), forms=Form.PAGE if title == on_page_alone else READ)
                  for index, title in enumerate(titles))

@@ -67,6 +67,12 @@ def is_detailed() -> bool:
     return _detailed.is_set()
 
 
+def harmless(content: object, is_ascii: bool) -> str:
+    """The content in one line that does nothing to a terminal, in letters that it has."""
+    line = formatting.clean(content)
+    return formatting.in_ascii(line) if is_ascii else line
+
+
 class View:
     """What is to print from top to bottom, made for the console that it is printed on."""
 
@@ -86,31 +92,20 @@ class Page:
 
     def text(self, content: object, style: str = "") -> Text:
         """A Text of one line, harmless."""
-        return Text(self._harmless(content), style)
+        return Text(harmless(content, self._is_ascii), style)
 
     def whole(self, content: object, style: str = "") -> Text:
         """The same, never broken: what people copy, which the terminal itself goes on below."""
-        return Text(self._harmless(content), style, no_wrap=True, overflow="ignore")
-
-    def _harmless(self, content: object) -> str:
-        line = formatting.clean(content)
-        return formatting.in_ascii(line) if self._is_ascii else line
+        return Text(harmless(content, self._is_ascii), style, no_wrap=True, overflow="ignore")
 
     def item(self, content: str) -> RenderableType:
         """A line of a list, its continuation indented as it is."""
         indent = len(content) - len(content.lstrip(" "))
         return self._grid([[self.text(content[indent:])]], [self.width - indent], indent)
 
-    def ruled(self, titles: Sequence[str], rows: Sequence[Row]) -> Iterator[RenderableType]:
-        """The titles over a line, then the first rows. Columns are as wide as they need."""
-        return self.blocks(titles, [("", rows)], 0)
-
     def blocks(self, titles: Sequence[str], blocks: Sequence[tuple[str, Sequence[Row]]], indent: int = _INDENT
                ) -> Iterator[RenderableType]:
-        """The titles, then each block's label and its first rows, indented. All blocks' columns are equally wide.
-
-        Titles of rows that are not indented stand over a line.
-        """
+        """The titles, over a line without indent, then each block's label and its first rows; equally wide columns."""
         heads, count = [self.text(title, "bold") for title in titles], sum(len(rows) for _, rows in blocks)
         before = accumulate((len(rows) for _, rows in blocks), initial=0)
         blocks = [(label, rows[:_MOST_ROWS - above]) for (label, rows), above in zip(blocks, before, strict=False)
@@ -162,9 +157,9 @@ def _shown(part: Part, page: Page) -> Iterator[RenderableType]:
         yield from page.blocks(list(next(iter(part.values()))[0]), [
             (label, [[page.text(fact) for fact in row.values()] for row in rows]) for label, rows in part.items()])
     else:
-        yield from page.ruled([title.replace("_", " ") for title in part[0]], [
+        yield from page.blocks([title.replace("_", " ") for title in part[0]], [("", [
             [page.text("-" if value is None else value, _GRADES.get(value, "") if name == "grade" else "")
-             for name, value in row.items()] for row in part])
+             for name, value in row.items()] for row in part])], indent=0)
 
 
 def _words(rows: Sequence[Row]) -> list[int]:

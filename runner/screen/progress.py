@@ -17,7 +17,7 @@ from runner.report.answer import answer
 from runner.report.document import Answer
 from runner.results.rows import Measurements
 from runner.results.store import Record
-from runner.screen.page import is_detailed, people
+from runner.screen.page import harmless, is_detailed, people
 from runner.screen.summary import so_far_view
 
 _AGAIN_SECONDS = 60.0         # after which a log is told again that the machine is busy
@@ -121,11 +121,7 @@ class RunProgress:
 
     def _line(self, text: str) -> None:
         """Print it whole: a broken line cannot be grepped."""
-        self._console.print(self._harmless(text), soft_wrap=True)
-
-    def _harmless(self, text: str) -> str:
-        cleaned = formatting.clean(text)
-        return cleaned if self._console.encoding.lower().startswith("utf") else formatting.in_ascii(cleaned)
+        self._console.print(harmless(text, self._console.options.ascii_only), soft_wrap=True)
 
     def _draw(self, doing: str) -> None:
         """Draw the table and the line below it, where there is a terminal; doing: what is done now."""
@@ -137,12 +133,12 @@ class RunProgress:
         seconds = (self._until or 0.0) - self._clock()         # of a session that takes longer nothing is known
         left = [f"{formatting.seconds(seconds)} left"] if seconds > 0 else []
         parts = [f"{self._done}/{self._total}", "━" * full + "." * (width - full), *left, doing, self._label]
-        line = Text(self._harmless("  ".join(filter(None, parts))), no_wrap=True, overflow="ellipsis")
+        line = Text(harmless("  ".join(filter(None, parts)), self._console.options.ascii_only), no_wrap=True,
+                    overflow="ellipsis")
         table = [so_far_view(self._so_far, self._console.height - 2)] if self._so_far else []
         self._live.update(Group(*table, line), refresh=True)
 
 
-def progress(plan: Plan, console: Console | None = None, clock: Callable[[], float] = time.monotonic
-             ) -> closing[RunProgress]:
+def progress(plan: Plan) -> closing[RunProgress]:
     """Who shows a session's runs."""
-    return closing(RunProgress(plan, console or people(), clock, is_detailed()))
+    return closing(RunProgress(plan, people(), is_detailed=is_detailed()))

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from rich.console import RenderableType
 from rich.text import Text
@@ -82,25 +82,8 @@ def _packed(items: Iterable[str], width: int) -> Iterator[str]:
     yield line
 
 
-class _Layout(NamedTuple):
-    """How wide each column of the answer is, 0 where it has no room, and what stands between them."""
-
-    widths: tuple[int, ...]        # of name, version, rate, bar, ratio, interval and word
-    gap: str
-
-    @property
-    def indent(self) -> str:
-        """What stands before a stack's name."""
-        return self.gap if len(self.gap) > 1 else ""
-
-    @property
-    def before_ratio(self) -> int:
-        """Columns of the terminal that stand before the ratios."""
-        return len(self.indent) + sum(width + len(self.gap) for width in self.widths[:4] if width)
-
-
-def _layout(columns: Sequence[int], room: int) -> _Layout:
-    """What fits: without bars, then with narrow gaps, then without rates, at last without versions."""
+def _layout(columns: Sequence[int], room: int) -> tuple[tuple[int, ...], str]:
+    """The widths of name, version, rate, bar, ratio, interval and word, 0 of what has no room, and the gap between."""
     name, version, rate, *rest = columns
     for kept, gap in (((name, version, rate), "  "), ((name, version, rate), " "), ((name, version, 0), " "),
                       ((name, 0, 0), " ")):
@@ -109,7 +92,7 @@ def _layout(columns: Sequence[int], room: int) -> _Layout:
         bar = min(left - len(gap), _LONGEST_BAR) if gap == "  " else 0
         if left >= 0:
             break
-    return _Layout((*kept, bar if bar >= _LEAST_BAR else 0, *rest), gap)
+    return (*kept, bar if bar >= _LEAST_BAR else 0, *rest), gap
 
 
 def _blocks(answer: Answer, page: Page) -> Iterator[RenderableType]:
@@ -117,26 +100,29 @@ def _blocks(answer: Answer, page: Page) -> Iterator[RenderableType]:
     texts = {standing: _texts(standing, page) for block in answer.blocks for standing in block.standings}
     if not texts:
         return
-    layout = _layout([max(map(len, column)) for column in zip(*texts.values(), strict=True)], page.width)
+    widths, gap = _layout([max(map(len, column)) for column in zip(*texts.values(), strict=True)], page.width)
+    indent = gap if len(gap) > 1 else ""
     title = page.text(f"times {answer.baseline}", "dim")
-    yield Text(" " * max(0, min(layout.before_ratio, page.width - len(title.plain)))).append_text(title)
+    before_ratio = len(indent) + sum(width + len(gap) for width in widths[:4] if width)
+    yield Text(" " * max(0, min(before_ratio, page.width - len(title.plain)))).append_text(title)
     for block in answer.blocks:
-        has_rates = bool(layout.widths[2])
+        has_rates = bool(widths[2])
         yield page.text(f"{block.heading}: {block.unit}" if has_rates else block.heading, "bold")
         most = max((standing.rate or 0.0 for standing in block.standings), default=0.0) or 1.0
         for standing in block.standings:
-            bar = page.text("━" * round((standing.rate or 0.0) / most * layout.widths[3])).plain
-            yield _line((*texts[standing][:3], bar, *texts[standing][3:]), standing, layout)
+            bar = page.text("━" * round((standing.rate or 0.0) / most * widths[3])).plain
+            line = _line((*texts[standing][:3], bar, *texts[standing][3:]), standing, widths, gap)
+            yield Text(indent).append_text(line)
 
 
-def _line(texts: Sequence[str], standing: Standing, layout: _Layout) -> Text:
+def _line(texts: Sequence[str], standing: Standing, widths: Sequence[int], gap: str) -> Text:
     fastest = _FASTEST if standing.is_fastest else ""
     styles = (fastest, "dim", "", fastest or "dim", "", "", fastest or _STYLES.get(standing.word, ""))
-    line = Text(layout.gap).join(
+    line = Text(gap).join(
         Text(text.rjust(width) if index == 2 else text.ljust(width), style)
-        for index, (text, width, style) in enumerate(zip(texts, layout.widths, styles, strict=True)) if width)
+        for index, (text, width, style) in enumerate(zip(texts, widths, styles, strict=True)) if width)
     line.rstrip()
-    return Text(layout.indent).append_text(line)
+    return line
 
 
 def _texts(standing: Standing, page: Page) -> tuple[str, ...]:
@@ -152,8 +138,7 @@ def _details(report: Report, page: Page) -> Iterator[RenderableType]:
     yield page.text(f"measured on {report.machine}")
     for table in (*report.claims, *report.details, *report.left_out):
         yield from _table(table, page)
-    for lines in (report.limits, [f"[{number}] {text}" for number, text in report.footnotes],
-                  [report.guide] if report.guide else []):
+    for lines in (report.limits, [*map(" ".join, report.footnotes)], [report.guide] if report.guide else []):
         yield from ("" for _ in lines[:1])
         yield from (page.text(line, "dim") for line in lines)
 
@@ -171,6 +156,6 @@ def _table(table: Table[Any], page: Page) -> Iterator[RenderableType]:
     if table.has_empty or any(label for label, _ in rows):
         yield from page.blocks(["", *titles[1:]], rows)
     else:
-        yield from page.ruled(titles, [line for _, lines in rows for line in lines])
+        yield from page.blocks(titles, rows, indent=0)
     if table.note:
         yield page.text(table.note, "dim")

@@ -2,6 +2,7 @@
 
 import html
 import json
+import random
 import re
 import shutil
 import subprocess
@@ -9,15 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from runner.analysis.summary import summary_of
 from runner.paths import STUDIES
-from runner.report.contents import report
 from runner.report.writers import page
-from runner.results.reader import measurements
 from runner.study import file as study
-from tests import made_report
+from tests import made_everything, made_report
 from tests import made_rows as made
-from workloads.spec.cell import Cell, parse
+from workloads.spec.cell import parse
 
 pytestmark = pytest.mark.browser
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -66,24 +64,12 @@ def seen(text: str, folder: Path, width: int, *options: str) -> dict[str, object
     return {**json.loads(html.unescape(found[1])), "console": console}
 
 
-def made_runs(cell: Cell) -> list[made.Record]:
-    """Three rounds of what a cell's measure tells."""
-    lines = [made.steps([0.01, 0.011] * 10, loss=[2.0, 1.0], phases={"load": [0.001] * 20, "forward": [0.004] * 20})]
-    if cell.measure == "operators":
-        names = {"Conv2D": [20, 0.1], "Convolution": [20, 0.1], "aten::conv2d": [20, 0.1]}
-        lines = [{"event": "operators", "steps": 20, "operators": names}]
-    if cell.measure == "epochs":
-        lines = [{"event": "epoch", "steps": 5, "train_seconds": 1.0, "validation_seconds": 0.1,
-                  "loss": 1 / (1 + index), "accuracy": index / 10} for index in range(5)]
-    return [record for index in range(3) for record in made.run(cell, index, *lines)]
-
-
 def study_page(name: str) -> str:
     """The report of a study all cells of which have made results."""
-    planned = made_report.planned(name).record()
-    runs = [record for item in planned["cells"] for record in made_runs(parse(item["cell"]))]
-    measured = measurements([made.session(study=name), planned, *runs, made_report.DONE])
-    return page.html(report(summary_of(measured), measured))
+    planned, draw = made_report.planned(name).record(), random.Random(7)
+    runs = [record for item in planned["cells"] for index in range(3)
+            for record in made_everything.run(parse(item["cell"]), index, draw)]
+    return page.html(made_report.reported([made.session(study=name), planned, *runs, made_report.DONE]))
 
 
 @pytest.mark.parametrize("name", study.available(STUDIES))
@@ -102,14 +88,14 @@ def test_the_pages_that_are_looked_at_have_charts() -> None:
 
 
 def test_a_page_of_a_stranger_s_texts_fits_and_runs_nothing(tmp_path: Path) -> None:
-    found = seen(page.html(made_report.contents(made_report.evil())[2]), tmp_path, 360)
+    found = seen(page.html(made_report.reported(made_report.evil())), tmp_path, 360)
 
     assert ([], []) == (found["console"], found["outside"])
     assert "<script>alert(1)</script>" in str(found["title"])
 
 
 def test_a_dark_screen_gets_a_dark_page(tmp_path: Path) -> None:
-    text = page.html(made_report.contents(made_report.records())[2])
+    text = page.html(made_report.report_of())
     dark, light = (seen(text, tmp_path, 800, f"--blink-settings=preferredColorScheme={scheme}") for scheme in (0, 1))
 
     assert ("rgb(20, 23, 27)", "rgb(255, 255, 255)") == (dark["paper"], light["paper"])
@@ -118,6 +104,6 @@ def test_a_dark_screen_gets_a_dark_page(tmp_path: Path) -> None:
 
 def test_a_click_on_a_title_sorts_a_table_and_another_click_the_other_way(tmp_path: Path) -> None:
     cells = {made.cell(name, steps=20): made_report.SLOW for name in ("torch", "mxnet", "tf")}
-    found = seen(page.html(made_report.contents(made_report.records(cells=cells))[2]), tmp_path, 800)
+    found = seen(page.html(made_report.report_of(cells=cells)), tmp_path, 800)
 
     assert [["torch", "mxnet", "tf"], ["torch", "tf", "mxnet"], ["mxnet", "tf", "torch"]] == found["sorted"]

@@ -28,19 +28,17 @@ def benchmark(outcome: Outcome) -> list[dict[str, str | float]]:
 
 
 def junit(outcome: Outcome) -> str:
-    """A test case a comparison: failed where the head is slower than allowed, an error where it did not run, skipped
-    where it could not be told.
-    """
+    """A test case a comparison: a failure where it is slower than allowed, skipped where that cannot be told."""
     answers = [each.answer for each in outcome.compared]
     suite = ElementTree.Element("testsuite", name=f"evenbench gate {clean(outcome.base)} {clean(outcome.head)}",
                                 tests=str(len(answers)), failures=str(answers.count(Answer.SLOWER)),
                                 skipped=str(answers.count(Answer.UNCLEAR)), errors=str(answers.count(Answer.BROKEN)))
     for each, row in zip(outcome.compared, regression.columns(outcome), strict=True):
         case = ElementTree.SubElement(suite, "testcase", name=clean(each.label), classname=f"evenbench.{each.measure}")
-        text = f"head / base: {row['head / base']}; {row['']}"
-        if each.answer is not Answer.WITHIN:
-            ElementTree.SubElement(case, _TAGS[each.answer], message=clean(text))
+        text = clean(f"head / base: {row['head / base']}; {row['']}")
+        if each.answer is Answer.WITHIN:
+            ElementTree.SubElement(case, "system-out").text = text
         else:
-            ElementTree.SubElement(case, "system-out").text = clean(text)
+            ElementTree.SubElement(case, _TAGS[each.answer], message=text)
     ElementTree.indent(suite)
     return ElementTree.tostring(suite, encoding="unicode", xml_declaration=False) + "\n"

@@ -10,7 +10,7 @@ from runner.grouping import grouped
 from runner.report.claims import wording
 from runner.report.comparisons import fitted
 from runner.report.document import Chart, Dots, Mark
-from runner.report.tables import PAGE_ALONE, Column, Table, plain, table
+from runner.report.tables import Column, Form, Table, plain, table
 from runner.results.rows import Measurements
 
 Numbers = Sequence[PublishedNumber]
@@ -20,20 +20,12 @@ _AXES = {"s": "seconds", "x": "ratio", "bytes": "bytes", "share": "share", "%": 
 
 
 def by_experiment(summary: Summary, measured: Measurements) -> dict[str, list[PublishedNumber]]:
-    """The numbers by the id of the experiment under whose figure they stand, "" for none here.
-
-    That is the experiment of the figure or table that the number's place names first, else its own.
-    """
+    """The numbers by the experiment whose figure or table their place names first, else by their own, else by ""."""
     by_head = {one.title.partition(":")[0]: one.id for one in reversed(measured.experiments) if one.title}
-    return grouped(summary.published, lambda number: by_head.get(_figure(number.source)) or next((
+    figure = re.compile("(Figure|Table) [0-9IVX]+")          # "Figure 9" of "Figure 9b, V-D"
+    return grouped(summary.published, lambda number: by_head.get((figure.search(number.source) or [""])[0]) or next((
         one.id for one in measured.experiments
         if number.experiment == one.id or not (number.experiment or set(number.keys).isdisjoint(one.cells))), ""))
-
-
-def _figure(source: str) -> str:
-    """The figure or table in a place: "Figure 9" of "Figure 9b, V-D"."""
-    found = re.search(r"(Figure|Table) [0-9IVX]+", source)
-    return found[0] if found else ""
 
 
 def _ours_to_theirs(number: PublishedNumber) -> str:
@@ -51,9 +43,9 @@ NUMBERS: tuple[Column[PublishedNumber], ...] = (
     Column("published", wording.printed),
     Column("here", wording.measured),
     Column("unit", lambda number: number.printed and _UNITS.get(number.unit, number.unit)),
-    Column("here / published", _ours_to_theirs, forms=PAGE_ALONE),
+    Column("here / published", _ours_to_theirs, forms=Form.PAGE),
     Column("here it is of", wording.differs),
-    Column("remark", lambda number: number.text, forms=PAGE_ALONE),
+    Column("remark", lambda number: number.text, forms=Form.PAGE),
 )
 
 
@@ -67,10 +59,10 @@ def _remark(claim: JudgedClaim) -> str:
 CLAIMS: tuple[Column[JudgedClaim], ...] = (
     Column("claim", lambda claim: claim.id),
     Column("verdict", lambda claim: wording.verdict(claim, [claim])),
-    Column("what the study says", lambda claim: claim.text, forms=PAGE_ALONE),
+    Column("what the study says", lambda claim: claim.text, forms=Form.PAGE),
     Column("here", lambda claim: wording.here(claim) or None),
     Column("theirs", lambda claim: wording.theirs(claim) or None),
-    Column("remark", _remark, forms=PAGE_ALONE),
+    Column("remark", _remark, forms=Form.PAGE),
 )
 
 
@@ -95,10 +87,7 @@ def tables(numbers: Numbers) -> Iterator[Table[Any]]:
 
 
 def charts(numbers: Numbers) -> Iterator[Chart]:
-    """A chart a unit, of the numbers that have one here; ratios are read against 1.
-
-    What is of another device, other sizes or fewer cells here has that in its heading.
-    """
+    """A chart a unit, of the numbers that have one here; ratios are read against 1."""
     for unit in dict.fromkeys(number.unit for number in numbers):
         both = [number for number in numbers if number.unit == unit and (number.ours or 0) > 0 and number.value > 0]
         yield from fitted(Dots, "Published and here", _AXES.get(unit, unit), map(_group, both),

@@ -53,11 +53,11 @@ def word(comparison: Comparison, result: Result, winner: str = "fastest") -> str
     return "" if result.verdict is stats.Verdict.BASELINE else said(result.verdict)
 
 
-def reading(summary: Summary, winner: str) -> list[str]:
+def reading(summary: Summary) -> list[str]:
     """Sentences on how to read rates, ratios and verdicts, and on why verdicts are withheld in this session."""
     said = [f"1.32x (1.28{formatting.DASH}1.37) is 1.32 times as fast as {summary.baseline} in the same rounds; the "
             "brackets hold what noise leaves open.",
-            f"A row has a verdict ({winner}: against every other stack) where they exclude 1; in nineteen of twenty "
+            f"A row has a verdict ({WINNER}: against every other stack) where they exclude 1; in nineteen of twenty "
             "sessions all verdicts are true."]
     shown = {result.verdict: each.settings.get("warm") for each in summary.comparisons for result in each.results}
     warmer = {stats.Verdict.NOT_STEADY: "" if shown.get(stats.Verdict.NOT_STEADY) == "steady"

@@ -25,38 +25,31 @@ _NEARLY_ALL = 98               # per cent
 _LONGEST = 1e9                 # seconds of a run; what says more was not measured
 
 
-class StepTimes(NamedTuple):
+class _Steps(NamedTuple):
     """The steps of a run in their order, the warm-up first."""
 
     seconds: Samples           # of a step; of steps that were measured together, their mean
-    counts: Samples            # how many steps each of them stands for
+    durations: Samples         # of the steps that each of them stands for
+    ends: Samples              # seconds from the end of the first step, where that is known by itself
+    first: float | None        # seconds of the first step
     warmup: int                # how many of them are the warm-up
 
-
-class _Curve(NamedTuple):
-    """A run's points in seconds, from the end of the first step where that is known by itself."""
-
-    warmup: Line
-    timed: Line
-    first: float | None        # seconds of the first step
-    begin: float               # of the timed steps
+    @property
+    def begin(self) -> float:
+        """When the timed steps begin."""
+        return float(self.ends[self.warmup - 1]) if self.warmup else 0.0
 
 
-def step_times(row: Row, run: Run) -> StepTimes | None:
-    """The run's steps; None where nothing is timed.
-
-    Only where every step was waited for are the warm-up's own seconds those of single steps.
-    """
+def _steps(row: Row, run: Run) -> _Steps:
+    """The run's steps; only where each was waited for are the warm-up's own seconds those of single steps."""
     worker = run.first
-    warm, timed = worker.warmup_seconds, worker.step_seconds
-    if not len(timed):
-        return None
-    counts = np.array(worker.curve_steps, dtype=np.float64)
-    if row.cell.sync == "each" or not len(warm):
-        warm_counts = np.ones(len(warm))
-    else:
-        warm, warm_counts = np.array([warm.mean()]), np.array([float(len(warm))])
-    return StepTimes(np.concatenate([warm, timed]), np.concatenate([warm_counts, counts]), len(warm))
+    warm, counts = worker.warmup_seconds, np.ones(len(worker.warmup_seconds))
+    if len(warm) and row.cell.sync != "each":
+        warm, counts = warm.mean(keepdims=True), np.array([float(len(warm))])
+    seconds = np.concatenate([warm, worker.step_seconds])
+    counts = np.concatenate([counts, worker.curve_steps])
+    durations, first = seconds * counts, float(seconds[0]) if counts[0] == 1 else None
+    return _Steps(seconds, durations, np.cumsum(durations) - (first or 0.0), first, len(warm))
 
 
 def charts(rows: Sequence[Row], results: Mapping[str, Result], series: Mapping[str, int]
@@ -78,38 +71,36 @@ def charts(rows: Sequence[Row], results: Mapping[str, Result], series: Mapping[s
 def _strip(row: Row, result: Result | None, series: Mapping[str, int]) -> Iterator[Strip]:
     step = result.step_seconds if result else None
     runs = row.ok_runs[::-(-len(row.ok_runs) // _MOST_RUNS)]
-    times = [(run, one) for run in runs if (one := step_times(row, run))]
     with np.errstate(over="ignore"):
-        curves = [_curve(one) for _, one in times if (one.seconds * one.counts).sum() < _LONGEST
-                  and np.median(one.seconds[one.warmup:]) > 0]
-    if not curves:
+        every = [(run, _steps(row, run)) for run in runs if len(run.first.step_seconds)]
+        times = [(run, one) for run, one in every
+                 if one.durations.sum() < _LONGEST and np.median(one.seconds[one.warmup:]) > 0]
+    if not times:
         return
-    timed = np.concatenate([curve.timed.y for curve in curves])
-    top = max(_ROOM * float(np.percentile(timed, _NEARLY_ALL)), _LEAST_ROOM * float(np.median(timed)))
-    first = median([curve.first for curve in curves if curve.first is not None])
-    joined = tuple(_shown(curve.warmup, curve.timed) for curve in curves)
-    warm_median, timed_median = (_median([getattr(curve, part) for curve in curves]) for part in ("warmup", "timed"))
+    warm, timed = zip(*(_lines(one) for _, one in times), strict=True)
+    seconds = np.concatenate([line.y for line in timed])
+    top = max(_ROOM * float(np.percentile(seconds, _NEARLY_ALL)), _LEAST_ROOM * float(np.median(seconds)))
+    first = median([one.first for _, one in times if one.first is not None])
+    joined = tuple(map(_shown, warm, timed))
     yield Strip(
         row.cell.stack, series.get(row.cell.stack, 0), joined if len(joined) > 1 else (),
-        _shown(warm_median, timed_median),
-        float(np.median([curve.begin for curve in curves])), top * 1000,
+        _shown(_median(warm), _median(timed)), float(np.median([one.begin for _, one in times])), top * 1000,
         f"first step {formatting.seconds(first)}" if first is not None and first > top else "",
         "; ".join(filter(None, ("" if step is None else f"{formatting.milliseconds(step)} a step",
                                 "" if len(runs) == len(row.ok_runs) else f"{len(runs)} of {len(row.ok_runs):,} runs"))),
         tuple(span for run, one in times for span in _disturbed(run, one)))
 
 
-def _disturbed(run: Run, times: StepTimes) -> Iterator[tuple[float, float]]:
+def _disturbed(run: Run, times: _Steps) -> Iterator[tuple[float, float]]:
     """From when to when each disturbed turn was, on the curve's axis."""
     sizes = run.first.turn_samples
     if sum(sizes) != len(times.seconds) - times.warmup:
         return
-    first = float(times.seconds[0]) if times.counts[0] == 1 else 0.0
-    ends = np.concatenate([[0.0], np.cumsum(times.seconds * times.counts)]) - first
-    ends_of_turns = times.warmup + np.cumsum([0, *sizes])
+    ends = times.begin, *times.ends[times.warmup:]
+    ends_of_turns = np.cumsum([0, *sizes])
     for counts, begin, end in zip(counting(run.first.turns), ends_of_turns[:-1], ends_of_turns[1:], strict=True):
         if not counts:
-            yield max(0.0, float(ends[begin])), float(ends[end])
+            yield float(ends[begin]), float(ends[end])
 
 
 def _shown(one: Line, other: Line) -> Line:
@@ -117,16 +108,15 @@ def _shown(one: Line, other: Line) -> Line:
     return Line(one.x + other.x, tuple(value * 1000 for value in one.y + other.y))
 
 
-def _curve(times: StepTimes) -> _Curve:
-    durations, warmup = times.seconds * times.counts, times.warmup
-    first = float(times.seconds[0]) if times.counts[0] == 1 else None
-    begin = 0 if first is None else min(1, warmup)       # the first sample that is drawn
-    ends = np.cumsum(durations) - (first or 0.0)
-    as_smooth = _MOST_TIMED * warmup // max(len(ends) - warmup, 1)
+def _lines(times: _Steps) -> tuple[Line, Line]:
+    """The points of the warm-up and of the timed part, in seconds."""
+    warmup = times.warmup
+    begin = 0 if times.first is None else min(1, warmup)       # the first sample that is drawn
+    as_smooth = _MOST_TIMED * warmup // max(len(times.ends) - warmup, 1)
     warm_points = min(max(as_smooth, _LEAST_WARM), _MOST_WARM)
-    parts = (slice(begin, warmup), warm_points), (slice(warmup, None), _MOST_TIMED)
-    drawn = [_points(ends[part], durations[part], times.seconds[part], most) for part, most in parts]
-    return _Curve(drawn[0], drawn[1], first, float(ends[warmup - 1]) if warmup else 0.0)
+    one, other = (_points(times.ends[part], times.durations[part], times.seconds[part], most) for part, most in (
+        (slice(begin, warmup), warm_points), (slice(warmup, None), _MOST_TIMED)))
+    return one, other
 
 
 def _points(ends: Samples, durations: Samples, seconds: Samples, most: int) -> Line:

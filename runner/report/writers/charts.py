@@ -1,7 +1,6 @@
 """Charts as SVG text, names on the lines that they are about. The same values give the same bytes.
 
-No library draws them: matplotlib's import took 0.4 s, as long as all else that a page of 10,000 runs needs, and each
-chart 0.1 s.
+No library draws them: matplotlib's import took 0.4 s, as long as a page of 10,000 runs, and each chart 0.1 s.
 """
 
 import hashlib
@@ -148,7 +147,9 @@ def _curves(chart: Curves) -> str:
     return drawing.svg(base + _BOTTOM, [
         *_legend([(each.name, path("M0 0h30", colour(each.series), 1.8, drawing.dashed(each.series))
                    + drawing.marker(15, 0, each.series)) for each in chart.curves]),
-        *drawing.below(x, top, base, chart.x_axis), *_beside(y, chart),
+        *drawing.below(x, top, base, chart.x_axis),
+        *_rows(y, _CURVES_LEFT, "{:.0e}".format if chart.is_logarithmic else drawing.shown),
+        f'<g transform="translate(10 {(base + top) / 2:g}) rotate(-90)">{text(0, 0, chart.y_axis, "middle")}</g>',
         *chain.from_iterable(_curve(each, x, y) for each in chart.curves)])
 
 
@@ -188,13 +189,6 @@ def _up(chart: Curves, begin: float, end: float) -> Axis:
     if chart.is_zero_based:
         return drawing.linear(0.0, high * 1.06, begin, end, 8)
     return drawing.linear(low - (high - low) / 20, high + (high - low) / 20, begin, end, 8)
-
-
-def _beside(axis: Axis, chart: Curves) -> Iterator[str]:
-    """The vertical axis of curves."""
-    yield from _rows(axis, _CURVES_LEFT, "{:.0e}".format if chart.is_logarithmic else drawing.shown)
-    middle = (axis.begin + axis.end) / 2
-    yield f'<g transform="translate(10 {middle:g}) rotate(-90)">{text(0, 0, chart.y_axis, "middle")}</g>'
 
 
 def _rows(axis: Axis, left: float, shown: Callable[[float], str], size: float = 0.0) -> Iterator[str]:
@@ -240,8 +234,8 @@ def _strip(strip: Strip, unit: str) -> Iterator[str]:
     for value in drawing.ticks(0.0, across.high, 6):
         yield text(across.at(value), base + 12, _tick(value, across.high), "middle", size=8.5)
     for line in strip.runs:
-        yield path(drawing.joined(line.points, across, up), ink, 0.7, ' stroke-opacity="0.45"')
-    yield path(drawing.joined(strip.median.points, across, up), ink, 2.2)
+        yield path(drawing.joined(zip(*line, strict=True), across, up), ink, 0.7, ' stroke-opacity="0.45"')
+    yield path(drawing.joined(zip(*strip.median, strict=True), across, up), ink, 2.2)
     yield from _cut_off(strip, across)
     yield path(f"M{begin:.1f} {base:g}H{WIDTH - _RIGHT:g}", "currentColor", 2.5)
     yield from (path(f"M{across.at(start):.1f} {base + 3:g}H{across.at(stop):.1f}", "var(--bad)", 3,
@@ -257,7 +251,7 @@ def _tick(value: float, like: float) -> str:
 def _cut_off(strip: Strip, across: Axis) -> Iterator[str]:
     """Triangles at the top, and what the first step took."""
     high = {round(across.at(x)) for line in (*strip.runs, strip.median)
-            for x, y in line.points if y > strip.top}
+            for x, y in zip(*line, strict=True) if y > strip.top}
     if strip.first:
         high.add(round(_STRIP_LEFT))
         yield text(_STRIP_LEFT + 4, _HEAD + 15, strip.first, size=8.5, is_above=True)

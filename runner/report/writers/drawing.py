@@ -5,7 +5,7 @@ Signs differ by shape, line and hatch, so that a chart is read without colour. C
 """
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from html import escape
 from typing import NamedTuple
 
@@ -157,7 +157,7 @@ def shown(value: float) -> str:
     return f"{value:,.10g}"
 
 
-def joined(points: Sequence[tuple[float, float]], x: Axis, y: Axis) -> str:
+def joined(points: Iterable[tuple[float, float]], x: Axis, y: Axis) -> str:
     """The points as a line, which stops where one cannot be drawn."""
     parts, is_open = [], False
     for one, other in points:

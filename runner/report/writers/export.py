@@ -1,7 +1,6 @@
 """A session's raw samples as one flat table, for notebooks: a row a sample, as CSV (docs/export.md).
 
-A run without samples (out of memory, skipped by its worker, dead) keeps one row with empty seconds, so that what failed
-is not lost on the way.
+A run without samples (out of memory, skipped by its worker, dead) keeps one row with empty seconds.
 """
 
 import csv
@@ -20,30 +19,29 @@ from runner.results.turns import counting
 from runner.study.quantities import PHASES
 from workloads.spec.cell import FIELDS
 
-_OF_CELL = {name: kind for name, kind in FIELDS.items() if name != "source"}     # told apart by key
-RUN = {"result": str, "study": str, "experiment": str, "key": str, **_OF_CELL, "round": int,
-       "ending": str, "worker": str, "ran_precision": str, "amount": float, "unit": str}
-SAMPLE = {"is_warmup": bool, "index": int, "turn": int, "is_disturbed": bool, "counts": bool, "steps": int,
-          "seconds": float,
-          **{f"{phase}_seconds": float for phase in PHASES}}
-COLUMNS: Mapping[str, type] = {**RUN, **SAMPLE}
-_NO_SAMPLE: dict[str, Any] = dict.fromkeys(SAMPLE)
+_OF_CELL = [name for name in FIELDS if name != "source"]     # told apart by key
+_NO_SAMPLE: dict[str, Any] = dict.fromkeys((
+    "is_warmup", "index", "turn", "is_disturbed", "counts", "steps", "seconds",
+    *(f"{phase}_seconds" for phase in PHASES)))
+COLUMNS = [*dict.fromkeys((
+    "result", "study", "experiment", "key", *_OF_CELL, "round", "ending", "worker", "ran_precision", "amount", "unit",
+    *_NO_SAMPLE))]                                           # a sample's steps and seconds stand in place of the cell's
 
 
 def rows(measured: Measurements) -> Iterator[dict[str, Any]]:
     """A mapping a sample with every key of COLUMNS; None where a value is absent."""
-    head = {name: clean(measured.session.get(other, "")) for name, other in (("result", "id"), ("study", "study"))}
     for row in measured.rows:
         for run in row.runs:
             for worker in run.workers:
-                about = {**head, **_about(row, run, worker)}
+                about = _about(measured.session, row, run, worker)
                 yield from ({**about, **sample} for sample in _samples(worker, run in row.ok_runs))
 
 
-def _about(row: Row, run: Run, worker: Worker) -> dict[str, Any]:
+def _about(session: Mapping[str, Any], row: Row, run: Run, worker: Worker) -> dict[str, Any]:
     seed = row.cell.seed if run.seed is None else run.seed
     of_cell = {name: getattr(row.cell, name) for name in _OF_CELL}
-    told = {"experiment": row.experiment, "key": row.key, **of_cell, "seed": seed, "round": run.round,
+    told = {"result": clean(session.get("id", "")), "study": clean(session.get("study", "")),
+            "experiment": row.experiment, "key": row.key, **of_cell, "seed": seed, "round": run.round,
             "ending": run.ending, "worker": worker.name,
             "ran_precision": str(run.facts["precision"]) if "precision" in run.facts else None,
             "amount": float(row.amount(run)), "unit": row.unit}
@@ -58,7 +56,7 @@ def _samples(worker: Worker, is_counted: bool) -> Iterator[dict[str, Any]]:
         yield {**_NO_SAMPLE, "is_warmup": True, "index": index, "counts": False, "steps": 1, "seconds": seconds}
     count = len(worker.sample_seconds)
     phases = {f"{name}_seconds": samples.tolist() for name, samples in worker.phases.items()
-              if f"{name}_seconds" in SAMPLE and len(samples) == count}
+              if f"{name}_seconds" in _NO_SAMPLE and len(samples) == count}
     turns = [{"turn": place, "is_disturbed": not counts} for place, counts in enumerate(counting(worker.turns))
              for _ in range(worker.turn_samples[place])] or [{}] * count
     for index, seconds in enumerate(worker.sample_seconds.tolist()):

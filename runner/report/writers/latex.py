@@ -18,19 +18,16 @@ _PLAIN = re.compile(r"[\w .-]+")      # a command that stands in a comment as it
 
 def latex(report: Report) -> str:
     r"""A table for each comparison; a document needs \usepackage{booktabs} and \usepackage[T1]{fontenc}."""
-    return "\n".join(_lines(report)) + "\n"
+    columns = of(report.results.columns, Form.LATEX)
+    return "\n".join([
+        f"% {escaped(report.name)}; needs \\usepackage{{booktabs}} and \\usepackage[T1]{{fontenc}}",
+        *(line for number, group in enumerate(report.results.groups, 1)
+          for line in _table(group, columns, report.machine, number))]) + "\n"
 
 
 def escaped(text: str) -> str:
     """The text as LaTeX prints it, in one line."""
     return "".join(_SPECIAL.get(letter, letter) for letter in clean(text))
-
-
-def _lines(report: Report) -> Iterator[str]:
-    yield f"% {escaped(report.name)}; needs \\usepackage{{booktabs}} and \\usepackage[T1]{{fontenc}}"
-    results = report.results
-    for number, group in enumerate(results.groups, 1):
-        yield from _table(group, of(results.columns, Form.LATEX), report.machine, number)
 
 
 def _table(group: Group[Line], columns: Sequence[Column[Line]], machine: str, number: int) -> Iterator[str]:
@@ -56,6 +53,6 @@ def _line(line: Line, columns: Sequence[Column[Line]]) -> str:
     name = escaped(line.result.stack)
     if not line.has_rate:
         return rf"{name} & \multicolumn{{{len(columns)}}}{{l}}{{{escaped(endings(line.result.endings))}}} \\"
-    texts = [rf"\textbf{{{name}}}" if line.is_winner else name,
+    texts = [rf"\textbf{{{name}}}" if line.result.stack == line.comparison.winner else name,
              *(escaped(column.shown(line, Form.LATEX)) for column in columns)]
     return " & ".join(texts) + r" \\"

@@ -67,7 +67,7 @@ def _lines(report: Report) -> Iterator[str]:
         yield from _section(section)
     if report.footnotes:
         yield from ("## Notes", "")
-        yield from _items([(f"[{number}]", text) for number, text in report.footnotes])
+        yield from _items(report.footnotes)
     yield from ("## Environment", "", *_tables([table for table in report.environment if not table.is_extra]))
     if report.left_out:
         yield from ("## Left out and failed", "", *_tables(report.left_out))

@@ -1,10 +1,8 @@
 """A Report as one HTML file: no request, nothing from outside. Only this module imports jinja2.
 
-Its one script copies a command where a button is pressed, and sorts tables; the page's policy names the script by its
-hash, so that no other one runs, and without it all can be read.
-
-Every text goes through formatting.clean and is then escaped; the charts, whose text is escaped where they are drawn,
-are the only markup that is put in as it is. Made for a screen of any width, for print, and for the keyboard.
+Its one script copies commands and sorts tables; the page's policy names it by its hash, so that no other one runs.
+Every text goes through formatting.clean and is then escaped; charts, escaped where they are drawn, are put in as they
+are.
 """
 
 import base64

@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from runner.formatting import clean
@@ -14,11 +14,9 @@ _OBEYED = ("=", "+", "-", "@", "\t", "\r", "|", "%")      # what a spreadsheet t
 
 def comma_separated(report: Report) -> str:
     """The file; texts that a spreadsheet would compute have an apostrophe in front."""
-    results = report.results
-    columns = of(results.columns, Form.CSV)
-    names = [column.name or column.title for column in columns]
-    return _written(names, [dict(zip(names, (column.value(line) for column in columns), strict=True))
-                            for line in results.lines])
+    columns = of(report.results.columns, Form.CSV)
+    return _written([column.name or column.title for column in columns],
+                    ([column.value(line) for column in columns] for line in report.results.lines))
 
 
 def of_rows(rows: Sequence[Mapping[str, Any]]) -> str:
@@ -27,7 +25,7 @@ def of_rows(rows: Sequence[Mapping[str, Any]]) -> str:
     names = dict.fromkeys(name for row in flat for name in row)
     kept = [name for name in names if any(row.get(name) is not None for row in flat)
             or not any(other.startswith(f"{name}_") for other in names)]
-    return _written(kept, flat)
+    return _written(kept, ([row.get(name) for name in kept] for row in flat))
 
 
 def _flat(row: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
@@ -38,11 +36,11 @@ def _flat(row: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]
             yield before + name, "; ".join(map(str, value)) if isinstance(value, list | tuple) else value
 
 
-def _written(names: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> str:
+def _written(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(names)
-    writer.writerows([harmless(row.get(name)) for name in names] for row in rows)
+    writer.writerows(map(harmless, row) for row in rows)
     return file.getvalue()
 
 

@@ -1,16 +1,14 @@
 """The command that measures a row again, in every form."""
 
 import base64
-import csv
 import hashlib
-import io
 import re
 
 from runner.analysis.summary import to_json
-from runner.report.writers import latex, markdown, page, spreadsheet
+from runner.report.writers import latex, markdown, page
 from runner.screen.summary import summary_view
 from tests import made_everything, made_report
-from tests.printing import printed
+from tests.printing import csv_lines, printed
 
 SUMMARY, _, REPORT = made_report.contents(made_everything.records())
 PLANNED = next(record for record in made_everything.records() if record["event"] == "plan")["cells"]
@@ -36,10 +34,9 @@ def test_the_page_s_policy_lets_its_own_script_run_and_no_other() -> None:
 def test_markdown_csv_latex_json_and_where_asked_the_terminal_have_the_commands() -> None:
     written = markdown.markdown(REPORT)
     timed = {result.rerun for each in SUMMARY.comparisons for result in each.results}
-    lines = list(csv.DictReader(io.StringIO(spreadsheet.comma_separated(REPORT))))
 
     assert all(markdown.escaped(command) in written for command in COMMANDS)
-    assert timed == {line["rerun"] for line in lines} and timed < COMMANDS
+    assert timed == {line["rerun"] for line in csv_lines(REPORT)} and timed < COMMANDS
     assert all(f"% {command}\n" in latex.latex(REPORT) for command in timed)
     assert all(command in to_json(SUMMARY) for command in COMMANDS)
     text = printed(summary_view(REPORT, is_detailed=True), width=300)

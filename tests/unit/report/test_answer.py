@@ -1,5 +1,7 @@
 """The answer: who is the fastest, by how much, and what it is trusted by; by hand."""
 
+import re
+from itertools import chain
 from typing import Any
 
 import pytest
@@ -14,7 +16,7 @@ SAME = [100.0, 99.0, 101.0, 100.2, 99.8]
 
 
 def answer(*more: Any, **values: Any) -> Answer:
-    found = made_report.contents(made_report.records(*more, **values))[2].answer
+    found = made_report.report_of(*more, **values).answer
     assert found
     return found
 
@@ -62,28 +64,35 @@ def test_nothing_was_measured_where_no_run_ended_well() -> None:
         (name, said) for name, said, *_ in answer(*failed, cells={TF: [], TORCH: []}).trust]
 
 
-def test_the_verdict_says_by_how_much_or_counts_the_comparisons() -> None:
-    rates = {batch: (SLOW, FAST) if batch < 3 else (SLOW, SAME) for batch in (1, 2, 3)}
-    cells = {made.cell(name, batch=batch): of_batch[index] for batch, of_batch in rates.items()
-             for index, name in enumerate(("torch", "tf"))}
+def of_batches(*rates: dict[str, list[float]]) -> dict[Cell, list[float]]:
+    """A comparison for each of these."""
+    return {made.cell(stack, batch=batch): own for batch, each in enumerate(rates, 1) for stack, own in each.items()}
 
-    assert answer().verdict.startswith("tf is the fastest: 1.50 times as fast as torch (1.")
-    assert answer(cells={TORCH: FAST, TF: SLOW}).verdict.startswith("torch is the fastest: tf is 0.67 times")
-    assert "No stack is shown to be the fastest" == answer(cells={TORCH: SLOW, TF: SAME}).verdict
-    assert answer(cells=cells).verdict == (
-        "tf is the fastest in 2 of 3 comparisons, no stack is shown to be in the other")
-    failed = made.cell("tf", batch=2)
-    cells = {TF: FAST, TORCH: SLOW, failed: []}
-    cells |= {made.cell(name, batch=2): rates for name, rates in (("mxnet", FAST), ("torch", SLOW))}
-    runs = [record for index in range(5) for record in made.run(failed, index, ending="oom")]
-    assert answer(*runs, cells=cells).verdict == (
-        "tf is the fastest in 1 of 2 comparisons, mxnet of those that ran in 1")
+
+ONE_WINS = {"torch": SLOW, "tf": FAST}
+
+
+@pytest.mark.parametrize(("cells", "said"), [
+    (of_batches(ONE_WINS), r"tf is the fastest: 1.50 times as fast as torch \(1.*"),
+    (of_batches({"torch": FAST, "tf": SLOW}), r"torch is the fastest: tf is 0.67 times .*"),
+    (of_batches({"torch": SLOW, "tf": SAME}), "No stack is shown to be the fastest"),
+    (of_batches(*[{"torch": SLOW, "tf": SLOW}] * 2), "No stack is shown to be the fastest in any of 2 comparisons"),
+    (of_batches(ONE_WINS, ONE_WINS, {"torch": SLOW, "tf": SAME}),
+     "tf is the fastest in 2 of 3 comparisons, no stack is shown to be in the other"),
+    (of_batches(ONE_WINS, {"torch": FAST, "tf": SLOW}), "tf is the fastest in 1 of 2 comparisons, torch in 1"),
+    (of_batches(ONE_WINS, {"torch": SLOW, "tf": [], "mxnet": FAST}),
+     "tf is the fastest in 1 of 2 comparisons, mxnet of those that ran in 1")])
+def test_the_verdict_says_by_how_much_or_counts_the_comparisons(cells: dict[Cell, list[float]], said: str) -> None:
+    failed = [made.repeated(cell, 5, ending="oom") for cell, rates in cells.items() if not rates]
+    found = made_report.report_of(*chain(*failed), cells=cells)
+
+    assert found.answer and re.fullmatch(said, found.answer.verdict)
+    assert found.in_short == (f"{found.answer.verdict}.",)
 
 
 def test_it_is_trusted_by_models_turns_isolation_and_data() -> None:
     turns = [made.turn([0.1] * 4, foreign=0.5 if index == 0 else 0.0, before=index * 4) for index in range(10)]
-    runs = [record for cell in (TORCH, TF) for index in range(5) for record in made.run(cell, index, *turns)]
-    found = answer(*runs, DONE, cells={TORCH: [], TF: []})
+    found = answer(*made.repeated(TORCH, 5, *turns), *made.repeated(TF, 5, *turns), DONE, cells={TORCH: [], TF: []})
 
     assert [("Equal models", "proved", True), ("Disturbed", "10 of 100 turns, repeated", True),
             ("Isolation", "containers", True), ("Data", "digits32", True)] == list(found.trust)
@@ -106,23 +115,23 @@ def test_notes_are_few_words_and_name_the_stacks_where_it_is_not_all() -> None:
 
 
 def test_facts_are_the_machine_the_day_and_the_rounds() -> None:
-    assert ("a CPU, 2 CPUs", "21 Nov 2026", "quick, 5 rounds") == answer().facts
     assert ["5 Nov 2026", "long ago", "an unknown time"] == [
         answer(session={"began": began}).facts[1] for began in ("2026-11-05T10:00:00+00:00", "long ago", None)]
 
 
 def test_a_compiled_lane_that_is_faster_pays_after_as_many_steps_as_its_first_call_took_longer() -> None:
     eager, compiled = made.cell("pytorch", steps=20), made.cell("pytorch-compile", steps=20)
-    runs = [*made.runs(eager, SLOW), *made.runs(compiled, FAST)]
-    slow_start = [{**each, "line": {**each["line"], "seconds": [31.5, 0.1]}} if each.get("run", "").startswith(
-        made.key(compiled)) and each.get("line", {}).get("event") == "warm" else each for each in runs]
-    values = {"plan": made.plan(eager, compiled, baseline="pytorch"), "cells": {eager: [], compiled: []}}
+
+    def notes(first_step: float) -> list[str]:
+        found = answer(*made.runs(compiled, FAST, warm=(first_step, 0.1)), cells={eager: SLOW, compiled: []},
+                       plan=made.plan(eager, compiled, baseline="pytorch"))
+        return [each for each in found.notes if "pays" in each]
 
     # 30 s more, and steps of 0.0667 s in place of 0.1: 30 / 0.0333 is 900
-    (note,) = [each for each in answer(*slow_start, **values).notes if "pays" in each]
+    (note,) = notes(31.5)
     assert note.startswith("pytorch-compile pays after ") and note.endswith(" steps of training")
     assert 898 <= int(note.split()[3]) <= 902
-    assert not [each for each in answer(*runs, **values).notes if "pays" in each]
+    assert not notes(1.5)
 
 
 def test_the_peak_memory_of_two_columns_is_said_where_one_has_over_a_tenth_more() -> None:

@@ -115,10 +115,10 @@ def two(rounds: int, **values: Any) -> Summary:
 
 
 def test_a_session_s_words_are_explained_in_two_sentences_and_withheld_ones_with_what_to_set() -> None:
-    first, second, remedy = wording.reading(two(rounds=4), "WINNER")
+    first, second, remedy = wording.reading(two(rounds=4))
 
     assert "1.32 times as fast as torch" in first
-    assert "a verdict (WINNER: against every other stack) where they exclude 1" in second
+    assert "a verdict (FASTEST: against every other stack) where they exclude 1" in second
     assert "Needs five rounds: --rounds 5." == remedy
 
 
@@ -131,4 +131,4 @@ def test_a_longer_warm_up_is_advised_only_where_it_is_not_set(warm: str, remedy:
     result = one.results[0].model_copy(update={"verdict": stats.Verdict.NOT_STEADY})
     changed = summary.model_copy(update={"comparisons": (one.model_copy(update={"results": (result,)}),)})
 
-    assert remedy in wording.reading(changed, "WINNER")
+    assert remedy in wording.reading(changed)

@@ -22,7 +22,7 @@ CONTRIBUTING = Path(__file__).parents[3] / "CONTRIBUTING.md"
 NAMES: tuple[Column[dict[str, Any]], ...] = (
     Column("name", lambda line: line["name"]),
     Column("number", lambda line: line.get("number"), "{:,}".format),
-    Column("remark", lambda line: line.get("remark"), forms=frozenset({Form.PAGE})),
+    Column("remark", lambda line: line.get("remark"), forms=Form.PAGE),
 )
 
 
@@ -83,7 +83,7 @@ def test_the_row_of_contributing_is_a_footnote_of_runs_that_it_holds_for() -> No
 
 
 def test_a_footnote_stands_in_every_form_that_people_read_and_its_flag_in_the_csv() -> None:
-    report = made_report.contents(made_report.records(place={**made.PLACE, "isolation": "venv"}))[2]
+    report = made_report.report_of(place={**made.PLACE, "isolation": "venv"})
     text = flags.Flag.VENV.text
 
     assert text in " ".join(printed(summary_view(report, is_detailed=True)).split())

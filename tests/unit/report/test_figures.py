@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 
 from runner.report.document import Curves, Dots, Mark, Section
-from runner.report.series import curves
 from tests import made_report
 from tests import made_rows as made
 from tests.made_claims import claim
@@ -16,9 +15,8 @@ def section(*more: Any, cells: dict[Cell, list[float]], numbers: tuple[Any, ...]
             claims: tuple[Any, ...] = ()) -> Section:
     plan = made.plan(*cells)
     plan["experiments"][0] |= {"title": title}
-    found = made_report.records(*more, cells=cells, plan={**plan, "published": list(numbers), "claims": [
-        each.record() for each in claims]})
-    return made_report.contents(found)[2].sections[0]
+    return made_report.report_of(*more, cells=cells, plan={**plan, "published": list(numbers), "claims": [
+        each.record() for each in claims]}).sections[0]
 
 
 def number(**values: Any) -> dict[str, Any]:
@@ -27,7 +25,7 @@ def number(**values: Any) -> dict[str, Any]:
 
 
 def bars(found: Section) -> list[Dots]:
-    return [chart for chart in found.charts if isinstance(chart, Dots) and chart.is_bars]
+    return [chart for chart in made_report.drawn(found, Dots) if chart.is_bars]
 
 
 def named(marks: tuple[Mark, ...]) -> list[tuple[str, float]]:
@@ -57,7 +55,7 @@ def test_implementations_are_drawn_against_the_first_with_the_paper_s_ratio_besi
 def test_modes_of_many_places_share_a_group_a_model_as_times_on_a_logarithmic_axis() -> None:
     cells = {made.cell(stack, nodes=3, parallel=parallel): [rate] * 3 for stack, parallel, rate in (
         ("torch", "allreduce", 100.0), ("mxnet", "ps-sync", 50.0), ("mxnet", "ps-async", 200.0))}
-    chart = next(chart for chart in section(cells=cells).charts if isinstance(chart, Dots))
+    chart, *_ = made_report.drawn(section(cells=cells), Dots)
 
     assert not chart.is_bars and "milliseconds" == chart.axis
     assert [("lenet5", [("torch sync", 100.0), ("mxnet sync", 200.0), ("mxnet async", 50.0)])] == [
@@ -69,7 +67,7 @@ def test_many_panels_of_two_stacks_are_a_panel_a_model_of_the_one_over_the_other
     cells = {made.cell(stack, task=task, batch=batch, image=image): [rate] * 3
              for stack, rate in (("torch", 100.0), ("tf", 50.0)) for task in ("resnet18", "vgg16")
              for image in (32, 64, 96, 128, 160) for batch in (1, 2, 4, 8, 16)}
-    drawn = [chart for chart in section(cells=cells).charts if isinstance(chart, Curves)]
+    drawn = made_report.drawn(section(cells=cells), Curves)
 
     assert ["resnet18 train", "vgg16 train"] == [chart.caption.split(":")[0] for chart in drawn]
     assert ["image 32", "image 64", "image 96", "image 128", "image 160"] == [
@@ -79,8 +77,8 @@ def test_many_panels_of_two_stacks_are_a_panel_a_model_of_the_one_over_the_other
 
 def test_a_figure_of_epochs_shows_their_times_and_no_accuracy() -> None:
     cells = [made.cell(stack, measure="epochs", epochs=2) for stack in ("torch", "tf")]
-    runs = [record for cell, seconds in zip(cells, (2.0, 3.0), strict=True) for index in range(3)
-            for record in made.run(cell, index, made.epoch(0, seconds + 1), made.epoch(1, seconds))]
+    runs = [record for cell, seconds in zip(cells, (2.0, 3.0), strict=True)
+            for record in made.repeated(cell, 3, made.epoch(0, seconds + 1), made.epoch(1, seconds))]
     published = (number(quantity="epoch", value=400.0, unit="s", steps=100, printed="400.0", of={"stack": "tf"}),
                  number(id="m", quantity="first_epoch", value=2.0, unit="x", to={"stack": "tf"}))
     found = section(*runs, cells={cell: [] for cell in cells}, numbers=published)
@@ -90,16 +88,14 @@ def test_a_figure_of_epochs_shows_their_times_and_no_accuracy() -> None:
             ("lenet5: epoch", [("torch", 2.0), ("tf", 3.0), ("published", 4.0)])] == [
         (title, named(marks)) for title, marks in chart.groups]
     assert "400.0 s of 100 steps, Figure 9" == chart.groups[1][1][-1].text
-    assert not [chart for chart in found.charts if isinstance(chart, Curves)]
+    assert not made_report.drawn(found, Curves)
 
 
 def test_the_best_accuracy_in_print_is_a_level_among_the_learning_curves_with_what_differs() -> None:
     cell = made.cell("torch", measure="epochs", epochs=2)
-    runs = [record for index in range(2) for record in made.run(cell, index, made.epoch(0), made.epoch(1))]
     published = number(quantity="accuracy", value=83.07, unit="%", paper={"epochs": [200]}, paper_cells=1)
-    chart = next(chart for chart in section(*runs, cells={cell: []}, numbers=(published,)).charts
-                 if isinstance(chart, Curves))
-
+    runs = made.repeated(cell, 2, made.epoch(0), made.epoch(1))
+    chart, *_ = made_report.drawn(section(*runs, cells={cell: []}, numbers=(published,)), Curves)
     level = chart.curves[-1]
     assert ("published, torch", (1.0, 2.0), pytest.approx((0.8307, 0.8307))) == (level.name, level.x, level.y)
     assert "published: 83.1 % at best (Figure 9; here 2 of 200 epochs)" in chart.caption
@@ -124,13 +120,12 @@ def test_what_a_claim_on_the_figure_s_name_is_about_is_drawn_over_the_batch() ->
     cells = {made.cell("torch", measure="infer", batch=batch): [100.0] * 3 for batch in (2, 4, 8)}
     asked = claim("slope", quantity="sample", to=None, along="batch", direction="down",
                   cases=tuple((batch,) for batch in (2, 4, 8)), source="VI, Figure 9")
-    (chart,) = [chart for chart in section(cells=cells, claims=(asked,)).charts if isinstance(chart, Curves)]
+    (chart,) = made_report.drawn(section(cells=cells, claims=(asked,)), Curves)
 
     assert ("milliseconds", (2.0, 4.0, 8.0)) == (chart.y_axis, chart.curves[0].x)
     assert chart.curves[0].y == pytest.approx((10.0, 10.0, 10.0))
     other = asked.model_copy(update={"source": "VI, Figure 90"})
-    assert "samples/s" == next(chart.y_axis for chart in section(cells=cells, claims=(other,)).charts
-                               if isinstance(chart, Curves))
+    assert "samples/s" == made_report.drawn(section(cells=cells, claims=(other,)), Curves)[0].y_axis
 
 
 def test_the_longest_kernels_of_each_stack_are_shares_of_its_time() -> None:
@@ -145,29 +140,25 @@ def test_a_number_of_another_device_stands_in_the_chart_which_says_so() -> None:
     cells = {made.cell(stack): [rate] * 3 for stack, rate in (("torch", 100.0), ("tf", 50.0))}
     published = number(quantity="step", value=500.0, unit="samples/s", paper={"device": ["gpu"], "batch": [64]},
                        paper_cells=1)
-    chart = next(chart for chart in section(cells=cells, numbers=(published,)).charts
-                 if chart.caption == "Published and here")
-    assert isinstance(chart, Dots)
+    (chart,) = (chart for chart in made_report.drawn(section(cells=cells, numbers=(published,)), Dots)
+                if chart.caption == "Published and here")
     ((heading, marks),) = chart.groups
 
     assert heading == "Figure 9: step, torch; here on a CPU; batch 10, not 64"
     assert [("published", 500.0), ("here", 100.0)] == named(marks)
 
 
-def drawn(*cells: Cell) -> list[Curves]:
+def trained(*cells: dict[str, Any]) -> list[Curves]:
     """The charts of two runs of two epochs each; accuracies 0.5 and 0.7, then 0.6 and 0.8."""
-    records = [record for cell in cells for index in range(2) for record in made.run(cell, index, *(
+    trainings = [made.cell(measure="epochs", epochs=2, **values) for values in cells]
+    runs = [record for cell in trainings for index in range(2) for record in made.run(cell, index, *(
         made.epoch(epoch, accuracy=0.5 + 0.2 * epoch + 0.1 * index) for epoch in range(2)))]
-    rows = made.measured(*cells, *records).rows
-    return [each for each in curves.charts(rows, {"torch": 0, "tf": 1}) if isinstance(each, Curves)]
-
-
-def trained(stack: str, **values: object) -> Cell:
-    return made.cell(stack, measure="epochs", epochs=2, **values)
+    return made_report.drawn(section(*runs, cells={cell: [] for cell in trainings}), Curves)
 
 
 def test_optimizers_share_a_chart_as_in_the_papers_figures() -> None:
-    by_epoch, _ = drawn(*(trained(stack, optimizer=name) for name in ("sgd", "adam") for stack in ("torch", "tf")))
+    by_epoch, _ = trained(*({"stack": stack, "optimizer": name} for name in ("sgd", "adam")
+                            for stack in ("torch", "tf")))
 
     assert ["torch sgd", "tf sgd", "torch adam", "tf adam"] == [curve.name for curve in by_epoch.curves]
     assert 4 == len({curve.series for curve in by_epoch.curves})
@@ -175,4 +166,4 @@ def test_optimizers_share_a_chart_as_in_the_papers_figures() -> None:
 
 
 def test_batches_have_charts_of_their_own() -> None:
-    assert 4 == len(drawn(trained("torch", batch=10), trained("torch", batch=20)))
+    assert 4 == len(trained({"batch": 10}, {"batch": 20}))

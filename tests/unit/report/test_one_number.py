@@ -1,7 +1,5 @@
 """One number for one thing: what terminal, page, CSV, LaTeX and summary.json say of unequal runs is the same."""
 
-import csv
-import io
 import json
 import re
 from collections.abc import Iterator
@@ -11,7 +9,7 @@ from typing import Any
 import pytest
 
 from runner.analysis.summary import to_json
-from runner.report.writers import latex, page, spreadsheet
+from runner.report.writers import latex, page
 from runner.screen.summary import summary_view
 from tests import made_everything, made_report, made_rows, printing
 from tests.made_everything import STACKS
@@ -130,9 +128,8 @@ def test_operators_on_the_page_are_those_of_summary_json() -> None:
 
 
 def test_the_csv_s_numbers_are_those_of_summary_json() -> None:
-    lines = csv.DictReader(io.StringIO(spreadsheet.comma_separated(contents()[2])))
     results = {result["key"]: result for each in in_json()["comparisons"] for result in each["results"]}
-    for line in lines:
+    for line in printing.csv_lines(contents()[2]):
         result = results.pop(line["key"])
         same = [name for name in line if name in result and not isinstance(result[name], dict | list | str)]
         assert 20 <= len(same)

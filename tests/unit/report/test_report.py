@@ -7,35 +7,22 @@ import pytest
 
 from runner.analysis.summary_format import Machine
 from runner.cells import key
-from runner.report.document import Curves, Dots, Report, Section
+from runner.report.document import Curves, Dots, Section
 from runner.report.environment import machine
 from runner.report.tables import Form, Written
 from runner.report.writers import charts
 from tests import made_report
 from tests import made_rows as made
 from tests.made_claims import claim
-from tests.made_report import FAST, SLOW, TF, TORCH
-from workloads.spec.cell import Cell
+from tests.made_report import FAST, SLOW, TF, TORCH, drawn
+from tests.made_report import report_of as contents
 
 NUMBER = {"id": "n", "source": "Table 5", "text": "", "quantity": "step", "of": {"stack": "torch"},
           "to": {"stack": "tf"}, "where": {}, "value": 3.0, "unit": "x"}
 
 
-def contents(*more: Any, **values: Any) -> Report:
-    return made_report.contents(made_report.records(*more, **values))[2]
-
-
 def experiment(name: str, *cells: Any, title: str = "", **values: Any) -> dict[str, Any]:
-    keys = [item["key"] for item in made.plan(*cells)["cells"]]
-    return {"id": name, "title": title, "assumed": {}, "scaled": [], "cells": keys, **values}
-
-
-def planned(*experiments: dict[str, Any], **values: Any) -> dict[str, Any]:
-    return {"experiments": list(experiments), **values}
-
-
-def said(found: Report) -> dict[str, str]:
-    return dict(found.deviations)
+    return {"id": name, "title": title, "assumed": {}, "scaled": [], "cells": [*map(key, cells)], **values}
 
 
 def table(section: Section, beginning: str) -> Written:
@@ -48,25 +35,13 @@ def test_a_complete_session_as_the_study_wants_it_deviates_in_nothing() -> None:
 
 def test_a_published_study_at_a_smaller_scale_says_so_and_where() -> None:
     steps = "steps 6 for 3960"
-    found = contents(plan=planned(experiment("e", TORCH, TF, scaled=[steps]), published=[NUMBER]),
+    found = contents(plan={"experiments": [experiment("e", TORCH, TF, scaled=[steps])], "published": [NUMBER]},
                      session={"scale": "quick"})
 
-    assert said(found)["scale"].endswith("is smaller than the paper's. It changes e; each says how.")
+    assert dict(found.deviations)["scale"].endswith("is smaller than the paper's. It changes e; each says how.")
     assert f'Scale "quick" changes: {steps}.' in found.sections[0].notes
     assert "no reproduction" in found.reading
-    assert "scale" not in said(contents())           # our own study has no paper to be smaller than
-
-
-TUNED = (TORCH._replace(loop="tuned"), TF._replace(loop="tuned"))
-
-
-@pytest.mark.parametrize(("rates", "said"), [
-    ({TORCH: SLOW, TF: FAST, TUNED[0]: FAST, TUNED[1]: SLOW},
-     "tf is the fastest in 1 of 2 comparisons, torch in 1."),
-    ({cell._replace(batch=batch): SLOW for batch in (8, 16) for cell in (TORCH, TF)},
-     "No stack is shown to be the fastest in any of 2 comparisons.")])
-def test_in_short_the_fastest_stacks_are_counted(rates: dict[Cell, list[float]], said: str) -> None:
-    assert said == contents(cells=rates).in_short[0]
+    assert "scale" not in dict(contents().deviations)           # our own study has no paper to be smaller than
 
 
 def test_an_interrupted_session_says_so_first() -> None:
@@ -74,7 +49,8 @@ def test_an_interrupted_session_says_so_first() -> None:
 
 
 def test_settings_and_stacks_of_the_command_line_are_deviations_and_the_data_s_name_is_not() -> None:
-    found = said(contents(plan={"settings": {"batch": 8, "data": "digits32"}, "stacks": ["torch", "tf"]}))
+    plan = {"settings": {"batch": 8, "data": "digits32"}, "stacks": ["torch", "tf"]}
+    found = dict(contents(plan=plan).deviations)
 
     assert "Set by hand over the study's: batch 8." == found["settings"]
     assert "Chosen by hand in place of the study's: torch, tf." == found["stacks"]
@@ -83,12 +59,13 @@ def test_settings_and_stacks_of_the_command_line_are_deviations_and_the_data_s_n
 def test_nodes_on_one_machine_have_no_network() -> None:
     cell = made.cell("torch", nodes=3, parallel="allreduce")
 
-    assert "All 3 nodes are on this machine and share its 2 CPUs" in said(contents(cells={cell: SLOW}))["one machine"]
+    said = dict(contents(cells={cell: SLOW}).deviations)["one machine"]
+    assert "All 3 nodes are on this machine and share its 2 CPUs" in said
 
 
 def test_a_node_with_less_than_the_study_s_is_marked_and_one_with_as_much_is_not() -> None:
     asked = {"cpus": 4, "memory_bytes": 16 * 10**9}
-    less, enough = (said(contents(plan=planned({**experiment("e", TORCH), "node": node})))
+    less, enough = (dict(contents(plan={"experiments": [experiment("e", TORCH, node=node)]}).deviations)
                     for node in (asked, {"cpus": 1, "memory_bytes": 0}))
 
     assert less["nodes"].startswith("The study's had 4 CPUs and 16 GB, here each has 2 CPUs and 0 GB")
@@ -100,7 +77,7 @@ def test_notes_name_the_stacks_that_they_hold_for() -> None:
     of_all = contents(facts=data)
     of_one = contents(*made.runs(TF, FAST, place={**made.PLACE, "isolation": "venv"}), cells={TORCH: SLOW, TF: []})
 
-    assert [("1", True)] == [(number, text.endswith("(all stacks)")) for number, text in of_all.footnotes]
+    assert [("[1]", True)] == [(number, text.endswith("(all stacks)")) for number, text in of_all.footnotes]
     assert ["(tf)"] == [text[-4:] for _, text in of_one.footnotes] and () == of_all.deviations[1:]
 
 
@@ -108,13 +85,13 @@ def test_a_stack_that_did_not_run_at_all_is_left_out_with_its_reason() -> None:
     skipped = made.plan(TORCH, TF, skipped={made.cell("mxnet"): "no Python 3.6 here"})["skipped"]
     found = contents(plan={"skipped": skipped})
 
-    assert "mxnet: no Python 3.6 here." == said(found)["stacks left out"]
+    assert "mxnet: no Python 3.6 here." == dict(found.deviations)["stacks left out"]
     assert ("e", "mxnet", "LeNet-5 (tanh, 62 k parameters), training, batch 10, steps 2", "no Python 3.6 here") in (
         found.left_out[0].written(Form.PAGE).lines)
 
 
 def test_an_experiment_that_shares_all_its_cells_shows_them_and_says_whose_they_are() -> None:
-    found = contents(plan=planned(experiment("e", TORCH, TF), experiment("f", TORCH, title="Figure 2")))
+    found = contents(plan={"experiments": [experiment("e", TORCH, TF), experiment("f", TORCH, title="Figure 2")]})
     second = found.sections[1]
 
     assert ("f", "Figure 2", ("Shares measurements with e.",)) == (second.id, second.title, second.notes)
@@ -122,8 +99,8 @@ def test_an_experiment_that_shares_all_its_cells_shows_them_and_says_whose_they_
 
 
 def test_published_numbers_stand_with_the_experiment_titled_like_their_source() -> None:
-    plan = planned(experiment("e", TORCH, TF), experiment("f", TORCH, TF, title="Table 5: times"), published=[NUMBER])
-    first, second = contents(plan=plan).sections
+    both = [experiment("e", TORCH, TF), experiment("f", TORCH, TF, title="Table 5: times")]
+    first, second = contents(plan={"experiments": both, "published": [NUMBER]}).sections
     (line,) = table(second, "Published").lines
 
     assert not [each for each in first.tables if each.caption.startswith("Published")]
@@ -148,8 +125,8 @@ def test_a_claim_says_its_place_and_what_its_paper_contradicts() -> None:
 
 
 def test_ratios_are_drawn_against_one() -> None:
-    (chart,) = [chart for chart in contents(plan={"published": [NUMBER]}).sections[0].charts
-                if isinstance(chart, Dots) and chart.caption == "Published and here"]
+    (chart,) = (chart for chart in drawn(contents(plan={"published": [NUMBER]}).sections[0], Dots)
+                if chart.caption == "Published and here")
 
     assert 1.0 == chart.reference
     assert [("published", 3.0), ("here", pytest.approx(1.5, rel=0.01))] == [
@@ -158,7 +135,7 @@ def test_ratios_are_drawn_against_one() -> None:
 
 def test_rates_are_bars_with_their_intervals_the_fastest_first() -> None:
     found = contents().sections[0]
-    chart = next(chart for chart in found.charts if isinstance(chart, Dots))
+    chart, *_ = drawn(found, Dots)
     marks = chart.groups[0][1]
 
     assert chart.is_bars and ["tf", "torch"] == [mark.name for mark in marks]
@@ -170,15 +147,15 @@ def test_the_ratios_of_all_comparisons_are_one_chart_with_a_line_at_one_and_a_do
     (chart,) = contents().ratios
     assert isinstance(chart, Dots) and 1.0 == chart.reference
     ((heading, marks),) = chart.groups
-    drawn = charts.svg(chart, "s")
+    shown = charts.svg(chart, "s")
 
     assert heading.startswith("LeNet-5") and [("tf", 1.5), ("torch", 1.0)] == [
         (mark.name, pytest.approx(mark.value, rel=0.001)) for mark in marks]
-    assert re.fullmatch(r"1.50 \(1.\d+–1.\d+\) FASTEST", marks[0].text) and marks[0].text in drawn
-    axis = re.search(r'M([\d.]+) [\d.]+H([\d.]+)" fill="none" stroke="currentColor"', drawn)
-    one = re.search(r'M([\d.]+) [\d.]+V[\d.]+" fill="none" stroke="currentColor"', drawn)
+    assert re.fullmatch(r"1.50 \(1.\d+–1.\d+\) FASTEST", marks[0].text) and marks[0].text in shown
+    axis = re.search(r'M([\d.]+) [\d.]+H([\d.]+)" fill="none" stroke="currentColor"', shown)
+    one = re.search(r'M([\d.]+) [\d.]+V[\d.]+" fill="none" stroke="currentColor"', shown)
     assert axis and one and float(axis[1]) < float(one[1]) < float(axis[2])
-    assert 5 == drawn.count("<circle")
+    assert 5 == shown.count("<circle")
 
 
 def test_a_number_with_three_values_is_drawn_as_curves_of_stacks_and_of_switches() -> None:
@@ -186,8 +163,7 @@ def test_a_number_with_three_values_is_drawn_as_curves_of_stacks_and_of_switches
               (("torch", SLOW), ("tf", FAST))}
     switches = {made.cell("torch", batch=batch, conv=conv, device="gpu"): SLOW
                 for batch in (1, 2, 4) for conv in ("heuristic", "fixed")}
-    (chart,), (other,) = ([chart for chart in contents(cells=cells).sections[0].charts if isinstance(chart, Curves)]
-                          for cells in (stacks, switches))
+    (chart,), (other,) = (drawn(contents(cells=cells).sections[0], Curves) for cells in (stacks, switches))
 
     assert [("torch", (1.0, 2.0, 4.0)), ("tf", (1.0, 2.0, 4.0))] == [(curve.name, curve.x) for curve in chart.curves]
     assert chart.curves[0].y == pytest.approx((100.0, 100.0, 100.0), rel=1e-4)
@@ -197,10 +173,10 @@ def test_a_number_with_three_values_is_drawn_as_curves_of_stacks_and_of_switches
 def test_nine_panels_are_nine_small_charts_named_after_what_tells_them_apart() -> None:
     cells = {made.cell("torch", batch=batch, image=image, steps=steps): SLOW
              for batch in (1, 2, 4) for image in (32, 64, 128) for steps in (5, 6, 7)}
-    drawn = [chart for chart in contents(cells=cells).sections[0].charts if isinstance(chart, Curves)]
+    panels = drawn(contents(cells=cells).sections[0], Curves)
 
-    assert 9 == len(drawn)
-    assert drawn[0].caption.startswith("image 32, steps 5 train: ")
+    assert 9 == len(panels)
+    assert panels[0].caption.startswith("image 32, steps 5 train: ")
 
 
 def test_a_figure_of_averages_is_drawn_as_the_claim_on_it_has_them() -> None:
@@ -209,8 +185,7 @@ def test_a_figure_of_averages_is_drawn_as_the_claim_on_it_has_them() -> None:
              for hidden in (1, 2, 3) for image, rate in ((32, 100.0), (64, 50.0))}
     asked = claim("trend", to=None, averaged=("image",), along="hidden", direction="up", experiment="e",
                   cases=tuple((image, hidden) for image in (32, 64) for hidden in (1, 2, 3)))
-    (chart,) = [chart for chart in contents(cells=cells, plan={"claims": [asked.record()]}).sections[0].charts
-                if isinstance(chart, Curves)]
+    (chart,) = drawn(contents(cells=cells, plan={"claims": [asked.record()]}).sections[0], Curves)
 
     assert ((1.0, 2.0, 3.0), pytest.approx((150.0, 150.0, 150.0))) == (chart.curves[0].x, chart.curves[0].y)
     assert "means over image" in chart.caption
@@ -233,7 +208,7 @@ def test_epochs_are_drawn_against_their_number_and_their_time() -> None:
         cell, index, *(made.epoch(epoch, 2.0, accuracy, validation_seconds=0.5)
                        for epoch, accuracy in enumerate((0.5, last))))]
     section = contents(*runs, cells={cell: []}).sections[0]
-    epochs, times = [chart for chart in section.charts if isinstance(chart, Curves)]
+    epochs, times = drawn(section, Curves)
 
     assert ((1.0, 2.0), (2.0, 4.0)) == (epochs.curves[0].x, times.curves[0].x)
     assert epochs.curves[0].y == pytest.approx((0.5, 0.8))
@@ -256,7 +231,7 @@ def test_runs_that_failed_alike_are_one_line() -> None:
     assert ("tf", "LeNet-5 (tanh, 62 k parameters), training, batch 10", "oom", "7, 8", "no memory",
             f"evenbench report made --run {key(TF)}.7.1") == (
         found.left_out[0].written(Form.PAGE).lines[0])
-    assert "2 runs did not end ok: oom 2." == said(found)["failed runs"]
+    assert "2 runs did not end ok: oom 2." == dict(found.deviations)["failed runs"]
 
 
 def test_where_a_gpu_s_time_goes_stands_in_milliseconds_a_step_with_who_told() -> None:

@@ -1,7 +1,5 @@
 """How reports are written: escaped whatever a file holds, the same for the same values, nothing from outside."""
 
-import csv
-import io
 import math
 import re
 from html.parser import HTMLParser
@@ -11,20 +9,18 @@ from pathlib import Path
 import pytest
 
 from runner.analysis import stats
-from runner.analysis.summary import summary_of
 from runner.cli import app
 from runner.paths import STUDIES
 from runner.report.claims import wording
-from runner.report.contents import report
 from runner.report.document import Bar, Bars, Curve, Curves, Dots, Mark
 from runner.report.tables import Form, plain
-from runner.report.writers import charts, file_formats, latex, markdown, page, spreadsheet
+from runner.report.writers import charts, file_formats, latex, markdown, page
 from runner.results import store
-from runner.results.reader import measurements
 from runner.study import file
 from runner.study.claims import Verdict
 from tests import made_report
 from tests import made_rows as made
+from tests.printing import csv_lines
 
 
 class Read(HTMLParser):
@@ -42,7 +38,7 @@ class Read(HTMLParser):
 
 
 def test_a_page_obeys_nothing_that_stands_in_a_file() -> None:
-    text = page.html(made_report.contents(made_report.evil())[2])
+    text = page.html(made_report.reported(made_report.evil()))
     read = Read(text)
 
     assert 1 == read.tags.count("script") and "&lt;script&gt;alert(1)" in text
@@ -52,8 +48,8 @@ def test_a_page_obeys_nothing_that_stands_in_a_file() -> None:
 
 
 def test_a_page_begins_with_verdict_ratios_badges_and_command_and_folds_all_tables_but_claims_and_failures() -> None:
-    text = page.html(made_report.contents(made_report.records(
-        *made.run(made_report.TF, 9, ending="oom"), session={"argv": ["run", "quick"]}))[2])
+    oom = made.run(made_report.TF, 9, ending="oom")
+    text = page.html(made_report.report_of(*oom, session={"argv": ["run", "quick"]}))
     first = text.split("<h2")[0]
     open_ones = re.sub(r"<details>.*?</details>", "", text, flags=re.DOTALL)
 
@@ -76,7 +72,7 @@ def test_an_experiment_without_a_result_has_no_section_of_its_own() -> None:
 
 
 def test_a_page_asks_for_nothing_from_outside() -> None:
-    read = Read(page.html(made_report.contents(made_report.records())[2]))
+    read = Read(page.html(made_report.report_of()))
     outward = [value for name, value in read.attributes if name in ("src", "href", "action", "data", "poster")
                and value and not value.startswith(("#", "data:"))]
 
@@ -96,8 +92,7 @@ def test_the_command_prints_the_summary_and_writes_the_page_that_the_form_has(
     app(["report", str(tmp_path), "--html", "-"], standalone_mode=False)
     assert capsys.readouterr().out.startswith("<!DOCTYPE html>")
 
-    measured = measurements(store.read(tmp_path))
-    written = file_formats.FORMS["html"](report(summary_of(measured), measured))
+    written = file_formats.FORMS["html"](made_report.reported(list(store.read(tmp_path))))
     assert (tmp_path / "report.html").read_text() == (tmp_path / "other.html").read_text() == written
 
 
@@ -163,7 +158,7 @@ def test_an_axis_of_doublings_has_their_numbers_at_equal_distances() -> None:
 
 
 def test_markdown_shows_what_stands_in_a_file_and_does_not_obey_it() -> None:
-    text = markdown.markdown(made_report.contents(made_report.evil())[2])
+    text = markdown.markdown(made_report.reported(made_report.evil()))
 
     assert "<script" not in text and "\x1b" not in text and "](javascript" not in text
     assert r"\[a\]\(javascript:b\)" in text
@@ -180,19 +175,18 @@ def test_latex_prints_every_letter(text: str, expected: str) -> None:
 
 
 def test_latex_has_a_booktabs_table_a_comparison() -> None:
-    text = latex.latex(made_report.contents(made_report.records())[2])
+    text = latex.latex(made_report.report_of())
 
     assert 1 == text.count(r"\toprule") == text.count(r"\bottomrule") == text.count(r"\caption")
     assert r"\textbf{tf} & 150 & " in text and r" & fastest \\" in text
     assert r" & 95 \% & Ratio & Interval & " in text
-    assert "\\input" not in latex.latex(made_report.contents(made_report.evil())[2])
+    assert "\\input" not in latex.latex(made_report.reported(made_report.evil()))
 
 
 def test_the_csv_has_the_paper_s_numbers_beside_ours() -> None:
     number = {"id": "n", "source": "Table 1", "text": "", "quantity": "step", "of": {"stack": "torch"}, "to": None,
               "where": {}, "value": 216.14, "unit": "samples/s", "paper": {"batch": [64]}, "paper_cells": 1}
-    found = made_report.contents(made_report.records(plan={"published": [number]}))[2]
-    lines = {line["stack"]: line for line in csv.DictReader(io.StringIO(spreadsheet.comma_separated(found)))}
+    lines = {line["stack"]: line for line in csv_lines(made_report.report_of(plan={"published": [number]}))}
 
     assert ("n", "216.14", "samples/s") == tuple(lines["torch"][name] for name in (
         "published_id", "published", "published_unit"))
@@ -201,10 +195,9 @@ def test_the_csv_has_the_paper_s_numbers_beside_ours() -> None:
 
 def test_another_precision_than_the_cell_s_stands_in_csv_and_latex() -> None:
     """Of a session whose tuned runs computed in bfloat16."""
-    cell = made.cell(loop="tuned")
-    measured = made.measured(cell, *made.runs(cell, [100.0] * 5, facts={**made.FACTS, "precision": "amp"}))
-    found = report(summary_of(measured), measured)
-    (line,) = csv.DictReader(io.StringIO(spreadsheet.comma_separated(found)))
+    cells, facts = {made.cell(loop="tuned"): [100.0] * 5}, {**made.FACTS, "precision": "amp"}
+    found = made_report.report_of(cells=cells, facts=facts)
+    (line,) = csv_lines(found)
 
     assert "Computed in another precision than the cell says: torch in amp." in latex.latex(found)
     assert ("float32", "amp") == (line["precision"], line["ran_precision"])
@@ -212,8 +205,7 @@ def test_another_precision_than_the_cell_s_stands_in_csv_and_latex() -> None:
 
 
 def test_csv_has_a_line_a_result_under_documented_columns() -> None:
-    text = spreadsheet.comma_separated(made_report.contents(made_report.records())[2])
-    rows = list(csv.DictReader(io.StringIO(text)))
+    rows = csv_lines(made_report.report_of())
     documented = (Path(__file__).parents[3] / "docs" / "report.md").read_text()
 
     assert ["tf", "torch"] == [row["stack"] for row in rows]
@@ -224,18 +216,14 @@ def test_csv_has_a_line_a_result_under_documented_columns() -> None:
 
 @pytest.mark.parametrize("name", ["=1+1", "+1", "-1", "@x", "\t=1", " =1"])
 def test_no_spreadsheet_computes_a_text(name: str) -> None:
-    cell = made.cell(name, steps=20)
-    written = spreadsheet.comma_separated(made_report.contents(made_report.records(cells={cell: made_report.SLOW}))[2])
-    (row,) = csv.DictReader(io.StringIO(written))
+    (row,) = csv_lines(made_report.report_of(cells={made.cell(name, steps=20): made_report.SLOW}))
 
     assert not row["stack"].startswith(("=", "+", "-", "@", "\t"))
 
 
 def test_a_negative_number_stays_a_number() -> None:
-    line = made.steps([0.1, 0.1], loss=[-2.0, -3.0])
-    written = spreadsheet.comma_separated(made_report.contents(made_report.records(
-        *made.run(made_report.TORCH, 0, line), cells={made_report.TORCH: []}))[2])
-    (row,) = csv.DictReader(io.StringIO(written))
+    run = made.run(made_report.TORCH, 0, made.steps([0.1, 0.1], loss=[-2.0, -3.0]))
+    (row,) = csv_lines(made_report.report_of(*run, cells={made_report.TORCH: []}))
 
     assert "-3.0" == row["loss_last"]
 
@@ -243,8 +231,7 @@ def test_a_negative_number_stays_a_number() -> None:
 @pytest.mark.parametrize("name", file.available(STUDIES))
 def test_every_study_s_report_names_all_its_experiments_before_anything_ran(name: str) -> None:
     planned = made_report.planned(name)
-    measured = measurements([made.session(study=name), planned.record()])
-    found = report(summary_of(measured), measured)
+    found = made_report.reported([made.session(study=name), planned.record()])
     text = page.html(found)
 
     assert {one.id for one in planned.study.experiments} <= {section.id for section in found.sections}

@@ -18,19 +18,19 @@ TORCH = made.cell("torch", steps=4)
 def told(cell: Cell, *seconds: list[float], warm: list[float], count: int | None = None) -> Row:
     """A row with a run for each list of timed samples, all with that warm-up."""
     counted = {} if count is None else {"count": count}
-    records = [record for index, timed in enumerate(seconds)
-               for record in made.run(cell, index, made.steps(timed, **counted))]
-    for record in records:
-        if record["event"] == "line" and record["line"]["event"] == "warm":
-            record["line"] = {"event": "warm", "seconds": warm}
-    (row,) = made.measured(cell, *records).rows
+    (row,) = made.measured(cell, *(record for index, timed in enumerate(seconds) for record in made.run(
+        cell, index, made.steps(timed, **counted), warm=warm))).rows
     return row
 
 
-def strip(row: Row) -> Strip:
-    ((_, chart),) = steps.charts([row], {}, {})
+def chart_of(*rows: Row) -> Strips:
+    ((_, chart),) = steps.charts(rows, {}, {})
     assert isinstance(chart, Strips)
-    return chart.strips[0]
+    return chart
+
+
+def strip(row: Row) -> Strip:
+    return chart_of(row).strips[0]
 
 
 def test_time_begins_where_the_first_step_ends_and_the_timed_part_where_the_warm_up_does() -> None:
@@ -45,13 +45,11 @@ def test_time_begins_where_the_first_step_ends_and_the_timed_part_where_the_warm
 
 def test_disturbed_turns_are_marked_from_their_first_step_to_their_last() -> None:
     turns = [made.turn([0.1, 0.1], foreign=share, before=2 * index) for index, share in enumerate((0.0, 0.5, 0.0, 0.0))]
-    (row,) = made.measured(TORCH, *made.run(TORCH, 0, *turns)).rows
-    ((_, chart),) = steps.charts([row], {}, {})
-    assert isinstance(chart, Strips)
+    chart = chart_of(*made.measured(TORCH, *made.run(TORCH, 0, *turns)).rows)
     warm = chart.strips[0].warmup
 
-    ((begin, end),) = chart.strips[0].disturbed
-    assert (warm + 0.2, warm + 0.4) == pytest.approx((begin, end))
+    (spans,) = chart.strips[0].disturbed
+    assert (warm + 0.2, warm + 0.4) == pytest.approx(spans)
     assert 1 == charts.svg(chart, "s").count("var(--bad)")
 
 
@@ -132,8 +130,6 @@ def test_an_axis_has_round_numbers(high: float, expected: list[float]) -> None:
 
 def test_a_chart_of_three_stacks_and_five_long_runs_stays_below_forty_kilobytes() -> None:
     timed = [0.01 + index / 1e6 for index in range(5000)]
-    rows = [told(TORCH._replace(stack=name), *[timed] * 5, warm=[1.0, *[0.01] * 99])
-            for name in "abc"]
-    ((_, chart),) = steps.charts(rows, {}, {})
+    rows = [told(TORCH._replace(stack=name), *[timed] * 5, warm=[1.0, *[0.01] * 99]) for name in "abc"]
 
-    assert len(charts.svg(chart, "s")) < 40_000
+    assert len(charts.svg(chart_of(*rows), "s")) < 40_000

@@ -21,8 +21,7 @@ def session(tasks: tuple[tuple[str, str], ...] = TASKS, **values: object) -> Rep
     """A session like that of study quick: four stacks in three comparisons, eight rounds."""
     cells = {made.cell(name, task=task, measure=measure, steps=20): [speed * (1 + wave / 100) for wave in range(8)]
              for task, measure in tasks for name, speed in SPEEDS.items()}
-    return made_report.contents(made_report.records(
-        DONE, cells=cells, plan={"rounds": 8, "baseline": "torch-2.13-cpu"}, **values))[2]
+    return made_report.report_of(DONE, cells=cells, plan={"rounds": 8, "baseline": "torch-2.13-cpu"}, **values)
 
 
 @pytest.mark.parametrize("written", [None, Path("results/20261127-130940-quick-d1c8/report.html")])
@@ -82,6 +81,6 @@ def test_all_tables_stand_before_the_answer_where_asked_and_none_elsewhere() -> 
 
 
 def test_a_paper_s_claims_are_counted() -> None:
-    found = made_report.contents(made_report.records(DONE, plan={"claims": [claim("faster").record()]}))[2]
+    found = made_report.report_of(DONE, plan={"claims": [claim("faster").record()]})
 
     assert "1 claim: holds 1." in printed(summary_view(found))
