@@ -49,6 +49,7 @@ BATCH, CLASSES = 4, 10
 Array = np.ndarray[tuple[int], np.dtype[np.float64]]
 Sent = dict[str, dict[str, Array]]  # what one stack sent: sketches by kind and name, in order of computation
 Pairs = dict[str, tuple[Array, Array]]
+Failed = tuple[str, str, object]    # how a run ended that sent nothing to compare: its word, its message, what it said
 
 
 class Named(Protocol):
@@ -61,18 +62,6 @@ class Named(Protocol):
     @property
     def framework(self) -> str:
         """Its adapter's name."""
-
-
-class Failed(Protocol):
-    """How a run ended that sent nothing to compare."""
-
-    @property
-    def word(self) -> str:
-        """The ending's."""
-
-    @property
-    def message(self) -> str:
-        """Why."""
 
 
 class Verdict(NamedTuple):
@@ -114,7 +103,8 @@ def compare(cell: Cell, ours: Sent | Failed, theirs: Sent | Failed, stack: Named
     """The verdict on a stack's arrays against the reference's."""
     for of_arrays, who in ((ours, stack), (theirs, reference)):
         if not isinstance(of_arrays, dict):
-            return verdict_of(cell, stack, reference, {}, problem=f"{who.name}: {of_arrays.word}: {of_arrays.message}")
+            word, message, _ = of_arrays
+            return verdict_of(cell, stack, reference, {}, problem=f"{who.name}: {word}: {message}")
     assert isinstance(ours, dict) and isinstance(theirs, dict)
     optional = (*OPTIONAL, *(("activation",) if cell.loop != NATIVE else ()),         # a compiled net keeps none
                 *(OF_TRAINING if _only_infer(stack, reference) else ()),

@@ -58,12 +58,12 @@ class Compared(NamedTuple):
     runs_a: int
     runs_b: int
     other_resources: bool        # the cells have other CPUs or memory
-    baseline: str = ""           # that both sessions measured beside it; "" where there is none, or it is that itself
-    ratio_a: Ratio = Ratio()    # to the baseline in the same rounds
-    ratio_b: Ratio = Ratio()
-    change: Ratio = Ratio()     # the ratio in B over that in A
-    verdict: str = ""            # what may be said of it
-    unit: str = ""               # of the rates
+    baseline: str                # that both sessions measured beside it; "" where there is none, or it is that itself
+    ratio_a: Ratio               # to the baseline in the same rounds
+    ratio_b: Ratio
+    change: Ratio                # the ratio in B over that in A
+    verdict: str                 # what may be said of it
+    unit: str                    # of the rates
 
 
 class Alone(NamedTuple):
@@ -144,17 +144,15 @@ def _baselines(pairs: Sequence[_Pair], baseline: str) -> list[_Pair | None]:
 
 
 def _compared(pair: _Pair, base: _Pair | None, doubted: Sequence[Doubts], error: float) -> Compared:
-    (a, b), (rate_a, rate_b) = pair, (stats.geometric_mean(row.rates.values()) or 0.0 for row in pair)
-    compared = Compared(a.key, a.cell.stack, a.comparison.label, rate_a, rate_b, len(a.rates), len(b.rates),
-                        a.key != b.key, unit=a.unit)
-    if base is None:
-        return compared
-    in_a, in_b = (Paired.of(row, of, error, own) for row, of, own in zip(pair, base, doubted, strict=True))
+    a, b = pair
+    in_a, in_b = (Paired.of(row, of, error, own) for row, of, own in zip(
+        pair, base or (None, None), doubted, strict=True))
     change = stats.between(in_b.ratio, in_a.ratio, error * min(a.look.share, b.look.share))
-    withheld = filter(None, (in_a.doubt, in_b.doubt, in_a.other_doubt, in_b.other_doubt))
-    said = next((doubt.verdict for doubt in withheld), stats.verdict(change))
-    return compared._replace(baseline=base[0].cell.stack, ratio_a=in_a.ratio, ratio_b=in_b.ratio, change=change,
-                             verdict=_MOVED.get(said, said.value))
+    withheld = [doubt for doubt in (in_a.doubt, in_b.doubt, in_a.other_doubt, in_b.other_doubt) if doubt and base]
+    said = withheld[0].verdict if withheld else stats.verdict(change)
+    return Compared(a.key, a.cell.stack, a.comparison.label, in_a.rates[0] or 0.0, in_b.rates[0] or 0.0, len(a.rates),
+                    len(b.rates), a.key != b.key, base[0].cell.stack if base else "", in_a.ratio, in_b.ratio, change,
+                    _MOVED.get(said, said.value), a.unit)
 
 
 def _reason(row: Row) -> str:

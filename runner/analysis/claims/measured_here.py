@@ -30,12 +30,11 @@ def ours(published: Published, rows: Sequence[Row]) -> PublishedNumber:
     own = _by_cell(published, published.of, rows)
     others = _by_cell(published, published.to, rows) if published.to else own
     both = [(own[same], others[same]) for same in own if same in others and others[same][1]]
-    if not both:
-        return PublishedNumber(**dict(published), ours=None, cells=0)
     used = [row for pair in both for row, _ in pair]
     ran_instead = stand_ins(published.subjects, (row.cell for row in used))
-    if mixed := of_several_forms(ran_instead):
-        return PublishedNumber(**dict(published), ours=None, cells=0, differs=(mixed,))
+    mixed = of_several_forms(ran_instead)
+    if mixed or not both:
+        return PublishedNumber(**dict(published), ours=None, cells=0, differs=(mixed,) if mixed else ())
     fewer = [f"{len(both)} of {formatting.count(published.paper_cells, 'cell')}"][:len(both) < published.paper_cells]
     name = quantities.QUANTITIES[published.quantity].beside
     beside = ours(published.model_copy(update={"quantity": name}), rows).ours if name else None
