@@ -38,9 +38,20 @@ def judge(asked: Claim, measured: Measurements) -> JudgedClaim:
     return judging.judge(asked, measured, doubts.of(measured))
 
 
+def told(lines: Mapping[Cell, Sequence[made.Record]], rounds: int = 5) -> Measurements:
+    """The same lines in each of so many rounds."""
+    return made.measured(*lines, *(record for cell, each in lines.items()
+                                   for record in made.repeated(cell, rounds, *each)))
+
+
+def over(field: str, values: Sequence[Any], **seconds: Sequence[Any]) -> Measurements:
+    """Steps of each stack, of so many seconds at each value of a cell's field."""
+    return took({made.cell(stack, **{field: value}): found for stack, each in seconds.items()
+                 for value, found in zip(values, each, strict=True)})
+
+
 def took(seconds: Mapping[Cell, float | Sequence[float]], *more: Any, **plan: Any) -> Measurements:
     """Steps of so many seconds: of five runs around a number, or of the runs listed."""
     runs = {cell: found if isinstance(found, Sequence) else [found * each for each in ABOUT_ONE]
             for cell, found in seconds.items()}
-    records = [record for cell, each in runs.items() for record in made.runs(cell, [cell.batch / one for one in each])]
-    return made.measured(*runs, *records, *more, **plan)
+    return made.measured(*more, rates={cell: [cell.batch / one for one in each] for cell, each in runs.items()}, **plan)

@@ -102,11 +102,24 @@ def runs(measured: Cell, rates: list[float], first_round: int = 0, **values: Any
                                               phases={"load": [0.1 * measured.batch / rate] * STEPS}), **values)
 
 
-def measured(*parts: Cell | Record, **values: Any) -> Measurements:
-    """What a session of these cells measured, by these records; values: of plan. Its first may be a session's own."""
+def repeated(measured: Cell, rounds: int, *lines: Record, **values: Any) -> list[Record]:
+    """The same run in each of so many rounds."""
+    return [record for index in range(rounds) for record in run(measured, index, *lines, **values)]
+
+
+def rated(rates: Mapping[Cell, Sequence[float]], **values: Any) -> list[Record]:
+    """The runs of each cell, a run a rate."""
+    return [record for each, found in rates.items() for record in runs(each, list(found), **values)]
+
+
+def measured(*parts: Cell | Record, rates: Mapping[Cell, Sequence[float]] | None = None, **values: Any) -> Measurements:
+    """What a session of these cells measured, by these records and rates; values: of plan.
+
+    The first record may be a session's own.
+    """
     cells, records = ([part for part in parts if isinstance(part, Cell) is is_cell] for is_cell in (True, False))
     own = [session()] if not records or records[0].get("event") != "session" else [records.pop(0)]
-    return measurements([*own, plan(*cells, **values), *records])
+    return measurements([*own, plan(*(rates or ()), *cells, **values), *rated(rates or {}), *records])
 
 
 def summarised(*parts: Cell | Record, proved: Proved = frozenset(), **values: Any) -> Summary:

@@ -175,22 +175,16 @@ def _complete_cases(claim: Claim, measured: Measurements, of_rows: doubting.Doub
     for case in claim.cases:
         values, doubted = {}, []
         for subject in claim.subjects:
-            each = rows.get((subject, case))
-            try:
-                if not each:
-                    raise _Lacks(skipped.get((subject, case)) or f"not planned{elsewhere}")
-                values[subject], doubt = _series(claim, subject, each, of_rows)
-            except _Lacks as reason:
-                missing.append(", ".join([str(subject), *shown(claim.named(case))]) + f": {reason}")
-                continue
-            doubted += [doubt] if doubt else []
+            found, why = _series(claim, subject, rows.get((subject, case), ()), of_rows)
+            if found:
+                values[subject] = found
+                doubted += [why] if why else []
+            else:
+                why = why or skipped.get((subject, case)) or f"not planned{elsewhere}"
+                missing.append(", ".join([str(subject), *shown(claim.named(case))]) + f": {why}")
         if len(values) == len(claim.subjects):
             complete[case], doubts[case] = values, doubted
     return complete, doubts, missing
-
-
-class _Lacks(Exception):
-    """A cell has no values; the text says why."""
 
 
 def _averaged(claim: Claim, by_case: SeriesByCase, doubts: Doubts) -> tuple[Claim, SeriesByCase, Doubts]:
@@ -204,10 +198,12 @@ def _averaged(claim: Claim, by_case: SeriesByCase, doubts: Doubts) -> tuple[Clai
 
 
 def _series(claim: Claim, subject: Subject, rows: Sequence[Row], doubted: doubting.Doubts) -> tuple[ByRound, str]:
-    """The quantity of a subject's ok runs, and the reason to doubt it; by round, or by seed of rows that differ in it.
+    """The quantity of a subject's ok runs, by round, or by seed of rows that differ in it, and the reason to doubt it.
 
-    Raises _Lacks.
+    Without any value the reason says why; "" without a row.
     """
+    if not rows:
+        return {}, ""
     of, is_of_seeds = quantities.share if claim.kind == "share" else quantities.of, _is_of_seeds(claim)
     *_, last = rows
     by_seed: dict[int, list[float]] = {}
@@ -216,14 +212,14 @@ def _series(claim: Claim, subject: Subject, rows: Sequence[Row], doubted: doubti
         for run in row.ok_runs:
             value = of(claim.quantity, row, run)
             if value is not None and value <= 0 and claim.kind != "share":
-                raise _Lacks(f"{value:g} in round {run.round}, of which no ratio can be taken")
+                return {}, f"{value:g} in round {run.round}, of which no ratio can be taken"
             if value is not None:
                 values[run.round] = value
                 by_seed.setdefault(row.cell.seed if run.seed is None else run.seed, []).append(value)
     if not values:
         endings = ", ".join(sorted({run.ending for run in last.runs}))
-        raise _Lacks(f"its runs tell of no {claim.quantity}" if last.ok_runs else f"ended {endings}" if endings
-                     else "not run")
+        return {}, (f"its runs tell of no {claim.quantity}" if last.ok_runs else f"ended {endings}" if endings
+                    else "not run")
     if len(rows) > 1 and is_of_seeds:
         values = {seed: _middle(of_seed) for seed, of_seed in by_seed.items()}
     doubt = doubted.get(last.key)

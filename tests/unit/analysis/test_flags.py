@@ -15,8 +15,7 @@ PROVED = {("lenet5", "torch")}
 
 def found(rounds: int = 3, cell: Any = CELL, **values: Any) -> set[Flag]:
     lines = values.pop("lines", (made.steps([1.0, 1.0], loss=[2.0, 1.0]),))
-    records = [record for index in range(rounds) for record in made.run(cell, index, *lines, **values)]
-    (row,) = made.measured(cell, *records).rows
+    (row,) = made.measured(cell, *made.repeated(cell, rounds, *lines, **values)).rows
     return set(flags(row, 2, PROVED))
 
 
@@ -88,8 +87,7 @@ def test_what_was_run_and_seen_is_flagged(values: dict[str, Any], expected: set[
 @pytest.mark.parametrize(("periods", "expected"), [(0, set()), (2, {Flag.THROTTLED})])
 def test_the_limit_of_any_place_of_a_run_throttles_it(periods: int, expected: set[Flag]) -> None:
     cell = made.cell(nodes=2, parallel="ps-sync")
-    records = [record for index in range(3)
-               for record in made.run(cell, index, made.steps([1.0, 1.0], loss=[2.0, 1.0]))]
+    records = made.repeated(cell, 3, made.steps([1.0, 1.0], loss=[2.0, 1.0]))
     for record in records:
         if record["event"] == "ending":
             record["places"] = {"node0": {"throttled_periods": 0}, "server1": {"throttled_periods": periods}}

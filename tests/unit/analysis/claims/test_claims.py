@@ -3,7 +3,7 @@
 import json
 import math
 import re
-from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import pytest
@@ -22,7 +22,7 @@ from runner.study.claims import Verdict
 from runner.study.subjects import Subject
 from tests import made_report
 from tests import made_rows as made
-from tests.made_claims import ABOUT_ONE, MXNET, TF, TORCH, claim, judge, took
+from tests.made_claims import ABOUT_ONE, MXNET, TF, TORCH, claim, judge, over, told, took
 from tests.printing import printed
 from tests.studies import changed, parse, read
 
@@ -93,11 +93,7 @@ def test_a_share_is_of_the_step_s_seconds_in_the_same_run(thresholds: Any, expec
     assert (expected, "tf", pytest.approx(0.1)) == (found.verdict, found.numbers[0].what, value(found))
 
 
-def of_batches(**seconds: Sequence[float]) -> Measurements:
-    return took({made.cell(stack, batch=batch): found for stack, each in seconds.items()
-                 for batch, found in zip((1, 2, 4), each, strict=True)})
-
-
+of_batches = partial(over, "batch", (1, 2, 4))
 BATCHES = ((4,), (1,), (2,))
 
 
@@ -128,7 +124,7 @@ def test_a_trend_may_be_a_ratio_s() -> None:
 
 
 def test_a_trend_along_names_follows_the_order_that_where_gives() -> None:
-    measured = took({made.cell("tf", task=task): found for task, found in (("vgg16", 2.0), ("alexnet", 3.0))})
+    measured = over("task", ("vgg16", "alexnet"), tf=(2.0, 3.0))
     for tasks, expected in ((("vgg16", "alexnet"), HOLDS), (("alexnet", "vgg16"), DOES_NOT)):
         found = claim("trend", to=None, cases=(("alexnet",), ("vgg16",)), where={"task": tasks}, along="task",
                       direction="up")
@@ -137,8 +133,7 @@ def test_a_trend_along_names_follows_the_order_that_where_gives() -> None:
 
 @pytest.mark.parametrize("kind", ["trend", "slope"])
 def test_a_trend_and_a_slope_need_two_values(kind: str) -> None:
-    found = judge(claim(kind, to=None, cases=((1,),), along="batch", direction="up"),
-                  took({made.cell("tf", batch=1): 1.0}))
+    found = judge(claim(kind, to=None, cases=((1,),), along="batch", direction="up"), over("batch", [1], tf=[1.0]))
 
     assert (NO_DATA, ("the study has only one value of batch at this scale",)) == (found.verdict, found.missing)
 
@@ -157,17 +152,13 @@ def test_an_order_is_from_the_least_to_the_most(order: tuple[Subject, ...], tf: 
 # ---- cases
 
 TASKS = (("lenet5",), ("vgg16",))
-
-
-def of_tasks(lenet5: tuple[Any, Any], vgg16: tuple[Any, Any]) -> Measurements:
-    return took({made.cell(stack, task=task): found for task, both in (("lenet5", lenet5), ("vgg16", vgg16))
-                 for stack, found in zip(("tf", "torch"), both, strict=True)})
+of_tasks = partial(over, "task", ("lenet5", "vgg16"))
 
 
 def test_each_case_must_hold_and_one_that_is_turned_the_other_way() -> None:
     over = claim("faster", cases=TASKS, over=("task",))
     turned = over.model_copy(update={"turned_for": ({"task": "vgg16"},)})
-    both, one = of_tasks((1.0, 2.0), (1.0, 3.0)), of_tasks((1.0, 2.0), (3.0, 1.0))
+    both, one = of_tasks(tf=(1.0, 1.0), torch=(2.0, 3.0)), of_tasks(tf=(1.0, 3.0), torch=(2.0, 1.0))
     found = judge(over, one)
 
     assert (HOLDS, DOES_NOT, HOLDS) == (judge(over, both).verdict, judge(turned, both).verdict,
@@ -188,15 +179,15 @@ def test_a_turned_trend_goes_the_other_way() -> None:
 
 def test_the_mean_is_the_geometric_one_over_the_cases_in_rounds_that_all_have() -> None:
     mean = claim("ratio", cases=TASKS, over=("task",), holds_for="mean", about=4.0, within=0.1)
-    found = judge(mean, of_tasks(([2.0] * 5, [1.0] * 5), ([8.0] * 5 + [1.0], [1.0] * 6)))
+    found = judge(mean, of_tasks(tf=([2.0] * 5, [8.0] * 5 + [1.0]), torch=([1.0] * 5, [1.0] * 6)))
 
     assert (HOLDS, pytest.approx(4.0), 5, {}) == (
         found.verdict, value(found), found.numbers[0].rounds, found.numbers[0].case)
 
 
 def test_sync_and_async_of_one_stack_are_two_subjects() -> None:
-    measured = took({made.cell("tf", parallel=parallel, nodes=3): seconds
-                     for parallel, seconds in (("allreduce", 1.0), ("ps-async", 2.0))})
+    measured = took({made.cell("tf", parallel="allreduce", nodes=3): 1.0,
+                     made.cell("tf", parallel="ps-async", nodes=3): 2.0})
     sync, asynchronous = Subject("tf", "sync"), Subject("tf", "async")
 
     assert HOLDS is judge(claim("faster", of=sync, to=asynchronous), measured).verdict
@@ -245,11 +236,9 @@ def test_runs_without_the_quantity_and_a_scale_without_the_cells_are_no_data() -
 
 
 def test_a_phase_that_took_no_time_gives_no_ratio() -> None:
-    records = [record for stack, load in (("tf", 0.0), ("torch", 0.1)) for index in range(3)
-               for record in made.run(made.cell(stack, measure="phases"), index,
-                                      made.steps([1.0], phases={"load": [load]}))]
-    cells = [made.cell(stack, measure="phases") for stack in ("tf", "torch")]
-    found = judge(claim("faster", quantity="load"), made.measured(*cells, *records))
+    loads = {made.cell("tf", measure="phases"): 0.0, made.cell("torch", measure="phases"): 0.1}
+    found = judge(claim("faster", quantity="load"), told({
+        cell: [made.steps([1.0], phases={"load": [load]})] for cell, load in loads.items()}))
 
     assert (NO_DATA, ("tf: 0 in round 0, of which no ratio can be taken",)) == (found.verdict, found.missing)
 
@@ -371,18 +360,15 @@ def test_a_store_s_claim_that_cannot_be_is_refused_in_one_line(change: dict[str,
 
 
 def test_a_store_without_claims_is_read() -> None:
-    plan = made.plan(made.cell())
-    del plan["claims"]
+    plan = {name: value for name, value in made.plan(made.cell()).items() if name != "claims"}
 
     assert () == summary_of(measurements([made.session(), plan])).claims
 
 
 def test_the_summary_tells_claims_with_verdicts_numbers_and_what_is_missing() -> None:
-    measured = [record for stack, rate in (("tf", 8.0), ("torch", 2.0))
-                for record in made.runs(made.cell(stack, batch=1), [rate * each for each in ABOUT_ONE])]
-    cells = [made.cell(stack, batch=1) for stack in ("tf", "torch")]
-    record = {**RECORD, "cases": [["lenet5", 1]]}
-    found = made.summarised(*cells, *measured, claims=[record, {**RECORD, "id": "d"}])
+    rates = {made.cell(stack, batch=1): [rate * each for each in ABOUT_ONE]
+             for stack, rate in (("tf", 8.0), ("torch", 2.0))}
+    found = made.summarised(rates=rates, claims=[{**RECORD, "cases": [["lenet5", 1]]}, {**RECORD, "id": "d"}])
 
     assert [HOLDS, NO_DATA] == [each.verdict for each in found.claims]
     (number,) = found.claims[0].numbers
@@ -397,7 +383,7 @@ def test_krisilias_claims_fit_80_columns() -> None:
              for stack, parallel, time in (("tf-2.5", "allreduce", [2.0, 2.02, 1.98, 2.01, 1.99]),
                                            ("torch-1.7", "allreduce", ABOUT_ONE),
                                            ("mxnet-1.7", "ps-sync", [3.2, 3.22, 3.2, 3.25, 3.19]))}
-    records = [record for cell, seconds in times.items() for record in made.runs(cell, [99 / each for each in seconds])]
+    records = made.rated({cell: [99 / each for each in seconds] for cell, seconds in times.items()})
     plan = made.plan(*times, baseline="torch-1.7", experiment="kri-f3",
                      claims=json.loads(json.dumps([each.record() for each in chosen])))
     report = made_report.reported([made.session(study="krisilias"), plan, *records])

@@ -2,7 +2,8 @@
 
 import dataclasses
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -16,18 +17,11 @@ from runner.study import claims
 from runner.study.claims import Claim, Verdict, paper_claim, together
 from runner.study.subjects import Subject
 from tests import made_rows as made
-from tests.made_claims import ABOUT_ONE, TF, TORCH, claim, judge, took
-from workloads.spec.cell import Cell
+from tests.made_claims import MXNET, TF, TORCH, claim, judge, over, told, took
 
 HOLDS, DOES_NOT, INCONCLUSIVE, NO_DATA = Verdict
 BATCHES = (1, 2, 4, 8)
-
-
-def told(quantities: Mapping[Cell, Sequence[Mapping[str, Any]]], rounds: int = 5) -> Measurements:
-    """The same lines in each of so many rounds."""
-    records = [record for cell, lines in quantities.items() for index in range(rounds)
-               for record in made.run(cell, index, *lines)]
-    return made.measured(*quantities, *records)
+OVER: dict[str, Any] = {"cases": ((1,), (2,)), "over": ("batch",)}
 
 
 def number(judged: JudgedClaim) -> Any:
@@ -41,8 +35,7 @@ CUDNN, PLAIN = Subject("tf", settings=(("lstm", "cudnn"),)), Subject("tf", setti
 
 
 def test_settings_tell_subjects_of_one_stack_apart() -> None:
-    measured = took({made.cell("tf", lstm=kind): seconds
-                     for kind, seconds in (("cudnn", 1.0), ("cell", 2.0), ("block", 1.5))})
+    measured = over("lstm", ("cudnn", "cell", "block"), tf=(1.0, 2.0, 1.5))
 
     assert HOLDS is judge(claim("faster", of=CUDNN, to=PLAIN), measured).verdict
     found = judge(claim("faster", of=PLAIN, to=CUDNN), measured)
@@ -52,10 +45,8 @@ def test_settings_tell_subjects_of_one_stack_apart() -> None:
 @pytest.mark.parametrize(("holds_for", "about"), [("mean", 2.0 ** 0.5), ("total", 1.1), ("greatest", 2.0)])
 def test_over_cases_a_claim_is_of_their_mean_their_total_or_the_greatest(holds_for: str, about: float) -> None:
     """Ratios 2 / 1 and 9 / 9 at two batches, hence a mean of 1.41 and sums of 11 and 10."""
-    measured = took({made.cell("tf", batch=1): 2.0, made.cell("torch", batch=1): 1.0,
-                     made.cell("tf", batch=2): 9.0, made.cell("torch", batch=2): 9.0})
-    found = judge(claim("ratio", cases=((1,), (2,)), over=("batch",), holds_for=holds_for, about=about, within=0.001),
-                  measured)
+    measured = over("batch", (1, 2), tf=(2.0, 9.0), torch=(1.0, 9.0))
+    found = judge(claim("ratio", holds_for=holds_for, about=about, within=0.001, **OVER), measured)
 
     assert (HOLDS, pytest.approx(about)) == (found.verdict, number(found).value)
 
@@ -140,9 +131,7 @@ def of_batches(**more: Any) -> Any:
     return {"to": None, "of": TF, "cases": tuple((batch,) for batch in BATCHES), "along": "batch", **more}
 
 
-def steps(**seconds: Sequence[float | Sequence[float]]) -> Measurements:
-    return took({made.cell(stack, batch=batch): found for stack, each in seconds.items()
-                 for batch, found in zip(BATCHES, each, strict=True)})
+steps = partial(over, "batch", BATCHES)
 
 
 def test_a_slope_is_the_change_over_the_whole_range_on_a_line_through_logarithms() -> None:
@@ -179,17 +168,8 @@ def test_a_slope_may_be_a_ratio_s_and_turned() -> None:
 
 # ---- mpe
 
-def errors(first: Any, second: Any) -> Measurements:
-    """(of, to) seconds of two batch sizes."""
-    return took({made.cell(stack, batch=batch): seconds for batch, both in ((1, first), (2, second))
-                 for stack, seconds in zip(("tf", "torch"), both, strict=True)})
-
-
-OVER = {"cases": ((1,), (2,)), "over": ("batch",)}
-
-
 def test_an_mpe_is_the_mean_of_the_differences_over_the_first_ones() -> None:
-    measured = errors(([1.0] * 5, [1.5] * 5), ([2.0] * 5, [5.0] * 5))      # -0.5 and -1.5
+    measured = over("batch", (1, 2), tf=([1.0] * 5, [2.0] * 5), torch=([1.5] * 5, [5.0] * 5))      # -0.5 and -1.5
     found = judge(claim("mpe", about=-1.0, within=0.15, **OVER), measured)
 
     assert (HOLDS, pytest.approx(-1.0)) == (found.verdict, number(found).value)
@@ -202,7 +182,7 @@ def test_an_mpe_is_the_mean_of_the_differences_over_the_first_ones() -> None:
     (2.0, {"at_most": -0.5}, HOLDS), (2.0, {"at_least": -0.5}, DOES_NOT),
     (2.0, {"at_least": -2, "at_most": 0.5}, HOLDS), (2.0, {"at_least": 0.1}, DOES_NOT)])
 def test_an_mpe_lies_about_a_number_or_between_ends_below_zero(to: float, thresholds: Any, expected: Verdict) -> None:
-    measured = errors(*[([1.0] * 5, [to * each for each in ABOUT_ONE])] * 2)
+    measured = over("batch", (1, 2), tf=[[1.0] * 5] * 2, torch=[to, to])
 
     assert expected is judge(claim("mpe", **thresholds, **OVER), measured).verdict
 
@@ -220,8 +200,8 @@ def test_what_ran_out_of_memory_is_told_and_passed_over_where_the_claim_says_so(
 
 def test_a_claim_that_ran_out_of_memory_everywhere_has_no_data() -> None:
     cells = [made.cell(stack, batch=batch) for stack in ("tf", "torch") for batch in (1, 2)]
-    records = [record for cell in cells for record in made.run(cell, 0, ending="oom")]
-    found = judge(claim("faster", skips_oom=True, **OVER), made.measured(*cells, *records))
+    found = judge(claim("faster", skips_oom=True, **OVER), made.measured(
+        *cells, *(record for cell in cells for record in made.run(cell, 0, ending="oom"))))
 
     assert NO_DATA is found.verdict and 4 == len(found.missing)
 
@@ -233,11 +213,7 @@ SIDES = {"cases": tuple((batch,) for batch in range(1, 21)), "over": ("batch",)}
 
 def of_twenty(**last: Sequence[float]) -> Measurements:
     """tf takes half of torch's time in nineteen batch sizes; of the twentieth its seconds are `tf`."""
-    cells: dict[Cell, float | Sequence[float]] = {}
-    for batch in range(1, 21):
-        cells |= {made.cell("tf", batch=batch): 0.5 if batch < 20 else last["tf"],
-                  made.cell("torch", batch=batch): [1.0] * 5}
-    return took(cells)
+    return over("batch", range(1, 21), tf=[*[0.5] * 19, last["tf"]], torch=[[1.0] * 5] * 20)
 
 
 def test_intervals_of_a_claim_s_cases_allow_for_all_of_them() -> None:
@@ -361,7 +337,7 @@ def test_what_a_kind_cannot_say_is_named(values: dict[str, Any], message: str) -
 # ---- the least of all, a ratio against another
 
 def test_the_least_is_below_every_other_case() -> None:
-    measured = took({made.cell("tf", batch=batch): seconds for batch, seconds in ((1, 1.0), (2, 3.0), (4, 2.0))})
+    measured = over("batch", (1, 2, 4), tf=(1.0, 3.0, 2.0))
     asked = claim("least", to=None, cases=((1,), (2,), (4,)), over=("batch",), at={"batch": 1})
 
     found = judge(asked, measured)
@@ -372,11 +348,8 @@ def test_the_least_is_below_every_other_case() -> None:
 @pytest.mark.parametrize(("rival", "expected"), [(1.5, HOLDS), (3.0, DOES_NOT)])
 def test_the_most_is_above_every_case_of_others_too(rival: float, expected: Verdict) -> None:
     """tf / jax is 1 and 2 at two batches, torch / jax 0.5 and then the rival."""
-    subjects = {"tf": (1.0, 2.0), "jax": (1.0, 1.0), "torch": (0.5, rival)}
-    measured = took({made.cell(stack, batch=batch): seconds[index]
-                     for stack, seconds in subjects.items() for index, batch in enumerate((1, 2))})
-    asked = claim("most", to=Subject("jax"), than=(TORCH, Subject("jax")), cases=((1,), (2,)), over=("batch",),
-                  at={"batch": 2})
+    measured = over("batch", (1, 2), tf=(1.0, 2.0), jax=(1.0, 1.0), torch=(0.5, rival))
+    asked = claim("most", to=Subject("jax"), than=(TORCH, Subject("jax")), at={"batch": 2}, **OVER)
 
     found = judge(asked, measured)
     assert (expected, {"tf / jax", "torch / jax"}) == (found.verdict, {each.what for each in found.numbers})
@@ -397,12 +370,10 @@ def test_of_twenty_claims_on_things_that_are_alike_one_may_be_wrong() -> None:
 
 def test_a_ratio_is_held_against_another_ratio() -> None:
     """torch takes twice tf's time; mxnet's and jax's are 3 to 2: 2 over 1.5."""
-    subjects = [Subject("torch"), Subject("tf"), Subject("mxnet"), Subject("jax")]
-    measured = took({made.cell(one.stack): seconds
-                     for one, seconds in zip(subjects, (2.0, 1.0, 3.0, 2.0), strict=True)})
-    asked = claim("ratio", of=subjects[0], to=subjects[1], than=tuple(subjects[2:]), at_least=1.3)
+    seconds = {"torch": 2.0, "tf": 1.0, "mxnet": 3.0, "jax": 2.0}
+    measured = took({made.cell(stack): each for stack, each in seconds.items()})
 
-    found = judge(asked, measured)
+    found = judge(claim("ratio", of=TORCH, to=TF, than=(MXNET, Subject("jax")), at_least=1.3), measured)
     assert (HOLDS, "(torch / tf) / (mxnet / jax)") == (found.verdict, number(found).what)
     assert pytest.approx(4 / 3) == number(found).value
 
