@@ -6,7 +6,7 @@ from typing import Any
 from runner.analysis import doubts
 from runner.analysis.claims import judging
 from runner.analysis.claims.measured_here import ours
-from runner.analysis.summary_format import JudgedClaim
+from runner.analysis.summary_format import ClaimNumber, JudgedClaim
 from runner.results.rows import Measurements
 from runner.study import claims
 from runner.study.claims import Claim
@@ -31,6 +31,12 @@ def claim(kind: str, of: Subject | None = TF, to: Subject | None = TORCH, quanti
                        to=to, **values)
     assert claims.mistake(made_claim) is None
     return made_claim
+
+
+def number(judged: JudgedClaim) -> ClaimNumber:
+    """The only number of a claim."""
+    (only,) = judged.numbers
+    return only
 
 
 def judge(asked: Claim, measured: Measurements) -> JudgedClaim:

@@ -11,7 +11,6 @@ import pytest
 from runner.analysis.claims.judging import Side
 from runner.analysis.stats import Interval
 from runner.analysis.summary import summary_of
-from runner.analysis.summary_format import JudgedClaim
 from runner.errors import InputError
 from runner.report.tables import Form
 from runner.results.reader import measurements
@@ -22,7 +21,7 @@ from runner.study.claims import Verdict
 from runner.study.subjects import Subject
 from tests import made_report
 from tests import made_rows as made
-from tests.made_claims import ABOUT_ONE, MXNET, TF, TORCH, claim, judge, over, told, took
+from tests.made_claims import ABOUT_ONE, MXNET, TF, TORCH, claim, judge, number, over, told, took
 from tests.printing import printed
 from tests.studies import changed, parse, read
 
@@ -33,21 +32,14 @@ def of_stacks(**seconds: Any) -> Measurements:
     return took({made.cell(stack): found for stack, found in seconds.items()})
 
 
-def value(judged: JudgedClaim) -> float:
-    (number,) = judged.numbers
-    return number.value
-
-
-# ---- faster, ratio, equal
-
 @pytest.mark.parametrize(("tf", "torch", "expected"), [
     (1.0, 1.5, HOLDS), (1.5, 1.0, DOES_NOT), ([1.0, 1.2, 0.9] * 2, [1.0, 0.9, 1.2] * 2, INCONCLUSIVE),
     ([2.0] * 5, [2.0] * 5, DOES_NOT)])
 def test_faster_is_less_time_in_the_same_rounds(tf: Any, torch: Any, expected: Verdict) -> None:
     assert expected is judge(claim("faster"), of_stacks(tf=tf, torch=torch)).verdict
     found = judge(claim("faster"), of_stacks(tf=[1.0, 2.0, 3.0], torch=[1.5, 3.0, 4.5]))
-    assert ("torch / tf", 3) == (found.numbers[0].what, found.numbers[0].rounds)
-    assert pytest.approx((1.5, 1.5, 1.5)) == (value(found), *(found.numbers[0].interval or ()))
+    assert ("torch / tf", 3) == (number(found).what, number(found).rounds)
+    assert pytest.approx((1.5, 1.5, 1.5)) == (number(found).value, *(number(found).interval or ()))
 
 
 @pytest.mark.parametrize(("thresholds", "expected"), [
@@ -59,7 +51,7 @@ def test_faster_is_less_time_in_the_same_rounds(tf: Any, torch: Any, expected: V
 def test_a_ratio_lies_between_its_thresholds(thresholds: Any, expected: Verdict) -> None:
     found = judge(claim("ratio", **thresholds), of_stacks(tf=2.0, torch=[1.0] * 5))
 
-    assert (expected, pytest.approx(2.0, rel=0.001)) == (found.verdict, value(found))
+    assert (expected, pytest.approx(2.0, rel=0.001)) == (found.verdict, number(found).value)
 
 
 @pytest.mark.parametrize(("tf", "expected"), [
@@ -81,8 +73,6 @@ def test_at_the_edge(side: Side, low: float, high: float, expected: Verdict) -> 
     assert expected is side.verdict(Interval(low, high))
 
 
-# ---- share, trend, order
-
 @pytest.mark.parametrize(("thresholds", "expected"), [
     ({"at_least": 0.09}, HOLDS), ({"at_least": 0.11}, DOES_NOT), ({"at_most": 0.09}, DOES_NOT),
     ({"about": 0.1, "within": 0.01}, HOLDS)])
@@ -90,7 +80,7 @@ def test_a_share_is_of_the_step_s_seconds_in_the_same_run(thresholds: Any, expec
     found = judge(claim("share", to=None, quantity="load", **thresholds),
                   took({made.cell("tf", measure="phases"): [1.0, 2.0, 4.0, 3.0, 2.0]}))   # a tenth of it is loading
 
-    assert (expected, "tf", pytest.approx(0.1)) == (found.verdict, found.numbers[0].what, value(found))
+    assert (expected, "tf", pytest.approx(0.1)) == (found.verdict, number(found).what, number(found).value)
 
 
 of_batches = partial(over, "batch", (1, 2, 4))
@@ -113,7 +103,7 @@ def test_a_trend_tells_its_steps_and_on_average_may_turn_once() -> None:
 
     assert [({"batch": "1 to 2"}, pytest.approx(2.0)), ({"batch": "2 to 4"}, pytest.approx(3.0))] == [
         (number.case, number.value) for number in found.numbers]
-    assert (HOLDS, pytest.approx(2.0)) == (mean.verdict, value(mean))        # of 5 and 0.8
+    assert (HOLDS, pytest.approx(2.0)) == (mean.verdict, number(mean).value)        # of 5 and 0.8
 
 
 def test_a_trend_may_be_a_ratio_s() -> None:
@@ -149,8 +139,6 @@ def test_an_order_is_from_the_least_to_the_most(order: tuple[Subject, ...], tf: 
     assert found.verdict is next((word for word in (DOES_NOT, INCONCLUSIVE) if word in each), HOLDS)
 
 
-# ---- cases
-
 TASKS = (("lenet5",), ("vgg16",))
 of_tasks = partial(over, "task", ("lenet5", "vgg16"))
 
@@ -182,7 +170,7 @@ def test_the_mean_is_the_geometric_one_over_the_cases_in_rounds_that_all_have() 
     found = judge(mean, of_tasks(tf=([2.0] * 5, [8.0] * 5 + [1.0]), torch=([1.0] * 5, [1.0] * 6)))
 
     assert (HOLDS, pytest.approx(4.0), 5, {}) == (
-        found.verdict, value(found), found.numbers[0].rounds, found.numbers[0].case)
+        found.verdict, number(found).value, number(found).rounds, number(found).case)
 
 
 def test_sync_and_async_of_one_stack_are_two_subjects() -> None:
@@ -193,15 +181,13 @@ def test_sync_and_async_of_one_stack_are_two_subjects() -> None:
     assert HOLDS is judge(claim("faster", of=sync, to=asynchronous), measured).verdict
 
 
-# ---- too little
-
 @pytest.mark.parametrize(("rounds", "has_interval"), [(1, False), (2, False), (4, True)])
 def test_too_few_rounds_are_inconclusive_and_tell_the_value(rounds: int, has_interval: bool) -> None:
     found = judge(claim("faster"), of_stacks(tf=[1.0] * rounds, torch=[9.0] * rounds))
 
     assert (INCONCLUSIVE, pytest.approx(9.0), "needs 5 rounds") == (
-        found.verdict, value(found), found.numbers[0].reason)
-    assert has_interval is (found.numbers[0].interval is not None)
+        found.verdict, number(found).value, number(found).reason)
+    assert has_interval is (number(found).interval is not None)
 
 
 def test_only_rounds_that_both_have_count() -> None:
@@ -242,8 +228,6 @@ def test_a_phase_that_took_no_time_gives_no_ratio() -> None:
 
     assert (NO_DATA, ("tf: 0 in round 0, of which no ratio can be taken",)) == (found.verdict, found.missing)
 
-
-# ---- in a study, in the store, in the summary
 
 STUDY = """
 [study]

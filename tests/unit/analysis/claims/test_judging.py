@@ -11,25 +11,17 @@ import pytest
 
 from runner.analysis import doubts
 from runner.analysis.claims import judging
-from runner.analysis.summary_format import JudgedClaim
 from runner.results.rows import Measurements
 from runner.study import claims
 from runner.study.claims import Claim, Verdict, paper_claim, together
 from runner.study.subjects import Subject
 from tests import made_rows as made
-from tests.made_claims import MXNET, TF, TORCH, claim, judge, over, told, took
+from tests.made_claims import MXNET, TF, TORCH, claim, judge, number, over, told, took
 
 HOLDS, DOES_NOT, INCONCLUSIVE, NO_DATA = Verdict
 BATCHES = (1, 2, 4, 8)
 OVER: dict[str, Any] = {"cases": ((1,), (2,)), "over": ("batch",)}
 
-
-def number(judged: JudgedClaim) -> Any:
-    (only,) = judged.numbers
-    return only
-
-
-# ---- subjects by settings
 
 CUDNN, PLAIN = Subject("tf", settings=(("lstm", "cudnn"),)), Subject("tf", settings=(("lstm", "cell"),))
 
@@ -101,8 +93,6 @@ def test_a_field_that_subjects_say_tells_no_cases_apart(field: str) -> None:
     assert f'field "{field}": expected one of a cell but stack, parallel, measure, lstm' == claims.mistake(asked)
 
 
-# ---- shares
-
 def test_a_first_epoch_is_held_against_later_ones() -> None:
     measured = told({made.cell("tf", measure="epochs"): [*map(made.epoch, (0, 1, 2), (6.0, 3.0, 5.0))]})
 
@@ -124,8 +114,6 @@ def test_a_share_may_be_nothing_at_all(expensive: int, expected: Verdict) -> Non
 
     assert (expected, pytest.approx(expensive / 100, abs=1e-9)) == (found.verdict, number(found).value)
 
-
-# ---- slope
 
 def of_batches(**more: Any) -> Any:
     return {"to": None, "of": TF, "cases": tuple((batch,) for batch in BATCHES), "along": "batch", **more}
@@ -166,8 +154,6 @@ def test_a_slope_may_be_a_ratio_s_and_turned() -> None:
     assert DOES_NOT is judge(claim("slope", **{**asked, "of": TORCH, "to": TF}), measured).verdict
 
 
-# ---- mpe
-
 def test_an_mpe_is_the_mean_of_the_differences_over_the_first_ones() -> None:
     measured = over("batch", (1, 2), tf=([1.0] * 5, [2.0] * 5), torch=([1.5] * 5, [5.0] * 5))      # -0.5 and -1.5
     found = judge(claim("mpe", about=-1.0, within=0.15, **OVER), measured)
@@ -187,8 +173,6 @@ def test_an_mpe_lies_about_a_number_or_between_ends_below_zero(to: float, thresh
     assert expected is judge(claim("mpe", **thresholds, **OVER), measured).verdict
 
 
-# ---- out of memory
-
 @pytest.mark.parametrize(("skips", "expected"), [(True, HOLDS), (False, NO_DATA)])
 def test_what_ran_out_of_memory_is_told_and_passed_over_where_the_claim_says_so(skips: bool, expected: Verdict) -> None:
     large = made.cell("torch", batch=2)
@@ -205,8 +189,6 @@ def test_a_claim_that_ran_out_of_memory_everywhere_has_no_data() -> None:
 
     assert NO_DATA is found.verdict and 4 == len(found.missing)
 
-
-# ---- what may not be said
 
 SIDES = {"cases": tuple((batch,) for batch in range(1, 21)), "over": ("batch",)}
 
@@ -235,17 +217,11 @@ def test_a_case_that_contradicts_is_enough_beside_one_that_is_missing_and_no_mea
     assert NO_DATA is judge(claim("mpe", at_least=0.5, **OVER), measured).verdict
 
 
-def slow_starts(stack: str, runs: int) -> list[Any]:
-    """Five runs of a stack, of which the first got faster by 2 % a step."""
-    return [record for index in range(5) for record in made.run(
-        made.cell(stack), index,
-        made.steps([0.1 * (1.02 if index < runs else 1.0)**(20 - step) for step in range(20)],
-                   phases={"load": [0.01] * 20}), after={"peak_bytes": 10**9})]
-
-
 def test_memory_is_told_of_a_stack_that_was_not_steady() -> None:
-    cells = made.cell("tf"), made.cell("torch")
-    measured = made.measured(*cells, *slow_starts("tf", 5), *slow_starts("torch", 0))
+    """Steps of tf get faster by 2 % each."""
+    factors = {made.cell("tf"): 1.02, made.cell("torch"): 1.0}
+    measured = made.measured(*factors, *(record for cell, factor in factors.items() for record in made.repeated(
+        cell, 5, made.steps([0.1 * factor**(20 - step) for step in range(20)]), after={"peak_bytes": 10**9})))
 
     assert HOLDS is judge(claim("equal", quantity="memory", within=0.1), measured).verdict
 
@@ -260,20 +236,15 @@ def test_a_share_below_nothing_counts_as_what_it_is() -> None:
     assert (DOES_NOT, pytest.approx(0.02), 5) == (found.verdict, number(found).value, number(found).rounds)
 
 
-def accuracies(seeds: Sequence[int]) -> Measurements:
-    """Accuracies of a stack, a run a seed."""
-    cell = made.cell("tf", measure="epochs")
-    records = [{**record, "seed": seed} for index, seed in enumerate(seeds)
-               for record in made.run(cell, index, made.epoch(accuracy=0.9 + index / 1000))]
-    return made.measured(cell, *records)
-
-
 def test_an_accuracy_of_one_seed_has_no_interval_and_no_verdict() -> None:
-    asked = claim("share", to=None, quantity="accuracy", at_least=0.5)
-    found = judge(asked, accuracies([1] * 5))
+    cell = made.cell("tf", measure="epochs")
+    found, other = (judge(claim("share", to=None, quantity="accuracy", at_least=0.5), made.measured(cell, *(
+        {**record, "seed": seed} for index, seed in enumerate(seeds)
+        for record in made.run(cell, index, made.epoch(accuracy=0.9 + index / 1000)))))
+        for seeds in ([1] * 5, [1, 2, 3, 4, 5]))
 
     assert (INCONCLUSIVE, None) == (found.verdict, number(found).interval) and "one seed" in number(found).reason
-    assert HOLDS is judge(asked, accuracies([1, 2, 3, 4, 5])).verdict
+    assert HOLDS is other.verdict
 
 
 SHARE = {"kind": "share", "to": None, "at_least": 0.5}
@@ -301,8 +272,6 @@ def test_accuracies_of_a_grid_of_seeds_have_an_interval_over_the_seeds(
         found.verdict, only.reason, only.rounds, only.value)
     assert only.interval is not None and {} == only.case
 
-
-# ---- the paper's claims
 
 @pytest.mark.parametrize(("name", "expected"), [
     ("kri-c6a", "kri-c6"), ("dai-c12", "dai-c12"), ("dai-c12ab", "dai-c12"), ("c", "c"), ("t2-x", "t2-x")])
@@ -333,8 +302,6 @@ def test_what_a_kind_cannot_say_is_named(values: dict[str, Any], message: str) -
 
     assert message in (claims.mistake(asked) or "")
 
-
-# ---- the least of all, a ratio against another
 
 def test_the_least_is_below_every_other_case() -> None:
     measured = over("batch", (1, 2, 4), tf=(1.0, 3.0, 2.0))
@@ -377,8 +344,6 @@ def test_a_ratio_is_held_against_another_ratio() -> None:
     assert (HOLDS, "(torch / tf) / (mxnet / jax)") == (found.verdict, number(found).what)
     assert pytest.approx(4 / 3) == number(found).value
 
-
-# ---- nothing under a wrong name
 
 def test_a_stand_in_is_named_and_what_differs_from_the_paper_is_said() -> None:
     own = Subject("tf", also=("tf-9",))
