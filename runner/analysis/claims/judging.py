@@ -238,9 +238,9 @@ def _with_seeds_as_rounds(claim: Claim) -> Claim:
     """
     if not _is_of_seeds(claim) or "seed" not in claim.over or any("seed" in turned for turned in claim.turned_for):
         return claim
-    position = claim.over.index("seed")
+    position, over = claim.fields.index("seed"), tuple(name for name in claim.over if name != "seed")
     cases = tuple(dict.fromkeys(case[:position] + case[position + 1:] for case in claim.cases))
-    return claim.model_copy(update={"over": claim.over[:position] + claim.over[position + 1:], "cases": cases})
+    return claim.model_copy(update={"over": over, "cases": cases})
 
 
 def _over_cases(claim: Claim, pairs: Sequence[_Pair]) -> list[_Pair]:

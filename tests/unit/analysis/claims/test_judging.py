@@ -253,6 +253,8 @@ SHARE = {"kind": "share", "to": None, "at_least": 0.5}
 @pytest.mark.parametrize(("seeds", "rounds", "values", "expected", "reason", "value"), [
     ((1, 2, 3, 4, 5), 2, {"at_least": 1.0}, HOLDS, "", 1 / 0.9),
     ((1, 2, 3, 4, 5), 2, {"at_least": 1.0, "holds_for": "mean"}, HOLDS, "", 1 / 0.9),
+    ((1, 2, 3, 4, 5), 2, {"at_least": 1.0, "averaged": ("batch",), "cases": tuple((10, seed) for seed in range(1, 6))},
+     HOLDS, "", 1 / 0.9),
     ((1, 2, 3), 5, {"at_least": 1.0}, INCONCLUSIVE, "needs 5 rounds or seeds", 1 / 0.9),     # too few, and not one
     ((1, 2, 3, 4, 5), 1, SHARE, HOLDS, "", 0.903)])
 def test_accuracies_of_a_grid_of_seeds_have_an_interval_over_the_seeds(
