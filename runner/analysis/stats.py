@@ -166,10 +166,8 @@ def ratio(one: ByRound, other: ByRound, error: float = ERROR) -> Ratio:
     logs = [math.log(one[index]) - math.log(other[index]) for index in sorted(one.keys() & other.keys())]
     if not logs:
         return Ratio()
-    mean = mean_of(logs)
-    if mean is None or len(logs) < LEAST_RUNS:
-        return Ratio(_exp(math.fsum(logs) / len(logs)), None, len(logs))
-    return Ratio(_exp(mean.value), None, len(logs), mean).at(error)
+    mean = mean_of(logs) if len(logs) >= LEAST_RUNS else None
+    return Ratio(_exp(mean.value if mean else math.fsum(logs) / len(logs)), None, len(logs), mean).at(error)
 
 
 def between(one: Ratio, other: Ratio, error: float = ERROR) -> Ratio:
