@@ -103,11 +103,11 @@ def compare(a: Measurements, b: Measurements) -> Comparison:
     alone = [Alone(pair[0].cell.stack, pair[0].comparison.label, ", ".join(
         f"{_reason(row)} in {name}" for row, name in zip(pair, names, strict=True) if not row.rates))
         for pair in pairs if pair not in both]
-    paired = {id(row) for pair in pairs for row in pair}
-    left = [[row for row in measured.rows if id(row) not in paired] for measured in (a, b)]
-    for name, rows_left, others in zip(names, left, reversed(left), strict=True):
+    paired = {row for pair in pairs for row in pair}
+    left = [[row for row in measured.rows if row not in paired] for measured in (a, b)]
+    for name, rows, others in zip(names, left, reversed(left), strict=True):
         alone += [Alone(row.cell.stack, row.comparison.label, f"only in {name}{_otherwise(row, others)}")
-                  for row in rows_left]
+                  for row in rows]
     of_both = [replace(measured, rows=tuple(pair[side] for pair in both)) for side, measured in enumerate((a, b))]
     return Comparison(*names, _differences(*of_both), tuple(
         _compared(pair, base, doubted, error) for pair, base in zip(both, bases, strict=True)), tuple(alone))
@@ -182,10 +182,9 @@ def _differing(ours: Mapping[str, str], theirs: Mapping[str, str]) -> list[Diffe
 def _around(measured: Measurements) -> dict[str, str]:
     """The facts about the whole session as texts, by name."""
     session = measured.session
-    surroundings = {f"{what}: {name}": _word(value) for what in ("machine", "hardware", "harness")
-                    for name, value in recorded(session, what).items()}
-    told = {name: _word(session[name]) for name in _SESSION if name in session}
-    return {**surroundings, **told, "rounds": _word(measured.rounds)}
+    return {**{f"{what}: {name}": _word(value) for what in ("machine", "hardware", "harness")
+               for name, value in recorded(session, what).items()},
+            **{name: _word(session[name]) for name in _SESSION if name in session}, "rounds": _word(measured.rounds)}
 
 
 def _of_stack(name: str, rows: Sequence[Row]) -> dict[str, str]:
@@ -247,14 +246,11 @@ def lines(compared: Comparison, is_detailed: bool = False) -> list[str | Table |
         parts += ["", "Rates of one worker (runs):", _by_label(compared.rows, lambda row: {
             "A": f"{formatting.number(row.rate_a)} ({row.runs_a})",
             "B": f"{formatting.number(row.rate_b)} ({row.runs_b})", "unit": row.unit})]
-    differ = formatting.count(len(compared.differences), "fact")
-    if not is_detailed:
-        return [*parts, "", f"{differ} around them differed: --details lists them, and rates."]
-    if not compared.differences:
-        return [*parts, "", f"{differ} around them differed."]
-    return [*parts, "", f"{differ} around them differed:",
-            [{"": what, "A": _from_difference(a, b), "B": _from_difference(b, a)}
-             for what, a, b in compared.differences]]
+    listed = [{"": what, "A": _from_difference(a, b), "B": _from_difference(b, a)}
+              for what, a, b in compared.differences] if is_detailed else []
+    more = ":" if listed else "." if is_detailed else ": --details lists them, and rates."
+    return [*parts, "", f"{formatting.count(len(compared.differences), 'fact')} around them differed{more}",
+            *([listed] if listed else [])]
 
 
 def _from_difference(fact: str, other: str) -> str:
