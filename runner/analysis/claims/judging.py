@@ -270,24 +270,22 @@ def _middle(values: Sequence[float]) -> float:
 def _order(claim: Claim, by_case: SeriesByCase) -> Iterator[_Pair]:
     for case, values in by_case.items():
         for less, more in pairwise(claim.subjects):
-            yield _pair(claim, more, less, case, values, _above_one(claim, case))
+            yield _pair(claim, case, values, [more], [less], _above_one(claim, case))
 
 
 def _ratio(claim: Claim, by_case: SeriesByCase) -> Iterator[_Pair]:
-    of, to = claim.compared
+    """Of a share, which has no `to`, the quantity as it is."""
+    one, other = (claim.compared, claim.than) if claim.than else (claim.compared[:1], claim.compared[1:])
     for case, values in by_case.items():
-        pair = _pair(claim, of, to, case, values, _between(claim))
-        if claim.than:
-            one, other = claim.than
-            pair = pair._replace(what=f"({pair.what}) / ({one} / {other})", one=_quotient(values[of], values[to]),
-                                 other=_quotient(values[one], values[other]))
-        yield pair
+        yield _pair(claim, case, values, one, other, _between(claim))
 
 
-def _share(claim: Claim, by_case: SeriesByCase) -> Iterator[_Pair]:
-    (of,) = claim.subjects
-    for case, values in by_case.items():
-        yield _Pair(str(of), claim.named(case), values[of], dict.fromkeys(values[of], 1.0), _between(claim), [case])
+def _pair(claim: Claim, case: Case, values: Mapping[Subject, ByRound], one: Sequence[Subject],
+          other: Sequence[Subject], side: Side) -> _Pair:
+    what = " / ".join(f"({_named(each)})" if len(each) > 1 else _named(each) for each in (one, other) if each)
+    first = _followed(one, values)
+    return _Pair(what, claim.named(case), first, _followed(other, values) if other else dict.fromkeys(first, 1.0), side,
+                 [case])
 
 
 def _trend(claim: Claim, by_case: SeriesByCase) -> Iterator[_Pair]:
@@ -348,14 +346,9 @@ def _extreme(claim: Claim, by_case: SeriesByCase) -> Iterator[_Pair]:
 
 
 _PAIRS: dict[str, Callable[[Claim, SeriesByCase], Iterator[_Pair]]] = {
-    "faster": _order, "ratio": _ratio, "share": _share, "trend": _trend, "slope": _slope, "order": _order,
+    "faster": _order, "ratio": _ratio, "share": _ratio, "trend": _trend, "slope": _slope, "order": _order,
     "equal": _ratio, "mpe": _mpe, "least": _extreme, "most": _extreme,
 }
-
-
-def _pair(claim: Claim, one: Subject, other: Subject, case: Case, values: Mapping[Subject, ByRound],
-          side: Side) -> _Pair:
-    return _Pair(f"{one} / {other}", claim.named(case), values[one], values[other], side, [case])
 
 
 def _named(subjects: Sequence[Subject]) -> str:
@@ -363,7 +356,7 @@ def _named(subjects: Sequence[Subject]) -> str:
 
 
 def _followed(subjects: Sequence[Subject], values: Mapping[Subject, ByRound]) -> ByRound:
-    """What a trend follows: the quantity, or its ratio to the other subject's."""
+    """The quantity of a subject, or its ratio to the other one's."""
     one, *others = (values[subject] for subject in subjects)
     return _quotient(one, others[0]) if others else one
 
