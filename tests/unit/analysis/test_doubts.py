@@ -35,32 +35,21 @@ def words(measured: Measurements) -> dict[str, str]:
     return {result.stack: word(comparison, result, "WINNER") for result in comparison.results}
 
 
-def said(**rounds: list[list[float]]) -> dict[str, str]:
-    return words(session(rounds))
-
-
 def missing(measured: Measurements) -> set[str]:
     return {each.text for each in doubts.of(measured).values()}
 
 
-def test_stacks_whose_turns_are_even_get_their_words_of_five_rounds() -> None:
-    assert {"torch": "", "tf": "WINNER"} == said(torch=[EVEN] * 5, tf=[EVEN] * 5)
-    assert {"torch": "", "tf": "needs five rounds"} == said(torch=[EVEN] * 4, tf=[EVEN] * 4)
-
-
-@pytest.mark.parametrize(("rounds", "expected"), [
-    ([FASTER] * 3 + [EVEN] * 2, "not steady (getting faster in 3 of 5 runs)"),
-    ([SLOWER] * 5, "not steady (slowing down in 5 of 5 runs)"),
-    ([FASTER] * 2 + [SLOWER] * 2 + [EVEN], "WINNER"), ([SLOWER] * 2 + [EVEN] * 3, "WINNER"),
-    ([SLIGHTLY] * 5, "WINNER")])
-def test_turns_that_lead_one_way_in_most_rounds_take_the_word_away(rounds: list[list[float]], expected: str) -> None:
-    assert {"torch": "", "tf": expected} == said(torch=[EVEN] * 5, tf=rounds)
-
-
-def test_a_baseline_in_doubt_takes_all_words_away() -> None:
-    found = said(torch=[FASTER] * 5, tf=[EVEN] * 5)
-
-    assert {"torch": "not steady (getting faster in 5 of 5 runs)", "tf": "not steady: torch"} == found
+@pytest.mark.parametrize(("torch", "tf", "baseline", "expected"), [
+    ([EVEN] * 5, [EVEN] * 5, "", "WINNER"), ([EVEN] * 4, [EVEN] * 4, "", "needs five rounds"),
+    # turns that lead one way take the word away, where they do in most rounds
+    ([EVEN] * 5, [FASTER] * 3 + [EVEN] * 2, "", "not steady (getting faster in 3 of 5 runs)"),
+    ([EVEN] * 5, [SLOWER] * 5, "", "not steady (slowing down in 5 of 5 runs)"),
+    ([EVEN] * 5, [FASTER] * 2 + [SLOWER] * 2 + [EVEN], "", "WINNER"),
+    ([EVEN] * 5, [SLOWER] * 2 + [EVEN] * 3, "", "WINNER"), ([EVEN] * 5, [SLIGHTLY] * 5, "", "WINNER"),
+    ([FASTER] * 5, [EVEN] * 5, "not steady (getting faster in 5 of 5 runs)", "not steady: torch")])
+def test_a_stack_gets_its_word_of_five_rounds_whose_turns_are_even_its_own_and_the_baseline_s(
+        torch: list[list[float]], tf: list[list[float]], baseline: str, expected: str) -> None:
+    assert {"torch": baseline, "tf": expected} == words(session({"torch": torch, "tf": tf}))
 
 
 def test_of_runs_without_turns_twelfths_of_the_steps_are_asked() -> None:

@@ -87,13 +87,18 @@ of_batches = partial(over, "batch", (1, 2, 4))
 BATCHES = ((4,), (1,), (2,))
 
 
-@pytest.mark.parametrize(("seconds", "up", "down"), [
-    ((1.0, 1.5, 2.0), HOLDS, DOES_NOT), ((2.0, 1.5, 1.0), DOES_NOT, HOLDS), ((1.0, 1.5, 1.2), DOES_NOT, DOES_NOT),
-    ((1.0, 1.5, [1.5, 1.3, 1.7, 1.4, 1.6]), INCONCLUSIVE, DOES_NOT)])
-def test_a_trend_goes_one_way_from_each_value_to_the_next(seconds: Any, up: Verdict, down: Verdict) -> None:
+@pytest.mark.parametrize(("seconds", "to", "up", "down"), [
+    ({"tf": (1.0, 1.5, 2.0)}, None, HOLDS, DOES_NOT), ({"tf": (2.0, 1.5, 1.0)}, None, DOES_NOT, HOLDS),
+    ({"tf": (1.0, 1.5, 1.2)}, None, DOES_NOT, DOES_NOT),
+    ({"tf": (1.0, 1.5, [1.5, 1.3, 1.7, 1.4, 1.6])}, None, INCONCLUSIVE, DOES_NOT),
+    # a ratio's
+    ({"tf": (1.0, 3.0, 8.0), "torch": (1.0, 2.0, 4.0)}, TORCH, HOLDS, DOES_NOT),
+    ({"tf": (1.0, 1.5, 2.0), "torch": (1.0, 2.0, 4.0)}, TORCH, DOES_NOT, HOLDS)])
+def test_a_trend_goes_one_way_from_each_value_to_the_next(
+        seconds: Any, to: Subject | None, up: Verdict, down: Verdict) -> None:
     for direction, expected in (("up", up), ("down", down)):
-        found = claim("trend", to=None, cases=BATCHES, along="batch", direction=direction)
-        assert expected is judge(found, of_batches(tf=seconds)).verdict
+        found = claim("trend", to=to, cases=BATCHES, along="batch", direction=direction)
+        assert expected is judge(found, of_batches(**seconds)).verdict
 
 
 def test_a_trend_tells_its_steps_and_on_average_may_turn_once() -> None:
@@ -104,13 +109,6 @@ def test_a_trend_tells_its_steps_and_on_average_may_turn_once() -> None:
     assert [({"batch": "1 to 2"}, pytest.approx(2.0)), ({"batch": "2 to 4"}, pytest.approx(3.0))] == [
         (number.case, number.value) for number in found.numbers]
     assert (HOLDS, pytest.approx(2.0)) == (mean.verdict, number(mean).value)        # of 5 and 0.8
-
-
-def test_a_trend_may_be_a_ratio_s() -> None:
-    found = claim("trend", cases=BATCHES, along="batch", direction="up")
-
-    assert HOLDS is judge(found, of_batches(tf=(1.0, 3.0, 8.0), torch=(1.0, 2.0, 4.0))).verdict
-    assert DOES_NOT is judge(found, of_batches(tf=(1.0, 1.5, 2.0), torch=(1.0, 2.0, 4.0))).verdict
 
 
 def test_a_trend_along_names_follows_the_order_that_where_gives() -> None:
