@@ -57,15 +57,12 @@ def test_cells_of_one_training_are_compared_with_the_baseline_or_the_first_as_fa
     assert ("b", "a") == (found.row.cell.stack, found.to.cell.stack) and [0.0] == list(short.distances())
 
 
-def after_warm_ups(own: int, other: int, losses: int = 40) -> rows.Measurements:
+def after_warm_ups(own: int, other: int) -> rows.Measurements:
     """Two stacks that compute the same losses at the same steps, told after warm-ups of unequal lengths."""
-    curve, records = [2.0 / step for step in range(1, 100)], []
-    for cell, warmup in ((TORCH, own), (TF, other)):
-        for record in made.run(cell, 0, made.steps([0.1] * losses, loss=curve[warmup:warmup + losses])):
-            if record["event"] == "line" and record["line"]["event"] == "warm":
-                record["line"] = {"event": "warm", "seconds": [0.1] * warmup, "ended": "steady"}
-            records.append(record)
-    return made.measured(TORCH, TF, *records, rounds=1)
+    curve = [2.0 / step for step in range(1, 100)]
+    runs = [record for cell, warmup in ((TORCH, own), (TF, other)) for record in made.run(cell, 0, made.steps(
+        [0.1] * 40, loss=curve[warmup:warmup + 40]), warm=[0.1] * warmup)]
+    return made.measured(TORCH, TF, *runs, rounds=1)
 
 
 def test_after_unequal_warm_ups_equal_trainings_agree() -> None:
