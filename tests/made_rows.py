@@ -96,7 +96,7 @@ def kept(folder: Path, *records: Mapping[str, Any]) -> Path:
     return folder
 
 
-def runs(measured: Cell, rates: list[float], first_round: int = 0, **values: Any) -> Iterator[Record]:
+def runs(measured: Cell, rates: Sequence[float], first_round: int = 0, **values: Any) -> Iterator[Record]:
     """A run a rate, in consecutive rounds, each of STEPS steps of equal seconds."""
     for index, rate in enumerate(rates, first_round):
         yield from run(measured, index, steps([measured.batch / rate] * STEPS, loss=[2.0, 1.0],
@@ -110,7 +110,7 @@ def repeated(measured: Cell, rounds: int, *lines: Record, **values: Any) -> list
 
 def rated(rates: Mapping[Cell, Sequence[float]], **values: Any) -> list[Record]:
     """The runs of each cell, a run a rate."""
-    return [record for each, found in rates.items() for record in runs(each, list(found), **values)]
+    return [record for each, found in rates.items() for record in runs(each, found, **values)]
 
 
 def measured(*parts: Cell | Record, rates: Mapping[Cell, Sequence[float]] | None = None, **values: Any) -> Measurements:

@@ -1,17 +1,15 @@
 """Whether two stacks computed the same: arrays that their workers sent of one update, compared kind by kind.
 
 Workers send sketches (workloads/measuring/count_sketch.py): a difference's length is known to about 4 %, exactly for
-arrays of up to 1,024 numbers. In float64 every array must agree to LIMITS; in float32 deep networks' gradients differ
-between two stacks as much as between float32 and float64 in one, since a ReLU's input beside zero changes sign with
-the last bit (measured: 0.7 % of the gradient's length in ResNet-18, one array up to 16 %), so gradients and weights
-are judged by the relative length over all arrays together, logits and activations by the worst array.
-
-In bfloat16 the forward pass alone is judged: a ReLU's input changes sign so often that a small net's gradient was 15 %
-from float32's.
+arrays of up to 1,024 numbers. In float64 every array must agree to LIMITS. In float32 a ReLU's input beside zero
+changes sign with the last bit, so that gradients of two stacks differ as those of float32 and float64 do in one
+(ResNet-18: by 0.7 % of their length, one array by up to 16 %): gradients and weights are judged by the relative length
+over all arrays together, logits and activations by the worst array. In bfloat16, where a small net's gradient was 15 %
+from float32's, the forward pass alone is judged.
 
 Stacks that only infer have float32 alone, and are judged by what they infer. Their pass by a batch's own statistics
-says where the first layer differs, if one does: statistics of a few values carry rounding on, through ResNet-152 to
-2e-3 in float32 (and to 8e-12 in float64, between PyTorch and JAX), where what is inferred agrees to 3e-6.
+says which layer differs first: it carries rounding on, through ResNet-152 to 2e-3 in float32 (to 8e-12 in float64,
+between PyTorch and JAX), where what is inferred agrees to 3e-6.
 numpy alone is needed: `make prove-gpu` compares by it where nothing is installed.
 """
 
@@ -37,9 +35,8 @@ _FORWARD = ("activation", "logits", "loss", "decoded", "inferred")      # judged
 OF_TRAINING = ("loss", "gradient", "weight", "statistic")       # what a stack that only infers has none of
 ALIKE = ("loss", "gradient", "weight")          # what all workers of a synchronous step have alike
 OPTIONAL = ("decoded",)      # what not every stack has of a model: compared where both do
-# Absolute floor of the relative difference, as a fraction of the length of all arrays of the kind together. A
-# gradient that is zero by its formula, as that of a key's bias in attention, is left with the last digits of a
-# float64, 1e-10 of that length.
+# Absolute floor of the relative difference, as a fraction of the length of all arrays of the kind together: of a
+# gradient that is zero by its formula, as a key's bias in attention has, a float64's last digits are left, 1e-10 of it
 _NOTHING = 1e-5
 _OF_FILES = ("activation", "statistic")        # which a user's own files call as they like: in common by name and size
 NATIVE = "native"

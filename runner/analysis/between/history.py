@@ -1,10 +1,9 @@
 """Many sessions over time: each cell's ratio to the baseline of its own session, and where it moved. Pure.
 
-A raw rate holds whatever the machine did that day; a ratio to a baseline of the same rounds does not. So a cell's
-course is its ratios, session after session. A step is a ratio that differs from the one before it by more than both
-sessions' noise: the interval of their quotient (stats.between), which allows for all neighbours of the whole history,
-excludes 1. So in nineteen of twenty histories of sessions that differ in nothing no step is marked. What was recorded
-around the two sessions and differed stands beside it: versions, kernel, driver, microcode.
+A raw rate holds whatever the machine did that day; a ratio to a baseline of the same rounds does not. A step is a ratio
+that differs from the one before it by more than both sessions' noise: the interval of their quotient (stats.between),
+which allows for all neighbours of the whole history, excludes 1. So nineteen of twenty histories of sessions that
+differ in nothing have no step. What was recorded around the two and differed stands beside it: versions, driver.
 """
 
 from collections.abc import Iterator, Sequence

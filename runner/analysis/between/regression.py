@@ -1,9 +1,8 @@
 """Whether a head is slower than its base by more than is allowed, over all comparisons of one session. Pure.
 
-Both sides run once a round, so that each round gives a ratio of head to base. The head is slower where the ratio's
-interval, which allows for all comparisons of the session (stats.error_of), lies below the allowed ratio, 1 - allow, and
-within the allowance where all intervals lie above it: at most one session in twenty of equal sides is called slower.
-Whatever lies between could not be told, and the rounds that would tell are estimated.
+The head is slower where the interval of its ratio to the base, which allows for all comparisons of the session
+(stats.error_of), lies below the allowed ratio, 1 - allow, and within the allowance where all intervals lie above it: at
+most one session in twenty of equal sides is called slower. For what lies between, the rounds that would tell are said.
 """
 
 import math
