@@ -18,8 +18,6 @@ from workloads.spec.cell import Cell
 ON_A_CPU = "on a CPU"          # what the paper has of a GPU
 _MOST_VALUES = 3               # of a size that are listed; of more the first and the last
 _ALL = 0                       # images: as many as the set has
-# cell fields by which subjects' cells are not told apart: their nodes may share a machine differently
-_OF_THE_MACHINE = ("cpus", "memory_bytes")
 
 
 def ours(published: Published, rows: Sequence[Row]) -> PublishedNumber:
@@ -69,7 +67,7 @@ def _ratio(statistic: str, values: Sequence[tuple[Cell, float, float]], ratios: 
 
 def _by_cell(published: Published, subject: Subject, rows: Sequence[Row]) -> dict[tuple[Any, ...], tuple[Row, float]]:
     """Each of the subject's cells' rows with its quantity, by all cell fields that subjects do not name."""
-    theirs = (*named(published.subjects), *_OF_THE_MACHINE)
+    theirs = (*named(published.subjects), "cpus", "memory_bytes")     # nodes may share a machine differently
     same = [name for name in Cell._fields if name not in theirs]
     is_about = published.selection()
     return {tuple(getattr(row.cell, name) for name in same): (row, value) for row in rows
