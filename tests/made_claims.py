@@ -44,12 +44,6 @@ def judge(asked: Claim, measured: Measurements) -> JudgedClaim:
     return judging.judge(asked, measured, doubts.of(measured))
 
 
-def told(lines: Mapping[Cell, Sequence[made.Record]], rounds: int = 5) -> Measurements:
-    """The same lines in each of so many rounds."""
-    return made.measured(*lines, *(record for cell, each in lines.items()
-                                   for record in made.repeated(cell, rounds, *each)))
-
-
 def over(field: str, values: Sequence[Any], **seconds: Sequence[Any]) -> Measurements:
     """Steps of each stack, of so many seconds at each value of a cell's field."""
     return took({made.cell(stack, **{field: value}): found for stack, each in seconds.items()

@@ -123,6 +123,12 @@ def measured(*parts: Cell | Record, rates: Mapping[Cell, Sequence[float]] | None
     return measurements([*own, plan(*(rates or ()), *cells, **values), *rated(rates or {}), *records])
 
 
+def told(lines: Mapping[Cell, Sequence[Record]], rounds: int = 5, **values: Any) -> Measurements:
+    """What a session measured of these cells, whose runs tell the same lines in each of so many rounds."""
+    return measured(*lines, *(record for each, found in lines.items()
+                              for record in repeated(each, rounds, *found, **values)))
+
+
 def summarised(*parts: Cell | Record, proved: Proved = frozenset(), **values: Any) -> Summary:
     """The summary of the same; proved: the (task, stack) whose check has passed."""
     return summary_of(measured(*parts, **values), proved)

@@ -16,10 +16,8 @@ TORCH, TF = (made.cell(name, precision="float64", warm="steady") for name in ("t
 
 
 def session(*curved: tuple[dict[str, Any], list[float]]) -> rows.Measurements:
-    cells = [made.cell(**{"precision": "float64", "steps": len(losses), **values}) for values, losses in curved]
-    return made.measured(*cells, *(
-        record for cell, (_, losses) in zip(cells, curved, strict=True)
-        for record in made.run(cell, 0, made.steps([0.1] * len(losses), loss=losses))), rounds=1)
+    return made.told({made.cell(**{"precision": "float64", "steps": len(losses), **values}): [
+        made.steps([0.1] * len(losses), loss=losses)] for values, losses in curved}, rounds=1)
 
 
 def compared(*curved: tuple[dict[str, Any], list[float]]) -> list[Pair]:

@@ -21,7 +21,7 @@ from runner.study.claims import Verdict
 from runner.study.subjects import Subject
 from tests import made_report
 from tests import made_rows as made
-from tests.made_claims import ABOUT_ONE, MXNET, TF, TORCH, claim, judge, number, over, told, took
+from tests.made_claims import ABOUT_ONE, MXNET, TF, TORCH, claim, judge, number, over, took
 from tests.printing import printed
 from tests.studies import changed, parse, read
 
@@ -221,7 +221,7 @@ def test_runs_without_the_quantity_and_a_scale_without_the_cells_are_no_data() -
 
 def test_a_phase_that_took_no_time_gives_no_ratio() -> None:
     loads = {made.cell("tf", measure="phases"): 0.0, made.cell("torch", measure="phases"): 0.1}
-    found = judge(claim("faster", quantity="load"), told({
+    found = judge(claim("faster", quantity="load"), made.told({
         cell: [made.steps([1.0], phases={"load": [load]})] for cell, load in loads.items()}))
 
     assert (NO_DATA, ("tf: 0 in round 0, of which no ratio can be taken",)) == (found.verdict, found.missing)

@@ -15,7 +15,7 @@ from runner.study import claims
 from runner.study.claims import Claim, Verdict, paper_claim, together
 from runner.study.subjects import Subject
 from tests import made_rows as made
-from tests.made_claims import MXNET, TF, TORCH, claim, judge, number, over, told, took
+from tests.made_claims import MXNET, TF, TORCH, claim, judge, number, over, took
 
 HOLDS, DOES_NOT, INCONCLUSIVE, NO_DATA = Verdict
 BATCHES = (1, 2, 4, 8)
@@ -93,7 +93,7 @@ def test_a_field_that_subjects_say_tells_no_cases_apart(field: str) -> None:
 
 
 def test_a_first_epoch_is_held_against_later_ones() -> None:
-    measured = told({made.cell("tf", measure="epochs"): [*map(made.epoch, (0, 1, 2), (6.0, 3.0, 5.0))]})
+    measured = made.told({made.cell("tf", measure="epochs"): [*map(made.epoch, (0, 1, 2), (6.0, 3.0, 5.0))]})
 
     for least, expected in ((1.0, HOLDS), (1.6, DOES_NOT)):
         found = judge(claim("share", to=None, quantity="first_epoch", at_least=least), measured)
@@ -103,7 +103,7 @@ def test_a_first_epoch_is_held_against_later_ones() -> None:
 @pytest.mark.parametrize(("expensive", "expected"), [(0, HOLDS), (2, DOES_NOT)])
 def test_a_share_may_be_nothing_at_all(expensive: int, expected: Verdict) -> None:
     removed = {"expensive": expensive, "cheap": 10, "noop": 90 - expensive}
-    measured = told({made.cell("tf", measure="graph"): [{**made.GRAPH, "removed": removed}]})
+    measured = made.told({made.cell("tf", measure="graph"): [{**made.GRAPH, "removed": removed}]})
     found = judge(claim("share", to=None, quantity="removed_expensive", at_most=0.01), measured)
 
     assert (expected, pytest.approx(expensive / 100, abs=1e-9)) == (found.verdict, number(found).value)
@@ -173,9 +173,9 @@ def test_what_ran_out_of_memory_is_told_and_passed_over_where_the_claim_says_so(
 
 
 def test_a_claim_that_ran_out_of_memory_everywhere_has_no_data() -> None:
-    cells = [made.cell(stack, batch=batch) for stack in ("tf", "torch") for batch in (1, 2)]
-    found = judge(claim("faster", skips_oom=True, **OVER), made.measured(
-        *cells, *(record for cell in cells for record in made.run(cell, 0, ending="oom"))))
+    measured = made.told({made.cell(stack, batch=batch): [] for stack in ("tf", "torch") for batch in (1, 2)},
+                         rounds=1, ending="oom")
+    found = judge(claim("faster", skips_oom=True, **OVER), measured)
 
     assert NO_DATA is found.verdict and 4 == len(found.missing)
 
@@ -203,9 +203,8 @@ def test_a_case_that_contradicts_is_enough_beside_one_that_is_missing_and_no_mea
 
 def test_memory_is_told_of_a_stack_that_was_not_steady() -> None:
     """Steps of tf get faster by 2 % each."""
-    factors = {made.cell("tf"): 1.02, made.cell("torch"): 1.0}
-    measured = made.measured(*factors, *(record for cell, factor in factors.items() for record in made.repeated(
-        cell, 5, made.steps([0.1 * factor**(20 - step) for step in range(20)]), after={"peak_bytes": 10**9})))
+    measured = made.told({made.cell(stack): [made.steps([0.1 * factor**(20 - step) for step in range(20)])]
+                          for stack, factor in (("tf", 1.02), ("torch", 1.0))}, after={"peak_bytes": 10**9})
 
     assert HOLDS is judge(claim("equal", quantity="memory", within=0.1), measured).verdict
 
@@ -245,13 +244,12 @@ def test_accuracies_of_a_grid_of_seeds_have_an_interval_over_the_seeds(
         seeds: tuple[int, ...], rounds: int, values: dict[str, Any], expected: Verdict, reason: str, value: float
         ) -> None:
     """0.9 and a thousandth a seed, and nine tenths of it in torch."""
-    cells = {made.cell(stack, measure="epochs", seed=seed): (0.9 + seed / 1000) * factor
-             for seed in seeds for stack, factor in (("tf", 1.0), ("torch", 0.9))}
-    records = [record for cell, accuracy in cells.items() for index in range(rounds)
-               for record in made.run(cell, index, made.epoch(accuracy=accuracy))]
+    measured = made.told({made.cell(stack, measure="epochs", seed=seed): [
+        made.epoch(accuracy=(0.9 + seed / 1000) * factor)]
+        for seed in seeds for stack, factor in (("tf", 1.0), ("torch", 0.9))}, rounds)
     asked = claim(**{"kind": "ratio", "quantity": "accuracy", "over": ("seed",),
                      "cases": tuple((seed,) for seed in seeds), **values})
-    found = judge(asked, made.measured(*cells, *records))
+    found = judge(asked, measured)
 
     only = number(found)
     assert (expected, reason, len(seeds), pytest.approx(value, rel=1e-3)) == (
