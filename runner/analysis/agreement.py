@@ -49,16 +49,13 @@ Pairs = dict[str, tuple[Array, Array]]
 Failed = tuple[str, str, object]    # how a run ended that sent nothing to compare: its word, its message, what it said
 
 
-class Named(Protocol):
-    """A stack: what is compared is called by its name."""
+class _Named(Protocol):
+    """A stack, by its name and its adapter's."""
 
     @property
-    def name(self) -> str:
-        """The stack's."""
-
+    def name(self) -> str: ...
     @property
-    def framework(self) -> str:
-        """Its adapter's name."""
+    def framework(self) -> str: ...
 
 
 class Verdict(NamedTuple):
@@ -96,7 +93,7 @@ def check_cell(task: str, stack: str, precision: str, cpus: int, memory_bytes: i
     return cell._replace(classes=CLASSES, input="synthetic", image=2 * tasks.of(cell).least)
 
 
-def compare(cell: Cell, ours: Sent | Failed, theirs: Sent | Failed, stack: Named, reference: Named) -> Verdict:
+def compare(cell: Cell, ours: Sent | Failed, theirs: Sent | Failed, stack: _Named, reference: _Named) -> Verdict:
     """The verdict on a stack's arrays against the reference's."""
     for of_arrays, who in ((ours, stack), (theirs, reference)):
         if not isinstance(of_arrays, dict):
@@ -135,7 +132,7 @@ def compare(cell: Cell, ours: Sent | Failed, theirs: Sent | Failed, stack: Named
     return verdict_of(cell, stack, reference, worst, first)._replace(compared=sum(map(len, pairs.values())))
 
 
-def verdict_of(cell: Cell, stack: Named, reference: Named, worst: dict[str, float], first: str = "", problem: str = ""
+def verdict_of(cell: Cell, stack: _Named, reference: _Named, worst: dict[str, float], first: str = "", problem: str = ""
                ) -> Verdict:
     """The verdict of these differences."""
     return Verdict(model_name(cell), stack.name, reference.name, cell.precision, worst, first, problem,
@@ -151,7 +148,7 @@ def apart(verdict: Verdict) -> str:
     return f"results differ by up to {worst:.0e}, relative" if worst else "equal results"
 
 
-def _only_infer(*pair: Named) -> bool:
+def _only_infer(*pair: _Named) -> bool:
     """Whether one of them trains nothing, so that the two are compared by what they infer, in float32."""
     return any(frameworks.only_infers(stack.framework) for stack in pair)
 
