@@ -151,8 +151,9 @@ def _compared(pair: _Pair, base: _Pair | None, doubted: Sequence[Doubts], error:
     withheld = [doubt for doubt in (in_a.doubt, in_b.doubt, in_a.other_doubt, in_b.other_doubt) if doubt and base]
     said = withheld[0].verdict if withheld else stats.verdict(change)
     return Compared(a.key, a.cell.stack, a.comparison.label, in_a.rates[0] or 0.0, in_b.rates[0] or 0.0, len(a.rates),
-                    len(b.rates), a.key != b.key, base[0].cell.stack if base else "", in_a.ratio, in_b.ratio, change,
-                    _MOVED.get(said, said.value), a.unit)
+                    len(b.rates), other_resources=a.key != b.key, baseline=base[0].cell.stack if base else "",
+                    ratio_a=in_a.ratio, ratio_b=in_b.ratio, change=change, verdict=_MOVED.get(said, said.value),
+                    unit=a.unit)
 
 
 def _reason(row: Row) -> str:

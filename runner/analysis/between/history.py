@@ -3,7 +3,7 @@
 A raw rate holds whatever the machine did that day; a ratio to a baseline of the same rounds does not. A step is a ratio
 that differs from the one before it by more than both sessions' noise: the interval of their quotient (stats.between),
 which allows for all neighbours of the whole history, excludes 1. So nineteen of twenty histories of sessions that
-differ in nothing have no step. What was recorded around the two and differed stands beside it: versions, driver.
+differ in nothing have no step. Beside it stands what was recorded around the two and differed, such as the kernel.
 """
 
 from collections.abc import Iterator, Sequence
