@@ -108,16 +108,12 @@ def compare(cell: Cell, ours: Sent | Failed, theirs: Sent | Failed, stack: _Name
         one, other = ours.get(kind, {}), theirs.get(kind, {})
         pairs[kind] = {name: (one[name], other[name]) for name in one
                        if name in other and one[name].shape == other[name].shape}
-        if (cell.source and kind in _OF_FILES) or (kind in optional and not (one and other)):
+        odd = next((name for name in (*one, *other) if name not in pairs[kind]), None)
+        if odd is None or (cell.source and kind in _OF_FILES) or (kind in optional and not (one and other)):
             continue
-        for name in (*one, *other):
-            if name not in one or name not in other:
-                problem = f"{kind} {name} is in {(stack if name in one else reference).name} alone"
-            elif name not in pairs[kind]:
-                problem = f"{kind} {name} has another shape in {stack.name} than in {reference.name}"
-            else:
-                continue
-            return verdict_of(cell, stack, reference, {}, problem=problem)
+        how = (f"has another shape in {stack.name} than in {reference.name}" if odd in one and odd in other
+               else f"is in {(stack if odd in one else reference).name} alone")
+        return verdict_of(cell, stack, reference, {}, problem=f"{kind} {odd} {how}")
     is_rounded = cell.precision == "float64" and any(frameworks.rounds_float64(each.framework)
                                                      for each in (stack, reference))
     limits = LIMITS["rounded float64" if is_rounded else cell.precision]
