@@ -1,4 +1,4 @@
-"""summary.json's format: the Summary and its parts, as frozen models; schema.py publishes it."""
+"""summary.json's format: the Summary and its parts, as frozen models; tools.pages publishes its schema."""
 
 from typing import TYPE_CHECKING, Annotated, Generic, Literal, TypeVar
 

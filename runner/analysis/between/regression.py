@@ -30,12 +30,12 @@ def rounds_within(seconds: float, of_round: float) -> int:
 
 
 class Answer(StrEnum):
-    """What a comparison, or all of them, show."""
+    """What a comparison shows, or all of them: the first that one of them shows."""
 
     SLOWER = "slower than allowed"
-    WITHIN = "within the allowance"
     BROKEN = "the head did not run"
     UNCLEAR = "could not tell"
+    WITHIN = "within the allowance"
 
 
 # of a session that is complete
@@ -75,7 +75,7 @@ class Outcome(NamedTuple):
     def answer(self) -> Answer:
         """Slower, or broken, where one is; within where all are."""
         answers = {each.answer for each in self.compared}
-        return next(each for each in (Answer.SLOWER, Answer.BROKEN, Answer.UNCLEAR, Answer.WITHIN) if each in answers)
+        return next(each for each in Answer if each in answers)
 
     @property
     def decided(self) -> Set[str]:
