@@ -38,11 +38,11 @@ def _profile(row: Row) -> Profile:
 
 
 def _device_time(row: Row) -> DeviceTime | None:
-    runs = [run for run in row.ok_runs if run.kernels]
-    if not runs or not runs[0].kernels:
+    every = [run.kernels for run in row.ok_runs if run.kernels]
+    if not every:
         return None
-    first, every = runs[0].kernels, [run.kernels for run in runs if run.kernels]
-    shares = {field: middle(runs, partial(quantities.of, name, row)) for field, name in (
+    first = every[0]
+    shares = {field: middle(row.ok_runs, partial(quantities.of, name, row)) for field, name in (
         ("kernels", "kernel_share"), ("copies", "copy_share"), ("launches", "launch_share"),
         ("kernels_a_step", "kernels"))}
     seconds = {name: median([getattr(kernels, name) / kernels.steps for kernels in every])
