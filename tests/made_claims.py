@@ -6,7 +6,7 @@ from typing import Any
 from runner.analysis import doubts
 from runner.analysis.claims import judging
 from runner.analysis.claims.measured_here import ours
-from runner.analysis.summary_format import JudgedClaim
+from runner.analysis.summary_format import ClaimNumber, JudgedClaim
 from runner.results.rows import Measurements
 from runner.study import claims
 from runner.study.claims import Claim
@@ -33,14 +33,25 @@ def claim(kind: str, of: Subject | None = TF, to: Subject | None = TORCH, quanti
     return made_claim
 
 
+def number(judged: JudgedClaim) -> ClaimNumber:
+    """The only number of a claim."""
+    (only,) = judged.numbers
+    return only
+
+
 def judge(asked: Claim, measured: Measurements) -> JudgedClaim:
     """What the summary says of a claim."""
     return judging.judge(asked, measured, doubts.of(measured))
+
+
+def over(field: str, values: Sequence[Any], **seconds: Sequence[Any]) -> Measurements:
+    """Steps of each stack, of so many seconds at each value of a cell's field."""
+    return took({made.cell(stack, **{field: value}): found for stack, each in seconds.items()
+                 for value, found in zip(values, each, strict=True)})
 
 
 def took(seconds: Mapping[Cell, float | Sequence[float]], *more: Any, **plan: Any) -> Measurements:
     """Steps of so many seconds: of five runs around a number, or of the runs listed."""
     runs = {cell: found if isinstance(found, Sequence) else [found * each for each in ABOUT_ONE]
             for cell, found in seconds.items()}
-    records = [record for cell, each in runs.items() for record in made.runs(cell, [cell.batch / one for one in each])]
-    return made.measured(*runs, *records, *more, **plan)
+    return made.measured(*more, rates={cell: [cell.batch / one for one in each] for cell, each in runs.items()}, **plan)

@@ -1,17 +1,16 @@
 """Whether two stacks computed the same: arrays that their workers sent of one update, compared kind by kind.
 
 Workers send sketches (workloads/measuring/count_sketch.py): a difference's length is known to about 4 %, exactly for
-arrays of up to 1,024 numbers. In float64 every array must agree to LIMITS; in float32 deep networks' gradients differ
-between two stacks as much as between float32 and float64 in one, since a ReLU's input beside zero changes sign with
-the last bit (measured: 0.7 % of the gradient's length in ResNet-18, one array up to 16 %), so gradients and weights
-are judged by the relative length over all arrays together, logits and activations by the worst array.
-
-In bfloat16 the forward pass alone is judged: a ReLU's input changes sign so often that a small net's gradient was 15 %
-from float32's. Where a batch's own statistics normalise, they carry rounding on, so of such nets loss and inference are.
+arrays of up to 1,024 numbers. In float64 every array must agree to LIMITS. In float32 a ReLU's input beside zero
+changes sign with the last bit, so that gradients of two stacks differ as those of float32 and float64 do in one
+(ResNet-18: by 0.7 % of their length, one array by up to 16 %): gradients and weights are judged by the relative length
+over all arrays together, logits and activations by the worst array. In bfloat16, where a small net's gradient was 15 %
+from float32's, the forward pass alone is judged; of nets that a batch's own statistics normalise, which carry rounding
+on, loss and inference alone (PyTorch's ResNet-50 in bfloat16 ends 0.7 from its own in float32).
 
 Stacks that only infer have float32 alone, and are judged by what they infer. Their pass by a batch's own statistics
-says where the first layer differs, if one does: statistics of a few values carry rounding on, through ResNet-152 to
-2e-3 in float32 (and to 8e-12 in float64, between PyTorch and JAX), where what is inferred agrees to 3e-6.
+says which layer differs first: it carries rounding on, through ResNet-152 to 2e-3 in float32 (to 8e-12 in float64,
+between PyTorch and JAX), where what is inferred agrees to 3e-6.
 numpy alone is needed: `make prove-gpu` compares by it where nothing is installed.
 """
 
@@ -37,9 +36,8 @@ _FORWARD = ("activation", "logits", "loss", "decoded", "inferred")      # judged
 OF_TRAINING = ("loss", "gradient", "weight", "statistic")       # what a stack that only infers has none of
 ALIKE = ("loss", "gradient", "weight")          # what all workers of a synchronous step have alike
 OPTIONAL = ("decoded",)      # what not every stack has of a model: compared where both do
-# Absolute floor of the relative difference, as a fraction of the length of all arrays of the kind together. A
-# gradient that is zero by its formula, as that of a key's bias in attention, is left with the last digits of a
-# float64, 1e-10 of that length.
+# Absolute floor of the relative difference, as a fraction of the length of all arrays of the kind together: of a
+# gradient that is zero by its formula, as a key's bias in attention has, a float64's last digits are left, 1e-10 of it
 _NOTHING = 1e-5
 _OF_FILES = ("activation", "statistic")        # which a user's own files call as they like: in common by name and size
 NATIVE = "native"
@@ -49,30 +47,16 @@ BATCH, CLASSES = 4, 10
 Array = np.ndarray[tuple[int], np.dtype[np.float64]]
 Sent = dict[str, dict[str, Array]]  # what one stack sent: sketches by kind and name, in order of computation
 Pairs = dict[str, tuple[Array, Array]]
+Failed = tuple[str, str, object]    # how a run ended that sent nothing to compare: its word, its message, what it said
 
 
-class Named(Protocol):
-    """A stack: what is compared is called by its name."""
-
-    @property
-    def name(self) -> str:
-        """The stack's."""
+class _Named(Protocol):
+    """A stack, by its name and its adapter's."""
 
     @property
-    def framework(self) -> str:
-        """Its adapter's name."""
-
-
-class Failed(Protocol):
-    """How a run ended that sent nothing to compare."""
-
+    def name(self) -> str: ...
     @property
-    def word(self) -> str:
-        """The ending's."""
-
-    @property
-    def message(self) -> str:
-        """Why."""
+    def framework(self) -> str: ...
 
 
 class Verdict(NamedTuple):
@@ -110,11 +94,12 @@ def check_cell(task: str, stack: str, precision: str, cpus: int, memory_bytes: i
     return cell._replace(classes=CLASSES, input="synthetic", image=2 * tasks.of(cell).least)
 
 
-def compare(cell: Cell, ours: Sent | Failed, theirs: Sent | Failed, stack: Named, reference: Named) -> Verdict:
+def compare(cell: Cell, ours: Sent | Failed, theirs: Sent | Failed, stack: _Named, reference: _Named) -> Verdict:
     """The verdict on a stack's arrays against the reference's."""
     for of_arrays, who in ((ours, stack), (theirs, reference)):
         if not isinstance(of_arrays, dict):
-            return verdict_of(cell, stack, reference, {}, problem=f"{who.name}: {of_arrays.word}: {of_arrays.message}")
+            word, message, _ = of_arrays
+            return verdict_of(cell, stack, reference, {}, problem=f"{who.name}: {word}: {message}")
     assert isinstance(ours, dict) and isinstance(theirs, dict)
     keeps_none = cell.loop != NATIVE or cell.precision == "amp"        # a compiled net, and that of MXNet's amp
     optional = (*OPTIONAL, *(("activation",) if keeps_none else ()),
@@ -125,16 +110,12 @@ def compare(cell: Cell, ours: Sent | Failed, theirs: Sent | Failed, stack: Named
         one, other = ours.get(kind, {}), theirs.get(kind, {})
         pairs[kind] = {name: (one[name], other[name]) for name in one
                        if name in other and one[name].shape == other[name].shape}
-        if (cell.source and kind in _OF_FILES) or (kind in optional and not (one and other)):
+        odd = next((name for name in (*one, *other) if name not in pairs[kind]), None)
+        if odd is None or (cell.source and kind in _OF_FILES) or (kind in optional and not (one and other)):
             continue
-        for name in (*one, *other):
-            if name not in one or name not in other:
-                problem = f"{kind} {name} is in {(stack if name in one else reference).name} alone"
-            elif name not in pairs[kind]:
-                problem = f"{kind} {name} has another shape in {stack.name} than in {reference.name}"
-            else:
-                continue
-            return verdict_of(cell, stack, reference, {}, problem=problem)
+        how = (f"has another shape in {stack.name} than in {reference.name}" if odd in one and odd in other
+               else f"is in {(stack if odd in one else reference).name} alone")
+        return verdict_of(cell, stack, reference, {}, problem=f"{kind} {odd} {how}")
     is_rounded = cell.precision == "float64" and any(frameworks.rounds_float64(each.framework)
                                                      for each in (stack, reference))
     limits = LIMITS["rounded float64" if is_rounded else cell.precision]
@@ -149,7 +130,7 @@ def compare(cell: Cell, ours: Sent | Failed, theirs: Sent | Failed, stack: Named
     return verdict_of(cell, stack, reference, worst, first)._replace(compared=sum(map(len, pairs.values())))
 
 
-def verdict_of(cell: Cell, stack: Named, reference: Named, worst: dict[str, float], first: str = "", problem: str = ""
+def verdict_of(cell: Cell, stack: _Named, reference: _Named, worst: dict[str, float], first: str = "", problem: str = ""
                ) -> Verdict:
     """The verdict of these differences."""
     return Verdict(model_name(cell), stack.name, reference.name, cell.precision, worst, first, problem,
@@ -174,7 +155,7 @@ def apart(verdict: Verdict) -> str:
     return f"results differ by up to {worst:.0e}, relative" if worst else "equal results"
 
 
-def _only_infer(*pair: Named) -> bool:
+def _only_infer(*pair: _Named) -> bool:
     """Whether one of them trains nothing, so that the two are compared by what they infer, in float32."""
     return any(frameworks.only_infers(stack.framework) for stack in pair)
 

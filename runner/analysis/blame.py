@@ -169,27 +169,25 @@ class Releases(NamedTuple):
 
     last_like_old: str           # "": the old version itself
     first_like_new: str
-    measured: Mapping[str, Measured]
     unclear: tuple[str, ...]     # between the two, of which nothing can be told
 
 
 def first_release(between: Sequence[str], new: str, limit: float, measure: Callable[[str, float], Measured]
                   ) -> Releases:
     """The first of the releases, the oldest first, that is like the new version, which comes behind them all."""
-    releases, known = [*between, new], dict[str, Measured]()
+    releases = [*between, new]
     low, high = -1, len(releases) - 1                    # low is like the old one, high like the new one
     untold: set[int] = set()
     while inside := [each for each in range(low + 1, high) if each not in untold]:
         middle = min(inside, key=lambda each: (abs(2 * each - low - high), each))
-        known[releases[middle]] = measured = measure(releases[middle], limit)
-        match measured.likeness(limit):
+        match measure(releases[middle], limit).likeness(limit):
             case Likeness.NEW:
                 high = middle
             case Likeness.OLD:
                 low = middle
             case _:
                 untold.add(middle)
-    return Releases(releases[low] if low >= 0 else "", releases[high], known, tuple(releases[low + 1:high]))
+    return Releases(releases[low] if low >= 0 else "", releases[high], tuple(releases[low + 1:high]))
 
 
 def grouped(names: Iterable[str], bound: Callable[[str, str], bool]) -> list[tuple[str, ...]]:

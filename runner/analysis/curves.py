@@ -5,7 +5,7 @@ operation, which training amplifies from step to step; docs/curves.md argues the
 """
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,51 +18,12 @@ LIMIT = 1e-6          # of the loss, in float64, over 50 steps
 FAR = 1e6             # more is not told apart: such losses have nothing to do with each other
 
 
-class Apart(NamedTuple):
-    """A stack's loss curve against another's, of the same cell and round."""
-
-    experiment: str
-    label: str                   # of the training
-    task: str
-    precision: str
-    init: str
-    order: str
-    stack: str
-    to: str
-    steps: int
-    first_apart: float           # relative difference of the first step's loss
-    most_apart: float            # the largest of all steps
-    at_step: int                 # where that is, counted from the run's first, warm-up and all
-    first_step: int              # that both told
-    last_step: int
-
-    @property
-    def why_apart(self) -> str:
-        """What makes the curves differ by more than rounding in float64; "" where nothing does."""
-        asked = {"precision": "float64", "init": "seeded", "order": "seeded"}
-        return ", ".join(f"{name} {getattr(self, name)}" for name, word in asked.items() if getattr(self, name) != word)
-
-    @property
-    def does_agree(self) -> bool:
-        """Whether it keeps within the limit."""
-        return self.most_apart <= LIMIT
-
-
-def listed(comparisons: Iterable[Apart]) -> dict[str, list[dict[str, str]]]:
-    """A table for each training."""
-    return {label: [{
-        "stack": each.stack, "to": each.to, "steps": f"{each.first_step} to {each.last_step}",
-        "first apart": f"{each.first_apart:.1e}", "most apart": f"{each.most_apart:.1e} at {each.at_step}",
-        "agrees": f"not asked, {each.why_apart}" if each.why_apart else "yes" if each.does_agree else "no"}
-        for each in of_label] for label, of_label in grouped(comparisons, lambda each: each.label).items()}
-
-
 class Pair(NamedTuple):
     """The losses of a stack and of the one that it is compared with, in one round; all three (steps,)."""
 
     row: Row
     to: Row
-    steps: NDArray[np.int64]     # of the runs, from 1: those that both told
+    steps: NDArray[np.int64]     # that both told, counted from the run's first, warm-up and all
     own: Samples
     other: Samples
 
@@ -73,10 +34,46 @@ class Pair(NamedTuple):
             distances: Samples = np.abs(self.own - self.other) / scale
         return np.minimum(distances, FAR)
 
+    @property
+    def why_apart(self) -> str:
+        """What makes the curves differ by more than rounding in float64; "" where nothing does."""
+        asked = {"precision": "float64", "init": "seeded", "order": "seeded"}
+        told = ((name, getattr(self.row.cell, name)) for name in asked)
+        return ", ".join(f"{name} {word}" for name, word in told if word != asked[name])
 
-def compared(measured: Measurements) -> list[Apart]:
-    """Every stack's curve against the baseline's, or the first stack's, in the first round that both finished."""
-    return [_apart(pair) for group in pairs(measured.rows, measured.baseline) for pair in group]
+    @property
+    def does_agree(self) -> bool:
+        """Whether it keeps within the limit."""
+        return bool(self.distances().max() <= LIMIT)
+
+    def record(self) -> dict[str, Any]:
+        """For programs: how far the curves are apart at the first step, and at most, and at which step that is."""
+        distances, cell = self.distances(), self.row.cell
+        most = int(np.argmax(distances))
+        return {"experiment": self.row.experiment, "label": self.row.comparison.label, "task": cell.task,
+                "precision": cell.precision, "init": cell.init, "order": cell.order,
+                "stack": cell.stack, "to": self.to.cell.stack, "steps": len(distances),
+                "first_apart": float(distances[0]), "most_apart": float(distances[most]),
+                "at_step": int(self.steps[most]), "first_step": int(self.steps[0]), "last_step": int(self.steps[-1])}
+
+    def line(self) -> dict[str, str]:
+        """For people."""
+        told = self.record()
+        return {"stack": told["stack"], "to": told["to"], "steps": f"{told['first_step']} to {told['last_step']}",
+                "first apart": f"{told['first_apart']:.1e}",
+                "most apart": f"{told['most_apart']:.1e} at {told['at_step']}",
+                "agrees": f"not asked, {self.why_apart}" if self.why_apart else "yes" if self.does_agree else "no"}
+
+
+def listed(compared: Iterable[Pair]) -> dict[str, list[dict[str, str]]]:
+    """A table for each training."""
+    return {label: [pair.line() for pair in of_label]
+            for label, of_label in grouped(compared, lambda pair: pair.row.comparison.label).items()}
+
+
+def compared(measured: Measurements) -> list[Pair]:
+    """The pairs of all trainings of a session."""
+    return [pair for group in pairs(measured.rows, measured.baseline) for pair in group]
 
 
 def apart(measured: Measurements) -> list[str]:
@@ -86,7 +83,7 @@ def apart(measured: Measurements) -> list[str]:
 
 
 def pairs(rows: Iterable[Row], baseline: str) -> list[list[Pair]]:
-    """The pairs of each training that share steps: every stack's curve with the baseline's, or the first stack's."""
+    """The pairs of each training, in the first round in which they share steps: all with the baseline, or the first."""
     groups = ([pair for pair in group if len(pair.steps)] for group in _all_pairs(rows, baseline))
     return [group for group in groups if group]
 
@@ -108,11 +105,3 @@ def _same_round(row: Row, to: Row) -> tuple[NDArray[np.int64], Samples, Samples]
             if len(steps):
                 return steps + 1, run.first.losses[own], other.losses[others]
     return np.array([], int), np.array([]), np.array([])
-
-
-def _apart(pair: Pair) -> Apart:
-    differences, cell = pair.distances(), pair.row.cell
-    most = int(np.argmax(differences))
-    return Apart(pair.row.experiment, pair.row.comparison.label, cell.task, cell.precision, cell.init, cell.order,
-                 cell.stack, pair.to.cell.stack, len(differences), float(differences[0]), float(differences[most]),
-                 int(pair.steps[most]), int(pair.steps[0]), int(pair.steps[-1]))

@@ -62,16 +62,11 @@ def _doubt(runs: tuple[Run, ...], measure: str) -> Doubt | None:
     """What the runs show, where they time the same step over and over: epochs are whole, profiles are no rates."""
     if measure not in OPEN:
         return None
-    compiled = sum(any(worker.timed_compiled for worker in run.workers) for run in runs)
-    if compiled:
-        return _counted(Verdict.COMPILED, "", compiled, len(runs))
     trends = [math.fsum(worker.trend for worker in run.workers) / len(run.workers) for run in runs]
-    for word, count in (("getting faster", sum(each > TREND for each in trends)),
-                        ("slowing down", sum(each < -TREND for each in trends))):
-        if 2 * count > len(runs):
-            return _counted(Verdict.NOT_STEADY, f"{word} in ", count, len(runs))
+    for verdict, how, count, tolerated in (
+            (Verdict.COMPILED, "", sum(any(worker.timed_compiled for worker in run.workers) for run in runs), 0),
+            (Verdict.NOT_STEADY, "getting faster in ", sum(each > TREND for each in trends), len(runs) / 2),
+            (Verdict.NOT_STEADY, "slowing down in ", sum(each < -TREND for each in trends), len(runs) / 2)):
+        if count > tolerated:
+            return Doubt(verdict, f"{verdict.value} ({how}{count} of {formatting.count(len(runs), 'run')})")
     return None
-
-
-def _counted(verdict: Verdict, how: str, count: int, runs: int) -> Doubt:
-    return Doubt(verdict, f"{verdict.value} ({how}{count} of {formatting.count(runs, 'run')})")

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Set
 from enum import StrEnum
-from typing import NamedTuple
 
 from runner.analysis.stats import LEAST_RUNS, median
 from runner.cells import built, model_name
@@ -22,14 +21,6 @@ _CLOCK_SHARE = 0.02                # both clocks see the same steps: waiting for
 _DRAIN_SHARE = 0.05                # reading a finished loss takes microseconds
 
 
-class _Seen(NamedTuple):
-    """What a run is judged by."""
-
-    cell: Cell
-    run: Run
-    cpus: int              # of the machine
-
-
 def left_off(run: Run) -> list[str]:
     """What a run's framework left off by itself, as its worker told."""
     told = run.facts.get("left_off")
@@ -44,23 +35,23 @@ def is_not_falling(losses: Samples) -> bool:
     return (median(losses[-quarter:]) or 0.0) >= (median(losses[:quarter]) or 0.0)
 
 
-def _is_swapping(seen: _Seen) -> bool:
-    before, after = seen.run.before.get("swap_used_bytes"), seen.run.after.get("swap_used_bytes")
+def _is_swapping(cell: Cell, run: Run) -> bool:
+    before, after = run.before.get("swap_used_bytes"), run.after.get("swap_used_bytes")
     return before is not None and after is not None and after - before > _SWAP_BYTES
 
 
-def _has_clocks_that_disagree(seen: _Seen) -> bool:
+def _has_clocks_that_disagree(cell: Cell, run: Run) -> bool:
     """Whether the clocks disagree, for workers that report both times of every step."""
     return any(abs(float(worker.device_seconds.sum()) / worker.timed_seconds - 1) > _CLOCK_SHARE
-               for worker in seen.run.workers
+               for worker in run.workers
                if len(worker.device_seconds) and len(worker.device_seconds) == len(worker.step_seconds)
                and worker.timed_seconds > 0)
 
 
-def _is_converted(seen: _Seen) -> bool:
+def _is_converted(cell: Cell, run: Run) -> bool:
     """Whether bfloat16 was computed by a CPU that is known to have no instructions for it."""
-    features, precision = seen.run.facts.get("cpu_features"), seen.run.facts.get("precision", seen.cell.precision)
-    return (precision == "amp" and seen.cell.device == "cpu" and isinstance(features, list) and bool(features)
+    features, precision = run.facts.get("cpu_features"), run.facts.get("precision", cell.precision)
+    return (precision == "amp" and cell.device == "cpu" and isinstance(features, list) and bool(features)
             and not set(BFLOAT16).intersection(map(str, features)))
 
 
@@ -68,9 +59,9 @@ class Flag(StrEnum):
     """In the order of the footnotes."""
 
     text: str                               # its footnote, a format of the session's counts
-    holds: Callable[[_Seen], bool]          # of a run that ended ok
+    holds: Callable[[Cell, Run], bool]          # of a run that ended ok
 
-    def __new__(cls, name: str, text: str, holds: Callable[[_Seen], bool] = lambda seen: False) -> "Flag":
+    def __new__(cls, name: str, text: str, holds: Callable[[Cell, Run], bool] = lambda cell, run: False) -> "Flag":
         """The flag of that name."""
         flag = str.__new__(cls, name)
         flag._value_, flag.text, flag.holds = name, text, holds
@@ -80,79 +71,78 @@ class Flag(StrEnum):
         "It was not checked here that this stack builds the same model as the others: --prove does.")
     TIMER_MISMATCH = ("timer_mismatch",
         "Reading losses took more than 5 % of the timed seconds: steps were not waited for.",
-        lambda seen: any(worker.drain_seconds > _DRAIN_SHARE * worker.timed_seconds for worker in seen.run.workers))
+        lambda cell, run: any(worker.drain_seconds > _DRAIN_SHARE * worker.timed_seconds for worker in run.workers))
     CLOCKS_DISAGREE = ("clocks_disagree",
         "The GPU's own clock and the host's differ by more than 2 % over the timed steps of a run.",
         _has_clocks_that_disagree)
     FEW_RUNS = ("few_runs", f"Fewer than {LEAST_RUNS} runs ended ok: no interval.")
     OTHER_BASE = ("other_base",
         "Ran in an image on another base than the stack's pinned one.",
-        lambda seen: seen.run.place.get("base_is_default") is False and seen.run.place.get("isolation") != "venv")
+        lambda cell, run: run.place.get("base_is_default") is False and run.place.get("isolation") != "venv")
     VENV = ("venv",
         "Ran in a virtual environment on the host, not in a container: the host's system libraries.",
-        lambda seen: seen.run.place.get("isolation") == "venv")
+        lambda cell, run: run.place.get("isolation") == "venv")
     NOT_PINNED = ("not_pinned",
         "An environment or image of the user's own, as it was: not pinned; the record has all it held.",
-        lambda seen: seen.run.place.get("pinned") is False)
+        lambda cell, run: run.place.get("pinned") is False)
     STAND_IN_DATA = ("stand_in_data",
         "The data stand in for a published set: good for speed; losses and accuracies are the stand-in's.",
-       lambda seen: (seen.run.facts.get("data") or {}).get("stand_in") is True)
+       lambda cell, run: (run.facts.get("data") or {}).get("stand_in") is True)
     THREADS_DIFFER = ("threads_differ",
         "The framework used another number of threads than the cell asks for.",
-        lambda seen: seen.run.facts.get("threads") not in (None, seen.cell.cpus))
+        lambda cell, run: run.facts.get("threads") not in (None, cell.cpus))
     TOO_FEW_CPUS = ("too_few_cpus",
-        "The cell asks for more CPUs than the session could use: its threads took turns on them.",
-        lambda seen: seen.cell.cpus > seen.cpus)
+        "The cell asks for more CPUs than the session could use: its threads took turns on them.")
     ONEDNN_DIFFERS = ("onednn_differs",
         "oneDNN was on where the cell asks for off, or off where it asks for on.",
-        lambda seen: seen.cell.onednn == {True: "off", False: "on"}.get(seen.run.facts.get("onednn")))
+        lambda cell, run: cell.onednn == {True: "off", False: "on"}.get(run.facts.get("onednn")))
     LEFT_OFF = ("left_off",
         "Off here by the framework's own default: {left_off}. `evenbench why` tries what it gains.",
-        lambda seen: bool(left_off(seen.run)))
+        lambda cell, run: bool(left_off(run)))
     OTHER_PRECISION = ("other_precision",
         "Computed in another precision than the cell's (amp is bfloat16), as loop tuned may. Verdicts compare it with "
         "stacks that may have kept the requested precision.",
-        lambda seen: (seen.run.facts.get("precision") or seen.cell.precision) != seen.cell.precision)
+        lambda cell, run: (run.facts.get("precision") or cell.precision) != cell.precision)
     CONVERTED = ("converted",
         "amp is bfloat16, for which this CPU has no instructions: numbers are converted to float32 and back, which "
         "is often slower than float32.", _is_converted)
     WITHOUT_GRAPH = ("without_graph",
         "Ran operation by operation, as this model is written here for MXNet: its graphs, which fuse and plan ahead, "
         "may be faster.",
-        lambda seen: (seen.run.facts.get("framework"), seen.run.facts.get("loop"), seen.cell.loop)
+        lambda cell, run: (run.facts.get("framework"), run.facts.get("loop"), cell.loop)
         == ("mxnet", "eager", "native"))
     PART_OF_PASS = ("part_of_pass",
         "A pass over the sequences would have taken more than a minute, so a part of one was timed: other stacks may "
-        "have timed other batches.", lambda seen: any(worker.is_part_of_pass for worker in seen.run.workers))
+        "have timed other batches.", lambda cell, run: any(worker.is_part_of_pass for worker in run.workers))
     COMPILED = ("compiled",
         "The framework compiled programs within the timed steps of at least one run, for shapes that the warm-up had "
         "not met: the rate is the compiler's, too, and gets no verdict.",
-        lambda seen: any(worker.timed_compiled for worker in seen.run.workers))
+        lambda cell, run: any(worker.timed_compiled for worker in run.workers))
     THROTTLED = ("throttled", "The CPU limit throttled at least one run.",
-        lambda seen: any(used.get("throttled_periods") for used in (seen.run.after, *seen.run.usage.values())))
+        lambda cell, run: any(used.get("throttled_periods") for used in (run.after, *run.usage.values())))
     GPU_THROTTLED = ("gpu_throttled",
         "Heat or its power supply slowed the GPU down, also when the run was repeated.",
-        lambda seen: (seen.run.after.get("gpu_throttled_share") or 0.0) > THROTTLED_SHARE)
+        lambda cell, run: (run.after.get("gpu_throttled_share") or 0.0) > THROTTLED_SHARE)
     LOADED_HOST = ("loaded_host",
         "Other programs, or other guests of the machine's host, took more than 10 % of the CPUs it could use.",
-        lambda seen: seen.run.is_loaded)
+        lambda cell, run: run.is_loaded)
     BUSY = ("busy",
         "{lost} of {runs} runs are of rounds that do not count: a stack had fewer than three undisturbed turns, or its "
         "run was lost.")
     TURNS_REPEATED = ("turns_repeated",
         "{disturbed} of {turns} turns were disturbed: others took time from them, or they stood still. They do "
         "not count, and were repeated. The turns of a run that count lost at most 1 % of their time together.",
-        lambda seen: disturbed(seen.run.turns) > 0)
+        lambda cell, run: disturbed(run.turns) > 0)
     APART = ("apart",
         "The workers of this comparison could not be alive at once, since memory was too small or one computed while "
         "it waited: runs were made one after the other.")
     SWAPPING = ("swapping", "Swap in use grew during at least one run.", _is_swapping)
     LOSS_NOT_FALLING = ("loss_not_falling",
         "The loss did not fall over the timed steps of at least one run.",
-        lambda seen: seen.cell.measure == "train" and is_not_falling(seen.run.first.losses))
+        lambda cell, run: cell.measure == "train" and is_not_falling(run.first.losses))
     WEIGHTS_DIFFER = ("weights_differ",
         "After synchronous steps the workers did not hold the same weights.",
-        lambda seen: len(set(seen.run.digests.values())) > 1 and cluster.kind(seen.cell.parallel) == "sync")
+        lambda cell, run: len(set(run.digests.values())) > 1 and cluster.kind(cell.parallel) == "sync")
     ABOVE_MACHINE = ("above_machine",
         "More FLOPs a second than the machine's best matrix product: a step needs fewer than are counted, or the "
         "product was disturbed.")
@@ -160,15 +150,10 @@ class Flag(StrEnum):
 
 def flags(row: Row, cpus: int | None, proved: Proved) -> tuple[Flag, ...]:
     """What holds for the row or any of its ok runs, in the order of the footnotes; cpus: the machine's."""
-    seen = [_Seen(row.cell, run, cpus or row.cell.cpus) for run in row.ok_runs]
-    raised = {flag for flag in Flag if any(map(flag.holds, seen))}
-    if row.ok_runs and len(row.ok_runs) < LEAST_RUNS:
-        raised.add(Flag.FEW_RUNS)
-    is_code = row.cell.measure == "step"                  # which nobody can prove
-    if row.ok_runs and not is_code and (model_name(row.cell), built(row.cell.stack, row.cell.loop)) not in proved:
-        raised.add(Flag.UNPROVED)
-    if any(not run.counts for run in row.runs):
-        raised.add(Flag.BUSY)
-    if row.is_apart:
-        raised.add(Flag.APART)
-    return tuple(flag for flag in Flag if flag in raised)
+    runs = row.ok_runs
+    of_row = {
+        Flag.UNPROVED: runs and row.cell.measure != "step"            # code, which nobody can prove
+        and (model_name(row.cell), built(row.cell.stack, row.cell.loop)) not in proved,
+        Flag.FEW_RUNS: 0 < len(runs) < LEAST_RUNS, Flag.TOO_FEW_CPUS: runs and cpus and row.cell.cpus > cpus,
+        Flag.BUSY: not all(run.counts for run in row.runs), Flag.APART: row.is_apart}
+    return tuple(flag for flag in Flag if of_row.get(flag) or any(flag.holds(row.cell, run) for run in runs))

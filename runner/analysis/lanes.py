@@ -1,7 +1,6 @@
 """Lanes: how fast each stack is as it stands (common, loop native) and as its experts would tune it (loop tuned). Pure.
 
-Two comparisons are a pair where their cells differ in the loop alone. The ratio of a stack's lanes is paired by round,
-as that of two stacks is, and its interval allows for all words of the session.
+Two comparisons are a pair where their cells differ in the loop alone. Ratios of a stack's lanes are as those of stacks.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

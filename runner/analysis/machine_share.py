@@ -6,16 +6,14 @@ convolution may need fewer multiplications than its table counts (Winograd), or 
 took CPUs.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from operator import methodcaller
 
-from runner.analysis.flags import Flag
-from runner.analysis.stats import middle
-from runner.analysis.summary_format import Comparison, MachineLimit, Result
+from runner.analysis import stats
+from runner.analysis.summary_format import MachineLimit
 from runner.results.records import Product, Unit, best
 from runner.results.rows import Measurements, Row, recorded
-from runner.results.runs import Run
 from workloads.spec import measures, tasks
-from workloads.spec.cell import Cell
 
 
 def limits(measured: Measurements) -> tuple[MachineLimit, ...]:
@@ -35,29 +33,12 @@ def _name(measured: Measurements, product: Product) -> str:
     return name if first.get("uuid") == first.get("board") else f"a slice of {name}"
 
 
-def shared(comparisons: Sequence[Comparison], measured: Measurements) -> tuple[Comparison, ...]:
-    """The comparisons, with each rate's share of the machine."""
-    products, rows = best(measured.products), {row.key: row for row in measured.rows}
-    if not products:
-        return tuple(comparisons)
-    return tuple(comparison if comparison.measure not in measures.RATED else comparison.model_copy(update={
-        "results": tuple(_with_share(result, rows.get(result.key), products) for result in comparison.results)})
-        for comparison in comparisons)
-
-
-def _with_share(result: Result, row: Row | None, products: Mapping[Unit, Product]) -> Result:
-    """The result with its share; none where it computed in another precision than the product of the cell."""
-    product = products.get(Unit.of(row.cell)) if row else None
-    if (row is None or product is None or result.rate_per_worker is None or not tasks.is_known(row.cell)
-            or Flag.OTHER_PRECISION in result.flags):
-        return result
-    steps = result.rate_per_worker / (middle(row.ok_runs, row.amount) or 1.0)
-    share = steps * needed_flops(row.cell, row.ok_runs) / product.flops_per_second
-    flags = (*result.flags, Flag.ABOVE_MACHINE) if share > 1 else result.flags
-    return result.model_copy(update={"machine_share": share, "flags": flags})
-
-
-def needed_flops(cell: Cell, runs: Sequence[Run]) -> float:
-    """The FLOPs that a step needs, without padding."""
-    tokens = middle(runs, lambda run: run.tokens("tokens")) if tasks.is_sequence(cell.task) else None
-    return float(tasks.step_flops(cell, tokens))
+def of(row: Row, products: Mapping[Unit, Product]) -> float | None:
+    """The share of the machine that a row's steps need; None of what has no rate, or no product to be a share of."""
+    product, rate = products.get(Unit.of(row.cell)), stats.geometric_mean(row.rates.values())
+    if product is None or rate is None or row.cell.measure not in measures.RATED or not tasks.is_known(row.cell):
+        return None
+    steps = rate / (stats.middle(row.ok_runs, row.amount) or 1.0)
+    # of sequences without padding
+    tokens = stats.middle(row.ok_runs, methodcaller("tokens", "tokens")) if tasks.is_sequence(row.cell.task) else None
+    return steps * float(tasks.step_flops(row.cell, tokens)) / product.flops_per_second

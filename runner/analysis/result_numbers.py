@@ -4,6 +4,7 @@ A row is a key of summary.json, a column of the CSV and, where it has a title, o
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -59,10 +60,6 @@ def _of_one_node(name: str) -> Reader:
     return lambda row, run: None if run.usage else run.after.get(name)
 
 
-def _quantity(name: str) -> Reader:
-    return lambda row, run: quantities.of(name, row, run)
-
-
 NUMBERS: dict[str, Number] = {
     **{f"step_p{percent}": Number(
         f"seconds that {percent} % of a run's single timed steps stay below; null where they are not timed one by one, "
@@ -78,17 +75,17 @@ NUMBERS: dict[str, Number] = {
     "compiled_programs": Number(
         "", lambda row, run: run.compiled.programs if run.compiled else None, is_whole=True),
     "load_share": Number("seconds of waiting for input over seconds of the timed steps",
-                         lambda row, run: quantities.share("load", row, run), "input wait", formatting.share, BESIDE),
+                         partial(quantities.share, "load"), "input wait", formatting.share, BESIDE),
     "peak_bytes": Number("peak resident memory of the worker, on one node", _of_one_node("peak_bytes"), "peak memory",
                          formatting.size, BESIDE, is_whole=True),
     "accuracy": Number("on the held-out images after the last epoch", lambda row, run: run.accuracy, "accuracy",
                        formatting.share, BESIDE),
-    "first_epoch_seconds": Number("", _quantity("first_epoch"), "first epoch", formatting.seconds, EPOCHS),
+    "first_epoch_seconds": Number("", partial(quantities.of, "first_epoch"), "first epoch", formatting.seconds, EPOCHS),
     "epoch_seconds": Number(
-        "training of the epochs after the first, the mean of each run; so are validation_seconds", _quantity("epoch"),
-        "later epochs", formatting.seconds, EPOCHS),
-    "validation_seconds": Number("", _quantity("validation"), "validation", formatting.seconds, EPOCHS),
-    "best_accuracy": Number("", _quantity("accuracy"), "best accuracy", formatting.share, EPOCHS),
+        "training of the epochs after the first, the mean of each run; so are validation_seconds",
+        partial(quantities.of, "epoch"), "later epochs", formatting.seconds, EPOCHS),
+    "validation_seconds": Number("", partial(quantities.of, "validation"), "validation", formatting.seconds, EPOCHS),
+    "best_accuracy": Number("", partial(quantities.of, "accuracy"), "best accuracy", formatting.share, EPOCHS),
     "gpu_watts": Number(
         "power of all of a run's GPUs over the timed steps, by their energy counters where they have them, of less "
         "than a second by five readings of the moment at least; of a MIG slice the whole board's",

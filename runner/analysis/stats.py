@@ -3,10 +3,9 @@
 The unit of replication is the run (a fresh process), never the step. An interval is Student's t, of the mean logarithm,
 so that "a over b" and "b over a" say the same; a ratio's is over the log-ratios of the rounds that both stacks have.
 
-Faster and slower are said only where the interval that is printed excludes 1. So intervals are as wide as all words of
-a session together need: where a plan may say m of them, each interval misses its truth with a chance of 0.05 / m
-(Bonferroni), and at most one session in twenty has a false word. m is fixed by the plan, not by what came out.
-Fewer than five rounds get no word, since they cannot show what their own noise is.
+Faster and slower are said only where the interval that is printed excludes 1. Where a plan may say m words, each
+interval misses its truth with a chance of 0.05 / m (Bonferroni), so that at most one session in twenty has a false
+word; m is fixed by the plan, not by what came out. Fewer than five rounds cannot show their own noise: no word.
 
 `python -m tests.coverage` prints how often intervals and words are wrong where neighbours, two speeds of the host or a
 drift disturb the turns.
@@ -166,10 +165,8 @@ def ratio(one: ByRound, other: ByRound, error: float = ERROR) -> Ratio:
     logs = [math.log(one[index]) - math.log(other[index]) for index in sorted(one.keys() & other.keys())]
     if not logs:
         return Ratio()
-    mean = mean_of(logs)
-    if mean is None or len(logs) < LEAST_RUNS:
-        return Ratio(_exp(math.fsum(logs) / len(logs)), None, len(logs))
-    return Ratio(_exp(mean.value), None, len(logs), mean).at(error)
+    mean = mean_of(logs) if len(logs) >= LEAST_RUNS else None
+    return Ratio(_exp(mean.value if mean else math.fsum(logs) / len(logs)), None, len(logs), mean).at(error)
 
 
 def between(one: Ratio, other: Ratio, error: float = ERROR) -> Ratio:

@@ -2,7 +2,9 @@
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from operator import methodcaller
 from typing import Any, NamedTuple
 
 from pydantic import ValidationError
@@ -11,7 +13,7 @@ from pydantic_core import PydanticSerializationError
 from runner.analysis import doubts, lanes, machine_share, stats, summary_profiles
 from runner.analysis.claims import judging
 from runner.analysis.claims.measured_here import ours
-from runner.analysis.doubts import Doubt, Doubts
+from runner.analysis.doubts import Doubts
 from runner.analysis.flags import Flag, Proved, flags, left_off
 from runner.analysis.paired import Paired
 from runner.analysis.result_numbers import NUMBERS, Number
@@ -23,7 +25,6 @@ from runner.analysis.summary_format import (
     Data,
     Failure,
     Footnote,
-    Lanes,
     Machine,
     PaperClaim,
     Result,
@@ -36,7 +37,8 @@ from runner.formatting import rerun
 from runner.grouping import grouped
 from runner.results.contract import INTERRUPTED
 from runner.results.lines import Facts
-from runner.results.rows import TOKENS, Measurements, Row, by_comparison, recorded
+from runner.results.records import Product, Unit, best
+from runner.results.rows import TOKENS, Measurements, Row, Skipped, by_comparison, recorded
 from runner.results.runs import Run, step_seconds
 from runner.results.turns import disturbed
 from runner.study import claims, published, quantities
@@ -44,26 +46,24 @@ from workloads.spec.cell import Cell
 from workloads.spec.measures import TIMED
 
 
-class _Group(NamedTuple):
-    """The cells of a comparison by stack: planned ones with their rows, and skipped ones."""
+class _Session(NamedTuple):
+    """What each result of a session is made with."""
 
-    rows: dict[str, Row]
-    skipped: dict[str, Cell]
+    measured: Measurements
+    cpus: int | None                       # of the machine
+    proved: Proved
+    doubted: Doubts
+    error: float                           # of each word
+    products: Mapping[Unit, Product]       # the best of the machine
+    unstamped: Mapping[Cell, float]        # seconds of a plain training step where any are stamped
+    skipped: Mapping[str, Sequence[Skipped]]      # by comparison
 
-
-class _Losses(NamedTuple):
-    """Rounds and steps whose loss all stacks of a comparison reported."""
-
-    rounds: frozenset[int]
-    steps: tuple[int, int] | None          # the first and the last, from 0; None where they share none
-
-
-class _Statistics(NamedTuple):
-    """The stacks of one comparison, held against the baseline."""
-
-    pairs: Mapping[str, Paired]            # each stack with the baseline, but that itself
-    winner: str | None                     # faster than every other one, where none is doubted
-    doubt: Doubt | None                    # about the baseline
+    def facts(self, row: Row) -> dict[str, Any]:
+        """The fields of a Result that are no statistics."""
+        marked = flags(row, self.cpus, self.proved)
+        share = None if Flag.OTHER_PRECISION in marked else machine_share.of(row, self.products)
+        return {"rerun": rerun(self.measured.session_of(row.key), row.key), "machine_share": share,
+                "flags": (*marked, Flag.ABOVE_MACHINE) if share is not None and share > 1 else marked}
 
 
 def summary_of(measured: Measurements, proved: Proved = frozenset()) -> Summary:
@@ -90,19 +90,22 @@ def to_json(summary: Summary) -> str:
 def _summary(measured: Measurements, proved: Proved) -> Summary:
     session, planned = measured.session, [row for row in measured.rows if row.cell.measure in (*TIMED, "operators")]
     names = sorted(dict.fromkeys(row.cell.stack for row in planned), key=lambda name: name != measured.baseline)
-    machine = Machine(**_known(session.get("machine"), Machine.model_fields))
+    machine = Machine(**{name: value for name, value in recorded(session, "machine").items()
+                         if name in Machine.model_fields})
     doubted = doubts.of(measured)
     numbers = _of_plan("published numbers", measured.published, published.from_record)
     judged = tuple(judging.judge(claim, measured, doubted)
                    for claim in _of_plan("claims", measured.claims, claims.from_record))
     parts = grouped(judged, lambda claim: claims.paper_claim(claim.id))
-    groups = _groups(measured, names)
+    groups = [{row.cell.stack: row for row in sorted(rows, key=lambda row: names.index(row.cell.stack))}
+              for rows in by_comparison(row for row in measured.rows if row.cell.measure in TIMED).values()]
     words = _words(groups, measured.baseline)
-    comparisons, of_lanes = _comparisons(measured, groups, machine.cpus, proved, doubted, stats.error_of(words))
-    comparisons = machine_share.shared(comparisons, measured)
+    whole = _Session(measured, machine.cpus, proved, doubted, stats.error_of(words), best(measured.products),
+                     _unstamped(measured), grouped(measured.skipped, lambda skip: skip.comparison.key))
+    comparisons = tuple(_comparison(group, whole) for group in groups)
     return Summary(
-        **{"id": "", "study": "", "scale": None, "evenbench": None, "began": None, "launcher": None, "seed": None,
-           **_known(session, ("id", "study", "scale", "evenbench", "began", "launcher", "seed"))},
+        id=session.get("id", ""), study=session.get("study", ""),
+        **{name: session.get(name) for name in ("scale", "evenbench", "began", "launcher", "seed")},
         is_complete=measured.is_done, words=words, machine=machine, data=_data(measured),
         rounds=measured.rounds, baseline=measured.baseline, columns=tuple(_column(name, measured) for name in names),
         comparisons=comparisons,
@@ -117,8 +120,8 @@ def _summary(measured: Measurements, proved: Proved) -> Summary:
         paper_claims=tuple(PaperClaim(id=name, parts=tuple(claim.id for claim in each),
                                       verdict=claims.together(claim.verdict for claim in each))
                            for name, each in parts.items()),
-        footnotes=_footnotes(comparisons, measured), methods=METHODS,
-        limits=machine_share.limits(measured), lanes=of_lanes)
+        footnotes=_footnotes(comparisons, measured), methods=METHODS, limits=machine_share.limits(measured),
+        lanes=tuple(lanes.tables(groups, comparisons, doubted, whole.error)))
 
 
 def _of_plan(what: str, records: Iterable[Facts], read: Callable[[Facts], One]) -> list[One]:
@@ -128,51 +131,15 @@ def _of_plan(what: str, records: Iterable[Facts], read: Callable[[Facts], One]) 
         raise InputError(f"the plan's {what}: {' '.join(str(error).split())}") from error
 
 
-def _known(values: Any, names: Iterable[str]) -> dict[str, Any]:
-    return {name: values[name] for name in names if name in values} if isinstance(values, dict) else {}
-
-
-def _comparisons(measured: Measurements, groups: Sequence[_Group], cpus: int | None, proved: Proved, doubted: Doubts,
-                 error: float) -> tuple[tuple[Comparison, ...], tuple[Lanes, ...]]:
-    unstamped, by_stack = _unstamped(measured), [group.rows for group in groups]
-    comparisons = tuple(_comparison(group, _statistics(group, measured.baseline, doubted, error),
-                                    lambda row: {"flags": flags(row, cpus, proved),
-                                                 "rerun": rerun(measured.session_of(row.key), row.key)}, unstamped)
-                        for group in groups)
-    return comparisons, tuple(lanes.tables(by_stack, comparisons, doubted, error))
-
-
-def _words(groups: Sequence[_Group], baseline: str) -> int:
+def _words(groups: lanes.Groups, baseline: str) -> int:
     """How many words the session's plan could say, whatever it measures.
 
     Of each comparison one of every stack against the baseline, and one of the fastest where that is not the same; of
     lanes one of every stack that has both.
     """
-    of = [(len(group.rows) - 1, baseline in group.rows) for group in groups]
+    of = [(len(group) - 1, baseline in group) for group in groups]
     return (sum(others for others, has_baseline in of if has_baseline)
-            + sum(others > has_baseline for others, has_baseline in of)
-            + lanes.words([group.rows for group in groups]))
-
-
-def _groups(measured: Measurements, names: Sequence[str]) -> list[_Group]:
-    """A group a comparison, in the plan's order; stacks in the order of names."""
-    groups = {}
-    for group_key, rows in by_comparison(row for row in measured.rows if row.cell.measure in TIMED).items():
-        rows.sort(key=lambda row: names.index(row.cell.stack))
-        groups[group_key] = _Group({row.cell.stack: row for row in rows}, {})
-    for skip in measured.skipped:
-        group = groups.get(skip.comparison.key) if skip.cell.measure in TIMED else None
-        if group and skip.cell.stack not in group.rows:
-            group.skipped[skip.cell.stack] = skip.cell
-    return list(groups.values())
-
-
-def _statistics(group: _Group, baseline: str, doubted: Doubts, error: float) -> _Statistics:
-    base = group.rows.get(baseline)
-    pairs = {name: Paired.of(row, base, error, doubted) for name, row in group.rows.items() if name != baseline}
-    is_doubted = any(row.key in doubted for row in group.rows.values())
-    return _Statistics(pairs, None if is_doubted else _fastest(list(group.rows.values()), error),
-                       doubted.get(base.key) if base else None)
+            + sum(others > has_baseline for others, has_baseline in of) + lanes.words(groups))
 
 
 def _fastest(rows: Sequence[Row], error: float) -> str | None:
@@ -183,31 +150,30 @@ def _fastest(rows: Sequence[Row], error: float) -> str | None:
     return best.cell.stack if best and words == {Verdict.FASTER} else None
 
 
-def _comparison(group: _Group, statistics: _Statistics, facts: Callable[[Row], dict[str, Any]],
-                unstamped: Mapping[Cell, float]) -> Comparison:
-    first = next(iter(group.rows.values()))
-    losses = _shared_losses(list(group.rows.values()))
-    results = [_result(row, statistics, facts(row), unstamped.get(_unstamped_key(row.cell)), losses)
-               for row in group.rows.values()]
-    results += [Result(stack=cell.stack, key=key(cell), endings={"skipped": 1}, verdict=Verdict.NO_DATA)
-                for cell in group.skipped.values()]
+def _comparison(group: Mapping[str, Row], session: _Session) -> Comparison:
+    rows, base = list(group.values()), group.get(session.measured.baseline)
+    first, doubted, error = rows[0], session.doubted, session.error
+    results = [_result(row, None if row is base else Paired.of(row, base, error, doubted), of_losses, session)
+               for row, of_losses in zip(rows, _losses(rows), strict=True)]
+    skipped = {skip.cell.stack: skip.cell for skip in session.skipped.get(first.comparison.key, ())}
+    results += [Result(stack=name, key=key(cell), endings={"skipped": 1}, verdict=Verdict.NO_DATA)
+                for name, cell in skipped.items() if name not in group]
     return Comparison(
         key=first.comparison.key, experiment=first.experiment, label=first.comparison.label, task=first.cell.task,
-        measure=first.cell.measure, unit=first.unit, settings=settings(first.cell),
-        results=tuple(results), winner=statistics.winner,
+        measure=first.cell.measure, unit=first.unit, settings=settings(first.cell), results=tuple(results),
+        winner=None if any(row.key in doubted for row in rows) else _fastest(rows, error),
         left_out=tuple(result.stack for result in results if result.rate_per_worker is None),
         unproved=tuple(result.stack for result in results if Flag.UNPROVED in result.flags),
     )
 
 
-def _word(name: str, statistics: _Statistics) -> tuple[Verdict, str]:
+def _word(row: Row, paired: Paired | None, doubted: Doubts) -> tuple[Verdict, str]:
     """The verdict on a stack, and what withholds any other: the stack's own doubt, else the baseline's; "" of none."""
-    paired, theirs = statistics.pairs.get(name), statistics.doubt
     if paired is None:
-        return Verdict.BASELINE, theirs.text if theirs else ""
+        return Verdict.BASELINE, doubted[row.key].text if row.key in doubted else ""
     if paired.doubt:
         return paired.doubt
-    if theirs and paired.other and paired.ratio.value is not None:
+    if paired.other and (theirs := paired.other_doubt) and paired.ratio.value is not None:
         return theirs.verdict, f"{theirs.verdict.value}: {paired.other.cell.stack}"
     return stats.verdict(paired.ratio), ""
 
@@ -225,24 +191,23 @@ def _unstamped(measured: Measurements) -> dict[Cell, float]:
             and (seconds := _typical(row.ok_runs, step_seconds)[0]) is not None}
 
 
-def _result(row: Row, statistics: _Statistics, facts: Mapping[str, Any], plain_seconds: float | None,
-            losses: _Losses) -> Result:
-    name, runs, rates = row.cell.stack, row.ok_runs, row.rates
-    paired = statistics.pairs.get(name)
-    ratio = paired.ratio if paired else Ratio(pairs=len(rates))      # the baseline's, to itself
-    (verdict, withheld), turns = _word(name, statistics), row.turns
-    (seconds, step_interval), phases = _typical(runs, step_seconds), _phases(row)
+def _result(row: Row, paired: Paired | None, losses: Mapping[str, Any], session: _Session) -> Result:
+    """paired: with the baseline; None of that itself."""
+    runs, rates = row.ok_runs, row.rates
+    ratio = paired.ratio if paired else Ratio(pairs=len(rates))
+    (verdict, withheld), phases = _word(row, paired, session.doubted), _phases(row)
+    seconds, step_interval = _typical(runs, step_seconds)
+    plain_seconds = session.unstamped.get(_unstamped_key(row.cell))
     rate, rate_interval = stats.geometric_mean(rates.values()), stats.interval(list(rates.values()))
-    tokens, padded = (_typical(runs, lambda run, name=name: _tokens_per_second(run, name))  # type: ignore[misc]
-                      for name in ("tokens", "padded_tokens"))
+    tokens, padded = (_typical(runs, partial(_tokens_per_second, name)) for name in ("tokens", "padded_tokens"))
     if row.unit == TOKENS:
         tokens = rate, rate_interval
     return Result(
-        stack=name, key=row.key, endings=dict(Counter(run.ending for run in row.runs)), runs=len(runs),
+        stack=row.cell.stack, key=row.key, endings=dict(Counter(run.ending for run in row.runs)), runs=len(runs),
         rate_per_worker=rate, rate_interval=rate_interval,
         ratio=ratio.value, ratio_interval=ratio.interval, pairs=ratio.pairs,
         round_ratios=paired.round_ratios if paired else (),
-        verdict=verdict, withheld=withheld, **facts, turns=len(turns),
+        verdict=verdict, withheld=withheld, **session.facts(row), turns=len(row.turns),
         disturbed_turns=sum(disturbed(run.turns) for run in row.runs),
         workers=len(runs[0].workers) if runs else 0, mode=_fact(runs, "mode"), phases=phases,
         step_seconds=seconds, step_interval=step_interval,
@@ -251,7 +216,7 @@ def _result(row: Row, statistics: _Statistics, facts: Mapping[str, Any], plain_s
         place_peaks=_place_peaks(runs),
         weights_agree=all(len(set(run.digests.values())) == 1 for run in runs if run.digests)
         if any(len(run.digests) > 1 for run in runs) else None,
-        **_losses(runs, losses),
+        **losses,
         parameters=next((run.parameters for run in runs if run.parameters is not None), None),
         tokens_per_second=tokens[0], tokens_interval=tokens[1],
         padded_tokens_per_second=padded[0], padded_tokens_interval=padded[1],
@@ -274,31 +239,26 @@ def _typical(runs: Sequence[Run], of: Callable[[Run], float | None]) -> tuple[fl
     return stats.geometric_mean(values), stats.interval(values)
 
 
-def _shared_losses(rows: Sequence[Row]) -> _Losses:
-    """The rounds and the steps of which all stacks reported a loss; a round that would leave no step is passed over.
+def _losses(rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
+    """The fields of each row's Result about losses: medians over rounds, at the first and the last step.
 
+    The rounds and steps are those of which all stacks reported a loss; a round that would leave no step is passed over.
     Rounds have seeds of their own and warm-ups are of unequal lengths: other rounds or steps are other losses.
     """
-    steps_of = [{run.round: set(run.first.loss_steps) for run in row.ok_runs if run.first.loss_steps} for row in rows]
-    steps_of = [of_row for of_row in steps_of if of_row]
+    told = [{run.round: dict(zip(run.first.loss_steps, run.first.losses.tolist(), strict=True))
+             for run in row.ok_runs if run.first.loss_steps} for row in rows]
+    of_all = [of_row for of_row in told if of_row]
     rounds: list[int] = []
     steps: set[int] = set()
-    for index in sorted(set.intersection(*map(set, steps_of))) if steps_of else ():
-        shared = set.intersection(*(of_row[index] for of_row in steps_of))
+    for index in sorted(set.intersection(*map(set, of_all))) if of_all else ():
+        shared = set.intersection(*(set(of_row[index]) for of_row in of_all))
         if narrowed := shared & steps if rounds else shared:
             rounds.append(index)
             steps = narrowed
-    return _Losses(frozenset(rounds), (min(steps), max(steps)) if steps else None)
-
-
-def _losses(runs: Sequence[Run], shared: _Losses) -> dict[str, Any]:
-    """The fields of a Result about losses: medians over the shared rounds, at the first and the last shared step."""
-    steps = shared.steps
-    of_runs = [dict(zip(run.first.loss_steps, run.first.losses.tolist(), strict=True))
-               for run in runs if steps and run.round in shared.rounds and run.first.loss_steps]
-    first, last = (stats.median([losses[step] for losses in of_runs]) for step in steps or (0, 0))
-    return {"loss_first": first, "loss_last": last,
-            "loss_steps": None if steps is None or first is None else (steps[0] + 1, steps[1] + 1)}
+    ends = {"loss_first": min(steps), "loss_last": max(steps)} if steps else {}
+    for of_row in told:
+        yield {**{name: stats.median([of_row[index][step] for index in rounds]) for name, step in ends.items()},
+               "loss_steps": tuple(step + 1 for step in ends.values())} if ends and of_row else {}
 
 
 def _fact(runs: Sequence[Run], name: str) -> str | None:
@@ -308,18 +268,17 @@ def _fact(runs: Sequence[Run], name: str) -> str | None:
 def _phases(row: Row) -> dict[str, float]:
     if row.cell.measure != "phases":
         return {}
-    return {name: seconds for name in quantities.PHASES
-            if (seconds := middle(row.ok_runs, lambda run, name=name: run.phase_seconds(name)))  # type: ignore[misc]
-            is not None}
+    medians = {name: middle(row.ok_runs, methodcaller("phase_seconds", name)) for name in quantities.PHASES}
+    return {name: seconds for name, seconds in medians.items() if seconds is not None}
 
 
 def _place_peaks(runs: Sequence[Run]) -> dict[str, int]:
     peaks = [quantities.place_peaks(run) for run in runs]
-    return {name: round(middle(peaks, lambda of_run, name=name: of_run.get(name)) or 0)  # type: ignore[misc]
+    return {name: round(middle(peaks, methodcaller("get", name)) or 0)
             for name in sorted({name for of_run in peaks for name in of_run})}
 
 
-def _tokens_per_second(run: Run, name: str) -> float | None:
+def _tokens_per_second(name: str, run: Run) -> float | None:
     """The tokens a second; None for data that are no sequences."""
     count, seconds = run.tokens(name), step_seconds(run)
     return count / seconds if count is not None and seconds else None
@@ -336,11 +295,11 @@ def _column(name: str, measured: Measurements) -> Column:
 
 
 def _data(measured: Measurements) -> tuple[Data, ...]:
-    reported = [recorded(run.facts, "data") for row in measured.rows for run in row.runs]
-    data_sets = {tuple(facts.get(name) for name in ("name", "images", "sha256")): facts for facts in reported
-                 if facts.get("name") is not None}
-    return tuple(Data(name=facts["name"], images=facts.get("images"), is_stand_in=facts.get("stand_in") is True,
-                      sha256=facts.get("sha256")) for facts in data_sets.values())
+    reported = (recorded(run.facts, "data") for row in measured.rows for run in row.runs)
+    data_sets = {tuple(map(facts.get, ("name", "images", "sha256"))): facts.get("stand_in") is True
+                 for facts in reported if facts.get("name") is not None}
+    return tuple(Data(name=name, images=images, is_stand_in=is_stand_in, sha256=sha256)
+                 for (name, images, sha256), is_stand_in in data_sets.items())
 
 
 def _footnotes(comparisons: Iterable[Comparison], measured: Measurements) -> tuple[Footnote, ...]:

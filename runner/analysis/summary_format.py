@@ -1,4 +1,4 @@
-"""summary.json's format: the Summary and its parts, as frozen models; schema.py publishes it."""
+"""summary.json's format: the Summary and its parts, as frozen models; tools.pages publishes its schema."""
 
 from typing import TYPE_CHECKING, Annotated, Generic, Literal, TypeVar
 
@@ -9,6 +9,7 @@ from runner.analysis import doubts, stats
 from runner.analysis.flags import Flag
 from runner.analysis.result_numbers import NUMBERS
 from runner.analysis.stats import Interval, Verdict
+from runner.results.lines import says
 from runner.study import claims
 from runner.study.published import Published
 from workloads.spec.measures import TIMED
@@ -26,8 +27,7 @@ class Machine(_Model):
     """What was measured on. Null: not recorded."""
 
     cpu: str | None = None
-    cpus: int | None = None
-    """That the session could use."""
+    cpus: Annotated[int | None, says("That the session could use.")] = None
     memory_bytes: int | None = None
     kernel: str | None = None
     system: str | None = None
@@ -38,11 +38,9 @@ class Data(_Model):
     """A data set that runs read, as they observed it."""
 
     name: str
-    images: int | None
-    """That one run used."""
+    images: Annotated[int | None, says("That one run used.")]
     is_stand_in: bool
-    sha256: str | None
-    """Of the images and labels in the files' order; null for synthetic input."""
+    sha256: Annotated[str | None, says("Of the images and labels in the files' order; null for synthetic input.")]
 
 
 class Column(_Model):
@@ -52,14 +50,10 @@ class Column(_Model):
     framework: str | None
     version: str | None
     python: str | None
-    isolation: str | None
-    """docker, or venv: a virtual environment on the host."""
-    image: str | None
-    """Digest of the image that ran."""
-    base: str | None
-    """The base image, or the host's interpreter."""
-    base_is_default: bool | None
-    """Whether it is the base that the stack pins."""
+    isolation: Annotated[str | None, says("docker, or venv: a virtual environment on the host.")]
+    image: Annotated[str | None, says("Digest of the image that ran.")]
+    base: Annotated[str | None, says("The base image, or the host's interpreter.")]
+    base_is_default: Annotated[bool | None, says("Whether it is the base that the stack pins.")]
     onednn: bool | None
     threads: int | None
 
@@ -68,70 +62,57 @@ class _Result(_Model):
     """A stack in a comparison, but for its NUMBERS."""
 
     stack: str
-    key: str
-    """The cell's key: finds its runs in events.jsonl."""
-    endings: dict[str, int]
-    """How many runs ended in each way."""
-    runs: int = 0
-    """That its numbers are of: ended ok, in rounds that count."""
-    rate_per_worker: float | None = None
-    """Geometric mean of the runs' rates, in the comparison's unit; null without an ok run."""
-    rate_interval: Interval | None = None
-    """Null with fewer than three ok runs."""
-    ratio: float | None = None
-    """How many times as fast as the baseline; null without a common round, and for the baseline itself."""
-    ratio_interval: Interval | None = None
-    """That decides the verdict, at 1 - 0.05 / words."""
-    pairs: int = 0
-    """Rounds in which both this stack and the baseline ran ok."""
-    round_ratios: tuple[float, ...] = ()
-    """The ratio of each of them, in order."""
+    key: Annotated[str, says("The cell's key: finds its runs in events.jsonl.")]
+    endings: Annotated[dict[str, int], says("How many runs ended in each way.")]
+    runs: Annotated[int, says("That its numbers are of: ended ok, in rounds that count.")] = 0
+    rate_per_worker: Annotated[float | None, says(
+        "Geometric mean of the runs' rates, in the comparison's unit; null without an ok run.")] = None
+    rate_interval: Annotated[Interval | None, says("Null with fewer than three ok runs.")] = None
+    ratio: Annotated[float | None, says(
+        "How many times as fast as the baseline; null without a common round, and for the baseline itself.")] = None
+    ratio_interval: Annotated[Interval | None, says("That decides the verdict, at 1 - 0.05 / words.")] = None
+    pairs: Annotated[int, says("Rounds in which both this stack and the baseline ran ok.")] = 0
+    round_ratios: Annotated[tuple[float, ...], says("The ratio of each of them, in order.")] = ()
     verdict: Verdict
-    withheld: str = ""
-    """Why there is no other verdict; "" where there is one, or none is asked for."""
-    turns: int = 0
-    """Of all runs; 0 where none took turns."""
-    disturbed_turns: int = 0
-    """Of these, those that lost over 1 % of their time to others, or stood still; they do not count."""
+    withheld: Annotated[str, says('Why there is no other verdict; "" where there is one, or none is asked for.')] = ""
+    turns: Annotated[int, says("Of all runs; 0 where none took turns.")] = 0
+    disturbed_turns: Annotated[int, says(
+        "Of these, those that lost over 1 % of their time to others, or stood still; they do not count.")] = 0
     flags: tuple[Flag, ...] = ()
-    workers: int = 0
-    """That trained together; 1 on one node, 0 without an ok run."""
-    mode: str | None = None
-    """How they did, in the framework's own words; null on one node."""
-    step_seconds: float | None = None
-    """Of one worker; the geometric mean over runs."""
+    workers: Annotated[int, says("That trained together; 1 on one node, 0 without an ok run.")] = 0
+    mode: Annotated[str | None, says("How they did, in the framework's own words; null on one node.")] = None
+    step_seconds: Annotated[float | None, says("Of one worker; the geometric mean over runs.")] = None
     step_interval: Interval | None = None
-    phases: dict[str, float] = Field(default={})
-    """Seconds a step by phase: load, forward, backward, communication, update, dispatch; empty if not stamped."""
-    communication: Literal["exposed", "full"] | None = None
-    """exposed: only what does not overlap with the backward pass; full: all of it."""
-    stamping_cost: float | None = None
-    """Share by which stamped steps took longer than plain ones of this session; null where those were not measured."""
-    place_peaks: dict[str, int] = Field(default={})
-    """Peak bytes by place of a parallel run; empty on one node."""
-    weights_agree: bool | None = None
-    """Whether all workers held the same weights after the last step; null on one node, and where none said."""
-    loss_first: float | None = None
-    """The median over the rounds in which all stacks have one, at the first step that they share; null without one."""
-    loss_last: float | None = None
-    """At the last one."""
+    phases: Annotated[dict[str, float], says(
+        "Seconds a step by phase: load, forward, backward, communication, update, dispatch; empty if not "
+        "stamped.")] = {}
+    communication: Annotated[Literal["exposed", "full"] | None, says(
+        "exposed: only what does not overlap with the backward pass; full: all of it.")] = None
+    stamping_cost: Annotated[float | None, says(
+        "Share by which stamped steps took longer than plain ones of this session; null where those were not "
+        "measured.")] = None
+    place_peaks: Annotated[dict[str, int], says("Peak bytes by place of a parallel run; empty on one node.")] = {}
+    weights_agree: Annotated[bool | None, says(
+        "Whether all workers held the same weights after the last step; null on one node, and where none said.")] = None
+    loss_first: Annotated[float | None, says(
+        "The median over the rounds in which all stacks have one, at the first step that they share; null without "
+        "one.")] = None
+    loss_last: Annotated[float | None, says("At the last one.")] = None
     tokens_per_second: float | None = None
     tokens_interval: Interval | None = None
     padded_tokens_per_second: float | None = None
     padded_tokens_interval: Interval | None = None
-    machine_share: float | None = None
-    """FLOPs that the steps need a second, over the best matrix product of the session, which limits says."""
-    epochs: int | None = None
-    """Of the run that has most; null of other measures."""
+    machine_share: Annotated[float | None, says(
+        "FLOPs that the steps need a second, over the best matrix product of the session, which limits says.")] = None
+    epochs: Annotated[int | None, says("Of the run that has most; null of other measures.")] = None
     parameters: int | None = None
-    rerun: str = ""
-    """The command that measures it again; "" where it was skipped."""
-    loss_steps: tuple[int, int] | None = None
-    """Those two steps, counted from the run's first, warm-up and all."""
-    ran_as: str | None = None
-    """How its first run said its steps ran, such as eager, jit or tf.function."""
-    ran_precision: str | None = None
-    """That its first run said it computed in, which loop tuned may choose; null where none said."""
+    rerun: Annotated[str, says('The command that measures it again; "" where it was skipped.')] = ""
+    loss_steps: Annotated[tuple[int, int] | None, says(
+        "Those two steps, counted from the run's first, warm-up and all.")] = None
+    ran_as: Annotated[str | None, says(
+        "How its first run said its steps ran, such as eager, jit or tf.function.")] = None
+    ran_precision: Annotated[str | None, says(
+        "That its first run said it computed in, which loop tuned may choose; null where none said.")] = None
 
 
 if TYPE_CHECKING:
@@ -150,10 +131,8 @@ class MachineLimit(_Model):
 
     device: str
     precision: str
-    cpus: int
-    """Threads; 0 on a GPU."""
-    stack: str
-    """That was the best at it."""
+    cpus: Annotated[int, says("Threads; 0 on a GPU.")]
+    stack: Annotated[str, says("That was the best at it.")]
     device_name: str
     flops_per_second: float
 
@@ -161,47 +140,36 @@ class MachineLimit(_Model):
 class Comparison(_Model):
     """The stacks in cells that are equal but for the stack."""
 
-    key: str
-    """A hash of all that is equal."""
+    key: Annotated[str, says("A hash of all that is equal.")]
     experiment: str
     label: str
-    unit: Unit
-    """Of its rates; tokens are counted without padding."""
+    unit: Annotated[Unit, says("Of its rates; tokens are counted without padding.")]
     task: str
     measure: Annotated[str, Field(json_schema_extra={"enum": list(TIMED)})]
-    settings: dict[str, str | int | float]
-    """Every field of the cell but the stack."""
+    settings: Annotated[dict[str, str | int | float], says("Every field of the cell but the stack.")]
     results: tuple[Result, ...]
-    winner: str | None
-    """The stack that is faster than every other one that ran; null where none is shown to be, or it is withheld."""
-    left_out: tuple[str, ...] = ()
-    """Stacks without an ok run, which the winner is not held against."""
-    unproved: tuple[str, ...]
-    """Measured stacks that no check has shown to build the same model."""
+    winner: Annotated[str | None, says(
+        "The stack that is faster than every other one that ran; null where none is shown to be, or it is withheld.")]
+    left_out: Annotated[tuple[str, ...], says("Stacks without an ok run, which the winner is not held against.")] = ()
+    unproved: Annotated[tuple[str, ...], says("Measured stacks that no check has shown to build the same model.")]
 
 
 class LaneResult(_Model):
     """A stack as it stands and as its experts would tune it."""
 
     stack: str
-    common_rate: float | None
-    """Geometric mean of the runs' rates with loop native; null without an ok run."""
-    tuned_rate: float | None
-    """With loop tuned."""
-    ratio: float | None
-    """Tuned over common, paired by round; null without a common round."""
+    common_rate: Annotated[float | None, says(
+        "Geometric mean of the runs' rates with loop native; null without an ok run.")]
+    tuned_rate: Annotated[float | None, says("With loop tuned.")]
+    ratio: Annotated[float | None, says("Tuned over common, paired by round; null without a common round.")]
     ratio_interval: Interval | None
     pairs: int
-    verdict: Verdict
-    """Of tuned against common."""
-    withheld: str = ""
-    """Why there is no other verdict, lane by lane; "" where there is one."""
-    switches: dict[str, str]
-    """loop, layout, precision and attention as the tuned runs had them; empty without an ok run."""
-    endings: dict[str, int]
-    """Of the tuned runs."""
-    first_step_seconds: float | None
-    """Of the tuned runs, compilation included."""
+    verdict: Annotated[Verdict, says("Of tuned against common.")]
+    withheld: Annotated[str, says('Why there is no other verdict, lane by lane; "" where there is one.')] = ""
+    switches: Annotated[dict[str, str], says(
+        "loop, layout, precision and attention as the tuned runs had them; empty without an ok run.")]
+    endings: Annotated[dict[str, int], says("Of the tuned runs.")]
+    first_step_seconds: Annotated[float | None, says("Of the tuned runs, compilation included.")]
     compile_seconds: float | None
 
 
@@ -212,26 +180,24 @@ class Lanes(_Model):
     label: str
     unit: Unit
     task: str
-    common: str
-    """The comparison's key."""
+    common: Annotated[str, says("The comparison's key.")]
     tuned: str
     results: tuple[LaneResult, ...]
-    common_winner: str | None
-    """The stack that is the fastest as it stands; null where none is shown to be."""
+    common_winner: Annotated[str | None, says(
+        "The stack that is the fastest as it stands; null where none is shown to be.")]
     tuned_winner: str | None
-    common_left_out: tuple[str, ...] = ()
-    """Stacks without an ok run in that lane, which its winner is not held against."""
+    common_left_out: Annotated[tuple[str, ...], says(
+        "Stacks without an ok run in that lane, which its winner is not held against.")] = ()
     tuned_left_out: tuple[str, ...] = ()
 
 
 class Profile(_Model):
     """Operators of a stack, from profiled runs, which are not timed ones."""
 
-    seconds: dict[str, float]
-    """A step, by the studies' operators."""
-    names: dict[str, dict[str, float]]
-    """The framework's own names behind each, with seconds a step; "" holds those of none.
-    Those may contain each other's time."""
+    seconds: Annotated[dict[str, float], says("A step, by the studies' operators.")]
+    names: Annotated[dict[str, dict[str, float]], says(
+        "The framework's own names behind each, with seconds a step; \"\" holds those of none. Those may contain "
+        "each other's time.")]
     rerun: str = ""
 
 
@@ -240,22 +206,17 @@ class DeviceTime(_Model):
 
     kernels: float | None
     copies: float | None
-    gaps: float | None
-    """Neither a kernel nor a copy runs."""
-    launches: float | None
-    """The host's time of launching kernels; null where the profiler does not tell."""
+    gaps: Annotated[float | None, says("Neither a kernel nor a copy runs.")]
+    launches: Annotated[float | None, says(
+        "The host's time of launching kernels; null where the profiler does not tell.")]
     kernels_a_step: float | None
-    top: dict[str, float]
-    """Seconds a step of the kernels that take longest, in the first run."""
-    source: str
-    """Whose record it is, and what it cannot tell."""
+    top: Annotated[dict[str, float], says("Seconds a step of the kernels that take longest, in the first run.")]
+    source: Annotated[str, says("Whose record it is, and what it cannot tell.")]
     kernel_seconds: float | None = None
     copy_seconds: float | None = None
     overlap_seconds: float | None = None
-    gap_seconds: float | None = None
-    """Each of a step; overlap: a kernel and a copy ran at once."""
-    top_calls: dict[str, float] = {}
-    """Calls a step of the kernels in `top`."""
+    gap_seconds: Annotated[float | None, says("Each of a step; overlap: a kernel and a copy ran at once.")] = None
+    top_calls: Annotated[dict[str, float], says("Calls a step of the kernels in `top`.")] = {}
     rerun: str = ""
 
 
@@ -264,12 +225,10 @@ class GraphChange(_Model):
 
     nodes_before: int
     nodes_after: int
-    removed: dict[str, int]
-    """Nodes that went, by what they do."""
-    passes: dict[str, int]
-    """How many fewer nodes there are for each optimisation; negative where it added some."""
-    removed_share: float | None = None
-    """Of all nodes, net of those that were added."""
+    removed: Annotated[dict[str, int], says("Nodes that went, by what they do.")]
+    passes: Annotated[dict[str, int], says(
+        "How many fewer nodes there are for each optimisation; negative where it added some.")]
+    removed_share: Annotated[float | None, says("Of all nodes, net of those that were added.")] = None
     rerun: str = ""
 
 
@@ -283,14 +242,10 @@ class TriedBatch(_Model):
 class LargestBatch(_Model):
     """The largest batch that trains, each tried in a fresh process."""
 
-    largest: int
-    """0: none does."""
-    smallest_oom: int | None
-    """Null: none that was tried ran out of memory."""
-    limit_bytes: int | None
-    """Of the host's memory; null: a GPU's own is the limit."""
-    tried: tuple[TriedBatch, ...] = ()
-    """In the run that decides."""
+    largest: Annotated[int, says("0: none does.")]
+    smallest_oom: Annotated[int | None, says("Null: none that was tried ran out of memory.")]
+    limit_bytes: Annotated[int | None, says("Of the host's memory; null: a GPU's own is the limit.")]
+    tried: Annotated[tuple[TriedBatch, ...], says("In the run that decides.")] = ()
     rerun: str = ""
 
 
@@ -307,44 +262,33 @@ class ProfileTable(_Model, Generic[Told]):
 
 
 class _OfPaper(_Model):
-    differs: tuple[str, ...] = ()
-    """How the cells here differ from the paper's, in words."""
-    stand_ins: dict[str, str] = Field(default={})
-    """What ran in place of a subject's stack."""
+    differs: Annotated[tuple[str, ...], says("How the cells here differ from the paper's, in words.")] = ()
+    stand_ins: Annotated[dict[str, str], says("What ran in place of a subject's stack.")] = {}
 
 
 class PublishedNumber(_OfPaper, Published):
     """A number of the study, and the same quantity here."""
 
-    ours: float | None
-    """In the same unit; the mean over cells, of ratios the geometric mean; null without data."""
-    beside: float | None = None
-    """Of the quantity that stands beside the paper's own (krisilias: the exchange phase)."""
-    cells: int
-    """That ours is computed from."""
-    keys: tuple[str, ...] = ()
-    """Of the results that ours is computed from."""
+    ours: Annotated[float | None, says(
+        "In the same unit; the mean over cells, of ratios the geometric mean; null without data.")]
+    beside: Annotated[float | None, says(
+        "Of the quantity that stands beside the paper's own (krisilias: the exchange phase).")] = None
+    cells: Annotated[int, says("That ours is computed from.")]
+    keys: Annotated[tuple[str, ...], says("Of the results that ours is computed from.")] = ()
 
 
 class ClaimNumber(_Model):
     """A number that a claim is judged by."""
 
-    what: str
-    """Whose time, or memory, over whose."""
-    case: dict[str, str | int | float]
-    """Values of the cell fields that tell the claim's cases apart; empty for a mean over them."""
-    value: float
-    """A ratio, a share, or an mpe."""
-    interval: Interval | None
-    """Null with fewer than three rounds."""
-    rounds: int
-    """That it is computed from."""
-    reason: str = ""
-    """Why nothing is said of it; "" where something is."""
-    low: float | None
-    """The least value that the claim allows; null: any."""
-    high: float | None
-    """The greatest."""
+    what: Annotated[str, says("Whose time, or memory, over whose.")]
+    case: Annotated[dict[str, str | int | float], says(
+        "Values of the cell fields that tell the claim's cases apart; empty for a mean over them.")]
+    value: Annotated[float, says("A ratio, a share, or an mpe.")]
+    interval: Annotated[Interval | None, says("Null with fewer than three rounds.")]
+    rounds: Annotated[int, says("That it is computed from.")]
+    reason: Annotated[str, says('Why nothing is said of it; "" where something is.')] = ""
+    low: Annotated[float | None, says("The least value that the claim allows; null: any.")]
+    high: Annotated[float | None, says("The greatest.")]
     verdict: claims.Verdict
 
 
@@ -353,20 +297,18 @@ class JudgedClaim(_OfPaper, claims.Statement):
 
     verdict: claims.Verdict
     numbers: tuple[ClaimNumber, ...]
-    missing: tuple[str, ...]
-    """Cells without data, with reasons."""
-    beside: tuple[ClaimNumber, ...] = ()
-    """The same of the quantity that stands beside the paper's own (krisilias: the exchange phase)."""
+    missing: Annotated[tuple[str, ...], says("Cells without data, with reasons.")]
+    beside: Annotated[tuple[ClaimNumber, ...], says(
+        "The same of the quantity that stands beside the paper's own (krisilias: the exchange phase).")] = ()
 
 
 class PaperClaim(_Model):
     """A claim as the paper makes it, of one or more of ours."""
 
     id: str
-    parts: tuple[str, ...]
-    """Ids of ours."""
-    verdict: claims.Verdict
-    """Holds if all parts do, does not if one does not; else no data where a part has none, or inconclusive."""
+    parts: Annotated[tuple[str, ...], says("Ids of ours.")]
+    verdict: Annotated[claims.Verdict, says(
+        "Holds if all parts do, does not if one does not; else no data where a part has none, or inconclusive.")]
 
 
 class Failure(_Model):
@@ -453,29 +395,23 @@ METHODS = {
 class Summary(_Model):
     """What a session found. Raw samples stay in events.jsonl beside it."""
 
-    schema_: int = Field(schemas.SUMMARY, alias="schema", json_schema_extra={"const": schemas.SUMMARY})
-    """Version of this format."""
+    schema_: int = Field(schemas.SUMMARY, alias="schema", json_schema_extra={"const": schemas.SUMMARY},
+                         description="Version of this format.")
     id: str
     study: str
     scale: str | None
-    evenbench: str | None
-    """Version that measured."""
-    began: str | None
-    """ISO 8601."""
-    is_complete: bool
-    """Whether the session ran to its end."""
+    evenbench: Annotated[str | None, says("Version that measured.")]
+    began: Annotated[str | None, says("ISO 8601.")]
+    is_complete: Annotated[bool, says("Whether the session ran to its end.")]
     machine: Machine
     data: tuple[Data, ...]
     launcher: str | None
-    seed: int | None
-    """Of the order of the runs."""
+    seed: Annotated[int | None, says("Of the order of the runs.")]
     rounds: int
-    baseline: str
-    """The stack that ratios are taken to."""
-    words: int = 1
-    """That the plan could say: of each stack against the baseline, of the fastest, and of lanes."""
-    columns: tuple[Column, ...]
-    """The stacks, the baseline first."""
+    baseline: Annotated[str, says("The stack that ratios are taken to.")]
+    words: Annotated[int, says(
+        "That the plan could say: of each stack against the baseline, of the fastest, and of lanes.")] = 1
+    columns: Annotated[tuple[Column, ...], says("The stacks, the baseline first.")]
     comparisons: tuple[Comparison, ...]
     failures: tuple[Failure, ...]
     skipped: tuple[Skip, ...]
@@ -483,15 +419,10 @@ class Summary(_Model):
     kernels: tuple[ProfileTable[DeviceTime], ...]
     graphs: tuple[ProfileTable[GraphChange], ...]
     largest_batches: tuple[ProfileTable[LargestBatch], ...]
-    published: tuple[PublishedNumber, ...]
-    """What the study printed; never used for ours."""
+    published: Annotated[tuple[PublishedNumber, ...], says("What the study printed; never used for ours.")]
     claims: tuple[JudgedClaim, ...]
     paper_claims: tuple[PaperClaim, ...]
-    footnotes: tuple[Footnote, ...]
-    """Of the flags that are set."""
-    methods: dict[str, str]
-    """How each number was made."""
-    limits: tuple[MachineLimit, ...] = ()
-    """What shares of the machine are shares of."""
-    lanes: tuple[Lanes, ...] = ()
-    """Empty where no cell was measured in both loops."""
+    footnotes: Annotated[tuple[Footnote, ...], says("Of the flags that are set.")]
+    methods: Annotated[dict[str, str], says("How each number was made.")]
+    limits: Annotated[tuple[MachineLimit, ...], says("What shares of the machine are shares of.")] = ()
+    lanes: Annotated[tuple[Lanes, ...], says("Empty where no cell was measured in both loops.")] = ()

@@ -1,19 +1,13 @@
 """What profiled runs found: operators, the device's time, graphs; and largest batches. Tables of equal cells. Pure."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from pydantic import BaseModel
 
 from runner.analysis.stats import median, middle
-from runner.analysis.summary_format import (
-    DeviceTime,
-    GraphChange,
-    LargestBatch,
-    Profile,
-    ProfileTable,
-    TriedBatch,
-)
+from runner.analysis.summary_format import DeviceTime, GraphChange, LargestBatch, Profile, ProfileTable
 from runner.formatting import rerun
 from runner.results.rows import Row, by_comparison
 from runner.study import operators, quantities
@@ -37,21 +31,20 @@ def _profile(row: Row) -> Profile:
     own = {name: median([run.operators.get(name, 0.0) for run in runs]) or 0.0
            for name in sorted({name for run in runs for name in run.operators})}
     own_names = operators.named(runs[0].framework if runs else "", own)
-    medians = {word: middle(runs, lambda run, word=word: quantities.of(word, row, run))  # type: ignore[misc]
-               for word in operators.WORDS}
+    medians = {word: middle(runs, partial(quantities.of, word, row)) for word in operators.WORDS}
     return Profile(seconds={word: seconds for word, seconds in medians.items() if seconds is not None},
                    names={word: dict(sorted(own_names[word].items(), key=lambda item: -item[1]))
                           for word in (*operators.WORDS, "") if word in own_names})
 
 
 def _device_time(row: Row) -> DeviceTime | None:
-    runs = [run for run in row.ok_runs if run.kernels]
-    if not runs or not runs[0].kernels:
+    every = [run.kernels for run in row.ok_runs if run.kernels]
+    if not every:
         return None
-    first, every = runs[0].kernels, [run.kernels for run in runs if run.kernels]
-    shares = {field: middle(runs, lambda run, name=name: quantities.of(name, row, run))  # type: ignore[misc]
-              for field, name in (("kernels", "kernel_share"), ("copies", "copy_share"), ("launches", "launch_share"),
-                                  ("kernels_a_step", "kernels"))}
+    first = every[0]
+    shares = {field: middle(row.ok_runs, partial(quantities.of, name, row)) for field, name in (
+        ("kernels", "kernel_share"), ("copies", "copy_share"), ("launches", "launch_share"),
+        ("kernels_a_step", "kernels"))}
     seconds = {name: median([getattr(kernels, name) / kernels.steps for kernels in every])
                for name in ("kernel_seconds", "copy_seconds", "overlap_seconds", "gap_seconds")}
     return DeviceTime(**shares, **seconds, gaps=middle(every, lambda kernels: kernels.share(kernels.gap_seconds)),
@@ -67,7 +60,4 @@ def _graph(row: Row) -> GraphChange | None:
 
 def _largest(row: Row) -> LargestBatch | None:
     least = min((run.max_batch for run in row.ok_runs if run.max_batch), key=lambda each: each.largest, default=None)
-    if least is None:
-        return None
-    return LargestBatch(largest=least.largest, smallest_oom=least.smallest_oom, limit_bytes=least.limit_bytes,
-                        tried=tuple(TriedBatch(batch=each.batch, ending=each.ending) for each in least.tried))
+    return None if least is None else LargestBatch.model_validate(least, from_attributes=True)

@@ -124,9 +124,8 @@ def export_(name: ResultName,
 def curves_(name: NewestResult = store.LATEST, results: Results = RESULTS, *, output: Output) -> None:
     """Say how far the loss curves of a session's stacks lie apart; 1 where equal trainings in float64 do not agree."""
     measured = read.measured_in(store.located(name, results))
-    distances = curves.compared(measured)
+    pairs = curves.compared(measured)
     for line in curves.apart(measured):
         screen.say(f"not compared: {line}")
-    output.rows([apart._asdict() for apart in distances],
-                [curves.listed(distances)] if distances else ["nothing to compare"])
-    sys.exit(0 if all(apart.does_agree for apart in distances if not apart.why_apart) else 1)
+    output.rows([pair.record() for pair in pairs], [curves.listed(pairs)] if pairs else ["nothing to compare"])
+    sys.exit(0 if all(pair.does_agree for pair in pairs if not pair.why_apart) else 1)

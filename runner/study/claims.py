@@ -36,11 +36,12 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import StrEnum
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 from pydantic import PositiveFloat
 
 from runner import formatting
+from runner.results.lines import says
 from runner.strict_toml import Text
 from runner.study.quantities import PASSES, QUANTITIES, sharable
 from runner.study.subjects import OfCells, Subject, Value, named, selection, unknown_fields
@@ -86,40 +87,30 @@ class Statement(OfCells):
     """What a study says. A Claim adds the cases at a scale, summary_format.JudgedClaim what came of it."""
 
     text: Text
-    kind: str
-    """One of those that docs/study-format.md lists."""
+    kind: Annotated[str, says("One of those that docs/study-format.md lists.")]
     of: Subject | None = None
-    order: tuple[Subject, ...] = ()
-    """From the least to the most."""
-    over: tuple[str, ...] = ()
-    """Cell fields that tell its cases apart."""
-    holds_for: str = "each"
-    """each case, or over them the mean, the ratio of totals, or the greatest."""
-    along: str = ""
-    """The cell field of a trend."""
-    direction: str = ""
-    """up or down, of a trend; of a slope also flat."""
+    order: Annotated[tuple[Subject, ...], says("From the least to the most.")] = ()
+    over: Annotated[tuple[str, ...], says("Cell fields that tell its cases apart.")] = ()
+    holds_for: Annotated[str, says("each case, or over them the mean, the ratio of totals, or the greatest.")] = "each"
+    along: Annotated[str, says("The cell field of a trend.")] = ""
+    direction: Annotated[str, says("up or down, of a trend; of a slope also flat.")] = ""
     at_least: float | None = None
     at_most: float | None = None
     about: float | None = None
-    within: PositiveFloat | None = None
-    """Divides and multiplies about, or 1 where things are equal, once 1 is added to it."""
-    turned_for: tuple[Mapping[str, Value], ...] = ()
-    """Cases of which the opposite is claimed."""
-    assumed: str = ""
-    """What the study leaves open and the claim takes for granted."""
-    skips_oom: bool = False
-    """Whether cases that ran out of memory are passed over."""
-    source: str = ""
-    """Its place in the paper."""
-    averaged: tuple[str, ...] = ()
-    """Cell fields over whose values each case is the mean."""
-    fuller: str = ""
-    """The scale of the study that has the most of its cells; "" where this one has as many."""
-    than: tuple[Subject, ...] = ()
-    """Two subjects whose ratio that of `of` and `to` is held against; of `least` and `most` any number of such."""
-    at: Mapping[str, Value] = {}
-    """Of `least` and `most`: the fields of the case that is the least, or the most."""
+    within: Annotated[PositiveFloat | None, says(
+        "Divides and multiplies about, or 1 where things are equal, once 1 is added to it.")] = None
+    turned_for: Annotated[tuple[Mapping[str, Value], ...], says("Cases of which the opposite is claimed.")] = ()
+    assumed: Annotated[str, says("What the study leaves open and the claim takes for granted.")] = ""
+    skips_oom: Annotated[bool, says("Whether cases that ran out of memory are passed over.")] = False
+    source: Annotated[str, says("Its place in the paper.")] = ""
+    averaged: Annotated[tuple[str, ...], says("Cell fields over whose values each case is the mean.")] = ()
+    fuller: Annotated[str, says(
+        'The scale of the study that has the most of its cells; "" where this one has as many.')] = ""
+    than: Annotated[tuple[Subject, ...], says(
+        "Two subjects whose ratio that of `of` and `to` is held against; of `least` and `most` any number of "
+        "such.")] = ()
+    at: Annotated[Mapping[str, Value], says(
+        "Of `least` and `most`: the fields of the case that is the least, or the most.")] = {}
 
     @property
     def subjects(self) -> tuple[Subject, ...]:

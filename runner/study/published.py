@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 from pydantic import FiniteFloat, PositiveInt
 
+from runner.results.lines import says
 from runner.strict_toml import Position, Text
 from runner.study import quantities
 from runner.study.subjects import OfCells, Subject, selection, unknown_fields
@@ -18,26 +19,19 @@ STATISTICS = ("mean", "total", "greatest")
 class Published(OfCells):
     """A number of a study: of one subject in its unit, or of two subjects' (quantities.RATIO_UNITS)."""
 
-    source: Text
-    """The table, figure or claim, and the GPU."""
+    source: Annotated[Text, says("The table, figure or claim, and the GPU.")]
     text: str = ""
     of: Subject
-    printed: str = ""
-    """As the paper prints it: "4.85 %"."""
-    value: FiniteFloat
-    """The number in it."""
-    row: str = ""
-    """Of the paper's table."""
+    printed: Annotated[str, says('As the paper prints it: "4.85 %".')] = ""
+    value: Annotated[FiniteFloat, says("The number in it.")]
+    row: Annotated[str, says("Of the paper's table.")] = ""
     column: str = ""
-    unit: str
-    """s, bytes, W, share, %, count, samples/s or steps/s; of two subjects x (of / to), "% more" (in per cent, what of
-    that is above 1), mpe ((of - to) / of) or % of it. Rates are of all workers together."""
-    steps: PositiveInt = 1
-    """Of how many steps its seconds are."""
-    statistic: str = "mean"
-    """Over its cells: mean, total or greatest."""
-    paper_cells: int = 0
-    """At the paper's scale, of a ratio pairs; 0: not known."""
+    unit: Annotated[str, says(
+        's, bytes, W, share, %, count, samples/s or steps/s; of two subjects x (of / to), "% more" (in per cent, what '
+        "of that is above 1), mpe ((of - to) / of) or % of it. Rates are of all workers together.")]
+    steps: Annotated[PositiveInt, says("Of how many steps its seconds are.")] = 1
+    statistic: Annotated[str, says("Over its cells: mean, total or greatest.")] = "mean"
+    paper_cells: Annotated[int, says("At the paper's scale, of a ratio pairs; 0: not known.")] = 0
 
     @property
     def subjects(self) -> tuple[Subject, ...]:

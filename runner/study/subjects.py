@@ -6,6 +6,7 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer
 
+from runner.results.lines import says
 from runner.strict_toml import Text
 from workloads.spec import cluster, tasks
 from workloads.spec.cell import FIELDS, Cell
@@ -106,14 +107,11 @@ class OfCells(Stated):
     id: Text
     quantity: str
     to: Subject | None = None
-    where: Mapping[str, tuple[Value, ...]] = {}
-    """Cell fields and the values that it is about."""
-    experiment: str = ""
-    """The one that it is about; "" where all are."""
-    contradiction: str = ""
-    """Why the paper's own numbers contradict it; "" where nothing does."""
-    paper: Mapping[str, tuple[Value, ...]] = {}
-    """Devices and sizes of its cells at the paper's scale, by field."""
+    where: Annotated[Mapping[str, tuple[Value, ...]], says("Cell fields and the values that it is about.")] = {}
+    experiment: Annotated[str, says('The one that it is about; "" where all are.')] = ""
+    contradiction: Annotated[str, says("Why the paper's own numbers contradict it; \"\" where nothing does.")] = ""
+    paper: Annotated[Mapping[str, tuple[Value, ...]], says(
+        "Devices and sizes of its cells at the paper's scale, by field.")] = {}
 
 
 def selection(subjects: Sequence[Subject], measure: str, where: Mapping[str, Sequence[Any]]) -> Callable[[Cell], bool]:

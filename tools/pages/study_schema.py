@@ -38,6 +38,8 @@ def json_schema() -> Schema:
         hints = {field: hint for field, hint in get_type_hints(kind, include_extras=True).items()
                  if field not in claims_file.MADE and field not in shared}
         fields = {field: _plain(TypeAdapter(hint).json_schema()) for field, hint in hints.items()}
+        for field in fields.values():
+            field.pop("description", None)                   # which is of a summary's
         whole["$defs"][name] = {
             "type": "object", "additionalProperties": False, "required": list(required),
             "properties": {**{key: shared[key] for key in kind.model_fields if key in shared}, **fields, **known}}

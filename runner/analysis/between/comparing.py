@@ -58,12 +58,12 @@ class Compared(NamedTuple):
     runs_a: int
     runs_b: int
     other_resources: bool        # the cells have other CPUs or memory
-    baseline: str = ""           # that both sessions measured beside it; "" where there is none, or it is that itself
-    ratio_a: Ratio = Ratio()    # to the baseline in the same rounds
-    ratio_b: Ratio = Ratio()
-    change: Ratio = Ratio()     # the ratio in B over that in A
-    verdict: str = ""            # what may be said of it
-    unit: str = ""               # of the rates
+    baseline: str                # that both sessions measured beside it; "" where there is none, or it is that itself
+    ratio_a: Ratio               # to the baseline in the same rounds
+    ratio_b: Ratio
+    change: Ratio                # the ratio in B over that in A
+    verdict: str                 # what may be said of it
+    unit: str                    # of the rates
 
 
 class Alone(NamedTuple):
@@ -103,11 +103,11 @@ def compare(a: Measurements, b: Measurements) -> Comparison:
     alone = [Alone(pair[0].cell.stack, pair[0].comparison.label, ", ".join(
         f"{_reason(row)} in {name}" for row, name in zip(pair, names, strict=True) if not row.rates))
         for pair in pairs if pair not in both]
-    paired = {id(row) for pair in pairs for row in pair}
-    left = [[row for row in measured.rows if id(row) not in paired] for measured in (a, b)]
-    for name, rows_left, others in zip(names, left, reversed(left), strict=True):
+    paired = {row for pair in pairs for row in pair}
+    left = [[row for row in measured.rows if row not in paired] for measured in (a, b)]
+    for name, rows, others in zip(names, left, reversed(left), strict=True):
         alone += [Alone(row.cell.stack, row.comparison.label, f"only in {name}{_otherwise(row, others)}")
-                  for row in rows_left]
+                  for row in rows]
     of_both = [replace(measured, rows=tuple(pair[side] for pair in both)) for side, measured in enumerate((a, b))]
     return Comparison(*names, _differences(*of_both), tuple(
         _compared(pair, base, doubted, error) for pair, base in zip(both, bases, strict=True)), tuple(alone))
@@ -144,17 +144,16 @@ def _baselines(pairs: Sequence[_Pair], baseline: str) -> list[_Pair | None]:
 
 
 def _compared(pair: _Pair, base: _Pair | None, doubted: Sequence[Doubts], error: float) -> Compared:
-    (a, b), (rate_a, rate_b) = pair, (stats.geometric_mean(row.rates.values()) or 0.0 for row in pair)
-    compared = Compared(a.key, a.cell.stack, a.comparison.label, rate_a, rate_b, len(a.rates), len(b.rates),
-                        a.key != b.key, unit=a.unit)
-    if base is None:
-        return compared
-    in_a, in_b = (Paired.of(row, of, error, own) for row, of, own in zip(pair, base, doubted, strict=True))
+    a, b = pair
+    in_a, in_b = (Paired.of(row, of, error, own) for row, of, own in zip(
+        pair, base or (None, None), doubted, strict=True))
     change = stats.between(in_b.ratio, in_a.ratio, error * min(a.look.share, b.look.share))
-    withheld = filter(None, (in_a.doubt, in_b.doubt, in_a.other_doubt, in_b.other_doubt))
-    said = next((doubt.verdict for doubt in withheld), stats.verdict(change))
-    return compared._replace(baseline=base[0].cell.stack, ratio_a=in_a.ratio, ratio_b=in_b.ratio, change=change,
-                             verdict=_MOVED.get(said, said.value))
+    withheld = [doubt for doubt in (in_a.doubt, in_b.doubt, in_a.other_doubt, in_b.other_doubt) if doubt and base]
+    said = withheld[0].verdict if withheld else stats.verdict(change)
+    return Compared(a.key, a.cell.stack, a.comparison.label, in_a.rates[0] or 0.0, in_b.rates[0] or 0.0, len(a.rates),
+                    len(b.rates), other_resources=a.key != b.key, baseline=base[0].cell.stack if base else "",
+                    ratio_a=in_a.ratio, ratio_b=in_b.ratio, change=change, verdict=_MOVED.get(said, said.value),
+                    unit=a.unit)
 
 
 def _reason(row: Row) -> str:
@@ -184,10 +183,9 @@ def _differing(ours: Mapping[str, str], theirs: Mapping[str, str]) -> list[Diffe
 def _around(measured: Measurements) -> dict[str, str]:
     """The facts about the whole session as texts, by name."""
     session = measured.session
-    surroundings = {f"{what}: {name}": _word(value) for what in ("machine", "hardware", "harness")
-                    for name, value in recorded(session, what).items()}
-    told = {name: _word(session[name]) for name in _SESSION if name in session}
-    return {**surroundings, **told, "rounds": _word(measured.rounds)}
+    return {**{f"{what}: {name}": _word(value) for what in ("machine", "hardware", "harness")
+               for name, value in recorded(session, what).items()},
+            **{name: _word(session[name]) for name in _SESSION if name in session}, "rounds": _word(measured.rounds)}
 
 
 def _of_stack(name: str, rows: Sequence[Row]) -> dict[str, str]:
@@ -249,14 +247,11 @@ def lines(compared: Comparison, is_detailed: bool = False) -> list[str | Table |
         parts += ["", "Rates of one worker (runs):", _by_label(compared.rows, lambda row: {
             "A": f"{formatting.number(row.rate_a)} ({row.runs_a})",
             "B": f"{formatting.number(row.rate_b)} ({row.runs_b})", "unit": row.unit})]
-    differ = formatting.count(len(compared.differences), "fact")
-    if not is_detailed:
-        return [*parts, "", f"{differ} around them differed: --details lists them, and rates."]
-    if not compared.differences:
-        return [*parts, "", f"{differ} around them differed."]
-    return [*parts, "", f"{differ} around them differed:",
-            [{"": what, "A": _from_difference(a, b), "B": _from_difference(b, a)}
-             for what, a, b in compared.differences]]
+    listed = [{"": what, "A": _from_difference(a, b), "B": _from_difference(b, a)}
+              for what, a, b in compared.differences] if is_detailed else []
+    more = ":" if listed else "." if is_detailed else ": --details lists them, and rates."
+    return [*parts, "", f"{formatting.count(len(compared.differences), 'fact')} around them differed{more}",
+            *([listed] if listed else [])]
 
 
 def _from_difference(fact: str, other: str) -> str:

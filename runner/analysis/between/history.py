@@ -1,10 +1,9 @@
 """Many sessions over time: each cell's ratio to the baseline of its own session, and where it moved. Pure.
 
-A raw rate holds whatever the machine did that day; a ratio to a baseline of the same rounds does not. So a cell's
-course is its ratios, session after session. A step is a ratio that differs from the one before it by more than both
-sessions' noise: the interval of their quotient (stats.between), which allows for all neighbours of the whole history,
-excludes 1. So in nineteen of twenty histories of sessions that differ in nothing no step is marked. What was recorded
-around the two sessions and differed stands beside it: versions, kernel, driver, microcode.
+A raw rate holds whatever the machine did that day; a ratio to a baseline of the same rounds does not. A step is a ratio
+that differs from the one before it by more than both sessions' noise: the interval of their quotient (stats.between),
+which allows for all neighbours of the whole history, excludes 1. So nineteen of twenty histories of sessions that
+differ in nothing have no step. Beside it stands what was recorded around the two and differed, such as the kernel.
 """
 
 from collections.abc import Iterator, Sequence
@@ -12,7 +11,7 @@ from typing import Any, NamedTuple
 
 from runner.analysis import doubts, stats
 from runner.analysis.between import comparing
-from runner.analysis.between.comparing import Comparison, Difference, plain
+from runner.analysis.between.comparing import Compared, Difference, plain
 from runner.analysis.stats import Ratio
 from runner.grouping import grouped
 from runner.results.rows import Measurements
@@ -72,10 +71,10 @@ class History(NamedTuple):
 class _Pair(NamedTuple):
     """A cell in one session and in the next one that measured it."""
 
-    earlier: Measurements
-    later: Measurements
-    compared: comparing.Compared
-    comparison: Comparison
+    before: Session
+    after: Session
+    compared: Compared
+    differences: tuple[Difference, ...]
 
 
 def over_time(sessions: Sequence[Measurements]) -> History:
@@ -84,11 +83,9 @@ def over_time(sessions: Sequence[Measurements]) -> History:
     pairs = list(_pairs(ordered))
     error = stats.error_of(len(pairs)) * min((row.look.share for each in ordered for row in each.rows), default=1.0)
     by_cell = grouped(pairs, lambda pair: (pair.compared.label, pair.compared.stack, pair.compared.baseline))
-    courses = tuple(Course(*cell, tuple(_points(of_cell, error)), tuple(_steps(of_cell, error)))
-                    for cell, of_cell in by_cell.items())
-    spread = stats.spread_of([[point.ratio for point in course.points] for course in courses])
-    value, degrees = spread or (None, 0)
-    return History(tuple(map(_session, ordered)), len(pairs), value, degrees, courses)
+    courses = tuple(_course(of_cell, error) for of_cell in by_cell.values())
+    spread, degrees = stats.spread_of([[point.ratio for point in course.points] for course in courses]) or (None, 0)
+    return History(tuple(map(_session, ordered)), len(pairs), spread, degrees, courses)
 
 
 def _pairs(ordered: Sequence[Measurements]) -> Iterator[_Pair]:
@@ -100,22 +97,20 @@ def _pairs(ordered: Sequence[Measurements]) -> Iterator[_Pair]:
             comparison = comparing.compare(earlier, later)
             for compared in comparison.rows:
                 if last.get(compared.key) is earlier and compared.baseline and not compared.other_resources:
-                    yield _Pair(earlier, later, compared, comparison)
+                    yield _Pair(_session(earlier), _session(later), compared, comparison.differences)
         last.update(dict.fromkeys(keys, later))
 
 
-def _points(pairs: Sequence[_Pair], error: float) -> Iterator[Point]:
-    first = pairs[0]
-    for session, ratio, rate in ((first.earlier, first.compared.ratio_a, first.compared.rate_a), *(
-            (pair.later, pair.compared.ratio_b, pair.compared.rate_b) for pair in pairs)):
-        yield Point(*_session(session), ratio.at(error), rate, first.compared.unit)
-
-
-def _steps(pairs: Sequence[_Pair], error: float) -> Iterator[Step]:
-    for pair in pairs:
-        change = pair.compared.change.at(error)
-        if pair.compared.verdict not in doubts.REMEDIES and change.excludes(1.0):
-            yield Step(_session(pair.earlier).id, _session(pair.later).id, change, pair.comparison.differences)
+def _course(pairs: Sequence[_Pair], error: float) -> Course:
+    """A cell's points and steps, its intervals widened to that error."""
+    first = pairs[0].compared
+    points = (Point(*session, ratio.at(error), rate, first.unit) for session, ratio, rate in (
+        (pairs[0].before, first.ratio_a, first.rate_a),
+        *((pair.after, pair.compared.ratio_b, pair.compared.rate_b) for pair in pairs)))
+    changes = ((pair, pair.compared.change.at(error)) for pair in pairs if pair.compared.verdict not in doubts.REMEDIES)
+    steps = (Step(pair.before.id, pair.after.id, change, pair.differences) for pair, change in changes
+             if change.excludes(1.0))
+    return Course(first.label, first.stack, first.baseline, tuple(points), tuple(steps))
 
 
 def _session(measured: Measurements) -> Session:

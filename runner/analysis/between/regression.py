@@ -1,9 +1,8 @@
 """Whether a head is slower than its base by more than is allowed, over all comparisons of one session. Pure.
 
-Both sides run once a round, so that each round gives a ratio of head to base. The head is slower where the ratio's
-interval, which allows for all comparisons of the session (stats.error_of), lies below the allowed ratio, 1 - allow, and
-within the allowance where all intervals lie above it: at most one session in twenty of equal sides is called slower.
-Whatever lies between could not be told, and the rounds that would tell are estimated.
+The head is slower where the interval of its ratio to the base, which allows for all comparisons of the session
+(stats.error_of), lies below the allowed ratio, 1 - allow, and within the allowance where all intervals lie above it: at
+most one session in twenty of equal sides is called slower. For what lies between, the rounds that would tell are said.
 """
 
 import math
@@ -31,12 +30,12 @@ def rounds_within(seconds: float, of_round: float) -> int:
 
 
 class Answer(StrEnum):
-    """What a comparison, or all of them, show."""
+    """What a comparison shows, or all of them: the first that one of them shows."""
 
     SLOWER = "slower than allowed"
-    WITHIN = "within the allowance"
     BROKEN = "the head did not run"
     UNCLEAR = "could not tell"
+    WITHIN = "within the allowance"
 
 
 # of a session that is complete
@@ -76,7 +75,7 @@ class Outcome(NamedTuple):
     def answer(self) -> Answer:
         """Slower, or broken, where one is; within where all are."""
         answers = {each.answer for each in self.compared}
-        return next(each for each in (Answer.SLOWER, Answer.BROKEN, Answer.UNCLEAR, Answer.WITHIN) if each in answers)
+        return next(each for each in Answer if each in answers)
 
     @property
     def decided(self) -> Set[str]:

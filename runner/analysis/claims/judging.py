@@ -112,32 +112,27 @@ def judge_values(claim: Claim, values: Mapping[Case, Mapping[Subject, float]]) -
     """The claim's numbers for exact values, such as printed ones: no intervals, so each holds or does not."""
     exact = {case: {subject: {0: value} for subject, value in each.items()} for case, each in values.items()}
     claim, by_case, _ = _averaged(claim, exact, {})
-    numbers = []
-    for pair in _over_cases(claim, list(_PAIRS[claim.kind](claim, by_case))):
-        value = _value(claim, pair)
+    return tuple(_number(claim, pair, None) for pair in _over_cases(claim, list(_PAIRS[claim.kind](claim, by_case))))
+
+
+def _number(claim: Claim, pair: _Pair, error: float | None) -> ClaimNumber:
+    """The pair's ratio or share with its verdict; error: of its interval, None of exact values."""
+    ratios, value, interval = _ratios(pair), _value(claim, pair), None
+    reason = ", ".join(pair.doubts)
+    if error is None:
         # the logarithms on the way must not push a number over the threshold that it is equal to
         value = next((end for end in pair.side[:2] if math.isclose(value, end, rel_tol=1e-9)), value)
-        numbers.append(_of_pair(pair, value, Interval(value, value), 1))
-    return tuple(numbers)
-
-
-def _of_pair(pair: _Pair, value: float, interval: Interval | None, rounds: int, reason: str = "") -> ClaimNumber:
+        interval = Interval(value, value)
+    else:
+        if len(ratios) < stats.LEAST_ROUNDS:
+            reason = reason or f"needs {stats.LEAST_ROUNDS} rounds{' or seeds' if _is_of_seeds(claim) else ''}"
+        if len(ratios) >= stats.LEAST_RUNS and _ONE_SEED not in pair.doubts:
+            interval = _interval(claim, ratios, error)
     low, high, _ = pair.side
-    verdict = Verdict.INCONCLUSIVE if reason else pair.side.verdict(interval)
-    return ClaimNumber(what=pair.what, case=dict(pair.case), value=value, interval=interval, rounds=rounds,
+    return ClaimNumber(what=pair.what, case=dict(pair.case), value=value, interval=interval, rounds=len(ratios),
                        reason=reason, low=low if low and math.isfinite(low) else None,
-                       high=high if math.isfinite(high) else None, verdict=verdict)
-
-
-def _number(claim: Claim, pair: _Pair, error: float) -> ClaimNumber:
-    """The pair's ratio or share with its verdict; error: of its interval."""
-    ratios = _ratios(pair)
-    too_few = f"needs {stats.LEAST_ROUNDS} rounds{' or seeds' if _is_of_seeds(claim) else ''}"
-    reason = ", ".join(pair.doubts) or (too_few if len(ratios) < stats.LEAST_ROUNDS else "")
-    interval = None
-    if len(ratios) >= stats.LEAST_RUNS and _ONE_SEED not in pair.doubts:
-        interval = _interval(claim, ratios, error)
-    return _of_pair(pair, _value(claim, pair), interval, len(ratios), reason)
+                       high=high if math.isfinite(high) else None,
+                       verdict=Verdict.INCONCLUSIVE if reason else pair.side.verdict(interval))
 
 
 def _ratios(pair: _Pair) -> list[float]:
@@ -180,22 +175,16 @@ def _complete_cases(claim: Claim, measured: Measurements, of_rows: doubting.Doub
     for case in claim.cases:
         values, doubted = {}, []
         for subject in claim.subjects:
-            each = rows.get((subject, case))
-            try:
-                if not each:
-                    raise _Lacks(skipped.get((subject, case)) or f"not planned{elsewhere}")
-                values[subject], doubt = _series(claim, each, of_rows)
-            except _Lacks as reason:
-                missing.append(", ".join([str(subject), *shown(claim.named(case))]) + f": {reason}")
-                continue
-            doubted += [f"{subject}: {doubt}"] if doubt and doubt != _ONE_SEED else [doubt] if doubt else []
+            found, why = _series(claim, subject, rows.get((subject, case), ()), of_rows)
+            if found:
+                values[subject] = found
+                doubted += [why] if why else []
+            else:
+                why = why or skipped.get((subject, case)) or f"not planned{elsewhere}"
+                missing.append(", ".join([str(subject), *shown(claim.named(case))]) + f": {why}")
         if len(values) == len(claim.subjects):
             complete[case], doubts[case] = values, doubted
     return complete, doubts, missing
-
-
-class _Lacks(Exception):
-    """A cell has no values; the text says why."""
 
 
 def _averaged(claim: Claim, by_case: SeriesByCase, doubts: Doubts) -> tuple[Claim, SeriesByCase, Doubts]:
@@ -208,31 +197,33 @@ def _averaged(claim: Claim, by_case: SeriesByCase, doubts: Doubts) -> tuple[Clai
     return claim.averages, means, doubted
 
 
-def _series(claim: Claim, rows: Sequence[Row], doubted: doubting.Doubts) -> tuple[ByRound, str]:
-    """The quantity of every ok run that has it, by round, and the reason to doubt it.
+def _series(claim: Claim, subject: Subject, rows: Sequence[Row], doubted: doubting.Doubts) -> tuple[ByRound, str]:
+    """The quantity of a subject's ok runs, by round, or by seed of rows that differ in it, and the reason to doubt it.
 
-    Of several rows, which differ in seed, it is by seed. Raises _Lacks.
+    Without any value the reason says why; "" without a row.
     """
-    of = quantities.share if claim.kind == "share" else quantities.of
+    if not rows:
+        return {}, ""
+    of, is_of_seeds = quantities.share if claim.kind == "share" else quantities.of, _is_of_seeds(claim)
     *_, last = rows
     by_seed: dict[int, list[float]] = {}
     values: dict[int, float] = {}
-    for row in rows if _is_of_seeds(claim) else (last,):
+    for row in rows if is_of_seeds else (last,):
         for run in row.ok_runs:
             value = of(claim.quantity, row, run)
             if value is not None and value <= 0 and claim.kind != "share":
-                raise _Lacks(f"{value:g} in round {run.round}, of which no ratio can be taken")
+                return {}, f"{value:g} in round {run.round}, of which no ratio can be taken"
             if value is not None:
                 values[run.round] = value
                 by_seed.setdefault(row.cell.seed if run.seed is None else run.seed, []).append(value)
     if not values:
         endings = ", ".join(sorted({run.ending for run in last.runs}))
-        raise _Lacks(f"its runs tell of no {claim.quantity}" if last.ok_runs else f"ended {endings}" if endings
-                     else "not run")
-    if len(rows) > 1 and _is_of_seeds(claim):
+        return {}, (f"its runs tell of no {claim.quantity}" if last.ok_runs else f"ended {endings}" if endings
+                    else "not run")
+    if len(rows) > 1 and is_of_seeds:
         values = {seed: _middle(of_seed) for seed, of_seed in by_seed.items()}
     doubt = doubted.get(last.key)
-    return values, doubt.text if doubt else _ONE_SEED if _is_of_seeds(claim) and len(by_seed) < 2 else ""
+    return values, f"{subject}: {doubt.text}" if doubt else _ONE_SEED if is_of_seeds and len(by_seed) < 2 else ""
 
 
 def _is_of_seeds(claim: Claim) -> bool:
@@ -247,26 +238,21 @@ def _with_seeds_as_rounds(claim: Claim) -> Claim:
     """
     if not _is_of_seeds(claim) or "seed" not in claim.over or any("seed" in turned for turned in claim.turned_for):
         return claim
-    position = claim.over.index("seed")
+    position, over = claim.fields.index("seed"), tuple(name for name in claim.over if name != "seed")
     cases = tuple(dict.fromkeys(case[:position] + case[position + 1:] for case in claim.cases))
-    return claim.model_copy(update={"over": claim.over[:position] + claim.over[position + 1:], "cases": cases})
+    return claim.model_copy(update={"over": over, "cases": cases})
 
 
 def _over_cases(claim: Claim, pairs: Sequence[_Pair]) -> list[_Pair]:
-    """The pairs as `holds_for` asks: each one, one of the means or sums over the cases, or the greatest."""
+    """The pairs as `holds_for` asks: each, the greatest, or one a name of means or sums in rounds that all have."""
     if claim.holds_for == "each":
         return list(pairs)
     paired = [pair for pair in pairs if pair.one.keys() & pair.other.keys()]
     if claim.holds_for == "greatest":
         return [max(paired, key=lambda pair: _value(claim, pair))] if paired else []
-    return _joined(pairs, _middle if claim.holds_for == "mean" else math.fsum)
-
-
-def _joined(pairs: Sequence[_Pair], of: Callable[[list[float]], float]) -> list[_Pair]:
-    """Pairs of the same name joined to one, in the rounds that all of them have."""
-    return [_Pair(what, {}, _by_round([pair.one for pair in group], of),
-                  _by_round([pair.other for pair in group], of), group[0].side,
-                  [case for pair in group for case in pair.cases],
+    of = _middle if claim.holds_for == "mean" else math.fsum
+    return [_Pair(what, {}, _by_round([pair.one for pair in group], of), _by_round([pair.other for pair in group], of),
+                  group[0].side, [case for pair in group for case in pair.cases],
                   tuple(dict.fromkeys(doubt for pair in group for doubt in pair.doubts)))
             for what, group in grouped(pairs, lambda pair: pair.what).items()]
 
@@ -284,24 +270,22 @@ def _middle(values: Sequence[float]) -> float:
 def _order(claim: Claim, by_case: SeriesByCase) -> Iterator[_Pair]:
     for case, values in by_case.items():
         for less, more in pairwise(claim.subjects):
-            yield _pair(claim, more, less, case, values, _above_one(claim, case))
+            yield _pair(claim, case, values, [more], [less], _above_one(claim, case))
 
 
 def _ratio(claim: Claim, by_case: SeriesByCase) -> Iterator[_Pair]:
-    of, to = claim.compared
+    """Of a share, which has no `to`, the quantity as it is."""
+    one, other = (claim.compared, claim.than) if claim.than else (claim.compared[:1], claim.compared[1:])
     for case, values in by_case.items():
-        pair = _pair(claim, of, to, case, values, _between(claim))
-        if claim.than:
-            one, other = claim.than
-            pair = pair._replace(what=f"({pair.what}) / ({one} / {other})", one=_quotient(values[of], values[to]),
-                                 other=_quotient(values[one], values[other]))
-        yield pair
+        yield _pair(claim, case, values, one, other, _between(claim))
 
 
-def _share(claim: Claim, by_case: SeriesByCase) -> Iterator[_Pair]:
-    (of,) = claim.subjects
-    for case, values in by_case.items():
-        yield _Pair(str(of), claim.named(case), values[of], dict.fromkeys(values[of], 1.0), _between(claim), [case])
+def _pair(claim: Claim, case: Case, values: Mapping[Subject, ByRound], one: Sequence[Subject],
+          other: Sequence[Subject], side: Side) -> _Pair:
+    what = " / ".join(f"({_named(each)})" if len(each) > 1 else _named(each) for each in (one, other) if each)
+    first = _followed(one, values)
+    return _Pair(what, claim.named(case), first, _followed(other, values) if other else dict.fromkeys(first, 1.0), side,
+                 [case])
 
 
 def _trend(claim: Claim, by_case: SeriesByCase) -> Iterator[_Pair]:
@@ -362,14 +346,9 @@ def _extreme(claim: Claim, by_case: SeriesByCase) -> Iterator[_Pair]:
 
 
 _PAIRS: dict[str, Callable[[Claim, SeriesByCase], Iterator[_Pair]]] = {
-    "faster": _order, "ratio": _ratio, "share": _share, "trend": _trend, "slope": _slope, "order": _order,
+    "faster": _order, "ratio": _ratio, "share": _ratio, "trend": _trend, "slope": _slope, "order": _order,
     "equal": _ratio, "mpe": _mpe, "least": _extreme, "most": _extreme,
 }
-
-
-def _pair(claim: Claim, one: Subject, other: Subject, case: Case, values: Mapping[Subject, ByRound],
-          side: Side) -> _Pair:
-    return _Pair(f"{one} / {other}", claim.named(case), values[one], values[other], side, [case])
 
 
 def _named(subjects: Sequence[Subject]) -> str:
@@ -377,7 +356,7 @@ def _named(subjects: Sequence[Subject]) -> str:
 
 
 def _followed(subjects: Sequence[Subject], values: Mapping[Subject, ByRound]) -> ByRound:
-    """What a trend follows: the quantity, or its ratio to the other subject's."""
+    """The quantity of a subject, or its ratio to the other one's."""
     one, *others = (values[subject] for subject in subjects)
     return _quotient(one, others[0]) if others else one
 

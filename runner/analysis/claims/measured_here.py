@@ -18,8 +18,6 @@ from workloads.spec.cell import Cell
 ON_A_CPU = "on a CPU"          # what the paper has of a GPU
 _MOST_VALUES = 3               # of a size that are listed; of more the first and the last
 _ALL = 0                       # images: as many as the set has
-# cell fields by which subjects' cells are not told apart: their nodes may share a machine differently
-_OF_THE_MACHINE = ("cpus", "memory_bytes")
 
 
 def ours(published: Published, rows: Sequence[Row]) -> PublishedNumber:
@@ -30,12 +28,11 @@ def ours(published: Published, rows: Sequence[Row]) -> PublishedNumber:
     own = _by_cell(published, published.of, rows)
     others = _by_cell(published, published.to, rows) if published.to else own
     both = [(own[same], others[same]) for same in own if same in others and others[same][1]]
-    if not both:
-        return PublishedNumber(**dict(published), ours=None, cells=0)
     used = [row for pair in both for row, _ in pair]
     ran_instead = stand_ins(published.subjects, (row.cell for row in used))
-    if mixed := of_several_forms(ran_instead):
-        return PublishedNumber(**dict(published), ours=None, cells=0, differs=(mixed,))
+    mixed = of_several_forms(ran_instead)
+    if mixed or not both:
+        return PublishedNumber(**dict(published), ours=None, cells=0, differs=(mixed,) if mixed else ())
     fewer = [f"{len(both)} of {formatting.count(published.paper_cells, 'cell')}"][:len(both) < published.paper_cells]
     name = quantities.QUANTITIES[published.quantity].beside
     beside = ours(published.model_copy(update={"quantity": name}), rows).ours if name else None
@@ -70,7 +67,7 @@ def _ratio(statistic: str, values: Sequence[tuple[Cell, float, float]], ratios: 
 
 def _by_cell(published: Published, subject: Subject, rows: Sequence[Row]) -> dict[tuple[Any, ...], tuple[Row, float]]:
     """Each of the subject's cells' rows with its quantity, by all cell fields that subjects do not name."""
-    theirs = (*named(published.subjects), *_OF_THE_MACHINE)
+    theirs = (*named(published.subjects), "cpus", "memory_bytes")     # nodes may share a machine differently
     same = [name for name in Cell._fields if name not in theirs]
     is_about = published.selection()
     return {tuple(getattr(row.cell, name) for name in same): (row, value) for row in rows

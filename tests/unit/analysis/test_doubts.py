@@ -8,9 +8,8 @@ from runner.analysis import doubts
 from runner.analysis.between import comparing, regression
 from runner.analysis.stats import Verdict
 from runner.analysis.summary import summary_of
-from runner.analysis.summary_format import Comparison
 from runner.report.claims.wording import word
-from runner.results.reader import measurements
+from runner.results.rows import Measurements
 from tests import made_rows as made
 from tests.made_claims import claim
 
@@ -19,131 +18,110 @@ FASTER, SLOWER = [0.1 * 1.02**(11 - index) for index in range(12)], [0.1 * 1.02*
 SLIGHTLY = [0.1 * 1.004**index for index in range(12)]          # 4.5 % from first to last
 
 
-def records(rounds: dict[str, list[list[float]]], by_turns: bool = True, **values: Any) -> list[made.Record]:
-    """Of each stack and round the seconds of twelve turns, or of as many steps; tf takes half of it."""
-    cells = {name: made.cell(name, **values) for name in rounds}
-    runs = []
-    for name, of_rounds in rounds.items():
-        for index, seconds in enumerate(of_rounds):
-            shown = [each * (1 + index / 1000) * (0.5 if name == "tf" else 1) for each in seconds]
-            lines = [made.turn([each]) for each in shown] if by_turns else [made.steps(shown)]
-            runs += made.run(cells[name], index, *lines)
-    return [made.session(), made.plan(*cells.values(), claims=[claim("faster").record()]), *runs]
+def session(rounds: dict[str, list[list[float]]], *more: made.Record, by_turns: bool = True, of: int = 5,
+            **values: Any) -> Measurements:
+    """Of each stack and round the seconds of twelve turns, or of as many steps; tf takes half of it. of: rounds."""
+    cells = [made.cell(name, **values) for name in rounds]
+    runs: list[made.Record] = []
+    for cell in cells:
+        for index, seconds in enumerate(rounds[cell.stack]):
+            shown = [each * (1 + index / 1000) * (0.5 if cell.stack == "tf" else 1) for each in seconds]
+            runs += made.run(cell, index, *([made.turn([each]) for each in shown] if by_turns else [made.steps(shown)]))
+    return made.measured(*cells, *runs, *more, rounds=of, claims=[claim("faster").record()])
 
 
-def words(found: list[made.Record]) -> dict[str, str]:
-    comparison: Comparison = summary_of(measurements(found)).comparisons[0]
+def words(measured: Measurements) -> dict[str, str]:
+    comparison = summary_of(measured).comparisons[0]
     return {result.stack: word(comparison, result, "WINNER") for result in comparison.results}
 
 
-def said(**rounds: list[list[float]]) -> dict[str, str]:
-    return words(records(rounds))
+def missing(measured: Measurements) -> set[str]:
+    return {each.text for each in doubts.of(measured).values()}
 
 
-def test_stacks_whose_turns_are_even_get_their_words_of_five_rounds() -> None:
-    assert {"torch": "", "tf": "WINNER"} == said(torch=[EVEN] * 5, tf=[EVEN] * 5)
-    assert {"torch": "", "tf": "needs five rounds"} == said(torch=[EVEN] * 4, tf=[EVEN] * 4)
-
-
-@pytest.mark.parametrize(("rounds", "expected"), [
-    ([FASTER] * 3 + [EVEN] * 2, "not steady (getting faster in 3 of 5 runs)"),
-    ([SLOWER] * 5, "not steady (slowing down in 5 of 5 runs)"),
-    ([FASTER] * 2 + [SLOWER] * 2 + [EVEN], "WINNER"), ([SLOWER] * 2 + [EVEN] * 3, "WINNER"),
-    ([SLIGHTLY] * 5, "WINNER")])
-def test_turns_that_lead_one_way_in_most_rounds_take_the_word_away(rounds: list[list[float]], expected: str) -> None:
-    assert {"torch": "", "tf": expected} == said(torch=[EVEN] * 5, tf=rounds)
-
-
-def test_a_baseline_in_doubt_takes_all_words_away() -> None:
-    found = said(torch=[FASTER] * 5, tf=[EVEN] * 5)
-
-    assert {"torch": "not steady (getting faster in 5 of 5 runs)", "tf": "not steady: torch"} == found
+@pytest.mark.parametrize(("torch", "tf", "baseline", "expected"), [
+    ([EVEN] * 5, [EVEN] * 5, "", "WINNER"), ([EVEN] * 4, [EVEN] * 4, "", "needs five rounds"),
+    # turns that lead one way take the word away, where they do in most rounds
+    ([EVEN] * 5, [FASTER] * 3 + [EVEN] * 2, "", "not steady (getting faster in 3 of 5 runs)"),
+    ([EVEN] * 5, [SLOWER] * 5, "", "not steady (slowing down in 5 of 5 runs)"),
+    ([EVEN] * 5, [FASTER] * 2 + [SLOWER] * 2 + [EVEN], "", "WINNER"),
+    ([EVEN] * 5, [SLOWER] * 2 + [EVEN] * 3, "", "WINNER"), ([EVEN] * 5, [SLIGHTLY] * 5, "", "WINNER"),
+    ([FASTER] * 5, [EVEN] * 5, "not steady (getting faster in 5 of 5 runs)", "not steady: torch")])
+def test_a_stack_gets_its_word_of_five_rounds_whose_turns_are_even_its_own_and_the_baseline_s(
+        torch: list[list[float]], tf: list[list[float]], baseline: str, expected: str) -> None:
+    assert {"torch": baseline, "tf": expected} == words(session({"torch": torch, "tf": tf}))
 
 
 def test_of_runs_without_turns_twelfths_of_the_steps_are_asked() -> None:
     steps = [each for each in FASTER for _ in range(10)]
 
     assert {"torch": "", "tf": "not steady (getting faster in 5 of 5 runs)"} == words(
-        records({"torch": [[0.1] * 120] * 5, "tf": [steps] * 5}, by_turns=False))
+        session({"torch": [[0.1] * 120] * 5, "tf": [steps] * 5}, by_turns=False))
 
 
 def test_the_parts_of_one_sync_at_the_end_are_asked_too() -> None:
-    cell = made.cell(sync="end")
-    blocks = {"seconds": FASTER, "counts": [100] * 12}
-    runs = [record for index in range(5)
-            for record in made.run(cell, index, made.steps([sum(FASTER)], count=1200, blocks=blocks))]
+    cell, blocks = made.cell(sync="end"), {"seconds": FASTER, "counts": [100] * 12}
+    runs = made.repeated(cell, 5, made.steps([sum(FASTER)], count=1200, blocks=blocks))
     (doubt,) = doubts.of(made.measured(cell, *runs)).values()
 
     assert Verdict.NOT_STEADY is doubt.verdict
 
 
 def test_programs_compiled_within_timed_steps_take_the_word_away() -> None:
-    found = records({"torch": [EVEN] * 5, "tf": [EVEN] * 5})
-    lines = [record for record in found if record["event"] == "line" and record["line"]["event"] == "steps"]
-    lines[-1]["line"]["compiled"] = 2
+    last = list(made.run(made.cell("tf"), 4, *[made.turn([0.05])] * 11, made.turn([0.05], compiled=2)))
 
-    assert {"torch": "", "tf": "compiled while timed (1 of 5 runs)"} == words(found)
+    assert {"torch": "", "tf": "compiled while timed (1 of 5 runs)"} == words(
+        session({"torch": [EVEN] * 5, "tf": [EVEN] * 4}, *last))
 
 
-@pytest.mark.parametrize(("share", "device", "missing"), [
+@pytest.mark.parametrize(("share", "device", "expected"), [
     (0.2, "cpu", "too busy (3 of 5 rounds could be measured)"), (0.05, "cpu", ""), (None, "cpu", ""),
     (0.2, "gpu", "")])
-def test_a_run_without_turns_counts_where_others_left_it_the_cpus(share: float | None, device: str, missing: str
+def test_a_run_without_turns_counts_where_others_left_it_the_cpus(share: float | None, device: str, expected: str
                                                                  ) -> None:
     cells = [made.cell(name, device=device) for name in ("torch", "tf")]
     runs = [record for cell in cells for index in range(5) for record in made.run(
         cell, index, made.steps([0.1] * 120),
         after={**made.AFTER, "foreign_cpu_share": share if index < 2 else 0.0})]
-    found = doubts.of(measurements([made.session(), made.plan(*cells), *runs,
-                                    made.INCOMPLETE]))
 
-    assert {missing} - {""} == {each.text for each in found.values()}
+    assert {expected} - {""} == missing(made.measured(*cells, *runs, made.INCOMPLETE))
 
 
 def test_rounds_that_a_session_had_no_time_for_are_missing_and_more_rounds_are_not_asked_for() -> None:
-    found = [*records({"torch": [EVEN] * 3, "tf": [EVEN] * 3}), made.INCOMPLETE]
-    found[1]["rounds"] = 8
-
-    assert {"unfinished (3 of 8 rounds could be measured)"} == {
-        each.text for each in doubts.of(measurements(found)).values()}
+    assert {"unfinished (3 of 8 rounds could be measured)"} == missing(
+        session({"torch": [EVEN] * 3, "tf": [EVEN] * 3}, made.INCOMPLETE, of=8))
 
 
 def test_who_is_measured_beside_a_disturbed_stack_says_what_is_missing() -> None:
     cells = [made.cell(name) for name in ("torch", "tf", "jax")]
     runs = [record for cell in cells for index in range(5) for record in made.run(
         cell, index, *[made.turn([0.1], foreign=0.3 if cell.stack == "jax" and index < 2 else 0.0)] * 12)]
-    found = [made.session(), made.plan(*cells), *runs, made.INCOMPLETE]
+    found = made.measured(*cells, *runs, made.INCOMPLETE)
 
-    assert {"too busy (3 of 5 rounds could be measured)"} == {each.text for each in doubts.of(
-        measurements(found)).values()}
-    assert {"too busy (3 of 5 rounds could be measured)"} == {
-        result.withheld for result in summary_of(measurements(found)).comparisons[0].results}
-    (gated,) = regression.judge(measurements(found), "torch", "tf", 0.03).compared
-    assert "too busy (3 of 5 rounds could be measured)" == gated.reason
+    expected = "too busy (3 of 5 rounds could be measured)"
+    assert {expected} == missing(found) == {each.withheld for each in summary_of(found).comparisons[0].results}
+    assert [expected] == [each.reason for each in regression.judge(found, "torch", "tf", 0.03).compared]
 
 
 def test_an_epoch_is_measured_whole_and_is_not_doubted() -> None:
-    found = records({"torch": [FASTER] * 5, "tf": [FASTER] * 5}, measure="epochs")
-
-    assert {} == doubts.of(measurements(found))
+    assert {} == doubts.of(session({"torch": [FASTER] * 5, "tf": [FASTER] * 5}, measure="epochs"))
 
 
 def test_all_who_judge_say_the_same() -> None:
-    found = records({"torch": [EVEN] * 5, "tf": [FASTER] * 5})
+    measured = session({"torch": [EVEN] * 5, "tf": [FASTER] * 5})
     text = "tf: not steady (getting faster in 5 of 5 runs)"
 
-    (claimed,), measured = summary_of(measurements(found)).claims, measurements(found)
+    (claimed,) = summary_of(measured).claims
     (gated,) = regression.judge(measured, "torch", "tf", 0.03).compared
     assert (text, text) == (claimed.numbers[0].reason, gated.reason)
     assert ("inconclusive", "could not tell") == (claimed.verdict, gated.answer)
-    assert "not steady" == comparing.compare(measurements(records({"torch": [EVEN] * 5, "tf": [EVEN] * 5})),
-                                             measured).rows[1].verdict
+    assert "not steady" == comparing.compare(session({"torch": [EVEN] * 5, "tf": [EVEN] * 5}), measured).rows[1].verdict
 
 
 def test_a_stack_whose_runs_all_failed_is_left_out_aloud() -> None:
-    found = records({"torch": [EVEN] * 5, "tf": [EVEN] * 5, "mxnet": []})
-    found += [record for index in range(5) for record in made.run(made.cell("mxnet"), index, ending="died")]
-    (comparison,) = summary_of(measurements(found)).comparisons
+    found = session({"torch": [EVEN] * 5, "tf": [EVEN] * 5, "mxnet": []},
+                    *made.repeated(made.cell("mxnet"), 5, ending="died"))
+    (comparison,) = summary_of(found).comparisons
 
     assert ("tf", ("mxnet",)) == (comparison.winner, comparison.left_out)
     assert "WINNER of those that ran" == words(found)["tf"]
@@ -154,9 +132,8 @@ def test_a_hundred_words_are_held_to_more_than_one_alone() -> None:
     rates = [100 * (1 + step / 100) for step in (1, 2, 3, 4, 5)]
 
     def verdicts(comparisons: int) -> set[str]:
-        cells = [made.cell(name, batch=10 + index) for index in range(comparisons) for name in ("torch", "tf")]
-        runs = [record for cell in cells for record in made.runs(cell, rates if cell.stack == "tf" else [100.0] * 5)]
-        found = made.summarised(*cells, *runs).comparisons
+        found = made.summarised(rates={made.cell(name, batch=10 + index): each for index in range(comparisons)
+                                       for name, each in (("torch", [100.0] * 5), ("tf", rates))}).comparisons
         return {result.verdict.value for each in found for result in each.results if result.stack == "tf"}
 
     assert ({"faster"}, {"no difference shown"}) == (verdicts(1), verdicts(50))

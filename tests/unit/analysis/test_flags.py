@@ -1,5 +1,6 @@
 """Flags: what a row is marked with, and what not."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,21 +16,15 @@ PROVED = {("lenet5", "torch")}
 
 def found(rounds: int = 3, cell: Any = CELL, **values: Any) -> set[Flag]:
     lines = values.pop("lines", (made.steps([1.0, 1.0], loss=[2.0, 1.0]),))
-    records = [record for index in range(rounds) for record in made.run(cell, index, *lines, **values)]
-    (row,) = made.measured(cell, *records).rows
+    (row,) = made.measured(cell, *made.repeated(cell, rounds, *lines, **values)).rows
     return set(flags(row, 2, PROVED))
 
 
-def facts(**values: Any) -> dict[str, Any]:
-    return {"facts": {**made.FACTS, **values}}
+def with_part(name: str, **values: Any) -> dict[str, Any]:
+    return {name: {**getattr(made, name.upper()), **values}}
 
 
-def after(**values: Any) -> dict[str, Any]:
-    return {"after": {**made.AFTER, **values}}
-
-
-def place(**values: Any) -> dict[str, Any]:
-    return {"place": {**made.PLACE, **values}}
+facts, after, place = (partial(with_part, name) for name in ("facts", "after", "place"))
 
 
 def clocks(*device: float) -> dict[str, Any]:
@@ -79,23 +74,14 @@ LEVEL = (made.steps([1.0] * 8, loss=[1.0] * 8),)
     (facts(precision="amp", cpu_features=["avx2", "avx512f"]), {Flag.OTHER_PRECISION, Flag.CONVERTED}),
     (facts(left_off=["oneDNN (TF_ENABLE_ONEDNN_OPTS=1)"]), {Flag.LEFT_OFF}),
     (facts(framework="mxnet", loop="eager"), {Flag.WITHOUT_GRAPH}),
-    (after(throttled_periods=1), {Flag.THROTTLED}), (after(swap_used_bytes=2**24), {Flag.SWAPPING}),
+    (after(throttled_periods=1), {Flag.THROTTLED}),
+    *(({"cell": made.cell(nodes=2, parallel="ps-sync"), "places": {
+        "node0": {"throttled_periods": 0}, "server1": {"throttled_periods": periods}}}, expected)
+      for periods, expected in ((0, set()), (2, {Flag.THROTTLED}))),
+    (after(swap_used_bytes=2**24), {Flag.SWAPPING}),
 ])
 def test_what_was_run_and_seen_is_flagged(values: dict[str, Any], expected: set[Flag]) -> None:
     assert expected == found(**values)
-
-
-@pytest.mark.parametrize(("periods", "expected"), [(0, set()), (2, {Flag.THROTTLED})])
-def test_the_limit_of_any_place_of_a_run_throttles_it(periods: int, expected: set[Flag]) -> None:
-    cell = made.cell(nodes=2, parallel="ps-sync")
-    records = [record for index in range(3)
-               for record in made.run(cell, index, made.steps([1.0, 1.0], loss=[2.0, 1.0]))]
-    for record in records:
-        if record["event"] == "ending":
-            record["places"] = {"node0": {"throttled_periods": 0}, "server1": {"throttled_periods": periods}}
-    (row,) = made.measured(cell, *records).rows
-
-    assert expected == set(flags(row, 2, PROVED))
 
 
 @pytest.mark.parametrize(("losses", "expected"), [

@@ -7,10 +7,9 @@ from typing import Any, NoReturn
 import jsonschema
 import pytest
 
-from runner.analysis.summary import summary_of, to_json
+from runner.analysis.summary import to_json
 from runner.analysis.summary_format import Comparison, Result, Summary
 from runner.errors import InputError
-from runner.results.reader import measurements
 from tests import made_rows as made
 from tests.made_report import DONE, FAST, SLOW
 from tools.pages.summary_schema import json_schema
@@ -22,8 +21,7 @@ PROVED = {("lenet5", "torch"), ("lenet5", "tf"), ("lenet5", "mxnet")}
 
 
 def summary(rates: dict[Cell, list[float]], *more: Any, proved: Any = PROVED, **plan: Any) -> Summary:
-    records = [record for cell, values in rates.items() for record in made.runs(cell, values)]
-    return made.summarised(*rates, *records, *more, **plan, proved=proved)
+    return made.summarised(*more, rates=rates, proved=proved, **plan)
 
 
 def only(found: Summary) -> Comparison:
@@ -57,11 +55,10 @@ def test_the_winner_is_faster_than_every_other_stack(rates: dict[Cell, list[floa
 
 
 def test_a_stack_that_ran_out_of_memory_has_its_endings_and_no_rate() -> None:
-    oom = [record for index in range(2) for record in made.run(TF, index, ending="oom", message="no memory")]
-    found = summary({TORCH: SLOW, TF: []}, *oom)
+    found = summary({TORCH: SLOW, TF: []}, *made.repeated(TF, 2, ending="oom", message="no memory"))
+    tf = result(found, "tf")
 
-    assert ({"oom": 2}, None, "no data") == (
-        result(found, "tf").endings, result(found, "tf").rate_per_worker, result(found, "tf").verdict)
+    assert ({"oom": 2}, None, "no data") == (tf.endings, tf.rate_per_worker, tf.verdict)
     assert [("tf", 0, "oom", "no memory"), ("tf", 1, "oom", "no memory")] == [
         (failure.stack, failure.round, failure.ending, failure.message) for failure in found.failures]
 
@@ -94,22 +91,17 @@ def test_what_the_runs_observed_stands_beside_the_rate_and_in_the_column() -> No
 
 
 def test_compiling_is_the_median_over_runs_and_none_where_a_framework_tells_nothing() -> None:
-    def told(seconds: float) -> dict[str, Any]:
-        return {"event": "compiled", "programs": 3, "seconds": seconds}
-
-    lines = [line for round, seconds in enumerate((2.0, 8.0, 3.0))
-             for line in made.run(TORCH, round, made.steps([1.0]), told(seconds))]
-    found = result(made.summarised(TORCH, *lines), "torch")
+    lines = [line for round, seconds in enumerate((2.0, 8.0, 3.0)) for line in made.run(
+        TORCH, round, made.steps([1.0]), {"event": "compiled", "programs": 3, "seconds": seconds})]
+    found, silent = (result(each, "torch") for each in (made.summarised(TORCH, *lines), summary({TORCH: SLOW})))
 
     assert (3.0, 3) == (found.compile_seconds, found.compiled_programs)
-    silent = result(summary({TORCH: SLOW}), "torch")
     assert (None, None) == (silent.compile_seconds, silent.compiled_programs)
 
 
 def test_a_summary_does_not_depend_on_which_stack_was_run_first() -> None:
-    begin = [made.session(seed=11), made.plan(TORCH, TF)]
     slow, fast = list(made.runs(TORCH, SLOW)), list(made.runs(TF, FAST))
-    one, other = (summary_of(measurements([*begin, *runs]), PROVED)
+    one, other = (made.summarised(TORCH, TF, made.session(seed=11), *runs)
                   for runs in ((*slow, *fast), (*fast, *slow, made.INCOMPLETE)))
 
     assert one.comparisons == other.comparisons
@@ -167,8 +159,7 @@ def test_an_interrupt_while_the_summary_is_written_out_is_one() -> None:
 
 
 def test_a_stranger_s_text_that_is_no_unicode_is_written_out_all_the_same() -> None:
-    cell = made.cell("torch")
-    found = made.summarised(cell, made.session(id="\ud800"), *made.run(cell, 0), rounds=1, baseline="torch")
+    found = made.summarised(TORCH, made.session(id="\ud800"), *made.run(TORCH, 0), rounds=1)
 
     assert "\ud800" == json.loads(to_json(found))["id"]
 
@@ -187,12 +178,8 @@ def test_tokens_have_the_statistic_and_the_brackets_of_rates() -> None:
 
 
 def test_what_stamping_costs_is_of_the_same_means() -> None:
-    stamped = made.cell(measure="phases")
-    runs = [record for index, seconds in enumerate((0.1, 0.4)) for record in made.run(
-        stamped, index, made.steps([seconds], phases={"forward": [seconds]}))]
-    plain = made.runs(TORCH, [100.0, 100.0])                                            # 0.1 s a step
-    found = made.summarised(TORCH, stamped, *plain, *runs)
-    (row,) = [each for each in found.comparisons if each.measure == "phases"]
+    rates = {TORCH: [100.0, 100.0], made.cell(measure="phases"): [100.0, 25.0]}         # 0.1 s a step; 0.1 and 0.4
+    (row,) = [each for each in summary(rates).comparisons if each.measure == "phases"]
 
     assert row.results[0].stamping_cost == pytest.approx(1.0)                           # 0.2 s, not the median of 0.25
 
@@ -210,8 +197,7 @@ def test_percentiles_are_of_all_single_steps_that_count() -> None:
 
 def test_what_a_framework_left_off_is_noted_once_with_its_switch() -> None:
     off = {**made.FACTS, "left_off": ["oneDNN (TF_ENABLE_ONEDNN_OPTS=1)"]}
-    runs = [record for index in range(3) for record in made.run(TF, index, made.steps([1.0, 1.0]), facts=off)]
-    found = made.summarised(TF, *runs, proved=PROVED)
+    found = summary({TF: []}, *made.repeated(TF, 3, made.steps([1.0, 1.0]), facts=off))
 
     assert ("left_off",) == result(found, "tf").flags
     assert "Off here by the framework's own default: tf: oneDNN (TF_ENABLE_ONEDNN_OPTS=1)." in found.footnotes[0].text

@@ -4,9 +4,9 @@ import pytest
 
 from runner.analysis.summary import summary_of
 from runner.analysis.summary_format import Summary
-from runner.results.reader import measurements
+from runner.report.contents import report
+from runner.results.rows import Measurements
 from runner.screen.summary import summary_view
-from tests import made_report
 from tests import made_rows as made
 from tests.printing import printed
 from workloads.spec.cell import Cell
@@ -14,22 +14,23 @@ from workloads.spec.cell import Cell
 LARGEST = {"event": "max_batch", "largest": 96, "smallest_oom": 128, "limit_bytes": 2**30, "tried": []}
 
 
-def records(measured: Cell, *lines: dict[str, object], rounds: int = 1) -> list[made.Record]:
-    runs = [made.run(measured, index, line) for index, line in enumerate(lines)]
-    return [made.session(), made.plan(measured, rounds=rounds), *(each for run in runs for each in run)]
+def session(cell: Cell, *lines: made.Record) -> Measurements:
+    """A round a line."""
+    runs = (record for index, line in enumerate(lines) for record in made.run(cell, index, line))
+    return made.measured(cell, *runs, rounds=len(lines))
 
 
-def summary(measured: Cell, *lines: dict[str, object], rounds: int = 1) -> Summary:
-    return summary_of(measurements(records(measured, *lines, rounds=rounds)))
+def summary(cell: Cell, *lines: made.Record) -> Summary:
+    return summary_of(session(cell, *lines))
 
 
-def shown(measured: Cell, *lines: dict[str, object]) -> str:
-    return printed(summary_view(made_report.reported(records(measured, *lines))))
+def shown(cell: Cell, *lines: made.Record) -> str:
+    return printed(summary_view(report(summary(cell, *lines), session(cell, *lines))))
 
 
 def test_shares_of_the_device_s_time_are_medians_over_runs() -> None:
     busier = {**made.KERNELS, "kernel_seconds": 8.0, "gap_seconds": 1.0}
-    found = summary(made.cell(measure="kernels"), made.KERNELS, busier, busier, rounds=3)
+    found = summary(made.cell(measure="kernels"), made.KERNELS, busier, busier)
     (time,) = found.kernels[0].stacks.values()
 
     assert (0.8, 0.1, 0.1, 0.2) == pytest.approx((time.kernels, time.copies, time.gaps, time.launches))
@@ -56,7 +57,7 @@ def test_graphs_and_largest_batches_are_told() -> None:
 
 
 def test_the_largest_batch_is_what_every_run_could_train_and_a_run_that_told_nothing_is_left_out() -> None:
-    found = summary(made.cell(measure="max_batch"), {**LARGEST, "largest": 97}, LARGEST, rounds=2)
+    found = summary(made.cell(measure="max_batch"), {**LARGEST, "largest": 97}, LARGEST)
     silent = made.cell(measure="graph"), {"event": "beat"}
 
     assert [96] == [each.largest for each in found.largest_batches[0].stacks.values()]

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from runner.analysis.between.comparing import Alone, Difference, compare, lines, plain
-from runner.results.reader import measurements
 from runner.results.rows import Measurements
 from tests import made_rows as made
 from workloads.spec.cell import Cell
@@ -16,9 +15,8 @@ STEADY = [100.0, 101.0, 99.0, 100.5, 99.5]
 
 def measured(rates: dict[Cell, list[float]], machine: dict[str, Any] | None = None, name: str = "a",
              **told: Any) -> Measurements:
-    records = [record for cell, each in rates.items() for record in made.runs(cell, each, **told)]
-    return measurements([made.session(id=name, machine={**made.MACHINE, **(machine or {})}), made.plan(*rates),
-                         *records])
+    return made.measured(made.session(id=name, machine={**made.MACHINE, **(machine or {})}), *rates,
+                         *made.rated(rates, **told))
 
 
 def two(tf: float, drift: float = 1.0, name: str = "a", rates: list[float] = STEADY) -> Measurements:
@@ -49,12 +47,10 @@ def test_a_word_is_of_the_ratio_and_of_its_rounds(a: Measurements, b: Measuremen
 
 
 def test_what_differed_around_the_runs_is_told_by_name() -> None:
-    cell = made.cell()
-    a = measured({cell: STEADY})
-    b = measured({cell: STEADY}, machine={"kernel": "6.2"}, facts={**made.FACTS, "threads": 1, "cudnn": "9.1",
-                                                                             "environment": {"LD_LIBRARY_PATH": "/x"},
-                                                                             "foreign_libraries": ["/x/libgomp.so"]},
-                 place={**made.PLACE, "base": "own"})
+    a = measured({made.cell(): STEADY})
+    b = measured({made.cell(): STEADY}, machine={"kernel": "6.2"}, place={**made.PLACE, "base": "own"}, facts={
+        **made.FACTS, "threads": 1, "cudnn": "9.1", "environment": {"LD_LIBRARY_PATH": "/x"},
+        "foreign_libraries": ["/x/libgomp.so"]})
 
     assert {("machine: kernel", "6.1", "6.2"),
             ("threads of all stacks", "2", "1"), ("base of all stacks", "ubuntu:18.04", "own"),

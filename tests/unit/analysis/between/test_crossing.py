@@ -11,16 +11,14 @@ from runner.analysis.paired import Paired
 from runner.analysis.stats import Interval, Ratio
 from runner.errors import InputError
 from runner.report.between import crossing as forms
-from runner.results.reader import measurements
 from tests import made_rows as made
 
 OLD, NEW = [100.0, 101.0, 99.0, 100.5, 99.5], [150.0, 151.0, 149.0, 150.5, 149.5]
 
 
 def session(*stacks: str, batches: tuple[int, ...] = (10,)) -> crossing.Measurements:
-    cells = [made.cell(name, batch=batch) for batch in batches for name in stacks]
-    runs = [record for cell in cells for record in made.runs(cell, NEW if cell.stack == "new" else OLD)]
-    return measurements([made.session(), made.plan(*cells, baseline="old"), *runs])
+    return made.measured(rates={made.cell(name, batch=batch): NEW if name == "new" else OLD
+                                for batch in batches for name in stacks}, baseline="old")
 
 
 PAIRED = crossing.paired(session("new", "old"), 1, 256)

@@ -2,7 +2,6 @@
 
 import math
 import random
-from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -19,12 +18,11 @@ from tests import made_rows as made
 BASE = [100.0, 101.0, 99.0, 100.5, 99.5, 100.2]
 
 
-def judged(head: list[float], base: list[float] = BASE, allow: float = 0.03, cells: int = 1, **values: Any) -> Outcome:
+def judged(head: list[float], base: list[float] = BASE, cells: int = 1) -> Outcome:
     """Of a session in which every comparison has the same rates."""
-    planned = [made.cell(name, batch=10 + index) for index in range(cells) for name in ("base", "head")]
-    runs = [record for cell in planned for record in made.runs(cell, head if cell.stack == "head" else base, **values)]
-    measured = made.measured(*planned, *runs, rounds=len(base), baseline="base")
-    return regression.judge(measured, "base", "head", allow)
+    rates = {made.cell(name, batch=10 + index): each for index in range(cells)
+             for name, each in (("base", base), ("head", head))}
+    return regression.judge(made.measured(rates=rates, rounds=len(base), baseline="base"), "base", "head", 0.03)
 
 
 def times(factor: float, noise: float = 0.001) -> list[float]:
@@ -72,8 +70,7 @@ def test_many_comparisons_are_held_to_more_than_one_alone() -> None:
     # log-ratios about -0.055 with an error of 0.0083: 2.9 errors below log 0.97; t of five degrees is 2.57, or 5.6
     slow = [rate * factor for rate, factor in zip(BASE, (0.93, 0.96, 0.92, 0.97, 0.94, 0.96), strict=True)]
 
-    assert (Answer.SLOWER, Answer.UNCLEAR) == (judged(slow).answer,
-                                               judged(slow, cells=20).answer)
+    assert (Answer.SLOWER, Answer.UNCLEAR) == (judged(slow).answer, judged(slow, cells=20).answer)
 
 
 def test_equal_sides_are_called_slower_in_less_than_one_session_of_twenty() -> None:
@@ -96,9 +93,8 @@ def test_four_rounds_tell_nothing_and_sides_that_share_no_cell_are_refused() -> 
 
 
 def test_a_doubt_about_both_sides_is_said_once() -> None:
-    planned = [made.cell(name, batch=10) for name in ("base", "head")]
-    runs = [record for cell in planned for record in made.runs(cell, BASE[:3])]
-    measured = made.measured(*planned, *runs, made.INCOMPLETE, rounds=8, baseline="base")
+    rates = {made.cell(name): BASE[:3] for name in ("base", "head")}
+    measured = made.measured(made.INCOMPLETE, rates=rates, rounds=8, baseline="base")
 
     (compared,) = regression.judge(measured, "base", "head", 0.03).compared
     assert "unfinished (3 of 8 rounds could be measured)" == compared.reason
@@ -124,12 +120,9 @@ def test_junit_has_a_failure_where_the_head_is_slower_and_a_skip_where_it_could_
 
 def broken(rounds: int, base: str = "base", head: str = "head") -> Outcome:
     """Of what is planned as the head, which ends in an error in each of so many rounds."""
-    planned = [made.cell(name, batch=10) for name in ("base", "head")]
-    runs = [*made.runs(planned[0], BASE[:rounds]), *(record for index in range(rounds) for record in made.run(
-        planned[1], index, ending="error", message="cannot be imported"))]
-    measured = made.measured(*planned, *runs, rounds=len(BASE), baseline="base")
-
-    return regression.judge(measured, base, head, 0.03)
+    errors = made.repeated(made.cell("head"), rounds, ending="error", message="cannot be imported")
+    rates = {made.cell("base"): BASE[:rounds], made.cell("head"): []}
+    return regression.judge(made.measured(*errors, rates=rates, rounds=len(BASE), baseline="base"), base, head, 0.03)
 
 
 def test_a_head_that_ended_in_an_error_once_may_run_in_the_next_round() -> None:

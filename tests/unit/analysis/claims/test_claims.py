@@ -3,7 +3,7 @@
 import json
 import math
 import re
-from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import pytest
@@ -11,7 +11,6 @@ import pytest
 from runner.analysis.claims.judging import Side
 from runner.analysis.stats import Interval
 from runner.analysis.summary import summary_of
-from runner.analysis.summary_format import JudgedClaim
 from runner.errors import InputError
 from runner.report.tables import Form
 from runner.results.reader import measurements
@@ -22,7 +21,7 @@ from runner.study.claims import Verdict
 from runner.study.subjects import Subject
 from tests import made_report
 from tests import made_rows as made
-from tests.made_claims import ABOUT_ONE, MXNET, TF, TORCH, claim, judge, took
+from tests.made_claims import ABOUT_ONE, MXNET, TF, TORCH, claim, judge, number, over, took
 from tests.printing import printed
 from tests.studies import changed, parse, read
 
@@ -33,21 +32,14 @@ def of_stacks(**seconds: Any) -> Measurements:
     return took({made.cell(stack): found for stack, found in seconds.items()})
 
 
-def value(judged: JudgedClaim) -> float:
-    (number,) = judged.numbers
-    return number.value
-
-
-# ---- faster, ratio, equal
-
 @pytest.mark.parametrize(("tf", "torch", "expected"), [
     (1.0, 1.5, HOLDS), (1.5, 1.0, DOES_NOT), ([1.0, 1.2, 0.9] * 2, [1.0, 0.9, 1.2] * 2, INCONCLUSIVE),
     ([2.0] * 5, [2.0] * 5, DOES_NOT)])
 def test_faster_is_less_time_in_the_same_rounds(tf: Any, torch: Any, expected: Verdict) -> None:
     assert expected is judge(claim("faster"), of_stacks(tf=tf, torch=torch)).verdict
     found = judge(claim("faster"), of_stacks(tf=[1.0, 2.0, 3.0], torch=[1.5, 3.0, 4.5]))
-    assert ("torch / tf", 3) == (found.numbers[0].what, found.numbers[0].rounds)
-    assert pytest.approx((1.5, 1.5, 1.5)) == (value(found), *(found.numbers[0].interval or ()))
+    assert ("torch / tf", 3) == (number(found).what, number(found).rounds)
+    assert pytest.approx((1.5, 1.5, 1.5)) == (number(found).value, *(number(found).interval or ()))
 
 
 @pytest.mark.parametrize(("thresholds", "expected"), [
@@ -59,7 +51,7 @@ def test_faster_is_less_time_in_the_same_rounds(tf: Any, torch: Any, expected: V
 def test_a_ratio_lies_between_its_thresholds(thresholds: Any, expected: Verdict) -> None:
     found = judge(claim("ratio", **thresholds), of_stacks(tf=2.0, torch=[1.0] * 5))
 
-    assert (expected, pytest.approx(2.0, rel=0.001)) == (found.verdict, value(found))
+    assert (expected, pytest.approx(2.0, rel=0.001)) == (found.verdict, number(found).value)
 
 
 @pytest.mark.parametrize(("tf", "expected"), [
@@ -81,8 +73,6 @@ def test_at_the_edge(side: Side, low: float, high: float, expected: Verdict) -> 
     assert expected is side.verdict(Interval(low, high))
 
 
-# ---- share, trend, order
-
 @pytest.mark.parametrize(("thresholds", "expected"), [
     ({"at_least": 0.09}, HOLDS), ({"at_least": 0.11}, DOES_NOT), ({"at_most": 0.09}, DOES_NOT),
     ({"about": 0.1, "within": 0.01}, HOLDS)])
@@ -90,24 +80,25 @@ def test_a_share_is_of_the_step_s_seconds_in_the_same_run(thresholds: Any, expec
     found = judge(claim("share", to=None, quantity="load", **thresholds),
                   took({made.cell("tf", measure="phases"): [1.0, 2.0, 4.0, 3.0, 2.0]}))   # a tenth of it is loading
 
-    assert (expected, "tf", pytest.approx(0.1)) == (found.verdict, found.numbers[0].what, value(found))
+    assert (expected, "tf", pytest.approx(0.1)) == (found.verdict, number(found).what, number(found).value)
 
 
-def of_batches(**seconds: Sequence[float]) -> Measurements:
-    return took({made.cell(stack, batch=batch): found for stack, each in seconds.items()
-                 for batch, found in zip((1, 2, 4), each, strict=True)})
-
-
+of_batches = partial(over, "batch", (1, 2, 4))
 BATCHES = ((4,), (1,), (2,))
 
 
-@pytest.mark.parametrize(("seconds", "up", "down"), [
-    ((1.0, 1.5, 2.0), HOLDS, DOES_NOT), ((2.0, 1.5, 1.0), DOES_NOT, HOLDS), ((1.0, 1.5, 1.2), DOES_NOT, DOES_NOT),
-    ((1.0, 1.5, [1.5, 1.3, 1.7, 1.4, 1.6]), INCONCLUSIVE, DOES_NOT)])
-def test_a_trend_goes_one_way_from_each_value_to_the_next(seconds: Any, up: Verdict, down: Verdict) -> None:
+@pytest.mark.parametrize(("seconds", "to", "up", "down"), [
+    ({"tf": (1.0, 1.5, 2.0)}, None, HOLDS, DOES_NOT), ({"tf": (2.0, 1.5, 1.0)}, None, DOES_NOT, HOLDS),
+    ({"tf": (1.0, 1.5, 1.2)}, None, DOES_NOT, DOES_NOT),
+    ({"tf": (1.0, 1.5, [1.5, 1.3, 1.7, 1.4, 1.6])}, None, INCONCLUSIVE, DOES_NOT),
+    # a ratio's
+    ({"tf": (1.0, 3.0, 8.0), "torch": (1.0, 2.0, 4.0)}, TORCH, HOLDS, DOES_NOT),
+    ({"tf": (1.0, 1.5, 2.0), "torch": (1.0, 2.0, 4.0)}, TORCH, DOES_NOT, HOLDS)])
+def test_a_trend_goes_one_way_from_each_value_to_the_next(
+        seconds: Any, to: Subject | None, up: Verdict, down: Verdict) -> None:
     for direction, expected in (("up", up), ("down", down)):
-        found = claim("trend", to=None, cases=BATCHES, along="batch", direction=direction)
-        assert expected is judge(found, of_batches(tf=seconds)).verdict
+        found = claim("trend", to=to, cases=BATCHES, along="batch", direction=direction)
+        assert expected is judge(found, of_batches(**seconds)).verdict
 
 
 def test_a_trend_tells_its_steps_and_on_average_may_turn_once() -> None:
@@ -117,18 +108,11 @@ def test_a_trend_tells_its_steps_and_on_average_may_turn_once() -> None:
 
     assert [({"batch": "1 to 2"}, pytest.approx(2.0)), ({"batch": "2 to 4"}, pytest.approx(3.0))] == [
         (number.case, number.value) for number in found.numbers]
-    assert (HOLDS, pytest.approx(2.0)) == (mean.verdict, value(mean))        # of 5 and 0.8
-
-
-def test_a_trend_may_be_a_ratio_s() -> None:
-    found = claim("trend", cases=BATCHES, along="batch", direction="up")
-
-    assert HOLDS is judge(found, of_batches(tf=(1.0, 3.0, 8.0), torch=(1.0, 2.0, 4.0))).verdict
-    assert DOES_NOT is judge(found, of_batches(tf=(1.0, 1.5, 2.0), torch=(1.0, 2.0, 4.0))).verdict
+    assert (HOLDS, pytest.approx(2.0)) == (mean.verdict, number(mean).value)        # of 5 and 0.8
 
 
 def test_a_trend_along_names_follows_the_order_that_where_gives() -> None:
-    measured = took({made.cell("tf", task=task): found for task, found in (("vgg16", 2.0), ("alexnet", 3.0))})
+    measured = over("task", ("vgg16", "alexnet"), tf=(2.0, 3.0))
     for tasks, expected in ((("vgg16", "alexnet"), HOLDS), (("alexnet", "vgg16"), DOES_NOT)):
         found = claim("trend", to=None, cases=(("alexnet",), ("vgg16",)), where={"task": tasks}, along="task",
                       direction="up")
@@ -137,8 +121,7 @@ def test_a_trend_along_names_follows_the_order_that_where_gives() -> None:
 
 @pytest.mark.parametrize("kind", ["trend", "slope"])
 def test_a_trend_and_a_slope_need_two_values(kind: str) -> None:
-    found = judge(claim(kind, to=None, cases=((1,),), along="batch", direction="up"),
-                  took({made.cell("tf", batch=1): 1.0}))
+    found = judge(claim(kind, to=None, cases=((1,),), along="batch", direction="up"), over("batch", [1], tf=[1.0]))
 
     assert (NO_DATA, ("the study has only one value of batch at this scale",)) == (found.verdict, found.missing)
 
@@ -154,20 +137,14 @@ def test_an_order_is_from_the_least_to_the_most(order: tuple[Subject, ...], tf: 
     assert found.verdict is next((word for word in (DOES_NOT, INCONCLUSIVE) if word in each), HOLDS)
 
 
-# ---- cases
-
 TASKS = (("lenet5",), ("vgg16",))
-
-
-def of_tasks(lenet5: tuple[Any, Any], vgg16: tuple[Any, Any]) -> Measurements:
-    return took({made.cell(stack, task=task): found for task, both in (("lenet5", lenet5), ("vgg16", vgg16))
-                 for stack, found in zip(("tf", "torch"), both, strict=True)})
+of_tasks = partial(over, "task", ("lenet5", "vgg16"))
 
 
 def test_each_case_must_hold_and_one_that_is_turned_the_other_way() -> None:
     over = claim("faster", cases=TASKS, over=("task",))
     turned = over.model_copy(update={"turned_for": ({"task": "vgg16"},)})
-    both, one = of_tasks((1.0, 2.0), (1.0, 3.0)), of_tasks((1.0, 2.0), (3.0, 1.0))
+    both, one = of_tasks(tf=(1.0, 1.0), torch=(2.0, 3.0)), of_tasks(tf=(1.0, 3.0), torch=(2.0, 1.0))
     found = judge(over, one)
 
     assert (HOLDS, DOES_NOT, HOLDS) == (judge(over, both).verdict, judge(turned, both).verdict,
@@ -188,29 +165,27 @@ def test_a_turned_trend_goes_the_other_way() -> None:
 
 def test_the_mean_is_the_geometric_one_over_the_cases_in_rounds_that_all_have() -> None:
     mean = claim("ratio", cases=TASKS, over=("task",), holds_for="mean", about=4.0, within=0.1)
-    found = judge(mean, of_tasks(([2.0] * 5, [1.0] * 5), ([8.0] * 5 + [1.0], [1.0] * 6)))
+    found = judge(mean, of_tasks(tf=([2.0] * 5, [8.0] * 5 + [1.0]), torch=([1.0] * 5, [1.0] * 6)))
 
     assert (HOLDS, pytest.approx(4.0), 5, {}) == (
-        found.verdict, value(found), found.numbers[0].rounds, found.numbers[0].case)
+        found.verdict, number(found).value, number(found).rounds, number(found).case)
 
 
 def test_sync_and_async_of_one_stack_are_two_subjects() -> None:
-    measured = took({made.cell("tf", parallel=parallel, nodes=3): seconds
-                     for parallel, seconds in (("allreduce", 1.0), ("ps-async", 2.0))})
+    measured = took({made.cell("tf", parallel="allreduce", nodes=3): 1.0,
+                     made.cell("tf", parallel="ps-async", nodes=3): 2.0})
     sync, asynchronous = Subject("tf", "sync"), Subject("tf", "async")
 
     assert HOLDS is judge(claim("faster", of=sync, to=asynchronous), measured).verdict
 
-
-# ---- too little
 
 @pytest.mark.parametrize(("rounds", "has_interval"), [(1, False), (2, False), (4, True)])
 def test_too_few_rounds_are_inconclusive_and_tell_the_value(rounds: int, has_interval: bool) -> None:
     found = judge(claim("faster"), of_stacks(tf=[1.0] * rounds, torch=[9.0] * rounds))
 
     assert (INCONCLUSIVE, pytest.approx(9.0), "needs 5 rounds") == (
-        found.verdict, value(found), found.numbers[0].reason)
-    assert has_interval is (found.numbers[0].interval is not None)
+        found.verdict, number(found).value, number(found).reason)
+    assert has_interval is (number(found).interval is not None)
 
 
 def test_only_rounds_that_both_have_count() -> None:
@@ -245,16 +220,12 @@ def test_runs_without_the_quantity_and_a_scale_without_the_cells_are_no_data() -
 
 
 def test_a_phase_that_took_no_time_gives_no_ratio() -> None:
-    records = [record for stack, load in (("tf", 0.0), ("torch", 0.1)) for index in range(3)
-               for record in made.run(made.cell(stack, measure="phases"), index,
-                                      made.steps([1.0], phases={"load": [load]}))]
-    cells = [made.cell(stack, measure="phases") for stack in ("tf", "torch")]
-    found = judge(claim("faster", quantity="load"), made.measured(*cells, *records))
+    loads = {made.cell("tf", measure="phases"): 0.0, made.cell("torch", measure="phases"): 0.1}
+    found = judge(claim("faster", quantity="load"), made.told({
+        cell: [made.steps([1.0], phases={"load": [load]})] for cell, load in loads.items()}))
 
     assert (NO_DATA, ("tf: 0 in round 0, of which no ratio can be taken",)) == (found.verdict, found.missing)
 
-
-# ---- in a study, in the store, in the summary
 
 STUDY = """
 [study]
@@ -371,18 +342,15 @@ def test_a_store_s_claim_that_cannot_be_is_refused_in_one_line(change: dict[str,
 
 
 def test_a_store_without_claims_is_read() -> None:
-    plan = made.plan(made.cell())
-    del plan["claims"]
+    plan = {name: value for name, value in made.plan(made.cell()).items() if name != "claims"}
 
     assert () == summary_of(measurements([made.session(), plan])).claims
 
 
 def test_the_summary_tells_claims_with_verdicts_numbers_and_what_is_missing() -> None:
-    measured = [record for stack, rate in (("tf", 8.0), ("torch", 2.0))
-                for record in made.runs(made.cell(stack, batch=1), [rate * each for each in ABOUT_ONE])]
-    cells = [made.cell(stack, batch=1) for stack in ("tf", "torch")]
-    record = {**RECORD, "cases": [["lenet5", 1]]}
-    found = made.summarised(*cells, *measured, claims=[record, {**RECORD, "id": "d"}])
+    rates = {made.cell(stack, batch=1): [rate * each for each in ABOUT_ONE]
+             for stack, rate in (("tf", 8.0), ("torch", 2.0))}
+    found = made.summarised(rates=rates, claims=[{**RECORD, "cases": [["lenet5", 1]]}, {**RECORD, "id": "d"}])
 
     assert [HOLDS, NO_DATA] == [each.verdict for each in found.claims]
     (number,) = found.claims[0].numbers
@@ -397,7 +365,7 @@ def test_krisilias_claims_fit_80_columns() -> None:
              for stack, parallel, time in (("tf-2.5", "allreduce", [2.0, 2.02, 1.98, 2.01, 1.99]),
                                            ("torch-1.7", "allreduce", ABOUT_ONE),
                                            ("mxnet-1.7", "ps-sync", [3.2, 3.22, 3.2, 3.25, 3.19]))}
-    records = [record for cell, seconds in times.items() for record in made.runs(cell, [99 / each for each in seconds])]
+    records = made.rated({cell: [99 / each for each in seconds] for cell, seconds in times.items()})
     plan = made.plan(*times, baseline="torch-1.7", experiment="kri-f3",
                      claims=json.loads(json.dumps([each.record() for each in chosen])))
     report = made_report.reported([made.session(study="krisilias"), plan, *records])

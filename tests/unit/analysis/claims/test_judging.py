@@ -2,7 +2,7 @@
 
 import dataclasses
 import json
-from collections.abc import Mapping, Sequence
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -10,39 +10,23 @@ import pytest
 
 from runner.analysis import doubts
 from runner.analysis.claims import judging
-from runner.analysis.summary_format import JudgedClaim
 from runner.results.rows import Measurements
 from runner.study import claims
 from runner.study.claims import Claim, Verdict, paper_claim, together
 from runner.study.subjects import Subject
 from tests import made_rows as made
-from tests.made_claims import ABOUT_ONE, TF, TORCH, claim, judge, took
-from workloads.spec.cell import Cell
+from tests.made_claims import MXNET, TF, TORCH, claim, judge, number, over, took
 
 HOLDS, DOES_NOT, INCONCLUSIVE, NO_DATA = Verdict
 BATCHES = (1, 2, 4, 8)
+OVER: dict[str, Any] = {"cases": ((1,), (2,)), "over": ("batch",)}
 
-
-def told(quantities: Mapping[Cell, Sequence[Mapping[str, Any]]], rounds: int = 5) -> Measurements:
-    """The same lines in each of so many rounds."""
-    records = [record for cell, lines in quantities.items() for index in range(rounds)
-               for record in made.run(cell, index, *lines)]
-    return made.measured(*quantities, *records)
-
-
-def number(judged: JudgedClaim) -> Any:
-    (only,) = judged.numbers
-    return only
-
-
-# ---- subjects by settings
 
 CUDNN, PLAIN = Subject("tf", settings=(("lstm", "cudnn"),)), Subject("tf", settings=(("lstm", "cell"),))
 
 
 def test_settings_tell_subjects_of_one_stack_apart() -> None:
-    measured = took({made.cell("tf", lstm=kind): seconds
-                     for kind, seconds in (("cudnn", 1.0), ("cell", 2.0), ("block", 1.5))})
+    measured = over("lstm", ("cudnn", "cell", "block"), tf=(1.0, 2.0, 1.5))
 
     assert HOLDS is judge(claim("faster", of=CUDNN, to=PLAIN), measured).verdict
     found = judge(claim("faster", of=PLAIN, to=CUDNN), measured)
@@ -52,10 +36,8 @@ def test_settings_tell_subjects_of_one_stack_apart() -> None:
 @pytest.mark.parametrize(("holds_for", "about"), [("mean", 2.0 ** 0.5), ("total", 1.1), ("greatest", 2.0)])
 def test_over_cases_a_claim_is_of_their_mean_their_total_or_the_greatest(holds_for: str, about: float) -> None:
     """Ratios 2 / 1 and 9 / 9 at two batches, hence a mean of 1.41 and sums of 11 and 10."""
-    measured = took({made.cell("tf", batch=1): 2.0, made.cell("torch", batch=1): 1.0,
-                     made.cell("tf", batch=2): 9.0, made.cell("torch", batch=2): 9.0})
-    found = judge(claim("ratio", cases=((1,), (2,)), over=("batch",), holds_for=holds_for, about=about, within=0.001),
-                  measured)
+    measured = over("batch", (1, 2), tf=(2.0, 9.0), torch=(1.0, 9.0))
+    found = judge(claim("ratio", holds_for=holds_for, about=about, within=0.001, **OVER), measured)
 
     assert (HOLDS, pytest.approx(about)) == (found.verdict, number(found).value)
 
@@ -110,44 +92,30 @@ def test_a_field_that_subjects_say_tells_no_cases_apart(field: str) -> None:
     assert f'field "{field}": expected one of a cell but stack, parallel, measure, lstm' == claims.mistake(asked)
 
 
-# ---- shares
-
 def test_a_first_epoch_is_held_against_later_ones() -> None:
-    measured = told({made.cell("tf", measure="epochs"): [*map(made.epoch, (0, 1, 2), (6.0, 3.0, 5.0))]})
+    measured = made.told({made.cell("tf", measure="epochs"): [*map(made.epoch, (0, 1, 2), (6.0, 3.0, 5.0))]})
 
     for least, expected in ((1.0, HOLDS), (1.6, DOES_NOT)):
         found = judge(claim("share", to=None, quantity="first_epoch", at_least=least), measured)
         assert (expected, pytest.approx(1.5)) == (found.verdict, number(found).value)      # 6 over the mean of 3 and 5
 
 
-def graph(expensive: int) -> dict[str, Any]:
-    return {"event": "graph", "nodes_before": 200, "nodes_after": 100,
-            "removed": {"expensive": expensive, "cheap": 10, "noop": 90 - expensive},
-            "passes": {"pruning": 90, "constant_folding": -10, "arithmetic": 15, "dependency": 5}}
-
-
 @pytest.mark.parametrize(("expensive", "expected"), [(0, HOLDS), (2, DOES_NOT)])
 def test_a_share_may_be_nothing_at_all(expensive: int, expected: Verdict) -> None:
-    measured = told({made.cell("tf", measure="graph"): [graph(expensive)]})
+    removed = {"expensive": expensive, "cheap": 10, "noop": 90 - expensive}
+    measured = made.told({made.cell("tf", measure="graph"): [{**made.GRAPH, "removed": removed}]})
     found = judge(claim("share", to=None, quantity="removed_expensive", at_most=0.01), measured)
 
     assert (expected, pytest.approx(expensive / 100, abs=1e-9)) == (found.verdict, number(found).value)
 
 
-# ---- slope
-
-def of_batches(**more: Any) -> Any:
-    return {"to": None, "of": TF, "cases": tuple((batch,) for batch in BATCHES), "along": "batch", **more}
-
-
-def steps(**seconds: Sequence[float | Sequence[float]]) -> Measurements:
-    return took({made.cell(stack, batch=batch): found for stack, each in seconds.items()
-                 for batch, found in zip(BATCHES, each, strict=True)})
+SLOPE: dict[str, Any] = {"to": None, "cases": tuple((batch,) for batch in BATCHES), "along": "batch"}
+steps = partial(over, "batch", BATCHES)
 
 
 def test_a_slope_is_the_change_over_the_whole_range_on_a_line_through_logarithms() -> None:
-    found = judge(claim("slope", **of_batches(direction="up")),
-                  steps(tf=[[3.0] * 5, [6.0] * 5, [12.0] * 5, [24.0] * 5]))
+    measured = steps(tf=[[3.0] * 5, [6.0] * 5, [12.0] * 5, [24.0] * 5])
+    found = judge(claim("slope", direction="up", **SLOPE), measured)
 
     assert (HOLDS, pytest.approx(8.0), {"batch": "1 to 8"}) == (found.verdict, number(found).value, number(found).case)
 
@@ -159,37 +127,25 @@ def test_a_slope_is_the_change_over_the_whole_range_on_a_line_through_logarithms
      INCONCLUSIVE)])
 def test_a_slope_falls_or_rises_as_a_whole(seconds: Any, down: Verdict, up: Verdict) -> None:
     for direction, expected in (("down", down), ("up", up)):
-        assert expected is judge(claim("slope", **of_batches(direction=direction)), steps(tf=seconds)).verdict
+        assert expected is judge(claim("slope", direction=direction, **SLOPE), steps(tf=seconds)).verdict
 
 
 @pytest.mark.parametrize(("last", "expected"), [(1.0, HOLDS), (1.6, DOES_NOT), (0.6, DOES_NOT)])
 def test_a_flat_slope_stays_within_its_limit(last: float, expected: Verdict) -> None:
-    found = judge(claim("slope", **of_batches(direction="flat", within=0.1)), steps(tf=(1.0, 1.0, 1.0, last)))
+    flat = claim("slope", direction="flat", within=0.1, **SLOPE)
 
-    assert expected is found.verdict
+    assert expected is judge(flat, steps(tf=(1.0, 1.0, 1.0, last))).verdict
 
 
 def test_a_slope_may_be_a_ratio_s_and_turned() -> None:
     measured = steps(tf=(1.0, 2.0, 4.0, 8.0), torch=(1.0, 1.0, 1.0, 1.0))
-    asked = of_batches(direction="up")
 
-    assert HOLDS is judge(claim("slope", **{**asked, "to": TORCH}), measured).verdict
-    assert DOES_NOT is judge(claim("slope", **{**asked, "of": TORCH, "to": TF}), measured).verdict
-
-
-# ---- mpe
-
-def errors(first: Any, second: Any) -> Measurements:
-    """(of, to) seconds of two batch sizes."""
-    return took({made.cell(stack, batch=batch): seconds for batch, both in ((1, first), (2, second))
-                 for stack, seconds in zip(("tf", "torch"), both, strict=True)})
-
-
-OVER = {"cases": ((1,), (2,)), "over": ("batch",)}
+    for of, to, expected in ((TF, TORCH, HOLDS), (TORCH, TF, DOES_NOT)):
+        assert expected is judge(claim("slope", of, direction="up", **{**SLOPE, "to": to}), measured).verdict
 
 
 def test_an_mpe_is_the_mean_of_the_differences_over_the_first_ones() -> None:
-    measured = errors(([1.0] * 5, [1.5] * 5), ([2.0] * 5, [5.0] * 5))      # -0.5 and -1.5
+    measured = over("batch", (1, 2), tf=([1.0] * 5, [2.0] * 5), torch=([1.5] * 5, [5.0] * 5))      # -0.5 and -1.5
     found = judge(claim("mpe", about=-1.0, within=0.15, **OVER), measured)
 
     assert (HOLDS, pytest.approx(-1.0)) == (found.verdict, number(found).value)
@@ -202,12 +158,10 @@ def test_an_mpe_is_the_mean_of_the_differences_over_the_first_ones() -> None:
     (2.0, {"at_most": -0.5}, HOLDS), (2.0, {"at_least": -0.5}, DOES_NOT),
     (2.0, {"at_least": -2, "at_most": 0.5}, HOLDS), (2.0, {"at_least": 0.1}, DOES_NOT)])
 def test_an_mpe_lies_about_a_number_or_between_ends_below_zero(to: float, thresholds: Any, expected: Verdict) -> None:
-    measured = errors(*[([1.0] * 5, [to * each for each in ABOUT_ONE])] * 2)
+    measured = over("batch", (1, 2), tf=[[1.0] * 5] * 2, torch=[to, to])
 
     assert expected is judge(claim("mpe", **thresholds, **OVER), measured).verdict
 
-
-# ---- out of memory
 
 @pytest.mark.parametrize(("skips", "expected"), [(True, HOLDS), (False, NO_DATA)])
 def test_what_ran_out_of_memory_is_told_and_passed_over_where_the_claim_says_so(skips: bool, expected: Verdict) -> None:
@@ -219,35 +173,23 @@ def test_what_ran_out_of_memory_is_told_and_passed_over_where_the_claim_says_so(
 
 
 def test_a_claim_that_ran_out_of_memory_everywhere_has_no_data() -> None:
-    cells = [made.cell(stack, batch=batch) for stack in ("tf", "torch") for batch in (1, 2)]
-    records = [record for cell in cells for record in made.run(cell, 0, ending="oom")]
-    found = judge(claim("faster", skips_oom=True, **OVER), made.measured(*cells, *records))
+    measured = made.told({made.cell(stack, batch=batch): [] for stack in ("tf", "torch") for batch in (1, 2)},
+                         rounds=1, ending="oom")
+    found = judge(claim("faster", skips_oom=True, **OVER), measured)
 
     assert NO_DATA is found.verdict and 4 == len(found.missing)
 
 
-# ---- what may not be said
-
-SIDES = {"cases": tuple((batch,) for batch in range(1, 21)), "over": ("batch",)}
-
-
-def of_twenty(**last: Sequence[float]) -> Measurements:
-    """tf takes half of torch's time in nineteen batch sizes; of the twentieth its seconds are `tf`."""
-    cells: dict[Cell, float | Sequence[float]] = {}
-    for batch in range(1, 21):
-        cells |= {made.cell("tf", batch=batch): 0.5 if batch < 20 else last["tf"],
-                  made.cell("torch", batch=batch): [1.0] * 5}
-    return took(cells)
-
-
-def test_intervals_of_a_claim_s_cases_allow_for_all_of_them() -> None:
+@pytest.mark.parametrize(("factor", "batches", "expected"), [
     # 4 % slower, t = 5.3 of 4 degrees: p = 0.006 is below 0.05 and above 0.05 / 20
-    close, far = ([each * factor for each in (1.0, 1.02, 0.98, 1.01, 1.0)] for factor in (1.04, 1.5))
+    (1.04, 20, INCONCLUSIVE), (1.5, 20, DOES_NOT), (1.04, 1, DOES_NOT)])
+def test_intervals_of_a_claim_s_cases_allow_for_all_of_them(factor: float, batches: int, expected: Verdict) -> None:
+    """tf takes half of torch's time in all batch sizes but the last."""
+    last = [each * factor for each in (1.0, 1.02, 0.98, 1.01, 1.0)]
+    measured = over("batch", range(1, batches + 1), tf=[*[0.5] * (batches - 1), last], torch=[[1.0] * 5] * batches)
+    asked = claim("faster", cases=tuple((batch,) for batch in range(1, batches + 1)), over=("batch",))
 
-    assert INCONCLUSIVE is judge(claim("faster", **SIDES), of_twenty(tf=close)).verdict
-    assert DOES_NOT is judge(claim("faster", **SIDES), of_twenty(tf=far)).verdict
-    one = took({made.cell("tf"): close, made.cell("torch"): [1.0] * 5})
-    assert DOES_NOT is judge(claim("faster"), one).verdict
+    assert expected is judge(asked, measured).verdict
 
 
 def test_a_case_that_contradicts_is_enough_beside_one_that_is_missing_and_no_mean_is_of_some() -> None:
@@ -259,17 +201,10 @@ def test_a_case_that_contradicts_is_enough_beside_one_that_is_missing_and_no_mea
     assert NO_DATA is judge(claim("mpe", at_least=0.5, **OVER), measured).verdict
 
 
-def slow_starts(stack: str, runs: int) -> list[Any]:
-    """Five runs of a stack, of which the first got faster by 2 % a step."""
-    return [record for index in range(5) for record in made.run(
-        made.cell(stack), index,
-        made.steps([0.1 * (1.02 if index < runs else 1.0)**(20 - step) for step in range(20)],
-                   phases={"load": [0.01] * 20}), after={"peak_bytes": 10**9})]
-
-
 def test_memory_is_told_of_a_stack_that_was_not_steady() -> None:
-    cells = made.cell("tf"), made.cell("torch")
-    measured = made.measured(*cells, *slow_starts("tf", 5), *slow_starts("torch", 0))
+    """Steps of tf get faster by 2 % each."""
+    measured = made.told({made.cell(stack): [made.steps([0.1 * factor**(20 - step) for step in range(20)])]
+                          for stack, factor in (("tf", 1.02), ("torch", 1.0))}, after={"peak_bytes": 10**9})
 
     assert HOLDS is judge(claim("equal", quantity="memory", within=0.1), measured).verdict
 
@@ -284,20 +219,15 @@ def test_a_share_below_nothing_counts_as_what_it_is() -> None:
     assert (DOES_NOT, pytest.approx(0.02), 5) == (found.verdict, number(found).value, number(found).rounds)
 
 
-def accuracies(seeds: Sequence[int]) -> Measurements:
-    """Accuracies of a stack, a run a seed."""
-    cell = made.cell("tf", measure="epochs")
-    records = [{**record, "seed": seed} for index, seed in enumerate(seeds)
-               for record in made.run(cell, index, made.epoch(accuracy=0.9 + index / 1000))]
-    return made.measured(cell, *records)
-
-
 def test_an_accuracy_of_one_seed_has_no_interval_and_no_verdict() -> None:
-    asked = claim("share", to=None, quantity="accuracy", at_least=0.5)
-    found = judge(asked, accuracies([1] * 5))
+    cell = made.cell("tf", measure="epochs")
+    found, other = (judge(claim("share", to=None, quantity="accuracy", at_least=0.5), made.measured(cell, *(
+        {**record, "seed": seed} for index, seed in enumerate(seeds)
+        for record in made.run(cell, index, made.epoch(accuracy=0.9 + index / 1000)))))
+        for seeds in ([1] * 5, [1, 2, 3, 4, 5]))
 
     assert (INCONCLUSIVE, None) == (found.verdict, number(found).interval) and "one seed" in number(found).reason
-    assert HOLDS is judge(asked, accuracies([1, 2, 3, 4, 5])).verdict
+    assert HOLDS is other.verdict
 
 
 SHARE = {"kind": "share", "to": None, "at_least": 0.5}
@@ -306,27 +236,26 @@ SHARE = {"kind": "share", "to": None, "at_least": 0.5}
 @pytest.mark.parametrize(("seeds", "rounds", "values", "expected", "reason", "value"), [
     ((1, 2, 3, 4, 5), 2, {"at_least": 1.0}, HOLDS, "", 1 / 0.9),
     ((1, 2, 3, 4, 5), 2, {"at_least": 1.0, "holds_for": "mean"}, HOLDS, "", 1 / 0.9),
+    ((1, 2, 3, 4, 5), 2, {"at_least": 1.0, "averaged": ("batch",), "cases": tuple((10, seed) for seed in range(1, 6))},
+     HOLDS, "", 1 / 0.9),
     ((1, 2, 3), 5, {"at_least": 1.0}, INCONCLUSIVE, "needs 5 rounds or seeds", 1 / 0.9),     # too few, and not one
     ((1, 2, 3, 4, 5), 1, SHARE, HOLDS, "", 0.903)])
 def test_accuracies_of_a_grid_of_seeds_have_an_interval_over_the_seeds(
         seeds: tuple[int, ...], rounds: int, values: dict[str, Any], expected: Verdict, reason: str, value: float
         ) -> None:
     """0.9 and a thousandth a seed, and nine tenths of it in torch."""
-    cells = {made.cell(stack, measure="epochs", seed=seed): (0.9 + seed / 1000) * factor
-             for seed in seeds for stack, factor in (("tf", 1.0), ("torch", 0.9))}
-    records = [record for cell, accuracy in cells.items() for index in range(rounds)
-               for record in made.run(cell, index, made.epoch(accuracy=accuracy))]
+    measured = made.told({made.cell(stack, measure="epochs", seed=seed): [
+        made.epoch(accuracy=(0.9 + seed / 1000) * factor)]
+        for seed in seeds for stack, factor in (("tf", 1.0), ("torch", 0.9))}, rounds)
     asked = claim(**{"kind": "ratio", "quantity": "accuracy", "over": ("seed",),
                      "cases": tuple((seed,) for seed in seeds), **values})
-    found = judge(asked, made.measured(*cells, *records))
+    found = judge(asked, measured)
 
     only = number(found)
     assert (expected, reason, len(seeds), pytest.approx(value, rel=1e-3)) == (
         found.verdict, only.reason, only.rounds, only.value)
     assert only.interval is not None and {} == only.case
 
-
-# ---- the paper's claims
 
 @pytest.mark.parametrize(("name", "expected"), [
     ("kri-c6a", "kri-c6"), ("dai-c12", "dai-c12"), ("dai-c12ab", "dai-c12"), ("c", "c"), ("t2-x", "t2-x")])
@@ -358,10 +287,8 @@ def test_what_a_kind_cannot_say_is_named(values: dict[str, Any], message: str) -
     assert message in (claims.mistake(asked) or "")
 
 
-# ---- the least of all, a ratio against another
-
 def test_the_least_is_below_every_other_case() -> None:
-    measured = took({made.cell("tf", batch=batch): seconds for batch, seconds in ((1, 1.0), (2, 3.0), (4, 2.0))})
+    measured = over("batch", (1, 2, 4), tf=(1.0, 3.0, 2.0))
     asked = claim("least", to=None, cases=((1,), (2,), (4,)), over=("batch",), at={"batch": 1})
 
     found = judge(asked, measured)
@@ -372,11 +299,8 @@ def test_the_least_is_below_every_other_case() -> None:
 @pytest.mark.parametrize(("rival", "expected"), [(1.5, HOLDS), (3.0, DOES_NOT)])
 def test_the_most_is_above_every_case_of_others_too(rival: float, expected: Verdict) -> None:
     """tf / jax is 1 and 2 at two batches, torch / jax 0.5 and then the rival."""
-    subjects = {"tf": (1.0, 2.0), "jax": (1.0, 1.0), "torch": (0.5, rival)}
-    measured = took({made.cell(stack, batch=batch): seconds[index]
-                     for stack, seconds in subjects.items() for index, batch in enumerate((1, 2))})
-    asked = claim("most", to=Subject("jax"), than=(TORCH, Subject("jax")), cases=((1,), (2,)), over=("batch",),
-                  at={"batch": 2})
+    measured = over("batch", (1, 2), tf=(1.0, 2.0), jax=(1.0, 1.0), torch=(0.5, rival))
+    asked = claim("most", to=Subject("jax"), than=(TORCH, Subject("jax")), at={"batch": 2}, **OVER)
 
     found = judge(asked, measured)
     assert (expected, {"tf / jax", "torch / jax"}) == (found.verdict, {each.what for each in found.numbers})
@@ -397,17 +321,13 @@ def test_of_twenty_claims_on_things_that_are_alike_one_may_be_wrong() -> None:
 
 def test_a_ratio_is_held_against_another_ratio() -> None:
     """torch takes twice tf's time; mxnet's and jax's are 3 to 2: 2 over 1.5."""
-    subjects = [Subject("torch"), Subject("tf"), Subject("mxnet"), Subject("jax")]
-    measured = took({made.cell(one.stack): seconds
-                     for one, seconds in zip(subjects, (2.0, 1.0, 3.0, 2.0), strict=True)})
-    asked = claim("ratio", of=subjects[0], to=subjects[1], than=tuple(subjects[2:]), at_least=1.3)
+    seconds = {"torch": 2.0, "tf": 1.0, "mxnet": 3.0, "jax": 2.0}
+    measured = took({made.cell(stack): each for stack, each in seconds.items()})
 
-    found = judge(asked, measured)
+    found = judge(claim("ratio", of=TORCH, to=TF, than=(MXNET, Subject("jax")), at_least=1.3), measured)
     assert (HOLDS, "(torch / tf) / (mxnet / jax)") == (found.verdict, number(found).what)
     assert pytest.approx(4 / 3) == number(found).value
 
-
-# ---- nothing under a wrong name
 
 def test_a_stand_in_is_named_and_what_differs_from_the_paper_is_said() -> None:
     own = Subject("tf", also=("tf-9",))
