@@ -10,6 +10,7 @@ from runner.measuring import job, session
 from runner.measuring.bench import Bench, Event, Request
 from runner.planning.plan import Wishes, plan
 from runner.results import sessions, store
+from runner.results.reader import measurements
 from tests.clock import FakeClock
 from tests.fakes import MACHINE, READING, FakeLauncher, good_lines, stack, study
 from tests.studies import parse
@@ -63,9 +64,24 @@ def stored(events: Iterator[Event], opened: store.Store, heard: Callable[[Event]
     return session.exit_code(sessions.read(opened.folder)) == 0
 
 
+def events(folder: Path, kind: str) -> list[store.Record]:
+    """The records of a kind that a folder's session has."""
+    return [record for record in store.read(folder) if record["event"] == kind]
+
+
+def sent(folder: Path, kind: str) -> list[dict[str, Any]]:
+    """The lines of a kind that its workers sent."""
+    return [record["line"] for record in events(folder, "line") if record["line"]["event"] == kind]
+
+
 def endings(folder: Path) -> list[str]:
-    """How the runs that a folder's record has went, in their order."""
-    return [record["ending"] for record in store.read(folder) if record["event"] == "ending"]
+    """How its runs went, in their order."""
+    return [record["ending"] for record in events(folder, "ending")]
+
+
+def rounds(folder: Path) -> list[list[int]]:
+    """The rounds of each cell's runs that went well and count."""
+    return [[run.round for run in row.ok_runs] for row in measurements(store.read(folder)).rows]
 
 
 def close_stores() -> None:

@@ -161,7 +161,7 @@ def _events(job: jobs.Job, bench: Bench, is_resumed: bool) -> Generator[Event, N
     if not is_resumed:
         yield job.plan.record()
     if job.request.with_products:
-        yield from matrix_products.measure(bench, session.made)
+        yield from matrix_products.measure(bench)
     known = sessions.known_seconds(bench.folder.parent)
     yield from session.run(bench._replace(
         seconds_estimate=job.seconds(known, matrix_products.reached(bench.folder))))
@@ -178,11 +178,9 @@ def reasons(job: jobs.Job) -> str:
 
 @contextmanager
 def _signals() -> Iterator[Callable[[], bool]]:
-    """Whether Ctrl-C or SIGTERM came, or the terminal was closed.
+    """Whether Ctrl-C or SIGTERM came, or the terminal was closed; a second one ends the session at once.
 
     The session looks between two lines, so no container is left half started.
-
-    A second one ends the session at once.
     """
     seen: list[int] = []
 

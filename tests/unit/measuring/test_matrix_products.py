@@ -10,7 +10,6 @@ from runner.analysis.flags import Flag
 from runner.analysis.summary import summary_of
 from runner.errors import InputError
 from runner.measuring import matrix_products
-from runner.measuring import session as runs
 from runner.measuring.matrix_products import record
 from runner.planning.plan import Wishes, plan
 from runner.report.rates import machine_limits
@@ -19,7 +18,7 @@ from runner.results.reader import measurements
 from runner.results.records import Unit
 from tests import made_rows as made
 from tests.clock import FakeClock
-from tests.fake_session import OPENED, STACKS, bench, stored
+from tests.fake_session import OPENED, STACKS, bench, events, stored
 from tests.fakes import MACHINE, no_engine, study
 from tests.sent import Sent
 from workloads.measuring.matrix_products import sizes
@@ -38,8 +37,8 @@ def told(seconds: float, size: int = 1000) -> bytes:
 def measured(folder: Path, script: Any, is_stopping: Any = lambda: False) -> list[store.Record]:
     """The products that a session of both stacks stores."""
     made = bench(folder, script)._replace(is_stopping=is_stopping)
-    stored(matrix_products.measure(made, runs.made), OPENED[-1])
-    return [each for each in store.read(folder) if each["event"] == "product"]
+    stored(matrix_products.measure(made), OPENED[-1])
+    return events(folder, "product")
 
 
 def test_each_stack_is_asked_once_for_each_precision_and_number_of_threads_of_a_rate() -> None:
