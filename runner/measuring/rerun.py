@@ -56,9 +56,9 @@ def chosen(recorded: Session, cell: str) -> Session:
 
 
 def plan_again(recorded: Session, stacks: Mapping[str, Stack], rounds: int | None, seed: int = 1) -> Plan:
-    """The plan of a record in the orders that this seed draws: the same order twice would hide what it does.
+    """The plan of a record in this seed's orders; cells of stacks and tasks that are gone are skipped.
 
-    Cells of stacks and tasks that are gone are skipped. Raises InputError.
+    Raises InputError.
     """
     record, name = recorded.plan, str(recorded.first.get("study", "rerun"))
     try:
@@ -100,17 +100,15 @@ def data_argument(recorded: Session, asked: str | None) -> str | None:
 def differences(recorded: Session, now: host.Machine, launcher: str, fingerprints: Mapping[str, str]
                 ) -> list[str]:
     """A line for each change since the record: machine, launcher, evenbench, stacks."""
-    lines = []
-    then = recorded.first.get("machine")
-    for name, value in now._asdict().items():
-        if isinstance(then, dict) and then.get(name) != value:
-            lines.append(f"machine: {name} was {then.get(name)}, is {value}")
-    for what, value in (("launcher", launcher), ("evenbench", __version__), ("governor", host.governor())):
-        if what in recorded.first and recorded.first[what] != value:
-            lines.append(f"{what} was {recorded.first[what]}, is {value}")
-    return lines + [f"{name}: stack or workloads have changed ({before[:8]} then, {fingerprints[name][:8]} now)"
-                    for name, before in recorded.made_of().items()
-                    if name in fingerprints and fingerprints[name] != before]
+    then, first = recorded.first.get("machine"), recorded.first
+    machine = now._asdict() if isinstance(then, dict) else {}
+    around = {"launcher": launcher, "evenbench": __version__, "governor": host.governor()}
+    return [*(f"machine: {name} was {then.get(name)}, is {value}" for name, value in machine.items()
+              if then.get(name) != value),
+            *(f"{what} was {first[what]}, is {value}" for what, value in around.items()
+              if what in first and first[what] != value),
+            *(f"{name}: stack or workloads have changed ({before[:8]} then, {fingerprints[name][:8]} now)"
+              for name, before in recorded.made_of().items() if fingerprints.get(name, before) != before)]
 
 
 def check_trusted(recorded: Session, is_trusted: bool) -> None:
@@ -125,7 +123,7 @@ def again(recorded: Session, stacks: Mapping[str, Stack], request: Request, say:
     """The job that repeats a session; differences are said and recorded. Raises InputError."""
     gpus = nvml.observe()
     cells = [item["cell"] for item in recorded.plan["cells"]]
-    chosen_now = own_stacks.again(request.wishes.stacks, recorded.first, cells, stacks, paths.ROOT, gpus, say)
+    chosen_now = own_stacks.again(request.wishes.stacks, recorded.first, cells, stacks, gpus, say)
     try:
         lanes = own_models.of_cells([parse(cell) for cell in cells if cell.get("source")], chosen_now.stacks)
     except (TypeError, ValueError) as error:
