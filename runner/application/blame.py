@@ -196,11 +196,9 @@ class _Search:
 
     def _versions(self, group: str) -> str:
         """"jax 0.8.1 -> 0.10.2 + jaxlib 0.8.1 -> 0.10.2"."""
-        def version(of: Environment, name: str) -> str:
-            return of.packages[name].version if name in of.packages else "absent"
-
-        return " + ".join(f"{name} {version(self._old, name)} -> {version(self._new, name)}"
-                          for name in self._groups[group])
+        versions = [(name, *(side.packages[name].version if name in side.packages else "absent"
+                             for side in (self._old, self._new))) for name in self._groups[group]]
+        return " + ".join(f"{name} {before} -> {after}" for name, before, after in versions)
 
     def _loaded(self) -> list[str]:
         """The groups of which a process of the file imports something, on either side."""

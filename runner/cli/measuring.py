@@ -28,7 +28,6 @@ from runner.report.between import reasons
 from runner.report.between import regression as regression_forms
 from runner.report.writers import spreadsheet
 from runner.results import store
-from runner.stacks import definition
 from runner.stacks.own import is_own
 
 app = options.Commands()
@@ -90,9 +89,8 @@ def rerun_(name: options.ResultName, cell: Annotated[str, typer.Option(
     record = rerun.chosen(rerun.recorded(store.located(name, results)), cell)
     rerun.check_trusted(record, run_code)
     request = Request(name, None, launcher, data, Wishes(options.split_stacks(stacks), rounds), results=results,
-                      going=going)
-    sys.exit(measure.ran(rerun.again(record, definition.read_all(folders.places.stacks), request, screen.say),
-                 functools.partial(show_result, output=output))[1])
+                      going=going, places=folders.places)
+    sys.exit(measure.ran(rerun.again(record, request, screen.say), functools.partial(show_result, output=output))[1])
 
 
 @app.command("why")

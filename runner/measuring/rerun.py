@@ -17,6 +17,7 @@ from runner.planning.plan import Plan, Planned, Skipped
 from runner.processes import Say
 from runner.results import sessions
 from runner.results.sessions import Session
+from runner.stacks import definition
 from runner.stacks.definition import Stack
 from runner.stacks.own import OwnStack
 from runner.study import claims, published
@@ -119,11 +120,11 @@ def check_trusted(recorded: Session, is_trusted: bool) -> None:
                          "them")
 
 
-def again(recorded: Session, stacks: Mapping[str, Stack], request: Request, say: Say) -> job.Job:
+def again(recorded: Session, request: Request, say: Say) -> job.Job:
     """The job that repeats a session; differences are said and recorded. Raises InputError."""
-    gpus = nvml.observe()
+    gpus, known = nvml.observe(), definition.read_all(request.places.stacks)
     cells = [item["cell"] for item in recorded.plan["cells"]]
-    chosen_now = own_stacks.again(request.wishes.stacks, recorded.first, cells, stacks, gpus, say)
+    chosen_now = own_stacks.again(request.wishes.stacks, recorded.first, cells, known, gpus, say)
     try:
         lanes = own_models.of_cells([parse(cell) for cell in cells if cell.get("source")], chosen_now.stacks)
     except (TypeError, ValueError) as error:

@@ -11,7 +11,8 @@ Who asks for an event stores it before the next, and shows it; "now" tells of th
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from concurrent.futures import Executor
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import replace
 from itertools import count, groupby
 
@@ -127,7 +128,7 @@ def made(bench: Bench, cells: Sequence[Planned], index: int = 0, memory: "Memory
          patience: Patience | None = None) -> Iterator[Event]:
     """Runs of cells in the round of this index, by turns or one after the other. Raises Stopped."""
     memory, patience = memory or Memory({}), patience or Patience(bench.clock)
-    with Imported(len(cells)) as imported:
+    with ThreadPoolExecutor(max(1, len(cells))) as threads, closing(Imported(threads)) as imported:
         every = (LiveRun(bench, planned, index) for planned in cells)
         for comparison, alike in groupby(every, lambda run: run.comparison):
             runs = list(alike)
@@ -151,18 +152,18 @@ def _taking_turns(runs: list[LiveRun], memory: "Memory", patience: Patience, imp
     if runs[0].bench.is_stopping():
         raise Stopped
     if is_apart := (comparison := runs[0].comparison) in memory.apart:
-        imported.stop()              # they would take memory beside runs that are alone
+        imported.close()              # they would take memory beside runs that are alone
     for run in waiting:
         run.imported, run.share = None if is_apart else imported, 1 / len(waiting)
     yield from _ended(waiting, turn_taking.take(waiting, memory.sizes, patience, imported.threads), imported.threads)
     if why := next(filter(None, (run.apart_for for run in waiting)), ""):
-        imported.stop()
+        imported.close()
         yield {"event": "apart", "comparison": comparison, "why": f"{why}: one after the other"}
 
 
 def _one_after_the_other(runs: list[LiveRun], memory: "Memory", imported: Imported) -> Iterator[Event]:
     """Runs that import side by side where they listen, and then have the machine for themselves."""
-    imported.stop()
+    imported.close()
 
     def events() -> Iterator[Event]:
         list(turn_taking.imported([run for run in runs if run.can_listen and not memory.known(run.planned.cell)],
