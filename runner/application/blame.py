@@ -196,9 +196,9 @@ class _Search:
 
     def _versions(self, group: str) -> str:
         """"jax 0.8.1 -> 0.10.2 + jaxlib 0.8.1 -> 0.10.2"."""
-        versions = [(name, *(side.packages[name].version if name in side.packages else "absent"
-                             for side in (self._old, self._new))) for name in self._groups[group]]
-        return " + ".join(f"{name} {before} -> {after}" for name, before, after in versions)
+        old, new = self._old.packages, self._new.packages
+        return " + ".join(f"{name} {old[name].version if name in old else 'absent'} -> "
+                          f"{new[name].version if name in new else 'absent'}" for name in self._groups[group])
 
     def _loaded(self) -> list[str]:
         """The groups of which a process of the file imports something, on either side."""

@@ -18,7 +18,7 @@ from runner.results.reader import measurements
 from runner.results.records import Unit
 from tests import made_rows as made
 from tests.clock import FakeClock
-from tests.fake_session import OPENED, STACKS, bench, events, stored
+from tests.fake_session import STACKS, bench, events, stored
 from tests.fakes import MACHINE, no_engine, study
 from tests.sent import Sent
 from workloads.measuring.matrix_products import sizes
@@ -37,7 +37,7 @@ def told(seconds: float, size: int = 1000) -> bytes:
 def measured(folder: Path, script: Any, is_stopping: Any = lambda: False) -> list[store.Record]:
     """The products that a session of both stacks stores."""
     made = bench(folder, script)._replace(is_stopping=is_stopping)
-    stored(matrix_products.measure(made), OPENED[-1])
+    stored(made, matrix_products.measure(made))
     return events(folder, "product")
 
 

@@ -28,7 +28,7 @@ from runner.report.answer import answer
 from runner.results import store
 from runner.results.reader import measurements
 from tests.clock import FakeClock
-from tests.fake_session import OPENED, bench, endings, events, rounds, run, sent, stored
+from tests.fake_session import bench, endings, events, rounds, run, sent, stored
 from tests.fake_turns import TurnWorker, turn_bench
 from tests.fakes import READING, FakeRunning, no_engine, stack
 from workloads.spec import frameworks, turns
@@ -40,13 +40,6 @@ LISTENING = ("from workloads.process import emit, waiting; send = emit.take_over
              " told=os.environ.get('EVENBENCH_TURNS', ''))")
 
 
-def started(code: str, listens: bool) -> ProcessRunning:
-    order = Order(Cell(stack="a", task="lenet5", measure="train"), stack(), Path("/d"), "r", listens=listens)
-    return ProcessRunning({}, order, lambda rank, address: ProcessGroup(
-        lambda scratch: [sys.executable, "-c", code], Limits(sorted(os.sched_getaffinity(0))), ROOT, order.variables(),
-        listens))
-
-
 def heard(running: ProcessRunning) -> dict[str, Any]:
     line = running.next_line(20)
     assert line
@@ -55,7 +48,10 @@ def heard(running: ProcessRunning) -> dict[str, Any]:
 
 @pytest.fixture
 def process(request: pytest.FixtureRequest) -> Iterator[ProcessRunning]:
-    running = started(LISTENING, listens=request.param)
+    order = Order(Cell(stack="a", task="lenet5", measure="train"), stack(), Path("/d"), "r", listens=request.param)
+    running = ProcessRunning({}, order, lambda rank, address: ProcessGroup(
+        lambda scratch: [sys.executable, "-c", LISTENING], Limits(sorted(os.sched_getaffinity(0))), ROOT,
+        order.variables(), order.listens))
     yield running
     running.stop()
 
@@ -91,8 +87,12 @@ def turned(launcher: Any) -> list[str]:
     return [stack for stack, word in launcher.told if word == "turn"]
 
 
+def batched(order: list[str], size: int = 2) -> list[tuple[str, ...]]:
+    return list(zip(*[iter(order)] * size, strict=True))
+
+
 def is_one_after_the_other(order: list[str]) -> bool:
-    return all(1 == len(set(order[first:first + turns.TURNS])) for first in range(0, len(order), turns.TURNS))
+    return all(1 == len(set(turns_of_one)) for turns_of_one in batched(order, turns.TURNS))
 
 
 def test_all_build_before_any_warms_up_all_are_warm_before_the_first_turn_and_each_goes_round_before_the_next(
@@ -106,11 +106,9 @@ def test_all_build_before_any_warms_up_all_are_warm_before_the_first_turn_and_ea
     assert {("a", "go"), ("b", "go")} == set(launcher.told[:2]) == set(launcher.told[2:4])
     assert ["end", "end"] == words[-2:]
     assert [] == sent(tmp_path / "r", "waiting")
-    order = turned(launcher)
+    pairs = batched(turned(launcher))
 
-    assert 2 * turns.TURNS == len(order)
-    assert all({"a", "b"} == set(order[index:index + 2]) for index in range(0, len(order), 2))
-    assert 2 == len({tuple(order[index:index + 2]) for index in range(0, len(order), 2)})       # drawn anew
+    assert turns.TURNS == len(pairs) and {("a", "b"), ("b", "a")} == set(pairs)       # each round's is drawn anew
 
 
 def test_a_disturbed_turn_is_kept_and_repeated(tmp_path: Path) -> None:
@@ -338,9 +336,8 @@ def test_workers_that_train_together_are_in_the_same_turn_and_disturb_none_of_ea
     made, launcher = turn_bench(tmp_path / "r", nodes=2, parallel="sync")
     launcher.worker = Together
     assert run(made)
-    order = turned(launcher)
-    assert 2 * turns.TURNS == len(order)
-    assert all({"a", "b"} == set(order[index:index + 2]) for index in range(0, len(order), 2))
+    pairs = batched(turned(launcher))
+    assert ["ab"] * turns.TURNS == ["".join(sorted(pair)) for pair in pairs]
     rows = measurements(store.read(tmp_path / "r")).rows
     assert [[["node0", "node1"]]] * 2 == [[[each.name for each in run.workers] for run in row.runs] for row in rows]
     assert {turns.TURNS} == {len(run.turns) for row in rows for run in row.runs}
@@ -390,7 +387,7 @@ def test_products_import_side_by_side_as_well(tmp_path: Path) -> None:
         b'{"event": "waiting", "at": "imported"}\n', b'{"event": "start", "facts": {}}\n',
         b'{"event": "end", "status": "ok", "message": ""}\n'])
     made.launcher.tells = True
-    stored(matrix_products.measure(made), OPENED[-1])
+    stored(made, matrix_products.measure(made))
     assert [["go"], ["go"]] == [each.told for each in made.launcher.running]  # type: ignore[attr-defined]
     assert all(each.is_stopped for each in made.launcher.running)  # type: ignore[attr-defined]
 
