@@ -33,6 +33,7 @@ from runner.planning import paper_index, plan_listing
 from runner.planning.plan import run_seconds
 from runner.report.tables import Shown
 from runner.results import sessions, store
+from runner.results.records import best
 from runner.results.sessions import Session
 from runner.screen.progress import progress
 from workloads.spec import frameworks
@@ -162,9 +163,8 @@ def _events(job: jobs.Job, bench: Bench, is_resumed: bool) -> Generator[Event, N
         yield job.plan.record()
     if job.request.with_products:
         yield from matrix_products.measure(bench)
-    known = sessions.known_seconds(bench.folder.parent)
-    yield from session.run(bench._replace(
-        seconds_estimate=job.seconds(known, matrix_products.reached(bench.folder))))
+    seconds = job.seconds(sessions.known_seconds(bench.folder.parent), best(sessions.read(bench.folder).products))
+    yield from session.run(bench._replace(seconds_estimate=seconds))
 
 
 def reasons(job: jobs.Job) -> str:

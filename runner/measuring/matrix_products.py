@@ -3,9 +3,8 @@
 A cell's rate is then told as a share of the best of them. Asked is every stack, since none is the best everywhere.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 from runner.errors import Stopped
@@ -14,7 +13,7 @@ from runner.measuring.bench import Bench, Event
 from runner.planning.plan import Plan, Planned
 from runner.results import sessions
 from runner.results.lines import Block
-from runner.results.records import Product, Unit, best
+from runner.results.records import Unit
 from workloads.spec import measures
 from workloads.spec.cell import Cell
 
@@ -29,11 +28,6 @@ def cells(plan: Plan) -> list[Cell]:
                 stack=cell.stack, task=cell.task, measure="product", device=cell.device, precision=cell.precision,
                 cpus=cell.cpus, memory_bytes=cell.memory_bytes, input="synthetic", onednn=cell.onednn))
     return list(by_unit.values())
-
-
-def reached(folder: Path) -> Mapping[Unit, Product]:
-    """The best product of a session, by unit."""
-    return best(sessions.read(folder).products)
 
 
 def measure(bench: Bench) -> Iterator[Event]:
