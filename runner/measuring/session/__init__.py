@@ -41,7 +41,7 @@ def run(bench: Bench) -> Iterator[Event]:
     for record in store.read(bench.folder):
         rounds.heard(record)
         memory.heard(record)
-    first = missing = rounds.missing()
+    first = missing = rounds.missing(rounds.measured)
     share = sum(first.values()) / max(1, bench.plan.rounds * len(rounds.keys))
     planned = (bench.seconds_estimate or 0.0) * share
     patience = Patience(bench.clock, planned, bench.going.minutes and 60 * bench.going.minutes)
@@ -66,9 +66,12 @@ def run(bench: Bench) -> Iterator[Event]:
             # a round that shows that workers cannot be alive at once would do so on a quiet machine, too
             of_machine = {lanes_key(planned.cell) for planned in cells} - (memory.apart - apart)
             made_here.update(of_machine)
-            patience.spent = max(patience.spent, spent + memory.seconds_of(rounds.lost(index, of_machine)))
-            missing = rounds.missing()
-            yield {"event": "now", "so_far": rounds.measured, "missing": max(missing.values(), default=0),
+            measured = rounds.measured
+            lost = [row.key for block, rows in blocks(measured.rows).items() if block in of_machine
+                    for row in rows for run in row.runs if run.round == index and not run.counts]
+            patience.spent = max(patience.spent, spent + memory.seconds_of(lost))
+            missing = rounds.missing(measured)
+            yield {"event": "now", "so_far": measured, "missing": max(missing.values(), default=0),
                    "left": min(patience.left, sum(number * memory.seconds_of(rounds.keys[block])
                                                   for block, number in missing.items()))}
         yield {"event": "closed", "reason": "incomplete" if missing else "done"}
@@ -98,9 +101,8 @@ class Rounds:
         """What was measured so far, as if nothing more were to come."""
         return replace(self._fold.measurements(), interrupted=frozenset())
 
-    def missing(self) -> dict[str, int]:
+    def missing(self, measured: Measurements) -> dict[str, int]:
         """How many more rounds each block needs, at most; of those that have enough nothing."""
-        measured = self.measured
         enough = self._bench.enough(measured)
         return {block: left for block, rows in blocks(measured.rows).items() if block not in enough
                 and (left := self._bench.plan.rounds - rows[0].counted_rounds) > 0}
@@ -109,11 +111,6 @@ class Rounds:
         """The cells of these blocks in a round's order, but for blocks of which it was begun."""
         begun = {block for block, keys in self.keys.items() if any((key, index) in self._begun for key in keys)}
         return [each for each in self._bench.plan.order(index) if lanes_key(each.cell) in wanting - begun]
-
-    def lost(self, index: int, of: Set[str]) -> list[str]:
-        """The keys of the cells of these blocks of which that round was made and does not count."""
-        return [row.key for block, rows in blocks(self.measured.rows).items() if block in of
-                for row in rows for run in row.runs if run.round == index and not run.counts]
 
 
 def exit_code(session: Session) -> int:
