@@ -59,10 +59,9 @@ def again(arguments: Sequence[str], session: Mapping[str, Any], cells: Sequence[
             raise InputError(f"--stack {argument}: found a name, expected NAME=PATH or NAME=image:NAME of a stack of "
                              "your own; the others are the record's")
     are_of_gpus = any(cell.get("device") == "gpu" for cell in cells)
-    recorded = {name: str(each["asked"]).rpartition("#")[2] for name, each in _recorded(session).items()
-                if "#" in str(each["asked"])}                  # for which framework it was taken, or for code
-    packages = {name.partition("/")[0]: package for name, package in recorded.items()
-                if package in {**dict(frameworks.PACKAGES), frameworks.WITHOUT: ""}}
+    known = {*dict(frameworks.PACKAGES), frameworks.WITHOUT}
+    packages = {name.partition("/")[0]: package for name, each in _recorded(session).items()    # for which it was asked
+                for _, sign, package in [each["asked"].rpartition("#")] if sign and package in known}
     arguments = [f"{word}#{packages[name]}" if "#" not in word and name in packages else word
                  for word in arguments for name in [word.partition("=")[0]]]
     here = chosen(arguments, pinned, gpus if are_of_gpus else NONE)
