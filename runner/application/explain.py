@@ -36,10 +36,7 @@ def source(folder: Path, results: Path) -> tuple[Path, Session]:
 
 def asked(folder: Path, record: Session, request: Request, stacks: Sequence[str], seconds: float
           ) -> "Explanation | None":
-    """What is to be explained within these seconds; None, and said, where no row is behind. Raises InputError.
-
-    stacks: whose rows are asked about, however far they are behind; none: all rows that are behind.
-    """
+    """What is to be explained of these stacks' rows, else of all behind; None, and said, of none. Raises InputError."""
     rows = questions.of(measured_in(folder), stacks)
     if not rows:
         screen.say(f"{folder.name}: no row is more than {formatting.share(questions.BEHIND)} behind: --stack NAME asks")

@@ -270,10 +270,7 @@ def _measures(files: Sequence[Read], same: str, measure: str, has_stacks: bool) 
 
 
 def options_of(name: str, pairs: Sequence[str]) -> tuple[list[str], dict[str, tuple[Any, ...]]]:
-    """(the pairs KEY=VALUE of --set that are of cells, the values by name that the file's functions take).
-
-    Raises InputError.
-    """
+    """(the pairs of --set that are of cells, the values by name that the file's functions take). Raises InputError."""
     if not pairs:
         return [], {}
     file = read(name)

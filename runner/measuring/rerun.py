@@ -37,10 +37,7 @@ def recorded(folder: Path) -> Session:
 
 
 def chosen(recorded: Session, cell: str) -> Session:
-    """The record with one cell alone, by its number, its key or the key's beginning; with none named as it is.
-
-    Claims and published numbers are of the whole study and are left out of one cell's. Raises InputError.
-    """
+    """The record with one cell alone, by its number, key or the key's beginning; "": all of it. Raises InputError."""
     cells = recorded.plan["cells"]
     if not cell:
         return recorded
@@ -53,14 +50,12 @@ def chosen(recorded: Session, cell: str) -> Session:
         known = ", ".join(item["key"] for item in cells[:8]) + (" ..." if len(cells) > 8 else "")
         raise InputError(f'--cell: found "{cell}", which begins {len(some) or "no"} keys of {recorded.id}, expected '
                          f"one; known: {known}")
+    # claims and published numbers are of the whole study
     return replace(recorded, plan={**recorded.plan, "cells": some, "skipped": [], "claims": [], "published": []})
 
 
 def plan_again(recorded: Session, stacks: Mapping[str, Stack], rounds: int | None, seed: int = 1) -> Plan:
-    """The plan of a record in this seed's orders; cells of stacks and tasks that are gone are skipped.
-
-    Raises InputError.
-    """
+    """The plan of a record in this seed's orders; cells of what is gone are skipped. Raises InputError."""
     record, name = recorded.plan, str(recorded.first.get("study", "rerun"))
     try:
         numbers = tuple(map(published.from_record, record.get("published", ())))

@@ -10,10 +10,7 @@ from workloads.spec.cell import Cell
 
 
 class Imported:
-    """The workers of a round that wait for another comparison. They end with it.
-
-    Between rounds they do not, so that hash seeds and addresses are drawn anew for each.
-    """
+    """The workers that wait for another comparison of their round: the next draws hash seeds and addresses anew."""
 
     def __init__(self, threads: Executor) -> None:
         """threads: that start workers, and last longer: the kernel ends a worker with the thread that started it."""

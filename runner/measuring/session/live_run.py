@@ -249,10 +249,7 @@ class LiveRun:
 
     @property
     def wants_turn(self) -> bool:
-        """Whether it is to have more turns.
-
-        A round with fewer than LEAST_TURNS that count is lost, and its next start takes longer than some more turns.
-        """
+        """Whether it is to have more turns: where fewer than LEAST_TURNS count, its round is lost, which costs more."""
         if self.ending:
             return False
         calm = self.calm
