@@ -109,8 +109,7 @@ def differences(recorded: Session, now: host.Machine, launcher: str, fingerprint
 
 def check_trusted(recorded: Session, is_trusted: bool) -> None:
     """Raise InputError where a record holds Python files, a stranger's perhaps, and nobody said that they may run."""
-    models = {str(item["cell"].get("source") or "") for item in recorded.plan["cells"]} - {""}
-    if models and not is_trusted:
+    if not is_trusted and any(item["cell"].get("source") for item in recorded.plan["cells"]):
         raise InputError(f"{recorded.id} holds Python files of a model, which a rerun runs: --run-code where you trust "
                          "them")
 
