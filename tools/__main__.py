@@ -36,7 +36,7 @@ def bench_self(stacks: StackNames = None,
                launcher: LauncherName = "auto", *, output: Output) -> None:
     """Measure what evenbench itself costs: its training loop and its start against bare ones, by turns."""
     here_gpus = nvml.observe() if device == "gpu" else gpus.NONE
-    here = own_stacks.chosen(split_stacks(stacks), definition.read_all(paths.STACKS), here_gpus)
+    here = own_stacks.chosen(split_stacks(stacks), definition.read_all(paths.STACKS), paths.ROOT, here_gpus)
     tasks = split("--task", only)
     for name in tasks:
         if name not in overhead.SIZES:

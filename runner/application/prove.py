@@ -21,7 +21,7 @@ def of_tasks(request: Request, tasks: Sequence[str], precision: str, loop: str, 
              ) -> list[Verdict]:
     """Verdicts on the request's stacks, else on today's; is_all: on all tasks and stacks. Raises InputError."""
     here_gpus = nvml.observe()
-    here = own_stacks.chosen(request.wishes.stacks, definition.read_all(request.places.stacks), here_gpus)
+    here = own_stacks.chosen(request.wishes.stacks, definition.read_all(request.places.stacks), paths.ROOT, here_gpus)
     today = [name for name, each in here.stacks.items() if isinstance(each, PinnedStack) and "quick" in each.studies]
     chosen = [here.stacks[name] for name in chosen_names(here.names or ([] if is_all else today), here.stacks)]
     if wrong := next((name for name in tasks if name not in NAMES), ""):

@@ -20,7 +20,7 @@ from runner.machine import cpu_energy, gpus, host, nvml, programs, telemetry
 from runner.machine.gpus import NONE, Gpus
 from runner.measuring import own_models, own_stacks
 from runner.measuring.bench import Bench, Request
-from runner.paths import cache_folder
+from runner.paths import ROOT, cache_folder
 from runner.planning.plan import Plan, Planned, estimate_seconds, of_fullest_form, plan, too_large
 from runner.processes import Say, left_behind, passed_on
 from runner.results import sessions
@@ -92,7 +92,7 @@ def planned(request: Request, say: Say, launcher: Launcher | None = None) -> Job
     if request.models:
         own_models.check_settings(request.wishes.settings)
         words = own_models.words_of(request.models, request.wishes.stacks)
-        chosen = own_stacks.chosen(words, definition.read_all(request.places.stacks), NONE) if words else None
+        chosen = own_stacks.chosen(words, definition.read_all(request.places.stacks), ROOT, NONE) if words else None
         settings = dict(request.wishes.settings)
         loops = settings.pop("loop", ())
         study, lanes = own_models.study(request.models, request.same, request.lanes,
@@ -150,7 +150,7 @@ def planned_study(read: file.Study, request: Request, say: Say, names: Mapping[s
         settings.get("device") == "gpu" for each in forms[-1].experiments for settings in each.combinations()))
     asked_about = here_gpus if is_of_gpus else NONE       # only then a user's framework is asked what it has for them
     chosen = chosen or own_stacks.chosen(
-        request.wishes.stacks, definition.read_all(request.places.stacks), asked_about)
+        request.wishes.stacks, definition.read_all(request.places.stacks), ROOT, asked_about)
     launcher = launcher or _launcher(request, say, here_gpus, chosen.named)
     here = launcher.machine(host.observe())
     data, *more = choice.several(request.data, cache_folder())

@@ -2,11 +2,11 @@
 
 import shlex
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from runner.errors import InputError
 from runner.machine.gpus import NONE, Gpus
-from runner.paths import ROOT
 from runner.processes import Say
 from runner.stacks import containers, engine, own
 from runner.stacks.definition import PinnedStack, Stack
@@ -25,7 +25,7 @@ class Chosen(NamedTuple):
         return tuple(self.stacks[name] for name in self.names if name in self.stacks)
 
 
-def chosen(arguments: Sequence[str], pinned: Mapping[str, Stack], gpus: Gpus) -> Chosen:
+def chosen(arguments: Sequence[str], pinned: Mapping[str, Stack], root: Path, gpus: Gpus) -> Chosen:
     """The stacks that arguments such as torch-2.13-cpu, torch or mine=PATH name. Raises BenchError."""
     arguments = [full_name(argument, pinned, bool(gpus.gpus)) for argument in arguments]
     for argument in arguments:
@@ -35,8 +35,8 @@ def chosen(arguments: Sequence[str], pinned: Mapping[str, Stack], gpus: Gpus) ->
         if each.name in stacks:
             raise InputError(f'--stack {each}: the name "{each.name}" is given twice; choose another')
         stacks[each.name] = (
-            containers.own_stack(engine.connect(), each, ROOT, [gpu.uuid for gpu in gpus.gpus]) if each.image
-            else own.environment(each, ROOT, bool(gpus.gpus)))
+            containers.own_stack(engine.connect(), each, root, [gpu.uuid for gpu in gpus.gpus]) if each.image
+            else own.environment(each, root, bool(gpus.gpus)))
     names = tuple(argument.partition("=")[0] if own.is_own(argument) else argument for argument in arguments)
     return Chosen(names, {**pinned, **stacks})
 
@@ -49,7 +49,7 @@ def full_name(word: str, pinned: Mapping[str, Stack], on_gpu: bool = False) -> s
 
 
 def again(arguments: Sequence[str], session: Mapping[str, Any], cells: Sequence[Mapping[str, Any]],
-          pinned: Mapping[str, Stack], gpus: Gpus, say: Say) -> Chosen:
+          pinned: Mapping[str, Stack], root: Path, gpus: Gpus, say: Say) -> Chosen:
     """The stacks for a record's cells: ours, and the user's own as the arguments name them now. Raises BenchError.
 
     What the record says of a path or an image is shown and never started: it may be a stranger's.
@@ -64,7 +64,7 @@ def again(arguments: Sequence[str], session: Mapping[str, Any], cells: Sequence[
                 for _, sign, package in [each["asked"].rpartition("#")] if sign and package in known}
     arguments = [f"{word}#{packages[name]}" if "#" not in word and name in packages else word
                  for word in arguments for name in [word.partition("=")[0]]]
-    here = chosen(arguments, pinned, gpus if are_of_gpus else NONE)
+    here = chosen(arguments, pinned, root, gpus if are_of_gpus else NONE)
     here = here._replace(names=tuple(dict.fromkeys(str(cell["stack"]) for cell in cells)))
     for name, record in _recorded(session).items():
         if name in here.names and name.partition("/")[0] not in here.stacks:

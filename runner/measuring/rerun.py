@@ -118,7 +118,7 @@ def again(recorded: Session, request: Request, say: Say) -> job.Job:
     """The job that repeats a session; differences are said and recorded. Raises InputError."""
     gpus, known = nvml.observe(), definition.read_all(request.places.stacks)
     cells = [item["cell"] for item in recorded.plan["cells"]]
-    chosen_now = own_stacks.again(request.wishes.stacks, recorded.first, cells, known, gpus, say)
+    chosen_now = own_stacks.again(request.wishes.stacks, recorded.first, cells, known, paths.ROOT, gpus, say)
     try:
         lanes = own_models.of_cells([parse(cell) for cell in cells if cell.get("source")], chosen_now.stacks)
     except (TypeError, ValueError) as error:

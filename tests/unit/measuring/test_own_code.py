@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from runner import cells
+from runner import cells, paths
 from runner.analysis import agreement
 from runner.analysis.summary import summary_of
 from runner.errors import InputError
@@ -132,6 +132,6 @@ def test_a_rerun_takes_an_environment_for_what_it_was_taken_before(monkeypatch: 
         return OLD
 
     monkeypatch.setattr(own, "environment", environment)
-    own_stacks.again(["old=/envs/other"], {"own": {"old": OLD.record()}}, [], {}, own_stacks.NONE, print)
+    own_stacks.again(["old=/envs/other"], {"own": {"old": OLD.record()}}, [], {}, paths.ROOT, own_stacks.NONE, print)
 
     assert [own.Asked("old", "/envs/other", package="python")] == asked
