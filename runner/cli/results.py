@@ -120,18 +120,6 @@ def export_(name: ResultName,
     screen.say(f"{to_csv}: {formatting.count(count, 'row')}")
 
 
-@app.command("curves")
-def curves_(name: NewestResult = store.LATEST, results: Results = RESULTS, *, output: Output) -> None:
-    """Say how far the loss curves of a session's stacks lie apart; 1 where equal trainings in float64 do not agree."""
-    measured = read.measured_in(store.located(name, results))
-    distances = curves.compared(measured)
-    for line in curves.apart(measured):
-        screen.say(f"not compared: {line}")
-    output.rows([apart._asdict() for apart in distances],
-                [curves.listed(distances)] if distances else ["nothing to compare"])
-    sys.exit(0 if all(apart.does_agree for apart in distances if not apart.why_apart) else 1)
-
-
 @app.command("list")
 def list_(what: Annotated[str, typer.Argument(metavar="WHAT", autocompletion=lambda: complete.LISTS,
                                               help="stacks, outdated, tasks, studies or results.")] = "stacks",
@@ -169,3 +157,15 @@ def paper_(name: Annotated[str, typer.Argument(metavar="STUDY", help="A publishe
            output: Output) -> None:
     """Show a paper's figures and tables by its own numbers, what of them runs here, its numbers and claims."""
     output.rows(*listing.paper(name, scale, folders.places))
+
+
+@app.command("curves")
+def curves_(name: NewestResult = store.LATEST, results: Results = RESULTS, *, output: Output) -> None:
+    """Say how far the loss curves of a session's stacks lie apart; 1 where equal trainings in float64 do not agree."""
+    measured = read.measured_in(store.located(name, results))
+    distances = curves.compared(measured)
+    for line in curves.apart(measured):
+        screen.say(f"not compared: {line}")
+    output.rows([apart._asdict() for apart in distances],
+                [curves.listed(distances)] if distances else ["nothing to compare"])
+    sys.exit(0 if all(apart.does_agree for apart in distances if not apart.why_apart) else 1)
