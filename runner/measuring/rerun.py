@@ -96,7 +96,7 @@ def data_argument(recorded: Session, asked: str | None) -> str | None:
 def differences(recorded: Session, now: host.Machine, launcher: str, fingerprints: Mapping[str, str]
                 ) -> list[str]:
     """A line for each change since the record: machine, launcher, evenbench, stacks."""
-    then, first = recorded.first.get("machine"), recorded.first
+    first, then = recorded.first, recorded.first.get("machine", {})
     machine = now._asdict() if isinstance(then, dict) else {}
     around = {"launcher": launcher, "evenbench": __version__, "governor": host.governor()}
     return [*(f"machine: {name} was {then.get(name)}, is {value}" for name, value in machine.items()
