@@ -10,6 +10,7 @@ from runner.measuring import job, session
 from runner.measuring.bench import Bench, Event, Request
 from runner.planning.plan import Wishes, plan
 from runner.results import sessions, store
+from runner.results.reader import measurements
 from tests.clock import FakeClock
 from tests.fakes import MACHINE, READING, FakeLauncher, good_lines, stack, study
 from tests.studies import parse
@@ -27,7 +28,6 @@ stacks = ["a", "b"]
 """
 PLAIN = Wishes()
 STACKS = {name: stack(name) for name in ("a", "b")}
-OPENED: list[store.Store] = []             # by bench, for the test to close
 
 
 def job_of(launcher: Launcher, names: Iterable[str] = STACKS, wishes: Wishes = PLAIN, **parts: Any) -> job.Job:
@@ -40,34 +40,41 @@ def job_of(launcher: Launcher, names: Iterable[str] = STACKS, wishes: Wishes = P
 def bench(folder: Path, script: Any = lambda cell, run: good_lines(), seed: int = 1) -> Bench:
     clock = FakeClock(step=0.001)
     planned = plan(parse(STUDY, "s.toml"), STACKS, MACHINE, Wishes(seed=seed), lambda stack: None)
-    for earlier in (each for each in OPENED if each.folder == folder):        # whose session is over
-        earlier.close()
-    OPENED.append(store.Store(folder))
-    OPENED[-1].append({"event": "session", "schema": store.SCHEMA, "command": "c"})
     return Bench(planned, STACKS, FakeLauncher(clock, script), folder, folder, seconds_estimate=600.0, clock=clock,
                  readings=lambda: READING)
 
 
 def run(made: Bench, heard: Callable[[Event], object] = lambda event: None) -> bool:
     """Run the bench's session, its events stored and heard; whether all went well."""
-    opened = next(each for each in reversed(OPENED) if each.folder == made.folder)
-    opened.append(made.plan.record())
-    return stored(session.run(made), opened, heard)
+    return stored(made, session.run(made), heard)
 
 
-def stored(events: Iterator[Event], opened: store.Store, heard: Callable[[Event], object] = lambda event: None) -> bool:
-    """Store what comes; whether all runs of it went well."""
-    for event in events:
-        opened.append(event)
-        heard(event)
-    return session.exit_code(sessions.read(opened.folder)) == 0
+def stored(made: Bench, events: Iterator[Event], heard: Callable[[Event], object] = lambda event: None) -> bool:
+    """Store what comes in the bench's session; whether all runs of it went well."""
+    with store.Store(made.folder) as opened:
+        opened.append({"event": "session", "schema": store.SCHEMA, "command": "c"})
+        opened.append(made.plan.record())
+        for event in events:
+            opened.append(event)
+            heard(event)
+    return session.exit_code(sessions.read(made.folder)) == 0
+
+
+def events(folder: Path, kind: str) -> list[store.Record]:
+    """The records of a kind that a folder's session has."""
+    return [record for record in store.read(folder) if record["event"] == kind]
+
+
+def sent(folder: Path, kind: str) -> list[dict[str, Any]]:
+    """The lines of a kind that its workers sent."""
+    return [record["line"] for record in events(folder, "line") if record["line"]["event"] == kind]
 
 
 def endings(folder: Path) -> list[str]:
-    """How the runs that a folder's record has went, in their order."""
-    return [record["ending"] for record in store.read(folder) if record["event"] == "ending"]
+    """How its runs went, in their order."""
+    return [record["ending"] for record in events(folder, "ending")]
 
 
-def close_stores() -> None:
-    while OPENED:
-        OPENED.pop().close()
+def rounds(folder: Path) -> list[list[int]]:
+    """The rounds of each cell's runs that went well and count."""
+    return [[run.round for run in row.ok_runs] for row in measurements(store.read(folder)).rows]

@@ -1,7 +1,7 @@
 """Files of the user's own and environments that hold packages, as the host sees them, and what a check sends."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -16,6 +16,7 @@ from runner.stacks.definition import Stack
 from tests.clock import FakeClock
 from tests.fakes import MACHINE, FakeLauncher
 from workloads.measuring.count_sketch import encoded
+from workloads.spec.cell import Cell
 
 PINNED = definition.read_all(paths.STACKS)
 
@@ -34,12 +35,13 @@ def held(name: str, package: str = "", **packages: str) -> own.OwnStack:
                      f"/envs/{name}/bin/python", None)
 
 
-def planned(*names: str, stacks: Mapping[str, Stack] = MappingProxyType({}), **asked: Any) -> Plan:
-    """The plan of the files' lanes, in those stacks or in their own."""
+def planned(*names: str, stacks: Mapping[str, Stack] = MappingProxyType({}),
+            settings: Mapping[str, Any] = MappingProxyType({}), **asked: Any) -> Plan:
+    """The plan of the files' lanes, in those stacks or in their own; settings: of their cells."""
     study, lanes = own_models.study(names, stacks=[*stacks.values()], **asked)
     known = {**PINNED, **stacks}
     shown = {column: own_models.shown(known[each.where], each) for column, each in lanes.items()}
-    return plan(study, shown, MACHINE, Wishes(), lambda stack: None)
+    return plan(study, shown, MACHINE, Wishes(settings=settings), lambda stack: None)
 
 
 def lines(kind: str = "weight", **arrays: list[float]) -> list[bytes]:
@@ -50,10 +52,11 @@ def lines(kind: str = "weight", **arrays: list[float]) -> list[bytes]:
     return [json.dumps(line).encode() for line in (*tensors, {"event": "end", "status": "ok", "message": ""})]
 
 
-def proof(made: Plan, folder: Path, sent: Mapping[str, list[bytes]]) -> tuple[Plan, list[str], dict[str, str]]:
+def proof(made: Plan, folder: Path, sent: Mapping[str, list[bytes]] | Callable[[Cell], list[bytes]]
+          ) -> tuple[Plan, list[str], dict[str, str]]:
     """(the plan that is left of lanes that send these, what is said of them, the fingerprints of their stacks)."""
-    told, stacks = list[str](), dict.fromkeys(sent, PINNED["torch-2.13-cpu"])
-    launcher = FakeLauncher(FakeClock(), lambda cell, run: sent[cell.stack])
+    told, stacks = list[str](), dict.fromkeys((each.cell.stack for each in made.cells), PINNED["torch-2.13-cpu"])
+    launcher = FakeLauncher(FakeClock(), lambda cell, run: sent(cell) if callable(sent) else sent[cell.stack])
     check = equality.Check(launcher, folder, (2, 0), told.append, clock=FakeClock())
     left = own_models.prove(made, stacks, check, folder)
     return left, told, {name: launcher.fingerprint(each) for name, each in stacks.items()}

@@ -196,11 +196,9 @@ class _Search:
 
     def _versions(self, group: str) -> str:
         """"jax 0.8.1 -> 0.10.2 + jaxlib 0.8.1 -> 0.10.2"."""
-        def version(of: Environment, name: str) -> str:
-            return of.packages[name].version if name in of.packages else "absent"
-
-        return " + ".join(f"{name} {version(self._old, name)} -> {version(self._new, name)}"
-                          for name in self._groups[group])
+        old, new = self._old.packages, self._new.packages
+        return " + ".join(f"{name} {old[name].version if name in old else 'absent'} -> "
+                          f"{new[name].version if name in new else 'absent'}" for name in self._groups[group])
 
     def _loaded(self) -> list[str]:
         """The groups of which a process of the file imports something, on either side."""

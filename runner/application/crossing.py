@@ -26,10 +26,7 @@ ROUNDS = 20                  # of a value at most
 
 
 def swept(request_of: Callable[[int], Request], name: str, low: int, high: int) -> tuple[Swept, int]:
-    """What was found, which the result's folder keeps with a page, and the exit code.
-
-    request_of: what is measured at a value. Values that the same command has measured are not measured again.
-    """
+    """What was found, kept in the last session's folder, and the exit code; request_of: what is measured at a value."""
     going = request_of(low).going
     ends = time.monotonic() + 60 * (going.minutes or math.inf)
     sessions_of: dict[int, Measurements] = {}

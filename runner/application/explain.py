@@ -23,7 +23,6 @@ from runner.planning.plan import Plan
 from runner.report.between import reasons as reasons_report
 from runner.results import sessions, store
 from runner.results.sessions import Session
-from runner.stacks import definition
 
 
 def source(folder: Path, results: Path) -> tuple[Path, Session]:
@@ -37,15 +36,12 @@ def source(folder: Path, results: Path) -> tuple[Path, Session]:
 
 def asked(folder: Path, record: Session, request: Request, stacks: Sequence[str], seconds: float
           ) -> "Explanation | None":
-    """What is to be explained within these seconds; None, and said, where no row is behind. Raises InputError.
-
-    stacks: whose rows are asked about, however far they are behind; none: all rows that are behind.
-    """
+    """What is to be explained of these stacks' rows, else of all behind; None, and said, of none. Raises InputError."""
     rows = questions.of(measured_in(folder), stacks)
     if not rows:
         screen.say(f"{folder.name}: no row is more than {formatting.share(questions.BEHIND)} behind: --stack NAME asks")
         return None
-    job = rerun.again(record, definition.read_all(request.places.stacks), request, screen.say).hashed()
+    job = rerun.again(record, request, screen.say).hashed()
     there = {planned.key for planned in job.plan.cells}
     rows = [each for each in rows if {each.row.key, each.best.key} <= there]
     if not rows:

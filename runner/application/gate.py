@@ -32,10 +32,7 @@ class Judged(NamedTuple):
 
 
 def judged(request: Request, base: str, head: str, allow: float) -> Judged:
-    """The session of both sides, its outcome kept beside it. Raises InputError.
-
-    base, head: a stack, an environment, image:NAME, git:REV, or a column of the request's files.
-    """
+    """The session of both sides, its outcome kept beside it; base, head: as the options say. Raises InputError."""
     request, sides = _of_sides(request, base, head)
     judge = functools.partial(regression.judge, base=sides[0], head=sides[1], allow=allow)
     job = measure.named(request)

@@ -38,22 +38,20 @@ def _pod(words: Sequence[str], nodes: int, pod: Pod) -> dict[str, Any]:
     apart = {"labelSelector": {"matchLabels": {"job-name": JOB}}, "topologyKey": "kubernetes.io/hostname"}
     volumes = [{"name": "scratch", "emptyDir": {}},
                *([{"name": "results", "persistentVolumeClaim": {"claimName": pod.claim}}] if pod.claim else [])]
+    limits = {"cpu": str(pod.cpus), "memory": pod.memory, **({"nvidia.com/gpu": str(pod.gpus)} if pod.gpus else {})}
+    mounts = {"scratch": _FOLDER, **({"results": _RESULTS} if pod.claim else {})}
+    container = {
+        "name": JOB, "image": pod.image, "workingDir": _FOLDER,
+        "args": ["run", *words, "--yes", "--launcher", f"{NAME}:venv", "--nodes", str(nodes),
+                 "--head", f"{JOB}-0.{JOB}", "--results", _RESULTS if pod.claim else f"{_FOLDER}/results"],
+        "env": [{"name": "XDG_CACHE_HOME", "value": f"{_FOLDER}/cache"},
+                {"name": "EVENBENCH_SECRET", "valueFrom": {"secretKeyRef": {"name": JOB, "key": "secret"}}}],
+        "resources": {"limits": limits, "requests": limits},
+        "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
+        "volumeMounts": [{"name": name, "mountPath": path} for name, path in mounts.items()]}
     return {"subdomain": JOB, "restartPolicy": "Never", "automountServiceAccountToken": False,
             "enableServiceLinks": False,
             "securityContext": {"runAsNonRoot": True, "runAsUser": 1000, "fsGroup": 1000,
                                 "seccompProfile": {"type": "RuntimeDefault"}},
             "affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [apart]}},
-            "containers": [_container(words, nodes, pod)], "volumes": volumes}
-
-
-def _container(words: Sequence[str], nodes: int, pod: Pod) -> dict[str, Any]:
-    limits = {"cpu": str(pod.cpus), "memory": pod.memory, **({"nvidia.com/gpu": str(pod.gpus)} if pod.gpus else {})}
-    mounts = {"scratch": _FOLDER, **({"results": _RESULTS} if pod.claim else {})}
-    return {"name": JOB, "image": pod.image, "workingDir": _FOLDER,
-            "args": ["run", *words, "--yes", "--launcher", f"{NAME}:venv", "--nodes", str(nodes),
-                     "--head", f"{JOB}-0.{JOB}", "--results", _RESULTS if pod.claim else f"{_FOLDER}/results"],
-            "env": [{"name": "XDG_CACHE_HOME", "value": f"{_FOLDER}/cache"},
-                    {"name": "EVENBENCH_SECRET", "valueFrom": {"secretKeyRef": {"name": JOB, "key": "secret"}}}],
-            "resources": {"limits": limits, "requests": limits},
-            "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
-            "volumeMounts": [{"name": name, "mountPath": path} for name, path in mounts.items()]}
+            "containers": [container], "volumes": volumes}

@@ -1,6 +1,6 @@
 """What can be looked up: stacks, their pins, tasks, experiments of studies, results, and papers."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,9 @@ def of(what: str, results: Path, scale: str | None, places: Places) -> Shown:
     """The rows of one of these; of studies below each one's title. Raises InputError."""
     if what == "studies":
         found = studies(results, scale, places, screen.say)
-        return Shown(found, [_by_title(found)])
+        titled = grouped(found, lambda row: f"{row['experiment'].partition('/')[0]}: {row['title']}")
+        return Shown(found, [{title: [{name: value for name, value in row.items() if name != "title"} for row in rows]
+                              for title, rows in titled.items()}])
     lists: dict[str, Callable[[], list[dict[str, Any]]]] = {
         "stacks": lambda: stacks(places), "outdated": lambda: outdated(places), "tasks": tasks,
         "results": lambda: sessions.listing(results)}
@@ -34,12 +36,6 @@ def of(what: str, results: Path, scale: str | None, places: Places) -> Shown:
     if scale:
         raise InputError(f"list {what}: found --scale, which only studies have")
     return Shown(lists[what]())
-
-
-def _by_title(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[dict[str, Any]]]:
-    titled = grouped(rows, lambda row: f"{row['experiment'].partition('/')[0]}: {row['title']}")
-    return {title: [{name: value for name, value in row.items() if name != "title"} for row in of_title]
-            for title, of_title in titled.items()}
 
 
 def left_behind() -> list[str]:
@@ -79,6 +75,10 @@ def studies(results: Path, scale: str | None, places: Places, say: Say) -> list[
     known_stacks, known = definition.read_all(places.stacks), coverage.endings(results)
     machine, here = host.observe(), nvml.observe()
     made_of = cache(lambda name: known_stacks[name].made_of())
+
+    def planned(study: file.Study) -> Plan:
+        return plan(study, known_stacks, machine, Wishes(), lambda stack: None, here)
+
     rows = []
     for name in file.available(places.studies):
         forms = [file.experiments(name, places.studies, on_gpu)
@@ -86,9 +86,10 @@ def studies(results: Path, scale: str | None, places: Places, say: Say) -> list[
         for index, each in enumerate(forms[0]):
             if scale not in (None, each) or (scale is None and index and not known):
                 continue
-            try:
-                plans = _planned([form[each] for form in forms], lambda read: plan(
-                    read, known_stacks, machine, Wishes(), lambda stack: None, here))
+            read = [form[each] for form in forms]
+            try:                                       # the form that `evenbench run` would measure here
+                chosen = of_fullest_form(read, planned).study if read[1:] else read[0]
+                plans = [planned(chosen._replace(experiments=(one,))) for one in chosen.experiments]
             except InputError as error:                # one study that cannot be planned hides no other
                 say(str(error))
                 continue
@@ -98,12 +99,6 @@ def studies(results: Path, scale: str | None, places: Places, say: Say) -> list[
     if scale and not rows:
         raise InputError(f'--scale: no study has a scale "{scale}"; `evenbench list studies` shows what there is')
     return rows
-
-
-def _planned(forms: Sequence[file.Study], of: Callable[[file.Study], Plan]) -> list[Plan]:
-    """A plan an experiment, of the form of a study that `evenbench run` would measure here. Raises InputError."""
-    chosen = of_fullest_form(forms, of).study if len(forms) > 1 else forms[0]
-    return [of(chosen._replace(experiments=(one,))) for one in chosen.experiments]
 
 
 def paper(name: str, scale: str | None, places: Places) -> Shown:

@@ -33,6 +33,7 @@ from runner.planning import paper_index, plan_listing
 from runner.planning.plan import run_seconds
 from runner.report.tables import Shown
 from runner.results import sessions, store
+from runner.results.records import best
 from runner.results.sessions import Session
 from runner.screen.progress import progress
 from workloads.spec import frameworks
@@ -161,10 +162,9 @@ def _events(job: jobs.Job, bench: Bench, is_resumed: bool) -> Generator[Event, N
     if not is_resumed:
         yield job.plan.record()
     if job.request.with_products:
-        yield from matrix_products.measure(bench, session.made)
-    known = sessions.known_seconds(bench.folder.parent)
-    yield from session.run(bench._replace(
-        seconds_estimate=job.seconds(known, matrix_products.reached(bench.folder))))
+        yield from matrix_products.measure(bench)
+    seconds = job.seconds(sessions.known_seconds(bench.folder.parent), best(sessions.read(bench.folder).products))
+    yield from session.run(bench._replace(seconds_estimate=seconds))
 
 
 def reasons(job: jobs.Job) -> str:
@@ -178,11 +178,9 @@ def reasons(job: jobs.Job) -> str:
 
 @contextmanager
 def _signals() -> Iterator[Callable[[], bool]]:
-    """Whether Ctrl-C or SIGTERM came, or the terminal was closed.
+    """Whether Ctrl-C or SIGTERM came, or the terminal was closed; a second one ends the session at once.
 
     The session looks between two lines, so no container is left half started.
-
-    A second one ends the session at once.
     """
     seen: list[int] = []
 

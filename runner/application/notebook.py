@@ -33,10 +33,7 @@ class Result(NamedTuple):
         return f"<evenbench {self.summary.id}: {count}, {formatting.count(self.summary.rounds, 'round')}; see ratios()>"
 
     def frame(self) -> Any:
-        """The raw samples, a row a sample, as docs/export.md has the columns.
-
-        A pandas.DataFrame, without pandas a list of dicts.
-        """
+        """The raw samples as docs/export.md has the columns: a pandas.DataFrame, without pandas a list of dicts."""
         rows = list(export.rows(measured_in(self.folder)))
         try:
             import pandas

@@ -19,10 +19,7 @@ LOOPS = (NATIVE, "tuned")
 
 def of_tasks(request: Request, tasks: Sequence[str], precision: str, loop: str, is_parallel: bool, is_all: bool
              ) -> list[Verdict]:
-    """Verdicts on the request's stacks, else on today's; on all tasks and stacks where all are meant.
-
-    Raises InputError.
-    """
+    """Verdicts on the request's stacks, else on today's; is_all: on all tasks and stacks. Raises InputError."""
     here_gpus = nvml.observe()
     here = own_stacks.chosen(request.wishes.stacks, definition.read_all(request.places.stacks), paths.ROOT, here_gpus)
     today = [name for name, each in here.stacks.items() if isinstance(each, PinnedStack) and "quick" in each.studies]

@@ -97,8 +97,7 @@ def keep_reasons(folder: Path, record: dict[str, Any]) -> None:
 
 
 def _with_trust(made: Report, measured: Measurements, folder: Path) -> Report:
-    """The report, whose answer also says which files changed since, and of code how far the stacks' results are apart.
-    """
+    """The report; its answer also says which files changed since, and of code how far the stacks' results are apart."""
     if made.answer is None:
         return made
     names = manifest.differing(folder) if (folder / manifest.NAME).is_file() else []

@@ -13,7 +13,7 @@ from functools import cache
 from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -21,19 +21,10 @@ from typer.core import TyperCommand, TyperGroup
 from runner import __version__, paths, screen
 from runner.errors import BenchError, InputError, Stopped
 
-
-class Entry(NamedTuple):
-    """Where a command is in the list of commands, and which module has it."""
-
-    module: str
-    group: str
-
-
-_GROUPS = {"Measure": (("measuring", "run plan rerun why gate"), ("blaming", "blame")),
-           "Look": (("results", "report compare history export curves"), ("listings", "list paper help")),
-           "Prove": (("proving", "check"),),
-           "Prepare": (("preparing", "init images manifests data doctor"),), "Maintain": (("preparing", "lock"),)}
-COMMANDS = {name: Entry(module, group) for group, modules in _GROUPS.items() for module, names in modules
+_GROUPS = {"Measure": ("measuring", "run plan rerun why gate blame"),
+           "Look": ("results", "report compare history export curves list paper help"), "Prove": ("proving", "check"),
+           "Prepare": ("preparing", "init images manifests data doctor"), "Maintain": ("preparing", "lock")}
+COMMANDS = {name: (module, group) for group, (module, names) in _GROUPS.items()
             for name in names.split()}          # in the order of --help
 
 
@@ -41,7 +32,7 @@ class _Commands(Mapping[str, Any]):
     """Typer's commands by name, each made when it is asked for."""
 
     def __getitem__(self, name: str) -> Any:
-        return commands_of(COMMANDS[name].module)[name]
+        return commands_of(COMMANDS[name][0])[name]
 
     def __iter__(self) -> Iterator[str]:
         return iter(COMMANDS)
@@ -65,10 +56,9 @@ class _Group(TyperGroup):
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Print what the command line has, which needs no command's module."""
-        modules = {entry.module for entry in COMMANDS.values()}
-        lines = {name: line for module in modules for name, line in summaries(module)}
-        self.commands = {name: TyperCommand(name, help=lines[name], rich_help_panel=entry.group)
-                         for name, entry in COMMANDS.items()}
+        lines = dict(line for module in {module for module, _ in COMMANDS.values()} for line in summaries(module))
+        self.commands = {name: TyperCommand(name, help=lines[name], rich_help_panel=group)
+                         for name, (_, group) in COMMANDS.items()}
         super().format_help(ctx, formatter)
 
 
@@ -94,15 +84,12 @@ def commands_of(module: str) -> Mapping[str, Any]:
     return commands
 
 
-Quiet = Annotated[bool, typer.Option("-q", "--quiet", expose_value=False, callback=screen.hush,
-                                     help="Say nothing on standard error but what is wrong.")]
-
-
-Verbose = Annotated[bool, typer.Option("-v", "--verbose", expose_value=False, callback=screen.detail,
-                                       help="While it measures, a line a run.")]
-
-
-def _everywhere(quiet: Quiet = False, verbose: Verbose = False) -> None:
+def _everywhere(quiet: Annotated[bool, typer.Option(
+                    "-q", "--quiet", expose_value=False, callback=screen.hush,
+                    help="Say nothing on standard error but what is wrong.")] = False,
+                verbose: Annotated[bool, typer.Option(
+                    "-v", "--verbose", expose_value=False, callback=screen.detail,
+                    help="While it measures, a line a run.")] = False) -> None:
     """Options that every command has, and no command's function is told of."""
 
 

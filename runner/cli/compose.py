@@ -8,7 +8,6 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import NamedTuple
 
 from runner import screen
 from runner.datasets import choice
@@ -19,15 +18,7 @@ from runner.machine import host
 NODES, COORDINATORS = 3, 1       # of compose.yaml
 _RESULTS, _DATA, _FILE = Path("/results"), Path("/data"), Path("/compose.yaml")
 _SETTINGS = {"PARALLEL": "parallel", "TASK": "task", "BATCH": "batch", "STEPS": "steps"}
-_EXACT_STEPS = {"seconds": "0"}     # the study's last as long as they must
 _UNITS = {"k": 2**10, "m": 2**20, "g": 2**30}
-
-
-class Node(NamedTuple):
-    """What one node may use."""
-
-    cpus: float
-    memory_bytes: int
 
 
 def main() -> None:
@@ -45,14 +36,14 @@ def main() -> None:
 
 def arguments(said: Mapping[str, str], here: host.Machine, say: Callable[[str], None]) -> list[str]:
     """The words after `evenbench`. Raises InputError."""
-    asked = asked_node(said)
-    node = Node(min(asked.cpus, round(here.cpus / NODES, 2)), min(asked.memory_bytes, here.limit_bytes // NODES))
+    asked = asked_of_a_node(said)
+    cpus, memory_bytes = node = min(asked[0], round(here.cpus / NODES, 2)), min(asked[1], here.limit_bytes // NODES)
     if node != asked:
-        say(f"nodes: {_told(asked)} asked, {_told(node)} each: the machine has {here.cpus} CPUs and "
+        say(f"nodes: {_told(*asked)} asked, {_told(*node)} each: the machine has {here.cpus} CPUs and "
             f"{here.memory_bytes / 1e9:.1f} GB for {NODES} nodes")
-    settings = {"cpus": str(max(1, int(node.cpus))), "memory_bytes": str(node.memory_bytes),
+    settings = {"cpus": str(max(1, int(cpus))), "memory_bytes": str(memory_bytes),
                 **{key: said[name] for name, key in _SETTINGS.items() if said.get(name)},
-                **(_EXACT_STEPS if said.get("STEPS") else {})}
+                **({"seconds": "0"} if said.get("STEPS") else {})}        # the study's last as long as they must
     if said.get("RESULTS"):
         say(f"{_RESULTS.name}/ below is {said['RESULTS']}")
     return ["run", "cluster", "--yes", "--launcher", f"{NAME}:{STACKS}", "--nodes", str(NODES + COORDINATORS),
@@ -72,19 +63,19 @@ def data(said: Mapping[str, str]) -> str:
     return f"{choice.STAND_IN}={choice.digits32_folder(_DATA.parent)}"
 
 
-def asked_node(said: Mapping[str, str]) -> Node:
-    """What the variables ask for each node. Raises InputError."""
+def asked_of_a_node(said: Mapping[str, str]) -> tuple[float, int]:
+    """The CPUs and bytes of memory that the variables ask for each node. Raises InputError."""
     quota, memory = said["NODE_CPU_QUOTA"], said["NODE_MEMORY"].lower().removesuffix("b")
     number, unit = (memory[:-1], _UNITS[memory[-1]]) if memory[-1:] in _UNITS else (memory, 1)
     if not quota.isdigit() or int(quota) < 1000:
         raise InputError(f'NODE_CPUS, NODE_CPU_QUOTA: found "{quota}" microseconds in 100000, expected 1000 or more')
     if not number.isdigit() or int(number) < 1:
         raise InputError(f'NODE_MEMORY: found "{said["NODE_MEMORY"]}", expected a number with k, m or g, such as 16g')
-    return Node(int(quota) / 100_000, int(number) * unit)
+    return int(quota) / 100_000, int(number) * unit
 
 
-def _told(node: Node) -> str:
-    return f"{node.cpus:g} CPUs and {node.memory_bytes / 1e9:.1f} GB"
+def _told(cpus: float, memory_bytes: int) -> str:
+    return f"{cpus:g} CPUs and {memory_bytes / 1e9:.1f} GB"
 
 
 def become_owner(folder: Path, file: Path) -> None:

@@ -1,4 +1,4 @@
-"""Commands that measure: run, plan, rerun, why, gate."""
+"""Commands that measure: run, plan, rerun, why, gate, blame."""
 
 import functools
 import json
@@ -11,23 +11,23 @@ import typer
 
 from runner import screen
 from runner.analysis.between import regression
-from runner.application import crossing, explain, gate, measure
+from runner.application import blame, crossing, explain, gate, measure
 from runner.cli import complete, options
 from runner.cli.options import Folders
 from runner.cli.output import Output, checked
 from runner.cli.request import Form, MoreFiles, Own, Processes, Settled
 from runner.cli.results import show_result
 from runner.errors import InputError
-from runner.measuring import rerun, stopping_rule
+from runner.measuring import own_models, rerun, stopping_rule
 from runner.measuring.bench import Going, Request
 from runner.measuring.why import reasons as why_reasons
 from runner.planning.plan import Wishes
+from runner.report import blaming
 from runner.report.between import crossing as crossing_forms
 from runner.report.between import reasons
 from runner.report.between import regression as regression_forms
 from runner.report.writers import spreadsheet
 from runner.results import store
-from runner.stacks import definition
 from runner.stacks.own import is_own
 
 app = options.Commands()
@@ -89,9 +89,8 @@ def rerun_(name: options.ResultName, cell: Annotated[str, typer.Option(
     record = rerun.chosen(rerun.recorded(store.located(name, results)), cell)
     rerun.check_trusted(record, run_code)
     request = Request(name, None, launcher, data, Wishes(options.split_stacks(stacks), rounds), results=results,
-                      going=going)
-    sys.exit(measure.ran(rerun.again(record, definition.read_all(folders.places.stacks), request, screen.say),
-                 functools.partial(show_result, output=output))[1])
+                      going=going, places=folders.places)
+    sys.exit(measure.ran(rerun.again(record, request, screen.say), functools.partial(show_result, output=output))[1])
 
 
 @app.command("why")
@@ -155,3 +154,24 @@ def gate_(name: Annotated[str, typer.Argument(metavar="[STUDY]", help="The study
         "benchmark": lambda: json.dumps(regression_forms.benchmark(found.outcome), indent=2)}, junit=junit,
                 benchmark=benchmark)
     sys.exit(found.exit_code)
+
+
+@app.command("blame")
+def blame_(old: Annotated[str, typer.Argument(metavar="OLD", help="An environment's PATH, requirements.txt, "
+                                              "pylock.toml, uv.lock, or git:REV of this directory.")],
+           new: Annotated[str, typer.Argument(metavar="NEW", help="The same, of what may have become slower.")],
+           model: Annotated[str, typer.Option("--model", metavar="MODEL.py", help="The file that both run.",
+                                              show_default=False)] = ...,  # type: ignore[assignment]
+           rounds: Annotated[int, typer.Option(min=5, max=1000, help="Rounds of a measurement at most.")] = 20,
+           python: Annotated[str, typer.Option(help="The Python that environments of lock files are made of.")
+                             ] = sys.executable,
+           is_kept: Annotated[bool, typer.Option("--keep", help="Leave the environments that it makes.")] = False,
+           *, own: Own, settled: Settled, going: Going, folders: Folders, output: Output) -> None:
+    """Which package, and which release of it, made your file slower? By mixes of two environments."""
+    if not own_models.is_file(model):
+        raise InputError(f"--model {model}: expected a Python file, MODEL.py: `evenbench init torch` writes one")
+    request = own.of(settled.request(model, Wishes(rounds=rounds)))._replace(
+        places=folders.places, with_products=False, going=going)
+    answer, code = blame.blamed(request, (old, new), python, is_kept)
+    output.rows(blaming.rows(answer), blaming.parts(answer), blaming.record(answer))
+    sys.exit(code)

@@ -48,10 +48,7 @@ class Output(NamedTuple):
 
     def rows(self, rows: Sequence[Mapping[str, Any]], parts: Sequence[Part] = (), record: Any = None,
              documented: Sequence[Part] = ()) -> None:
-        """Give rows of values.
-
-        In their place people read the parts, and in Markdown the documented ones; --json has the record.
-        """
+        """Give rows of values; people read parts in their place, Markdown the documented ones, --json the record."""
         shown = parts or [rows]
         self.give(lambda: screen.show(screen.parts_view(shown)), {
             "csv": lambda: spreadsheet.of_rows(rows), "markdown": lambda: markdown.of_parts(documented or shown),

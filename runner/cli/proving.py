@@ -9,10 +9,9 @@ from runner.analysis.agreement import NATIVE
 from runner.application import prove
 from runner.cli import complete, options
 from runner.cli.output import Output
-from runner.cli.request import Own
+from runner.cli.request import Own, Settled
 from runner.errors import InputError
 from runner.measuring import own_models
-from runner.measuring.bench import Request
 from runner.planning.plan import Wishes
 from runner.report.tables import Part
 from runner.report.writers import equality as written
@@ -44,10 +43,9 @@ def check_(names: Annotated[list[str] | None, typer.Argument(
         raise InputError(f"check: found {wrong}, which is of {'tasks' if files else 'models of your own, MODEL.py'}")
     if names and every:
         raise InputError(f"check: found --all and {names[0]}, expected one of them")
-    of_cells, values = own_models.options_of(files[0], pairs or []) if files else ([], {})
-    wishes = Wishes(options.split_stacks(stacks), settings=options.settings(of_cells))
-    request = Request(files[0] if files else "", None, launcher, data, wishes, results=results, options=values,
-                      places=folders.places)
+    settled = Settled(launcher=launcher, data=data, pairs=pairs, results=results)
+    request = settled.request(files[0] if files else "", Wishes(options.split_stacks(stacks)))._replace(
+        places=folders.places)
     if files:
         verdicts = prove.of_files(own.of(request, files[1:]))
         parts: list[Part] = [*map(own_models.told, verdicts)] or ["it runs; one column has no other to be compared "

@@ -1,7 +1,4 @@
-"""From the options of commands that measure to the one request that all below is handed.
-
-How a session goes is asked for by the fields of Going, which the request has as they are.
-"""
+"""From the options of commands that measure to the one request that all below is handed."""
 
 from typing import Annotated, NamedTuple
 

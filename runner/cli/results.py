@@ -1,4 +1,4 @@
-"""Commands that read what is stored: report, compare, history, export, curves."""
+"""Commands that look things up: report, compare, history, export, curves, list, help, paper."""
 
 import json
 import shlex
@@ -8,12 +8,12 @@ from typing import Annotated, Any
 
 import typer
 
-from runner import formatting, schemas, screen
+from runner import formatting, paths, schemas, screen
 from runner.analysis import curves
 from runner.analysis.between import comparing
-from runner.application import read
+from runner.application import listing, read
 from runner.cli import complete
-from runner.cli.options import RESULTS, Commands, Details, NewestResult, ResultName, Results
+from runner.cli.options import RESULTS, Commands, Details, Folders, NewestResult, ResultName, Results
 from runner.cli.output import STANDARD_OUTPUT, Output, checked
 from runner.errors import InputError
 from runner.report.between import history as history_report
@@ -118,6 +118,45 @@ def export_(name: ResultName,
     """Write a session's raw samples as one table, a row a sample, for notebooks."""
     count = export.to_csv(read.measured_in(store.located(name, results)), Path(to_csv))
     screen.say(f"{to_csv}: {formatting.count(count, 'row')}")
+
+
+@app.command("list")
+def list_(what: Annotated[str, typer.Argument(metavar="WHAT", autocompletion=lambda: complete.LISTS,
+                                              help="stacks, outdated, tasks, studies or results.")] = "stacks",
+          results: Results = RESULTS,
+          scale: Annotated[str | None, typer.Option(help="Of studies; if left out each one's first, and all that have "
+                                                         "results.")] = None,
+          *, folders: Folders, output: Output) -> None:
+    """List stacks, their pins that the package index has left behind (outdated), tasks, studies or results.
+
+    Of each experiment of a study what is done, stale and missing.
+    """
+    output.rows(*listing.of(what, results, scale, folders.places))
+    for line in listing.left_behind() if what == "results" else ():
+        screen.say(line)
+
+
+@app.command("help")
+def help_(context: typer.Context,
+          topic: Annotated[str, typer.Argument(metavar="[TOPIC]", help="agents, or a command.")] = "") -> None:
+    """Print a command's help, or how agents and scripts use evenbench (help agents)."""
+    root = context.find_root()
+    command = root.command.get_command(root, topic) if topic else root.command    # type: ignore[attr-defined]
+    if topic == "agents":
+        typer.echo((paths.ROOT / "AGENTS.md").read_text(encoding="utf-8"), nl=False)
+    elif command is None:
+        raise InputError(f'help: found "{topic}", expected agents or a command: run `evenbench --help`')
+    else:
+        typer.echo(command.get_help(typer.Context(command, parent=root, info_name=topic) if topic else root))
+
+
+@app.command("paper")
+def paper_(name: Annotated[str, typer.Argument(metavar="STUDY", help="A published study's id, or its file.",
+                                               autocompletion=complete.studies)],
+           scale: Annotated[str, typer.Option(help="One of the study's scales.")] = "quick", *, folders: Folders,
+           output: Output) -> None:
+    """Show a paper's figures and tables by its own numbers, what of them runs here, its numbers and claims."""
+    output.rows(*listing.paper(name, scale, folders.places))
 
 
 @app.command("curves")

@@ -19,21 +19,18 @@ _ASK_AGAIN_SECONDS = 2.0
 
 @contextmanager
 def measuring_alone(folder: Path, waits: bool = False, say: Say = lambda line: None) -> Iterator[None]:
-    """Keep a second session out, which would measure this one, of whatever user and cache; folder: kept by a lock, too.
-
-    waits: until the other session has ended. Raises Busy.
-    """
+    """Keep a second session out, whatever its user and cache; folder: locked, too. waits: for its end. Raises Busy."""
     folder.mkdir(parents=True, exist_ok=True)
-    told: list[str] = []
+    told = ""
     with ExitStack() as held:
         while busy := _holder_of_machine(held) or _holder_of(folder, held, say):
             held.close()
             if not waits:
                 raise Busy(f"another evenbench session ({busy}) is measuring on this machine: --wait begins when it "
                            "has ended")
-            if busy not in told:
+            if busy != told:
                 say(f"waiting for another evenbench session ({busy})")
-                told.append(busy)
+            told = busy
             time.sleep(_ASK_AGAIN_SECONDS)
         yield
 
@@ -61,7 +58,11 @@ def _holder_of_machine(held: ExitStack) -> str:
 
 def _holder_of(folder: Path, held: ExitStack, say: Say) -> str:
     """Who has the folder's lock; "" where this process has it from now on; said where the file system has no locks."""
-    lock = held.enter_context(_lock_file(folder / "measuring.lock"))
+    path = folder / "measuring.lock"
+    try:
+        lock: IO[str] = held.enter_context(path.open("a+"))
+    except PermissionError:                    # another user's: to lock it, reading it suffices
+        lock = held.enter_context(path.open())
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -74,11 +75,3 @@ def _holder_of(folder: Path, held: ExitStack, say: Say) -> str:
         with suppress(OSError):                # the disk is full: then the one who waits is not told for whom
             os.write(lock.fileno(), f"process {os.getpid()}".encode())
     return ""
-
-
-def _lock_file(path: Path) -> IO[str]:
-    """The file, which may be another user's: to lock it, reading it suffices."""
-    try:
-        return path.open("a+")
-    except PermissionError:
-        return path.open()

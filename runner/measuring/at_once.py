@@ -9,10 +9,7 @@ R = TypeVar("R")
 
 
 def each(count: int, function: Callable[[T], R], items: Iterable[T]) -> list[R]:
-    """What the function gives for every item, in their order, count of them at a time.
-
-    What it raises is raised here; those that had begun by then end first, and the others are left.
-    """
+    """What the function gives for every item, in order, count at a time; after an error those that have begun end."""
     if count == 1:                                   # in this thread, which Ctrl-C ends
         return list(map(function, items))
     with ThreadPoolExecutor(count) as pool:

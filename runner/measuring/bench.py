@@ -1,4 +1,4 @@
-"""The request of a command line, the bench that a session's runs are made with, and a pending run."""
+"""The request of a command line, and the bench that a session's runs are made with."""
 
 import time
 from collections.abc import Callable, Mapping, Set
@@ -16,7 +16,6 @@ from runner.planning.plan import Plan, Planned, Wishes
 from runner.results.rows import Measurements
 from runner.results.store import Record
 from runner.stacks.definition import Stack
-from workloads.spec.cell import Cell
 
 Event = Record                   # of a session; a record of its store, or "now", which nobody keeps
 Enough = Callable[[Measurements], Set[str]]      # the blocks (rows.blocks) that need no more rounds
@@ -73,20 +72,3 @@ class Bench(NamedTuple):
     meters: Callable[[], Meter | None] = lambda: None       # of the CPU packages' energy
     wait: Callable[[float], None] = time.sleep
     enough: Enough = lambda measured: frozenset()
-
-
-class PendingRun(NamedTuple):
-    """A run that is not made yet."""
-
-    planned: Planned
-    round: int
-
-    @property
-    def cell(self) -> Cell:
-        """As this round runs it."""
-        return self.planned.cell_of(self.round)
-
-    @property
-    def name(self) -> str:
-        """The run's name in the record."""
-        return f"{self.planned.key}.{self.round}"

@@ -37,10 +37,7 @@ def buildable(stacks: list[definition.Stack], launcher: Launcher, say: Say) -> l
 
 
 def prepared(job: Job, say: Say) -> Job:
-    """The job with its data and stacks made; a stack that cannot be built is skipped with the reason.
-
-    Raises InputError where the cache cannot be used, DiskFull, BuildFailed.
-    """
+    """The job with its data and stacks; what cannot be built is skipped. Raises InputError, DiskFull, BuildFailed."""
     cache = usable(cache_folder())
     if choice.digits32_folder(cache) in job.folders.values():
         choice.digits32(cache, say)

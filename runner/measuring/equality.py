@@ -91,8 +91,7 @@ class Check(NamedTuple):
 def run(names: list[str], stacks: list[Stack], check: Check) -> list[Verdict]:
     """Check every task in every stack against the first one that can run it.
 
-    Of another loop than the native one the reference is the first stack's native one, so a single stack is enough;
-    where no stack runs the task natively, none passes.
+    Another loop than the native one is checked against the first stack's native one; where none runs, none passes.
     """
     if len(stacks) < 2 and check.loop == NATIVE:
         raise InputError(f"check: found {stacks[0].name if stacks else 'no stack'} alone, expected two or more: "
@@ -128,8 +127,7 @@ def _native(task: str, stacks: list[Stack], check: Check) -> tuple[Stack, Sent] 
     """The first stack that can run the task in its native loop, with what it sent; why there is none."""
     reasons = []
     for stack in stacks:
-        arrays = check.of_one(check.cell(task, stack), stack)
-        if isinstance(arrays, dict):
+        if isinstance(arrays := check.of_one(check.cell(task, stack), stack), dict):
             return stack, arrays
         reasons.append(f"{stack.name}: {arrays.word}: {arrays.message}")
     return f"no stack ran the native loop to compare with: {'; '.join(reasons)}"
@@ -187,8 +185,7 @@ def of_switches(pairs: Sequence[tuple[Cell, Cell, Stack]], check: Check, results
                 is_late: Callable[[], bool] = lambda: False) -> dict[str, Verdict]:
     """By stack the verdict in float32 on each row with a switch, against the same without; kept, and made once.
 
-    pairs: the row with the switch, as a stack of another name, the row without, and what both run in. Those that are
-    left when it is late are not in it.
+    pairs: the row with the switch, as a stack of another name, the row without, and what both run in; until it is late.
     """
     known = {(each.task, each.stack, each.reference, *made_of): each for each, made_of in _kept(results)}
     plain: dict[Cell, Sent | Ending] = {}
@@ -243,11 +240,9 @@ def _kept(results: Path) -> Iterator[tuple[Verdict, tuple[str, str]]]:
 def proved(results: Path, fingerprints: dict[str, str]) -> set[tuple[str, str]]:
     """The (task, stack) that passed in float64 with what the stacks are made of now; the references count as passed.
 
-    A stack that only infers passes in float32, which proves nothing of its reference.
-
-    The last verdict of a pair counts. What passed in another loop than the native one is there as built() names it,
-    and proves nothing of its reference. Against its own native loop a stack passes for itself alone: it counts where
-    that loop was compared with another stack.
+    The last verdict of a pair counts. A stack that only infers passes in float32, and what passed in another loop than
+    the native one is there as built() names it; both prove nothing of their references. Against its own native loop a
+    stack passes where that loop was compared with another stack.
     """
     last: dict[tuple[str, str, str, str], Verdict] = {}
     for each, made_of in _kept(results):

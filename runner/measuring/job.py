@@ -87,8 +87,8 @@ class Job(NamedTuple):
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
-def planned(request: Request, say: Say) -> Job:
-    """The job without building anything. Raises InputError."""
+def planned(request: Request, say: Say, launcher: Launcher | None = None) -> Job:
+    """The job without building anything; launcher: if it is known already. Raises InputError."""
     if request.models:
         own_models.check_settings(request.wishes.settings)
         words = own_models.words_of(request.models, request.wishes.stacks)
@@ -107,14 +107,10 @@ def planned(request: Request, say: Say) -> Job:
                          "own, MODEL.py")
 
     say = cache(say)                    # what each scale's plan would tell of the launcher and the data
-    job = _at_scale(request, say)
-    return job if request.scale else _fitting(job, request, say)
-
-
-def _at_scale(request: Request, say: Say, launcher: Launcher | None = None) -> Job:
     read = partial(selection.read, request.study, request.places.studies, request.scale)
-    return planned_study(read(), request, say, launcher=launcher,
-                         there=None if "device" in request.wishes.settings else partial(read, on_gpu=True))
+    there = None if "device" in request.wishes.settings else partial(read, on_gpu=True)
+    job = planned_study(read(), request, say, launcher=launcher, there=there)
+    return job if request.scale else _fitting(job, request, say)
 
 
 def _fitting(job: Job, request: Request, say: Say) -> Job:
@@ -127,8 +123,7 @@ def _fitting(job: Job, request: Request, say: Say) -> Job:
     able = [job] if job.plan.cells else []
     for scale in file.scales(selection.parted(request.study)[0], request.places.studies)[1:]:
         with suppress(InputError):                 # a scale without a cell of the experiments that were named
-            able += [other for other in [_at_scale(request._replace(scale=scale), say, job.launcher)]
-                     if other.plan.cells]
+            able += [other for other in [planned(request._replace(scale=scale), say, job.launcher)] if other.plan.cells]
     short = [each for each in able if each.seconds() <= HOUR]
     chosen = max(short, key=Job.seconds) if short else min(able, key=Job.seconds, default=job)
     if chosen is not job:
@@ -144,11 +139,9 @@ def planned_study(read: file.Study, request: Request, say: Say, names: Mapping[s
                   launcher: Launcher | None = None, chosen: own_stacks.Chosen | None = None) -> Job:
     """The job of a study that is at hand, without building anything. Raises InputError.
 
-    names: aliases: a separate stack in the plan, the same stack for the launcher.
-    lanes: the aliases that the user's own models run under.
-    chosen: the stacks of --stack, if they are known already.
+    names: aliases: a separate stack in the plan, the same stack for the launcher. lanes: those of a user's own models.
     there: reads the study without a scale's moves to the CPU; preferred where this machine's GPUs run no fewer of its
-    cells.
+    cells. chosen: the stacks of --stack, if they are known already.
     """
     here_gpus = nvml.observe()
     forms = (read, there()) if there and here_gpus.gpus else (read,)

@@ -3,17 +3,17 @@
 A cell's rate is then told as a share of the best of them. Asked is every stack, since none is the best everywhere.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 from runner.errors import Stopped
-from runner.measuring.bench import Bench, Event, PendingRun
+from runner.measuring import session
+from runner.measuring.bench import Bench, Event
 from runner.planning.plan import Plan, Planned
 from runner.results import sessions
 from runner.results.lines import Block
-from runner.results.records import Product, Unit, best
+from runner.results.records import Unit
 from workloads.spec import measures
 from workloads.spec.cell import Cell
 
@@ -30,23 +30,17 @@ def cells(plan: Plan) -> list[Cell]:
     return list(by_unit.values())
 
 
-def reached(folder: Path) -> Mapping[Unit, Product]:
-    """The best product of a session, by unit."""
-    return best(sessions.read(folder).products)
-
-
-def measure(bench: Bench, made: Callable[[Bench, list[PendingRun]], Iterator[Event]]) -> Iterator[Event]:
-    """Measure the products that are missing; the record of a failed one has the reason. made: makes runs."""
+def measure(bench: Bench) -> Iterator[Event]:
+    """Measure the products that are missing; the record of a failed one has the reason."""
     there = {(each.stack, each.unit) for each in sessions.read(bench.folder).products}
     missing_cells = [cell for cell in cells(bench.plan) if (cell.stack, Unit.of(cell)) not in there]
     if missing_cells:
         yield {"event": "now", "said": "measuring the machine's best matrix product first: "
                f"{len(missing_cells)} of about 3 s each"}
     by_key = {f"product{number}": cell for number, cell in enumerate(missing_cells)}
-    runs = [PendingRun(Planned(key, "", cell), 0) for key, cell in by_key.items()]
     device_name, blocks = "", []
     with suppress(Stopped):                     # the session, which is next, says so
-        for event in made(bench, runs):
+        for event in session.made(bench, [Planned(key, "", cell) for key, cell in by_key.items()]):
             match event:
                 case {"event": "line", "line": {"event": "start", "facts": facts}}:
                     device_name = str(facts.get("device", ""))

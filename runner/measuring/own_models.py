@@ -45,7 +45,6 @@ ONNX = "onnx"                # of one that is no Python: a graph with its weight
 _KINDS = {"torch": "model() of a torch.nn.Module", "jax": "init(key) and apply(parameters, inputs)",
           "keras": "model() of a keras.Model", CODE: "step() alone, which is timed as it stands"}
 
-
 Options = Mapping[str, tuple[Any, ...]]
 _GIVEN = ("rng", "size", "data")     # what a file's functions are given in any case
 
@@ -113,14 +112,11 @@ def read(name: str) -> Read:
         raise InputError(f"{path}: found {', '.join(sorted(functions)) or 'nothing'} at its top, expected "
                          f"batch(rng, size) and {', or '.join(_KINDS[each] for each in _KINDS if each != CODE)}, or "
                          f"{_KINDS[CODE]}: `evenbench init torch` writes one to begin with")
-    takes = frozenset(_taken(tree, "setup" if kind == CODE else "batch"))
+    function = "setup" if kind == CODE else "batch"
+    takes = frozenset(
+        each.arg for found in tree.body if isinstance(found, ast.FunctionDef) and found.name == function
+        for each in (*found.args.posonlyargs, *found.args.args, *found.args.kwonlyargs))
     return Read(path, text, kind, takes, beside, tuple(sorted(imported - sys.stdlib_module_names)))
-
-
-def _taken(tree: ast.Module, function: str) -> list[str]:
-    """The parameters of a file's function, [] where it has none."""
-    return [each.arg for found in tree.body if isinstance(found, ast.FunctionDef) and found.name == function
-            for each in (*found.args.posonlyargs, *found.args.args, *found.args.kwonlyargs)]
 
 
 def _parsed(name: str, option: str = "") -> tuple[Path, str, ast.Module]:
@@ -217,8 +213,10 @@ def study(names: Sequence[str], same: str = "", lanes: Sequence[str] = (), loops
     measures = _measures(files, same, measure, bool(stacks))
     if len({each.path.name for each in files}) < len(files):
         raise InputError(f"{', '.join(names)}: found a name twice, expected files of different names")
-    weights = _same(same)
-    modes, options = _modes(files, options)
+    weights = _same(same) if same else ""
+    modes: Sequence[str] = ()                    # of torch.compile, where no file has a parameter of that name
+    if not any("mode" in each.takes for each in files):
+        modes, options = options.get("mode", ()), {name: each for name, each in options.items() if name != "mode"}
     chosen = _chosen(files, lanes, loops, modes)
     chosen = _placed(chosen, stacks, say) if stacks else chosen
     texts = {each.path.name: own_model.digest(str(each.path.absolute())) if each.kind == ONNX else each.text
@@ -272,10 +270,7 @@ def _measures(files: Sequence[Read], same: str, measure: str, has_stacks: bool) 
 
 
 def options_of(name: str, pairs: Sequence[str]) -> tuple[list[str], dict[str, tuple[Any, ...]]]:
-    """(the pairs KEY=VALUE of --set that are of cells, the values by name that the file's functions take).
-
-    Raises InputError.
-    """
+    """(the pairs of --set that are of cells, the values by name that the file's functions take). Raises InputError."""
     if not pairs:
         return [], {}
     file = read(name)
@@ -309,8 +304,6 @@ def _precisions(file: Read, pair: str) -> str:
 
 
 def _same(name: str) -> str:
-    if not name:
-        return ""
     path, text, tree = _parsed(name, "--same ")
     if "arrays" not in _bound(tree):
         raise InputError(f"--same {path}: found no arrays(rng), expected it to give the weights as {{name: array}}")
@@ -327,13 +320,6 @@ def _every(files: Sequence[Read]) -> list[Named]:
     return [Named(lane.name if of_kinds.count(lane.kind) == 1 else each.path.stem if lane.kind == CODE
                   else f"{each.path.stem}-{lane.name}", lane, each.path.name, each.packages)
             for each in files for lane in LANES if lane.kind == each.kind]
-
-
-def _modes(files: Sequence[Read], options: Options) -> tuple[Sequence[str], Options]:
-    """(the modes of torch.compile among what --set gives, the others), where no file has a parameter of that name."""
-    if any("mode" in each.takes for each in files):
-        return (), options
-    return options.get("mode", ()), {name: values for name, values in options.items() if name != "mode"}
 
 
 def _chosen(files: Sequence[Read], lanes: Sequence[str], loops: Sequence[str], modes: Sequence[str]) -> list[Named]:

@@ -26,16 +26,12 @@ class Chosen(NamedTuple):
 
 
 def chosen(arguments: Sequence[str], pinned: Mapping[str, Stack], root: Path, gpus: Gpus) -> Chosen:
-    """The stacks that arguments such as torch-2.13-cpu, torch or mine=PATH name; gpus: the machine's.
-
-    Raises BenchError.
-    """
+    """The stacks that arguments such as torch-2.13-cpu, torch or mine=PATH name. Raises BenchError."""
     arguments = [full_name(argument, pinned, bool(gpus.gpus)) for argument in arguments]
     for argument in arguments:
         own.check_named(argument, pinned)
-    asked = [own.parse(argument, pinned) for argument in arguments if own.is_own(argument)]
     stacks: dict[str, Stack] = {}
-    for each in asked:
+    for each in [own.parse(argument, pinned) for argument in arguments if own.is_own(argument)]:
         if each.name in stacks:
             raise InputError(f'--stack {each}: the name "{each.name}" is given twice; choose another')
         stacks[each.name] = (
@@ -63,10 +59,9 @@ def again(arguments: Sequence[str], session: Mapping[str, Any], cells: Sequence[
             raise InputError(f"--stack {argument}: found a name, expected NAME=PATH or NAME=image:NAME of a stack of "
                              "your own; the others are the record's")
     are_of_gpus = any(cell.get("device") == "gpu" for cell in cells)
-    recorded = {name: str(each["asked"]).rpartition("#")[2] for name, each in _recorded(session).items()
-                if "#" in str(each["asked"])}                  # for which framework it was taken, or for code
-    packages = {name.partition("/")[0]: package for name, package in recorded.items()
-                if package in {**dict(frameworks.PACKAGES), frameworks.WITHOUT: ""}}
+    known = {*dict(frameworks.PACKAGES), frameworks.WITHOUT}
+    packages = {name.partition("/")[0]: package for name, each in _recorded(session).items()    # for which it was asked
+                for _, sign, package in [each["asked"].rpartition("#")] if sign and package in known}
     arguments = [f"{word}#{packages[name]}" if "#" not in word and name in packages else word
                  for word in arguments for name in [word.partition("=")[0]]]
     here = chosen(arguments, pinned, root, gpus if are_of_gpus else NONE)

@@ -17,6 +17,7 @@ from runner.planning.plan import Plan, Planned, Skipped
 from runner.processes import Say
 from runner.results import sessions
 from runner.results.sessions import Session
+from runner.stacks import definition
 from runner.stacks.definition import Stack
 from runner.stacks.own import OwnStack
 from runner.study import claims, published
@@ -36,10 +37,7 @@ def recorded(folder: Path) -> Session:
 
 
 def chosen(recorded: Session, cell: str) -> Session:
-    """The record with one cell alone, by its number, its key or the key's beginning; with none named as it is.
-
-    Claims and published numbers are of the whole study and are left out of one cell's. Raises InputError.
-    """
+    """The record with one cell alone, by its number, key or the key's beginning; "": all of it. Raises InputError."""
     cells = recorded.plan["cells"]
     if not cell:
         return recorded
@@ -52,14 +50,12 @@ def chosen(recorded: Session, cell: str) -> Session:
         known = ", ".join(item["key"] for item in cells[:8]) + (" ..." if len(cells) > 8 else "")
         raise InputError(f'--cell: found "{cell}", which begins {len(some) or "no"} keys of {recorded.id}, expected '
                          f"one; known: {known}")
+    # claims and published numbers are of the whole study
     return replace(recorded, plan={**recorded.plan, "cells": some, "skipped": [], "claims": [], "published": []})
 
 
 def plan_again(recorded: Session, stacks: Mapping[str, Stack], rounds: int | None, seed: int = 1) -> Plan:
-    """The plan of a record in the orders that this seed draws: the same order twice would hide what it does.
-
-    Cells of stacks and tasks that are gone are skipped. Raises InputError.
-    """
+    """The plan of a record in this seed's orders; cells of what is gone are skipped. Raises InputError."""
     record, name = recorded.plan, str(recorded.first.get("study", "rerun"))
     try:
         numbers = tuple(map(published.from_record, record.get("published", ())))
@@ -100,32 +96,29 @@ def data_argument(recorded: Session, asked: str | None) -> str | None:
 def differences(recorded: Session, now: host.Machine, launcher: str, fingerprints: Mapping[str, str]
                 ) -> list[str]:
     """A line for each change since the record: machine, launcher, evenbench, stacks."""
-    lines = []
-    then = recorded.first.get("machine")
-    for name, value in now._asdict().items():
-        if isinstance(then, dict) and then.get(name) != value:
-            lines.append(f"machine: {name} was {then.get(name)}, is {value}")
-    for what, value in (("launcher", launcher), ("evenbench", __version__), ("governor", host.governor())):
-        if what in recorded.first and recorded.first[what] != value:
-            lines.append(f"{what} was {recorded.first[what]}, is {value}")
-    return lines + [f"{name}: stack or workloads have changed ({before[:8]} then, {fingerprints[name][:8]} now)"
-                    for name, before in recorded.made_of().items()
-                    if name in fingerprints and fingerprints[name] != before]
+    first, then = recorded.first, recorded.first.get("machine", {})
+    machine = now._asdict() if isinstance(then, dict) else {}
+    around = {"launcher": launcher, "evenbench": __version__, "governor": host.governor()}
+    return [*(f"machine: {name} was {then.get(name)}, is {value}" for name, value in machine.items()
+              if then.get(name) != value),
+            *(f"{what} was {first[what]}, is {value}" for what, value in around.items()
+              if what in first and first[what] != value),
+            *(f"{name}: stack or workloads have changed ({before[:8]} then, {fingerprints[name][:8]} now)"
+              for name, before in recorded.made_of().items() if fingerprints.get(name, before) != before)]
 
 
 def check_trusted(recorded: Session, is_trusted: bool) -> None:
     """Raise InputError where a record holds Python files, a stranger's perhaps, and nobody said that they may run."""
-    models = {str(item["cell"].get("source") or "") for item in recorded.plan["cells"]} - {""}
-    if models and not is_trusted:
+    if not is_trusted and any(item["cell"].get("source") for item in recorded.plan["cells"]):
         raise InputError(f"{recorded.id} holds Python files of a model, which a rerun runs: --run-code where you trust "
                          "them")
 
 
-def again(recorded: Session, stacks: Mapping[str, Stack], request: Request, say: Say) -> job.Job:
+def again(recorded: Session, request: Request, say: Say) -> job.Job:
     """The job that repeats a session; differences are said and recorded. Raises InputError."""
-    gpus = nvml.observe()
+    gpus, known = nvml.observe(), definition.read_all(request.places.stacks)
     cells = [item["cell"] for item in recorded.plan["cells"]]
-    chosen_now = own_stacks.again(request.wishes.stacks, recorded.first, cells, stacks, paths.ROOT, gpus, say)
+    chosen_now = own_stacks.again(request.wishes.stacks, recorded.first, cells, known, paths.ROOT, gpus, say)
     try:
         lanes = own_models.of_cells([parse(cell) for cell in cells if cell.get("source")], chosen_now.stacks)
     except (TypeError, ValueError) as error:

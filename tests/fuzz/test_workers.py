@@ -13,14 +13,14 @@ from runner.analysis import summary
 from runner.launchers import watchdog
 from runner.launchers.line_queue import Pipe
 from runner.launchers.nodes import Node, RemoteWorker
-from runner.measuring import session
+from runner.measuring.bench import Bench
 from runner.planning.plan import Plan, Planned
 from runner.results import contract, store
 from runner.results.reader import measurements
 from runner.study.file import Study
 from tests import fakes
 from tests.clock import FakeClock
-from tests.fake_session import stored
+from tests.fake_session import run
 from tests.fuzz.mutations import bytes_of, document_of
 from workloads.places import wire
 from workloads.spec.cell import Cell
@@ -57,11 +57,8 @@ def ran(broken: list[bytes]) -> None:
     clock = FakeClock()
     launcher = fakes.FakeLauncher(clock, lambda cell, run: broken if ".0." in run else GOOD)
     with tempfile.TemporaryDirectory() as name:
-        with store.Store(Path(name)) as opened:
-            opened.append({"event": "session", "schema": store.SCHEMA})
-            opened.append(PLAN.record())
-            stored(session.run(session.Bench(PLAN, {"torch-x": fakes.stack()}, launcher, Path(), Path(name),
-                                             clock=clock, readings=lambda: fakes.READING)), opened)
+        run(Bench(PLAN, {"torch-x": fakes.stack()}, launcher, Path(), Path(name), clock=clock,
+                  readings=lambda: fakes.READING))
         found = measurements(store.read(Path(name)))
         first, second = found.rows[0].runs
         assert first.ending in contract.ENDINGS and "ok" == second.ending

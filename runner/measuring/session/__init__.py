@@ -1,8 +1,8 @@
 """A session as a stream of events: round after round of every comparison, until each has enough of them.
 
 A round is made in one go and counts whole or not at all (runner.results.reader.Fold). One that does not count, as the
-machine was busy or a run was lost, is followed by another behind the other comparisons' rounds, as long as the session
-has patience. What an interrupted session left half made does not count either: it goes on with whole rounds.
+machine was busy, a run was lost or the session interrupted, is followed by another behind the other comparisons'
+rounds, as long as the session has patience.
 
 Who asks for an event stores it before the next, and shows it; "now" tells of the moment and is not kept: runs that are
 "ahead" and the "seconds" they may take, which one "starts", seconds "left", what it is "doing", why it "waits", what is
@@ -10,25 +10,25 @@ Who asks for an event stores it before the next, and shows it; "now" tells of th
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Set
-from concurrent.futures import Executor
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import replace
 from itertools import count, groupby
-from types import MappingProxyType
 
 from runner.cells import lanes_key
 from runner.errors import Stopped
-from runner.measuring.bench import Bench, Event, PendingRun
+from runner.measuring.bench import Bench, Event
 from runner.measuring.session import turn_taking
 from runner.measuring.session.imported import Imported
-from runner.measuring.session.live_run import LiveRun, head
+from runner.measuring.session.live_run import LiveRun
 from runner.measuring.session.turn_taking import Patience
+from runner.planning.plan import Planned
 from runner.results import store
 from runner.results.contract import FINAL, INTERRUPTED, WELL
 from runner.results.reader import Fold
 from runner.results.rows import Measurements, blocks
 from runner.results.sessions import Session
-from workloads.spec import turns
 from workloads.spec.cell import Cell
 
 INCOMPLETE = 4           # exit code: too busy, runs were lost, or no time was left
@@ -41,7 +41,7 @@ def run(bench: Bench) -> Iterator[Event]:
     for record in store.read(bench.folder):
         rounds.heard(record)
         memory.heard(record)
-    first = missing = rounds.missing()
+    first = missing = rounds.missing(rounds.measured)
     share = sum(first.values()) / max(1, bench.plan.rounds * len(rounds.keys))
     planned = (bench.seconds_estimate or 0.0) * share
     patience = Patience(bench.clock, planned, bench.going.minutes and 60 * bench.going.minutes)
@@ -54,21 +54,24 @@ def run(bench: Bench) -> Iterator[Event]:
             wanting = {block for block in missing if made_here[block] < first[block] * (2 - patience.is_half_spent)}
             if not wanting or patience.is_over:
                 break
-            if not (pending_runs := rounds.pending(index, wanting)):
+            if not (cells := rounds.pending(index, wanting)):
                 continue                               # an earlier runner began this one
             apart, spent = set(memory.apart), patience.spent
-            for event in made(bench, pending_runs, memory, patience):
+            for event in made(bench, cells, index, memory, patience):
                 rounds.heard(event)
                 memory.heard(event)
                 yield event
             if bench.is_stopping():
                 raise Stopped
             # a round that shows that workers cannot be alive at once would do so on a quiet machine, too
-            of_machine = {lanes_key(pending.planned.cell) for pending in pending_runs} - (memory.apart - apart)
+            of_machine = {lanes_key(planned.cell) for planned in cells} - (memory.apart - apart)
             made_here.update(of_machine)
-            patience.spend(max(0.0, memory.seconds_of(rounds.lost(index, of_machine)) - (patience.spent - spent)))
-            missing = rounds.missing()
-            yield {"event": "now", "so_far": rounds.measured, "missing": max(missing.values(), default=0),
+            measured = rounds.measured
+            lost = [row.key for block, rows in blocks(measured.rows).items() if block in of_machine
+                    for row in rows for run in row.runs if run.round == index and not run.counts]
+            patience.spent = max(patience.spent, spent + memory.seconds_of(lost))
+            missing = rounds.missing(measured)
+            yield {"event": "now", "so_far": measured, "missing": max(missing.values(), default=0),
                    "left": min(patience.left, sum(number * memory.seconds_of(rounds.keys[block])
                                                   for block, number in missing.items()))}
         yield {"event": "closed", "reason": "incomplete" if missing else "done"}
@@ -98,23 +101,16 @@ class Rounds:
         """What was measured so far, as if nothing more were to come."""
         return replace(self._fold.measurements(), interrupted=frozenset())
 
-    def missing(self) -> dict[str, int]:
+    def missing(self, measured: Measurements) -> dict[str, int]:
         """How many more rounds each block needs, at most; of those that have enough nothing."""
-        measured = self.measured
         enough = self._bench.enough(measured)
         return {block: left for block, rows in blocks(measured.rows).items() if block not in enough
                 and (left := self._bench.plan.rounds - rows[0].counted_rounds) > 0}
 
-    def pending(self, index: int, wanting: Set[str]) -> list[PendingRun]:
-        """The runs of a round of these blocks, in its order, but for blocks of which it was begun."""
+    def pending(self, index: int, wanting: Set[str]) -> list[Planned]:
+        """The cells of these blocks in a round's order, but for blocks of which it was begun."""
         begun = {block for block, keys in self.keys.items() if any((key, index) in self._begun for key in keys)}
-        return [PendingRun(planned, index) for planned in self._bench.plan.order(index)
-                if lanes_key(planned.cell) in wanting - begun]
-
-    def lost(self, index: int, of: Set[str]) -> list[str]:
-        """The keys of the cells of these blocks of which that round was made and does not count."""
-        return [row.key for block, rows in blocks(self.measured.rows).items() if block in of
-                for row in rows for run in row.runs if run.round == index and not run.counts]
+        return [each for each in self._bench.plan.order(index) if lanes_key(each.cell) in wanting - begun]
 
 
 def exit_code(session: Session) -> int:
@@ -125,66 +121,55 @@ def exit_code(session: Session) -> int:
     return 0 if words <= WELL and (not words or "ok" in words) else 1
 
 
-def made(bench: Bench, pending_runs: list[PendingRun], memory: "Memory | None" = None,
+def made(bench: Bench, cells: Sequence[Planned], index: int = 0, memory: "Memory | None" = None,
          patience: Patience | None = None) -> Iterator[Event]:
-    """Runs, such as a round's, by turns or one after the other. Raises Stopped."""
-    memory, patience = memory or Memory(), patience or Patience(bench.clock)
-    with Imported(len(pending_runs)) as imported:
-        for comparison, alike in groupby(pending_runs, lambda pending: _by_turns(bench, pending)):
+    """Runs of cells in the round of this index, by turns or one after the other. Raises Stopped."""
+    memory, patience = memory or Memory({}), patience or Patience(bench.clock)
+    with ThreadPoolExecutor(max(1, len(cells))) as threads, closing(Imported(threads)) as imported:
+        every = (LiveRun(bench, planned, index) for planned in cells)
+        for comparison, alike in groupby(every, lambda run: run.comparison):
             runs = list(alike)
             together = 1 if comparison in memory.apart else len(runs) if comparison else _AT_ONCE
             for first in range(0, len(runs), together):
                 group = runs[first:first + together]
-                yield from (_taking_turns(bench, group, memory, patience, imported) if comparison
-                            else _one_after_the_other(bench, group, memory, imported))
+                yield from (_taking_turns(group, memory, patience, imported) if comparison
+                            else _one_after_the_other(group, memory, imported))
 
 
-def _by_turns(bench: Bench, pending: PendingRun) -> str:
-    """The key of the comparison in which the run takes turns; "" where it takes none."""
-    return lanes_key(pending.planned.cell) if _listens(bench, pending) and turns.may_take(pending.cell) else ""
-
-
-def _listens(bench: Bench, pending: PendingRun) -> bool:
-    """Whether the run's worker waits for the runner's words, and computes nothing meanwhile."""
-    stack = bench.stacks[pending.cell.stack]
-    return bench.launcher.of(stack).tells and turns.may_wait(pending.cell)
-
-
-def _taking_turns(bench: Bench, pending_runs: list[PendingRun], memory: "Memory", patience: Patience,
-                  imported: Imported) -> Iterator[Event]:
+def _taking_turns(runs: list[LiveRun], memory: "Memory", patience: Patience, imported: Imported) -> Iterator[Event]:
     """Runs of a comparison by turns; a run whose comparison does not fit into memory is alone."""
-    comparison = _by_turns(bench, pending_runs[0])
-    for pending in pending_runs:
-        yield from _inferred(bench, pending, memory)
-    waiting = [pending for pending in pending_runs if not memory.known(pending.planned.cell)]
+    waiting: list[LiveRun] = []
+    for run in runs:
+        if known := memory.known(run.planned.cell):
+            yield from run.inferred(*known)
+        else:
+            waiting.append(run)
     if not waiting:
         return
-    if bench.is_stopping():
+    if runs[0].bench.is_stopping():
         raise Stopped
-    if is_apart := comparison in memory.apart:
-        imported.stop()              # they would take memory beside runs that are alone
-    runs = [LiveRun(bench, pending, None if is_apart else imported, 1 / len(waiting)) for pending in waiting]
-    yield from _ended(runs, turn_taking.take(bench, runs, comparison, memory.sizes, patience, imported.threads),
-                      imported.threads)
-    if why := next(filter(None, (run.apart_for for run in runs)), ""):
-        imported.stop()
+    if is_apart := (comparison := runs[0].comparison) in memory.apart:
+        imported.close()              # they would take memory beside runs that are alone
+    for run in waiting:
+        run.imported, run.share = None if is_apart else imported, 1 / len(waiting)
+    yield from _ended(waiting, turn_taking.take(waiting, memory.sizes, patience, imported.threads), imported.threads)
+    if why := next(filter(None, (run.apart_for for run in waiting)), ""):
+        imported.close()
         yield {"event": "apart", "comparison": comparison, "why": f"{why}: one after the other"}
 
 
-def _one_after_the_other(bench: Bench, pending_runs: list[PendingRun], memory: "Memory", imported: Imported
-                         ) -> Iterator[Event]:
+def _one_after_the_other(runs: list[LiveRun], memory: "Memory", imported: Imported) -> Iterator[Event]:
     """Runs that import side by side where they listen, and then have the machine for themselves."""
-    imported.stop()
-    runs = [LiveRun(bench, pending) for pending in pending_runs]
+    imported.close()
 
     def events() -> Iterator[Event]:
-        list(turn_taking.imported([run for run in runs if _listens(bench, run.pending)
-                                   and not memory.known(run.pending.planned.cell)], imported.threads))
+        list(turn_taking.imported([run for run in runs if run.can_listen and not memory.known(run.planned.cell)],
+                                  imported.threads))
         for run in runs:
-            if bench.is_stopping():
+            if run.bench.is_stopping():
                 raise Stopped
-            if memory.known(run.pending.planned.cell):
-                yield from _inferred(bench, run.pending, memory)
+            if known := memory.known(run.planned.cell):
+                yield from run.inferred(*known)
                 continue
             yield from run.begin()
             run.tell("go")
@@ -215,7 +200,7 @@ class Memory:
     If a batch ran out of memory, every larger batch of an equal cell is assumed to.
     """
 
-    def __init__(self, cells: Mapping[str, Cell] = MappingProxyType({})) -> None:
+    def __init__(self, cells: Mapping[str, Cell]) -> None:
         """cells: by their keys."""
         self.sizes: dict[str, int] = {}           # bytes of a worker of each comparison
         self.apart: set[str] = set()              # comparisons whose workers cannot be alive at once
@@ -248,12 +233,3 @@ class Memory:
         if batch and batch < cell.batch and cell.measure != "max_batch":
             return "oom", f"inferred, not run: batch {batch} was out of memory"
         return None
-
-
-def _inferred(bench: Bench, pending: PendingRun, memory: Memory) -> Iterator[Event]:
-    """The events of a run that is not made, since its ending is known."""
-    if known := memory.known(pending.planned.cell):
-        host, (word, message) = bench.readings().record(), known
-        yield {**head(pending, host), "place": None}
-        yield {"event": "ending", "run": pending.name, "ending": word, "message": message, "seconds": 0.0, "host": host,
-               "inferred": True}

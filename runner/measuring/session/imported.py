@@ -2,9 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Hashable
-from concurrent.futures import ThreadPoolExecutor
-from types import TracebackType
-from typing import Self
+from concurrent.futures import Executor
 
 from runner.launchers.protocol import Running
 from workloads.spec import turns
@@ -12,15 +10,11 @@ from workloads.spec.cell import Cell
 
 
 class Imported:
-    """The workers of a round that wait for another comparison. They end with it.
+    """The workers that wait for another comparison of their round: the next draws hash seeds and addresses anew."""
 
-    Between rounds they do not, so that hash seeds and addresses are drawn anew for each.
-    """
-
-    def __init__(self, most: int) -> None:
-        """most: how many workers may be alive at once."""
-        # as long as the workers: the kernel ends a worker with the thread that started it
-        self.threads = ThreadPoolExecutor(max(1, most))
+    def __init__(self, threads: Executor) -> None:
+        """threads: that start workers, and last longer: the kernel ends a worker with the thread that started it."""
+        self.threads = threads
         self._waiting: dict[Hashable, list[tuple[Running, int]]] = defaultdict(list)
 
     def keep(self, cell: Cell, running: Running, padding: int) -> None:
@@ -39,17 +33,9 @@ class Imported:
             running.stop()
         return None
 
-    def stop(self) -> None:
+    def close(self) -> None:
         """End those that wait."""
         for waiting in self._waiting.values():
             while waiting:
                 waiting.pop()[0].stop()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-                 ) -> None:
-        self.stop()
-        self.threads.shutdown()
 

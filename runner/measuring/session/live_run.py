@@ -6,16 +6,18 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence, Se
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import Any
 
+from runner.cells import lanes_key
 from runner.errors import BenchError
 from runner.launchers.protocol import Exit, Running
 from runner.launchers.watchdog import Ending, Limits, follow, limits
 from runner.machine import host as machine
 from runner.machine import programs, telemetry
 from runner.machine.cpu_energy import Meter
-from runner.measuring.bench import Bench, Event, PendingRun
+from runner.measuring.bench import Bench, Event
 from runner.measuring.session.imported import Imported
+from runner.planning.plan import Planned
 from runner.results import error_output
 from runner.results.contract import NotAnEvent, parsed
 from runner.results.error_output import ErrorText, Written
@@ -30,25 +32,15 @@ STILL_LEADING = 0.8 * turns.LEAD_SECONDS            # nothing is timed yet, and 
 _FROM_OUTSIDE = ("killed", "died", "timeout", "error")       # words whose reason may be what runs the worker
 
 
-class _Mark(NamedTuple):
-    """The host, the clock and a worker's own CPU seconds at its "start", when the engine has done its part."""
-
-    reading: machine.Reading
-    seconds: float
-    own_seconds: float | None
-
-
 class LiveRun:
     """A run while it lasts. Its methods yield what is to be kept of it; stop() ends its worker however that went."""
 
-    def __init__(self, bench: Bench, pending: PendingRun, imported: Imported | None = None, share: float = 1.0
-                 ) -> None:
-        """imported: the round's workers that fork; None: no worker forks.
-
-        share: the fraction of wall time charged to this run, 1/n while n workers are alive.
-        """
-        self._bench, self._imported, self._share = bench, imported, share
-        self.pending, self.cell = pending, pending.cell
+    def __init__(self, bench: Bench, planned: Planned, index: int) -> None:
+        """index: of the round."""
+        self.bench, self.planned, self.round = bench, planned, index
+        self.cell, self.name = planned.cell_of(index), f"{planned.key}.{index}"
+        self.imported: Imported | None = None    # the round's workers that fork; None: no worker forks
+        self.share = 1.0                         # of wall time that is this run's, 1/n while n workers are alive
         self.ending: Ending | None = None
         self.turns: list[Turn] = []              # since its warm-up
         self.is_warm = False
@@ -60,39 +52,62 @@ class LiveRun:
         self._unasked: Event | None = None       # what a worker said that did not wait
         self._watch: telemetry.Watch | None = None
         self._meter: Meter | None = None
-        self._mark: _Mark | None = None
+        # the host, the clock and the worker's own CPU seconds at its "start", when the engine has done its part
+        self._mark: tuple[machine.Reading, float, float] | None = None
         self._affinities: dict[str, set[int]] = {}           # by place
         self._clocks: programs.Clocks | None = None          # of the host's programs, early in the turn
         self._others = programs.Taken(0.0)       # in the turn
 
+    @property
+    def can_listen(self) -> bool:
+        """Whether its worker can wait for the runner's words, and computes nothing meanwhile."""
+        return self.bench.launcher.of(self.bench.stacks[self.cell.stack]).tells and turns.may_wait(self.cell)
+
+    @property
+    def comparison(self) -> str:
+        """The key of the comparison in which it takes turns; "" where it takes none."""
+        return lanes_key(self.planned.cell) if self.can_listen and turns.may_take(self.cell) else ""
+
+    def inferred(self, word: str, message: str) -> Iterator[Event]:
+        """Its events where it is not made, since its ending is known."""
+        host = self.bench.readings().record()
+        yield {**self._head(host), "place": None}
+        yield {"event": "ending", "run": self.name, "ending": word, "message": message, "seconds": 0.0, "host": host,
+               "inferred": True}
+
+    def _head(self, host: dict[str, Any]) -> Event:
+        """The record of its beginning, but for its place."""
+        return {"event": "begin", "run": self.name, "key": self.planned.key, "round": self.round,
+                "seed": self.cell.seed, "began": datetime.now(UTC).isoformat(timespec="seconds"), "host": host}
+
     def start(self) -> None:
         """Start workers that listen; return once all have imported, one has begun all the same, or has ended."""
-        if waiting := self._imported and self._imported.take(self.cell):
+        if waiting := self.imported and self.imported.take(self.cell):
             self._listens = self._forks = True
             self._running, self._padding = waiting
             self._heard = self._followed(self._running)
             return
         self._start(listens=True)
-        asked_at = self._bench.clock()
+        asked_at = self.bench.clock()
         first: Event = {}
         for _ in self._reporters:
             if (first := self._next() or {}).get("event") != "waiting":
                 self._unasked = first or None
                 break
-        self._forks = self._imported is not None and first.get("forks", False)
-        self._import_seconds = self._bench.clock() - asked_at
+        self._forks = self.imported is not None and first.get("forks", False)
+        self._import_seconds = self.bench.clock() - asked_at
 
     def _start(self, listens: bool) -> None:
         """Start the worker; why it cannot be is its ending."""
-        pending, bench, self._listens = self.pending, self._bench, listens
+        bench, self._listens = self.bench, listens
         # its unused variable's length is drawn for each process of each session, so that places average out
-        self._padding = random.Random(f"{bench.folder.name}:{pending.name}").randint(0, placement.MOST)
+        self._padding = random.Random(f"{bench.folder.name}:{self.name}").randint(0, placement.MOST)
         stack = bench.stacks[self.cell.stack]
         if own := switched_variables(self.cell):       # some are read by the loader, before the worker's Python begins
             stack = stack.model_copy(update={"env": tuple({**dict(stack.env), **dict(own)}.items())})
         try:
             self._running = bench.launcher.start(
-                self.cell, stack, bench.folders.get(self.cell.data, bench.data), pending.name, padding=self._padding,
+                self.cell, stack, bench.folders.get(self.cell.data, bench.data), self.name, padding=self._padding,
                 listens=listens)
         except BenchError as error:
             self.ending = Ending("not_started", str(error))
@@ -100,14 +115,14 @@ class LiveRun:
         self._heard = self._followed(self._running)
 
     def _followed(self, running: Running) -> Iterator[Event | Ending]:
-        bench = self._bench
+        bench = self.bench
         return follow(running, limits(self.cell, bench.going.stall), bench.clock, bench.is_stopping)
 
     def begin(self) -> Iterator[Event]:
         """Say that the run begins, and watch what it does to the machine. Starts a worker where none was ahead."""
-        bench = self._bench
-        yield {"event": "now", "starts": self.pending.name}
-        self._watch = bench.watches(self.pending.planned)
+        bench = self.bench
+        yield {"event": "now", "starts": self.name}
+        self._watch = bench.watches(self.planned)
         if self._watch:
             self._watch.wait_idle()
             self._watch.start()
@@ -118,7 +133,7 @@ class LiveRun:
         self._is_begun = True
         if not self._running and not self.ending:
             self._start(listens=False)
-        yield {**head(self.pending, before.record()), "padding": self._padding,
+        yield {**self._head(before.record()), "padding": self._padding,
                "place": self._running.place if self._running else None}
         if self._unasked:
             yield from self._kept(self._unasked)
@@ -162,7 +177,7 @@ class LiveRun:
         return heard
 
     def _kept(self, heard: Event) -> Iterator[Event]:
-        bench = self._bench
+        bench = self.bench
         for each in (self._watch, self._meter):
             if each:
                 each.heard(heard["event"])
@@ -170,13 +185,14 @@ class LiveRun:
             cpus = heard["facts"].get("affinity")                # [] and what is no list: nobody says which
             self._affinities[heard.get("place", "")] = {
                 cpu for cpu in (cpus if isinstance(cpus, list) else ()) if isinstance(cpu, int)}
-            self._mark = _Mark(bench.readings(), bench.clock(), heard.get("cpu_seconds"))
-        yield {"event": "line", "run": self.pending.name, "at": round(bench.clock() - self._begun_at, 3), "line": heard}
+            own_seconds = heard.get("cpu_seconds")
+            self._mark = None if own_seconds is None else (bench.readings(), bench.clock(), own_seconds)
+        yield {"event": "line", "run": self.name, "at": round(bench.clock() - self._begun_at, 3), "line": heard}
 
     def _note_others(self, turns: Mapping[str, dict[str, Any]]) -> None:
         """Write down beside what each place says of its turn what others took meanwhile, as far as it is seen here."""
         before, self._clocks, self._others = self._clocks, None, programs.Taken(0.0)
-        if before is not None and turns and (after := self._bench.programs()) is not None:
+        if before is not None and turns and (after := self.bench.programs()) is not None:
             first = next(iter(turns.values()))
             self._others = programs.taken(before, after, self.cell.stack if len(turns) > 1 else programs.Worker(
                 self.cell.stack, first.get("process", 0)), self.affinity)
@@ -198,8 +214,8 @@ class LiveRun:
         if self._meter:
             self._meter.heard("warm")            # as after a warm-up, the CPUs are the run's from here on
         self.tell(f"turn {turns.LEAD_SECONDS} {turns.slice_seconds(self.cell)} {turns.least_steps(self.cell)}")
-        self._bench.wait(STILL_LEADING)
-        self._clocks = self._bench.programs()
+        self.bench.wait(STILL_LEADING)
+        self._clocks = self.bench.programs()
         lines = yield from self.listen(lambda event: event["event"] == "steps")
         if not lines:
             return None
@@ -233,10 +249,7 @@ class LiveRun:
 
     @property
     def wants_turn(self) -> bool:
-        """Whether it is to have more turns.
-
-        A round with fewer than LEAST_TURNS that count is lost, and its next start takes longer than some more turns.
-        """
+        """Whether it is to have more turns: where fewer than LEAST_TURNS count, its round is lost, which costs more."""
         if self.ending:
             return False
         calm = self.calm
@@ -263,18 +276,18 @@ class LiveRun:
             self.stop()
             return
         self.ending = ending = self.ending or Ending("killed", why)
-        bench, running = self._bench, self._running
+        bench, running = self.bench, self._running
         seen, energy = self._seen()
         waits = ending.word == "ok" and self._forks and running is not None and _waits(running)
         errors = running.errors() if running else {}
         exit_status, used = (Exit(0), {}) if waits else _went(running, Limits().leave if ending.word == "ok" else 0.0)
         share = self._foreign_share(ending)
-        if self._imported and running and waits:
+        if self.imported and running and waits:
             self._running = None
-            self._imported.keep(self.cell, running, self._padding)
+            self.imported.keep(self.cell, running, self._padding)
         self.stop()
         shares_memory = not bench.launcher.of(bench.stacks[self.cell.stack]).uses_images
-        if exit_status.is_out_of_memory and self._share < 1 and shares_memory:
+        if exit_status.is_out_of_memory and self.share < 1 and shares_memory:
             self.apart_for = NO_ROOM
         if self.apart_for or (running and ending.word in _FROM_OUTSIDE and running.is_lost()):
             why = self.apart_for or "what ran it went away and is back"
@@ -284,14 +297,14 @@ class LiveRun:
             ending = ending._replace(message=f"exit code {exit_status.code} after its end")
         said = ending.said
         places = {**used, **{place: usage(end) for place, end in said.get("places", {}).items()}}
-        yield {"event": "ending", "run": self.pending.name, "ending": ending.word, "message": ending.message,
-               "seconds": (bench.clock() - self._begun_at + self._import_seconds) * self._share,
+        yield {"event": "ending", "run": self.name, "ending": ending.word, "message": ending.message,
+               "seconds": (bench.clock() - self._begun_at + self._import_seconds) * self.share,
                "host": {**bench.readings().record(), **usage(said), "foreign_cpu_share": share,
                         **(seen.readings if seen else {}), **energy},
                **({"places": places} if places else {}),
                **({"gpu_libraries": said["gpu_libraries"]} if said.get("gpu_libraries") else {}),
                **({"gpu": seen.record()} if seen else {})}
-        yield from _errors(self.pending.name, errors or {"": Written(exit_status.last_words.encode())})
+        yield from _errors(self.name, errors or {"": Written(exit_status.last_words.encode())})
 
     def _foreign_share(self, ending: Ending) -> float | None:
         """The share of the CPUs that others took: in the turns, else since the worker's start.
@@ -301,24 +314,18 @@ class LiveRun:
         if self.turns:
             shares = [turn.foreign_share + turn.stolen_share for turn in self.turns]
             return sum(shares) / len(shares)
-        bench, mark, own = self._bench, self._mark, ending.said.get("cpu_seconds")
+        own = ending.said.get("cpu_seconds")
         is_here = self._running is not None and not self._running.place.get("remote")    # else its CPUs are not ours
-        if not is_here or mark is None or mark.own_seconds is None or own is None:
+        if not is_here or self._mark is None or own is None:
             return None
-        return machine.foreign_share(mark.reading, bench.readings(), own - mark.own_seconds,
-                                     bench.clock() - mark.seconds, self.affinity)
+        before, began, own_before = self._mark
+        return machine.foreign_share(before, self.bench.readings(), own - own_before, self.bench.clock() - began,
+                                     self.affinity)
 
 
 def is_warm(event: Event) -> bool:
     """Whether a warm-up is over; the last of several lines says why."""
     return event["event"] == "warm" and "ended" in event
-
-
-def head(pending: PendingRun, host: dict[str, Any]) -> Event:
-    """The record of a run's beginning, but for its place."""
-    return {"event": "begin", "run": pending.name, "key": pending.planned.key, "round": pending.round,
-            "seed": pending.cell.seed,
-            "began": datetime.now(UTC).isoformat(timespec="seconds"), "host": host}
 
 
 def _went(running: Running | None, seconds: float) -> tuple[Exit, dict[str, Any]]:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, as_completed
 
 from runner.machine import host, programs
-from runner.measuring.bench import Bench, Event
+from runner.measuring.bench import Event
 from runner.measuring.session.live_run import NO_ROOM, LiveRun, is_warm
 from runner.results.turns import FOREIGN_SHARE, Turn
 from workloads.spec import turns
@@ -29,11 +29,7 @@ class Patience:
     def __init__(self, clock: Callable[[], float], planned: float = 0.0, given: float | None = None) -> None:
         """Of a plan of so many seconds; given: seconds after which no round begins, where the user says so."""
         self._clock, self._began, self._planned, self._given = clock, clock(), planned, given
-        self.spent = 0.0
-
-    def spend(self, seconds: float) -> None:
-        """Count time that would not have gone by on a quiet machine."""
-        self.spent += seconds
+        self.spent = 0.0             # seconds that would not have gone by on a quiet machine
 
     @property
     def left(self) -> float:
@@ -52,14 +48,12 @@ class Patience:
         return self.is_half_spent and seconds >= 2 * self._planned if self._given is None else seconds >= self._given
 
 
-def take(bench: Bench, runs: Sequence[LiveRun], comparison: str, sizes: dict[str, int], patience: Patience,
-         threads: Executor) -> Iterator[Event]:
-    """Make the runs, which have not started; those that cannot be alive beside each other say why, and do not count.
+def take(runs: Sequence[LiveRun], sizes: dict[str, int], patience: Patience, threads: Executor) -> Iterator[Event]:
+    """Make a comparison's runs, which have not started; those that cannot be alive together say why, and do not count.
 
-    sizes: the bytes that a worker of each comparison takes, by the comparison's key; new ones are learnt here. threads:
-    as of imported.
+    sizes: a worker's bytes, by the comparison's key; new ones are learnt here. threads: as of imported.Imported.
     """
-    yield from _built(bench, runs, comparison, sizes, threads)
+    yield from _built(runs, sizes, threads)
     if any(run.apart_for for run in runs):
         return
     for run in runs:
@@ -67,8 +61,7 @@ def take(bench: Bench, runs: Sequence[LiveRun], comparison: str, sizes: dict[str
             yield {"event": "now", "doing": f"warming up {run.cell.stack}"}
             run.tell("go")
             yield from run.listen(is_warm)
-    drawn = random.Random(f"{bench.plan.seed}:{runs[0].pending.round}:{comparison}")
-    yield from _by_turns(bench, runs, drawn, patience)
+    yield from _by_turns(runs, patience)
     if any(run.apart_for for run in runs):
         return
     for run in runs:
@@ -78,29 +71,25 @@ def take(bench: Bench, runs: Sequence[LiveRun], comparison: str, sizes: dict[str
 
 
 def imported(runs: Sequence[LiveRun], threads: Executor) -> Iterator[LiveRun]:
-    """Start workers that listen, side by side since an engine takes long for each; each once it has imported.
-
-    threads: as of imported.Imported.
-    """
+    """Start workers that listen, side by side since an engine takes long for each; each once it has imported."""
     waits = {threads.submit(run.start): run for run in runs}
     for wait in as_completed(waits):
         wait.result()
         yield waits[wait]
 
 
-def _built(bench: Bench, runs: Sequence[LiveRun], comparison: str, sizes: dict[str, int], threads: Executor
-           ) -> Iterator[Event]:
+def _built(runs: Sequence[LiveRun], sizes: dict[str, int], threads: Executor) -> Iterator[Event]:
     """Build all; the first alone where it is to show how much memory a worker takes, and whether others find room."""
     yield {"event": "now", "doing": "building"}
-    ready = imported(runs, threads)
+    ready, comparison, readings = imported(runs, threads), runs[0].comparison, runs[0].bench.readings
     if comparison in sizes or len(runs) == 1:
         yield from _build(ready)
         return
     list(ready)                   # what they import takes memory, too
-    free_bytes = bench.readings().free_bytes
+    free_bytes = readings().free_bytes
     yield from _build(runs[:1])
-    sizes[comparison] = max(0, free_bytes - bench.readings().free_bytes)
-    if len(runs[1:]) * _ROOM * sizes[comparison] > bench.readings().free_bytes:
+    sizes[comparison] = max(0, free_bytes - readings().free_bytes)
+    if len(runs[1:]) * _ROOM * sizes[comparison] > readings().free_bytes:
         for run in runs:
             run.apart_for = NO_ROOM
         return
@@ -117,9 +106,9 @@ def _build(runs: Iterable[LiveRun]) -> Iterator[Event]:
         yield from run.listen(lambda event: event["event"] == "waiting" or is_warm(event))
 
 
-def _by_turns(bench: Bench, runs: Sequence[LiveRun], drawn: random.Random, patience: Patience
-              ) -> Iterator[Event]:
+def _by_turns(runs: Sequence[LiveRun], patience: Patience) -> Iterator[Event]:
     """Every run's turns, one of each in an order that is drawn, then the next."""
+    drawn = random.Random(f"{runs[0].bench.plan.seed}:{runs[0].round}:{runs[0].comparison}")
     while waiting := [run for run in runs if run.wants_turn]:
         drawn.shuffle(waiting)
         taken, calm = max(len(run.turns) for run in waiting), min(run.calm for run in waiting)
@@ -131,18 +120,19 @@ def _by_turns(bench: Bench, runs: Sequence[LiveRun], drawn: random.Random, patie
                     each.apart_for = why
                 return
             if turn and turn.reason:
-                yield from _wait(bench, run, turn, patience)
+                yield from _wait(run, turn, patience)
 
 
-def _wait(bench: Bench, run: LiveRun, turn: Turn, patience: Patience) -> Iterator[Event]:
+def _wait(run: LiveRun, turn: Turn, patience: Patience) -> Iterator[Event]:
     """Return when others leave the run's CPUs alone, or cost more than half of the session's time."""
-    patience.spend(turn.seconds)
+    patience.spent += turn.seconds
+    bench = run.bench
     while not patience.is_half_spent and not patience.is_over and not bench.is_stopping():
         before, clocks, began = bench.readings(), bench.programs(), bench.clock()
         bench.wait(_LOOK_SECONDS)
         seconds = bench.clock() - began
         share = host.foreign_share(before, bench.readings(), 0.0, seconds, run.affinity) or 0.0
-        patience.spend(seconds)
+        patience.spent += seconds
         if share <= FOREIGN_SHARE:
             return
         yield {"event": "now", "waits": f"{_busiest(clocks, bench.programs(), seconds, run) or turn.reason}: waiting"}

@@ -57,22 +57,19 @@ def trace(measured: Measurements) -> dict[str, Any]:
 
 def telling(question: Question, parts: Mapping[str, Parts]) -> dict[str, Parts]:
     """The parts of the row and the best, by stack; {} where one was not profiled, or profiling changed its step."""
-    found = {each.cell.stack: parts.get(key(profiled(each.cell))) for each in question}
-    telling = {name: each for name, each in found.items() if each and each.cost <= _MOST_COST}
-    return telling if len(telling) == len(found) else {}
+    return {} if without_parts(question, parts) else {
+        each.cell.stack: parts[key(profiled(each.cell))] for each in question}
 
 
 def without_parts(question: Question, parts: Mapping[str, Parts]) -> str:
-    """Why a row has no parts: a row was not profiled, or profiling makes its step another one."""
-    if telling(question, parts):
-        return ""
+    """Why a row has no parts: a row was not profiled, or profiling makes its step another one; "" where it has."""
     told = []
     for name, own in ((each.cell.stack, parts.get(key(profiled(each.cell)))) for each in question):
         if own is None:
             told.append(f"{name} was not profiled")
         elif own.cost > _MOST_COST:
             told.append(f"profiling makes a step of {name} {own.cost:.1f} times as long")
-    return f"No parts are shown: {' and '.join(told)}."
+    return f"No parts are shown: {' and '.join(told)}." if told else ""
 
 
 def gaps(row: Parts | None = None, best: Parts | None = None) -> dict[str, float]:

@@ -96,10 +96,7 @@ def _record(name: str, ratio: Ratio) -> dict[str, Any]:
 
 def of(measured: Measurements, asked: Sequence[Question], tried: Sequence[Trial], untried: Sequence[Trial],
             parts: Mapping[str, Parts], checks: Mapping[str, agreement.Verdict] = MappingProxyType({})) -> list[Reason]:
-    """What the session of switches says of each question; checks by a trial's stack.
-
-    Raises InputError where it is another session.
-    """
+    """What the session of switches says of each question; checks: by a trial's stack. Raises InputError for another."""
     rows = {row.key: row for row in measured.rows}
     needed = {key(each) for question in asked for each in (question.row.cell, question.best.cell)}
     if not needed <= rows.keys():

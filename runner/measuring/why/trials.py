@@ -33,10 +33,8 @@ def of(asked: Sequence[Question], parts: Mapping[str, Parts], seconds: Mapping[s
            ) -> tuple[list[Trial], list[Trial]]:
     """The trials that the budget has room for, and those that it has not.
 
-    The likeliest of each row come first, of the rows those that are the furthest behind. Each costs its rounds and a
-    check.
-
-    parts: by the key of profiled cells; seconds: that a run took, by the key of its cell.
+    The likeliest of each row come first, of the rows those that are the furthest behind. parts: by the key of profiled
+    cells; seconds: that a run took, by the key of its cell.
     """
     left = budget - seconds_of_rows({row for question in asked for row in question}, seconds)
     ranked = [each for question in asked for each in enumerate(_candidates(question, parts))]

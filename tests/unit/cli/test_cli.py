@@ -21,16 +21,16 @@ from runner.planning.plan import Wishes
 from tests.stack_folder import study_toml
 
 
-@pytest.mark.parametrize("module", sorted({entry.module for entry in COMMANDS.values()}))
+@pytest.mark.parametrize("module", sorted({module for module, _ in COMMANDS.values()}))
 def test_the_table_of_commands_names_all_that_a_module_has(module: str) -> None:
-    assert {name for name, entry in COMMANDS.items() if entry.module == module} == set(commands_of(module))
+    assert {name for name, (where, _) in COMMANDS.items() if where == module} == set(commands_of(module))
 
 
 @pytest.mark.parametrize(("does", "says", "not_imported"), [
     ("runner.cli.commands_of('results')", "", {"docker", "requests", "jinja2", "runner.cli.measuring"}),
     ("runner.cli.app(['list'], standalone_mode=False)", "torch-2.13-cpu", {"docker", "requests"}),
     ("runner.cli.app(['--help'], standalone_mode=False)", "Usage:",
-     {"numpy", "pydantic", "runner.planning.plan", *(f"runner.cli.{entry.module}" for entry in COMMANDS.values())})])
+     {"numpy", "pydantic", "runner.planning.plan", *(f"runner.cli.{module}" for module, _ in COMMANDS.values())})])
 def test_a_command_imports_nothing_that_it_does_not_need(does: str, says: str, not_imported: set[str]) -> None:
     program = f"import sys, runner.cli; {does}; print(*sys.modules)"
     answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
@@ -46,8 +46,9 @@ def test_a_notebook_imports_no_command_line_and_finds_its_path_as_it_was() -> No
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_the_list_of_commands_says_of_each_what_its_own_help_says(name: str) -> None:
-    own = commands_of(COMMANDS[name].module)[name].help or ""
-    assert dict(summaries(COMMANDS[name].module))[name] == own.split("\n\n")[0].replace("\n", " ")
+    module, _ = COMMANDS[name]
+    own = commands_of(module)[name].help or ""
+    assert dict(summaries(module))[name] == own.split("\n\n")[0].replace("\n", " ")
 
 
 def test_a_command_that_nobody_knows_is_answered_with_the_one_that_may_be_meant() -> None:
@@ -120,16 +121,14 @@ def test_a_study_of_a_folder_is_planned_by_its_name(tmp_path: Path, is_named: bo
 
 @pytest.mark.parametrize("command", ["run", "plan", "rerun", "gate", "list", "check", "images", "lock"])
 def test_commands_of_studies_and_stacks_have_all_three_options(command: str) -> None:
-    names = {name for parameter in commands_of(COMMANDS[command].module)[command].params
-             for name in parameter.opts}
-
-    assert {"--studies", "--stacks"} <= names
+    assert {"--studies", "--stacks"} <= {name for parameter in commands_of(COMMANDS[command][0])[command].params
+                                         for name in parameter.opts}
 
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_no_two_options_of_a_command_write_to_one_name(command: str) -> None:
     """Else `--stack NAME` would name a folder."""
-    names = [parameter.name for parameter in commands_of(COMMANDS[command].module)[command].params]
+    names = [parameter.name for parameter in commands_of(COMMANDS[command][0])[command].params]
 
     assert len(set(names)) == len(names)
 

@@ -35,7 +35,7 @@ def test_each_node_gets_what_is_asked_or_what_the_machine_has_and_a_sentence_say
         machine: Machine, more: dict[str, str], cpus: str, memory: int, sentences: list[str]) -> None:
     said: list[str] = []
     words = compose.arguments({**DEFAULT, **more}, machine, said.append)
-    assert {"cpus": cpus, "memory_bytes": str(memory * 2**30)} == settings(words) and sentences == said
+    assert {"cpus": cpus, "memory_bytes": str(memory * 2**30)} == settings(words) and sentences == said   # no steps
     assert "--yes" in words                          # nobody can be asked, however long it takes
 
 
@@ -68,12 +68,6 @@ def test_without_a_stack_the_study_s_own_three_are_compared() -> None:
     study = file.read("cluster", paths.STUDIES)
     assert ("tf-2.5", "torch-1.7", "mxnet-1.7") == study.experiments[0].stacks
     assert 8 == study.rounds and "sync" == study.experiments[0].settings["parallel"]
-
-
-def test_steps_that_are_said_are_neither_more_nor_fewer() -> None:
-    found = settings(compose.arguments({**DEFAULT, "STEPS": "20"}, LARGE, print))
-    assert ("20", "0") == (found["steps"], found["seconds"])
-    assert not {"steps", "seconds"} & settings(compose.arguments(DEFAULT, LARGE, print)).keys()
 
 
 def test_data_of_the_user_s_own_is_named_with_its_folder() -> None:

@@ -8,8 +8,7 @@ import pytest
 
 from runner.launchers.protocol import Exit
 from runner.measuring.bench import Bench
-from runner.results import store
-from tests.fake_session import endings, run
+from tests.fake_session import endings, events, run
 from tests.fake_turns import TurnMachine, TurnWorker, turn_bench
 from tests.fakes import READING
 from workloads.spec import turns
@@ -58,8 +57,7 @@ def test_a_stack_imports_once_a_round(tmp_path: Path) -> None:
     assert all({"train", "infer"} == {cell["measure"] for cell in worker.cells} and worker.is_stopped
                for worker in launcher.running if isinstance(worker, Forking))
     assert ["ok"] * 8 == endings(tmp_path / "r")
-    begun = [record for record in store.read(tmp_path / "r") if record["event"] == "begin"]
-    assert 4 == len({(record["round"], record["padding"]) for record in begun})      # the process's own
+    assert 4 == len({(each["round"], each["padding"]) for each in events(tmp_path / "r", "begin")})  # the process's own
 
 
 @pytest.mark.parametrize("changes", [{"cpus": 1}, {"memory_bytes": 2**33}, {"switches": "KMP_BLOCKTIME=0"},
@@ -111,7 +109,6 @@ def test_none_forks_where_workers_do_not_fit_into_memory_together(tmp_path: Path
 
     assert run(made._replace(readings=readings))
     assert ["killed"] * 2 + ["ok"] * 12 == sorted(endings(tmp_path / "r"))
-    apart = sum(record["event"] == "apart" for record in store.read(tmp_path / "r"))
-    assert 2 == apart
+    assert 2 == len(events(tmp_path / "r", "apart"))
     # the first of either comparison forks, before it is known
     assert 2 == sum(bool(worker.cells) for worker in launcher.running if isinstance(worker, Forking))

@@ -49,8 +49,6 @@ def asked_for(wishes: Wishes = PLAIN, names: Any = STACKS, launcher: Any = None,
 
 # ---- settings
 
-
-
 def test_of_a_list_each_value_is_measured() -> None:
     made = asked_for(Wishes(settings=options.settings(["batch=1,8,64", "cpus=1,2"])), ("a",)).plan
     assert [(1, 1), (1, 2), (8, 1), (8, 2), (64, 1), (64, 2)] == [(each.cell.batch, each.cell.cpus)
@@ -113,10 +111,7 @@ def test_a_session_s_start_hashes_each_stack_once(tmp_path: Path) -> None:
     class Counting(Launcher):
         def fingerprint(self, stack: Stack) -> str:
             hashed.append(stack.name)
-            return "f"
-
-        def prepare(self, stacks: list[Stack], say: Any) -> None:
-            pass
+            return super().fingerprint(stack)
 
     made = building.prepared(asked_for(launcher=Counting(), request=Request("s", results=tmp_path)).hashed(), quiet)
     assert session_record.resumable(made, quiet) is None

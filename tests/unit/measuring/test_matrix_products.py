@@ -1,6 +1,5 @@
 """The machine's best matrix product: who is asked, what is kept of it, and each rate's share of it."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,16 +9,15 @@ from runner.analysis.flags import Flag
 from runner.analysis.summary import summary_of
 from runner.errors import InputError
 from runner.measuring import matrix_products
-from runner.measuring import session as runs
 from runner.measuring.matrix_products import record
 from runner.planning.plan import Wishes, plan
 from runner.report.rates import machine_limits
 from runner.results import store
-from runner.results.reader import measurements
 from runner.results.records import Unit
+from runner.results.rows import Measurements
 from tests import made_rows as made
 from tests.clock import FakeClock
-from tests.fake_session import OPENED, STACKS, bench, stored
+from tests.fake_session import STACKS, bench, events, stored
 from tests.fakes import MACHINE, no_engine, study
 from tests.sent import Sent
 from workloads.measuring.matrix_products import sizes
@@ -38,8 +36,8 @@ def told(seconds: float, size: int = 1000) -> bytes:
 def measured(folder: Path, script: Any, is_stopping: Any = lambda: False) -> list[store.Record]:
     """The products that a session of both stacks stores."""
     made = bench(folder, script)._replace(is_stopping=is_stopping)
-    stored(matrix_products.measure(made, runs.made), OPENED[-1])
-    return [each for each in store.read(folder) if each["event"] == "product"]
+    stored(made, matrix_products.measure(made))
+    return events(folder, "product")
 
 
 def test_each_stack_is_asked_once_for_each_precision_and_number_of_threads_of_a_rate() -> None:
@@ -88,19 +86,16 @@ def of(name: str, seconds: float, unit: Unit = Unit("cpu", "float32", 2), **valu
 
 
 RATE = 100.0
-FLOPS = tasks.step_flops(made.cell("torch")) / 10            # a sample's, of the ten in a batch
+TORCH = made.cell("torch")
+FLOPS = tasks.step_flops(TORCH) / 10             # a sample's, of the ten in a batch
 
 
-def session(*more: store.Record, cell: Cell | None = None, **values: Any) -> Iterator[store.Record]:
-    one = cell or made.cell("torch")
-    yield made.session(**values)
-    yield made.plan(one)
-    yield from more
-    yield from made.runs(one, [RATE] * 5)
+def session(*more: store.Record, cell: Cell = TORCH, **values: Any) -> Measurements:
+    return made.measured(cell, made.session(**values), *more, *made.runs(cell, [RATE] * 5))
 
 
 def test_the_limit_is_the_best_product_of_any_stack() -> None:
-    summary = summary_of(measurements(session(of("torch", 0.5), of("tf", 0.1), of("mxnet", 0.2))))
+    summary = summary_of(session(of("torch", 0.5), of("tf", 0.1), of("mxnet", 0.2)))
     assert [("tf", 20e9)] == [(limit.stack, limit.flops_per_second) for limit in summary.limits]   # 2 GFLOP in 0.1 s
 
 
@@ -109,14 +104,14 @@ PADDED = {**made.FACTS, "data": {"name": "seeded sequences", "tokens": 80.0, "pa
 
 
 @pytest.mark.parametrize(("cell", "products", "facts", "share"), [
-    (made.cell("torch"), [of("torch", 0.5), of("tf", 0.1), of("mxnet", 0.2)], {}, RATE * FLOPS / 20e9),
-    (made.cell("torch"), [of("torch", 2e9 / (RATE * FLOPS / 1.25))], {}, 1.25),          # is shown, and flagged
+    (TORCH, [of("torch", 0.5), of("tf", 0.1), of("mxnet", 0.2)], {}, RATE * FLOPS / 20e9),
+    (TORCH, [of("torch", 2e9 / (RATE * FLOPS / 1.25))], {}, 1.25),          # is shown, and flagged
     # products of another precision or number of threads are no limit
-    (made.cell("torch"), [of("torch", 0.1, Unit("cpu", "float64", 2)), of("torch", 0.1, Unit("cpu", "float32", 4))],
-     {}, None), (made.cell("torch"), [], {}, None),
+    (TORCH, [of("torch", 0.1, Unit("cpu", "float64", 2)), of("torch", 0.1, Unit("cpu", "float32", 4))], {}, None),
+    (TORCH, [], {}, None),
     # nor is one of the cell's precision a limit of a rate in another; phases have no share
-    (made.cell("torch", loop="tuned"), [of("torch", 0.1)], {**made.FACTS, "precision": "amp"}, None),
-    (made.cell("torch", measure="phases"), [of("torch", 0.1)], {}, None),
+    (TORCH._replace(loop="tuned"), [of("torch", 0.1)], {**made.FACTS, "precision": "amp"}, None),
+    (TORCH._replace(measure="phases"), [of("torch", 0.1)], {}, None),
     # padding is not counted
     (BERT, [of("torch", 0.1)], PADDED, RATE * tasks.step_flops(BERT, tokens=80) / 10 / 20e9)])
 def test_a_share_is_the_flops_that_steps_need_over_the_best_product(
@@ -137,7 +132,7 @@ def test_a_gpu_is_named_as_its_driver_does_and_a_slice_of_one_says_so() -> None:
     cell = made.cell("torch", device="gpu", precision="tf32")
     product = of("torch", 0.1, Unit("gpu", "tf32", 0), device_name="gpu")
     gpu = {"uuid": "GPU-0", "board": "GPU-0", "name": "NVIDIA H100 80GB HBM3"}
-    whole, part = (summary_of(measurements(session(product, cell=cell, gpus={"devices": [{**gpu, "uuid": uuid}]})))
+    whole, part = (summary_of(session(product, cell=cell, gpus={"devices": [{**gpu, "uuid": uuid}]}))
                    for uuid in ("GPU-0", "MIG-0"))
 
     assert machine_limits(whole)[0].endswith("tf32 on NVIDIA H100 80GB HBM3: 20.0 GFLOP/s by torch")
@@ -149,7 +144,7 @@ def test_a_gpu_is_named_as_its_driver_does_and_a_slice_of_one_says_so() -> None:
 def test_a_stored_product_that_cannot_be_is_refused(key: str, value: Any, said: str) -> None:
     block = {"numbers": "float32", "size": 1000, "count": 1, "seconds": [1.0], key: value}
     with pytest.raises(InputError, match=said.replace(".", r"\.")):
-        measurements(session(of("torch", 1.0, blocks=[block])))
+        session(of("torch", 1.0, blocks=[block]))
 
 
 def worker(seconds: float, memory_bytes: int = 0) -> list[dict[str, Any]]:

@@ -15,6 +15,7 @@ from runner.measuring.why import questions
 from runner.report.answer import answer
 from runner.results.reader import measurements
 from runner.stacks import own
+from tests import made_rows
 from tests.made_own import held, lines, planned, proof, written
 from workloads.spec.models import own_model
 
@@ -94,15 +95,10 @@ def test_results_that_differ_are_told_and_the_steps_timed(tmp_path: Path, new: d
 def records(folder: Path, *units: list[Any] | None) -> list[dict[str, Any]]:
     """A session of steps of 0.01 s, whose workers say these units."""
     made = planned(written(folder, "mine.py", CODE), stacks=STACKS)
-    found: list[dict[str, Any]] = [{"event": "session"}, made.record()]
-    for each, unit in zip(made.cells, units, strict=True):
-        run = f"{each.key}.0"
-        facts = {"framework": "python", "version": "3.11.7", **({"units": unit} if unit else {})}
-        found += [{"event": "begin", "run": run, "key": each.key, "round": 0},
-                  {"event": "line", "run": run, "line": {"event": "start", "facts": facts, "parameters": 0}},
-                  {"event": "line", "run": run, "line": {"event": "steps", "first": 0, "seconds": [0.01] * 4}},
-                  {"event": "ending", "run": run, "ending": "ok", "message": ""}]
-    return [*found, {"event": "closed", "reason": "done"}]
+    facts = ({"framework": "python", "version": "3.11.7", **({"units": unit} if unit else {})} for unit in units)
+    return [made_rows.session(), made.record(), *(
+        record for each, said in zip(made.cells, facts, strict=True)
+        for record in made_rows.run(each.cell, 0, made_rows.steps([0.01] * 4), facts=said))]
 
 
 @pytest.mark.parametrize(("old", "new", "unit", "rate"), [

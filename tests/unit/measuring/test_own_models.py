@@ -12,10 +12,8 @@ from runner import cells
 from runner.cli import app
 from runner.errors import BenchError, InputError
 from runner.measuring import equality, own_models
-from runner.planning.plan import Plan, Wishes, plan
+from runner.planning.plan import Plan
 from tests import made_graph
-from tests.clock import FakeClock
-from tests.fakes import MACHINE, FakeLauncher
 from tests.made_own import PINNED, held, lines, planned, proof, written
 from workloads.spec.cell import Cell
 from workloads.spec.models import own_model
@@ -211,14 +209,8 @@ def narrow(folder: Path, sent: Callable[[Cell], list[bytes]]) -> tuple[Plan, lis
     """The plan that is left of a net in bfloat16 in two lanes that send this, and what is said."""
     name = written(folder, "net.py", TORCH)
     assert (["precision=float32,amp"], {}) == own_models.options_of(name, ["precision=float32,bf16"])
-    study, named = own_models.study([name], lanes=EAGER_AND_COMPILED, measure="train")
-    stacks = dict.fromkeys(named, PINNED["torch-2.13-cpu"])
-    shown = {column: own_models.shown(stacks[column], each) for column, each in named.items()}
-    made = plan(study, shown, MACHINE, Wishes(settings={"precision": "amp"}), lambda stack: None)
-    said: list[str] = []
-    check = equality.Check(FakeLauncher(FakeClock(), lambda cell, run: sent(cell)), folder, (2, 0), said.append,
-                           clock=FakeClock())
-    return own_models.prove(made, stacks, check, folder), said
+    made = planned(name, lanes=EAGER_AND_COMPILED, measure="train", settings={"precision": "amp"})
+    return proof(made, folder, sent)[:2]
 
 
 def test_lanes_in_bfloat16_are_proved_in_it_too(tmp_path: Path) -> None:

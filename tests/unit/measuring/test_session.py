@@ -24,7 +24,7 @@ from runner.results.sessions import Session, StoredRun
 from runner.screen.progress import RunProgress
 from tests import made_rows
 from tests.clock import FakeClock
-from tests.fake_session import STACKS, STUDY, bench, endings, run
+from tests.fake_session import STACKS, STUDY, bench, endings, events, rounds, run, sent
 from tests.fakes import MACHINE, READING, FakeLauncher, good_lines, no_engine
 from tests.studies import parse
 from workloads.spec.cell import Cell
@@ -37,16 +37,14 @@ def begun(launcher: Any) -> list[tuple[str, str]]:
 def test_every_cell_runs_once_a_round_by_one_seed_of_the_round_and_rounds_are_not_mixed(tmp_path: Path) -> None:
     made = bench(tmp_path / "r")
     assert run(made)
-    rounds = begun(made.launcher)
+    runs = begun(made.launcher)
 
-    assert ["0", "0", "1", "1", "2", "2"] == [index for _, index in rounds]
-    assert all({"a", "b"} == {name for name, index in rounds if index == r} for r in "012")
-    assert {(0, 1), (1, 2), (2, 3)} == {(record["round"], record["seed"]) for record in store.read(tmp_path / "r")
-                                        if record["event"] == "begin"}
+    assert ["0", "0", "1", "1", "2", "2"] == [index for _, index in runs]
+    assert all({"a", "b"} == {name for name, index in runs if index == r} for r in "012")
+    assert {(0, 1), (1, 2), (2, 3)} == {(each["round"], each["seed"]) for each in events(tmp_path / "r", "begin")}
     assert ({(run.split(".")[1], cell.seed) for cell, run in made.launcher.started}  # type: ignore[attr-defined]
             == {("0", 1), ("1", 2), ("2", 3)})
-    lines = [record["line"] for record in store.read(tmp_path / "r") if record["event"] == "line"]
-    assert [0.5, 0.5] == next(line["seconds"] for line in lines if line["event"] == "steps")        # raw, no mean
+    assert [0.5, 0.5] == sent(tmp_path / "r", "steps")[0]["seconds"]             # raw, no mean
 
 
 def test_the_seed_draws_the_order_of_each_round_and_each_run_an_unused_variable_of_some_length(tmp_path: Path) -> None:
@@ -57,7 +55,7 @@ def test_the_seed_draws_the_order_of_each_round_and_each_run_an_unused_variable_
         orders.append(begun(made.launcher))
         paddings.append(made.launcher.paddings)  # type: ignore[attr-defined]
     assert orders[0] == orders[1] and any(order != orders[0] for order in orders[2:])
-    assert paddings[0] == [record["padding"] for record in store.read(tmp_path / "0") if record["event"] == "begin"]
+    assert paddings[0] == [each["padding"] for each in events(tmp_path / "0", "begin")]
     assert 6 == len(set(paddings[0])) and all(0 <= each <= 4096 for each in paddings[0])
     assert paddings[0] != paddings[1]
 
@@ -77,12 +75,12 @@ def test_a_round_that_lost_a_run_is_followed_by_others_at_most_as_many_and_the_s
     assert list(store.read(tmp_path / "r"))[-1] == {"event": "closed", "reason": "incomplete"}
     assert sessions.unfinished(tmp_path, "another") is None
     assert sessions.unfinished(tmp_path, "c")
-    assert not any(row.ok_runs for row in measurements(store.read(tmp_path / "r")).rows)
+    assert [[], []] == rounds(tmp_path / "r")
 
     again = bench(tmp_path / "r")
     assert run(again)
     assert 6 == len(again.launcher.started)  # type: ignore[attr-defined]
-    assert [3, 3] == [len(row.ok_runs) for row in measurements(store.read(tmp_path / "r")).rows]
+    assert [3, 3] == list(map(len, rounds(tmp_path / "r")))
     assert sessions.unfinished(tmp_path, "c") is None
 
 
@@ -119,8 +117,7 @@ def test_an_interrupted_session_says_no_word_and_goes_on_with_whole_rounds(tmp_p
     again = bench(tmp_path / "r")
     assert run(again)
     assert ["2", "2", "3", "3"] == [index for _, index in begun(again.launcher)]
-    assert [[0, 2, 3]] * 2 == [[each.round for each in row.ok_runs]
-                               for row in measurements(store.read(tmp_path / "r")).rows]
+    assert [[0, 2, 3]] * 2 == rounds(tmp_path / "r")
     assert sessions.unfinished(tmp_path, "c") is None
 
 
@@ -171,8 +168,7 @@ def test_a_run_whose_engine_went_away_and_is_back_takes_its_round_with_it_which_
     made.launcher.start = started                         # type: ignore[method-assign]
     assert run(made)
     assert 7 == endings(tmp_path / "lost").count("ok") and 1 == endings(tmp_path / "lost").count("killed")
-    assert [[0, 2, 3]] * 2 == [[each.round for each in row.ok_runs]
-                               for row in measurements(store.read(tmp_path / "lost")).rows]
+    assert [[0, 2, 3]] * 2 == rounds(tmp_path / "lost")
     assert list(store.read(tmp_path / "lost"))[-1] == {"event": "closed", "reason": "done"}
 
     stays = bench(tmp_path / "stays", script)
@@ -206,7 +202,7 @@ def test_a_full_disk_ends_the_session_and_what_was_written_stays_readable(
     with pytest.raises(DiskFull, match="disk is full"):
         run(made)
     assert all(running.is_stopped for running in made.launcher.running)  # type: ignore[attr-defined]
-    assert "begin" in [record["event"] for record in store.read(tmp_path / "r")]
+    assert events(tmp_path / "r", "begin")
 
 
 def test_what_others_took_is_counted_from_the_worker_s_start_to_its_end(tmp_path: Path) -> None:
@@ -226,7 +222,7 @@ def test_what_others_took_is_counted_from_the_worker_s_start_to_its_end(tmp_path
     one = made.plan._replace(rounds=1, cells=made.plan.cells[:1])
     run(made._replace(plan=one, launcher=FakeLauncher(clock, lines), clock=clock,
                       readings=lambda: READING._replace(all_cpus=CpuSeconds(next(busy)))))
-    ending = next(record for record in store.read(tmp_path) if record["event"] == "ending")
+    [ending] = events(tmp_path, "ending")
     assert (18.0 - 10.0 - 5.0) / (4.0 * one.cells[0].cell.cpus) == ending["host"]["foreign_cpu_share"]
 
 
@@ -243,7 +239,7 @@ def sizes(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
 
 
 def messages(folder: Path) -> list[str]:
-    return [record["message"] for record in store.read(folder) if record["event"] == "ending"]
+    return [record["message"] for record in events(folder, "ending")]
 
 
 def test_a_larger_batch_than_one_that_ran_out_of_memory_is_inferred_and_not_run(
@@ -281,11 +277,10 @@ def test_what_a_stack_cannot_do_is_asked_once_a_session(tmp_path: Path) -> None:
     made = bench(tmp_path / "r", lambda cell, run: [*good_lines()[:1], end] if cell.stack == "a" else good_lines())
     run(made)
     started = [cell.stack for cell, _ in made.launcher.started]  # type: ignore[attr-defined]
-    ended = [record for record in store.read(tmp_path / "r") if record["event"] == "ending"]
     assert 1 == started.count("a") and made.plan.rounds == started.count("b") > 1
-    of_a = [record for record in ended if "unsupported" == record["ending"]]
     assert [("no such kernel", index > 0) for index in range(made.plan.rounds)] == [
-        (record["message"], bool(record.get("inferred"))) for record in of_a]
+        (each["message"], "inferred" in each) for each in events(tmp_path / "r", "ending")
+        if "unsupported" == each["ending"]]
 
 
 def test_runs_that_differ_by_what_labels_leave_out_are_told_apart(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from runner.launchers.process_groups import Limits, ProcessGroup, ProcessRunning
 from runner.launchers.protocol import Exit, Order
 from runner.machine import programs
 from runner.machine.programs import Taken
-from runner.measuring import matrix_products, session
+from runner.measuring import matrix_products
 from runner.measuring.bench import Bench, Going
 from runner.measuring.session.live_run import NO_ROOM
 from runner.measuring.session.turn_taking import Patience
@@ -28,7 +28,7 @@ from runner.report.answer import answer
 from runner.results import store
 from runner.results.reader import measurements
 from tests.clock import FakeClock
-from tests.fake_session import OPENED, bench, endings, run, stored
+from tests.fake_session import bench, endings, events, rounds, run, sent, stored
 from tests.fake_turns import TurnWorker, turn_bench
 from tests.fakes import READING, FakeRunning, no_engine, stack
 from workloads.spec import frameworks, turns
@@ -40,13 +40,6 @@ LISTENING = ("from workloads.process import emit, waiting; send = emit.take_over
              " told=os.environ.get('EVENBENCH_TURNS', ''))")
 
 
-def started(code: str, listens: bool) -> ProcessRunning:
-    order = Order(Cell(stack="a", task="lenet5", measure="train"), stack(), Path("/d"), "r", listens=listens)
-    return ProcessRunning({}, order, lambda rank, address: ProcessGroup(
-        lambda scratch: [sys.executable, "-c", code], Limits(sorted(os.sched_getaffinity(0))), ROOT, order.variables(),
-        listens))
-
-
 def heard(running: ProcessRunning) -> dict[str, Any]:
     line = running.next_line(20)
     assert line
@@ -55,7 +48,10 @@ def heard(running: ProcessRunning) -> dict[str, Any]:
 
 @pytest.fixture
 def process(request: pytest.FixtureRequest) -> Iterator[ProcessRunning]:
-    running = started(LISTENING, listens=request.param)
+    order = Order(Cell(stack="a", task="lenet5", measure="train"), stack(), Path("/d"), "r", listens=request.param)
+    running = ProcessRunning({}, order, lambda rank, address: ProcessGroup(
+        lambda scratch: [sys.executable, "-c", LISTENING], Limits(sorted(os.sched_getaffinity(0))), ROOT,
+        order.variables(), order.listens))
     yield running
     running.stop()
 
@@ -81,14 +77,22 @@ def test_a_process_whose_runner_is_gone_ends(process: ProcessRunning) -> None:
     assert 1 == process.exit("node0", 20).code
 
 
-def counts(folder: Path) -> dict[str, int]:
-    """Each stack's turns, by the first letter of its run's name in the order of begin records."""
-    keys = {record["run"]: record["key"] for record in store.read(folder) if record["event"] == "begin"}
-    found: dict[str, int] = {}
-    for record in store.read(folder):
-        if record["event"] == "line" and record["line"]["event"] == "steps":
-            found[keys[record["run"]]] = found.get(keys[record["run"]], 0) + 1
-    return found
+def counts(folder: Path) -> list[int]:
+    """The turns of each run."""
+    return sorted(Counter(each["run"] for each in events(folder, "line") if each["line"]["event"] == "steps").values())
+
+
+def turned(launcher: Any) -> list[str]:
+    """The stacks in the order of their turns."""
+    return [stack for stack, word in launcher.told if word == "turn"]
+
+
+def batched(order: list[str], size: int = 2) -> list[tuple[str, ...]]:
+    return list(zip(*[iter(order)] * size, strict=True))
+
+
+def is_one_after_the_other(order: list[str]) -> bool:
+    return all(1 == len(set(turns_of_one)) for turns_of_one in batched(order, turns.TURNS))
 
 
 def test_all_build_before_any_warms_up_all_are_warm_before_the_first_turn_and_each_goes_round_before_the_next(
@@ -101,13 +105,10 @@ def test_all_build_before_any_warms_up_all_are_warm_before_the_first_turn_and_ea
     assert ["go"] * 4 == words[:first]
     assert {("a", "go"), ("b", "go")} == set(launcher.told[:2]) == set(launcher.told[2:4])
     assert ["end", "end"] == words[-2:]
-    assert "waiting" not in {record["line"]["event"] for record in store.read(tmp_path / "r")
-                             if record["event"] == "line"}
-    order = [stack for stack, word in launcher.told if word == "turn"]
+    assert [] == sent(tmp_path / "r", "waiting")
+    pairs = batched(turned(launcher))
 
-    assert 2 * turns.TURNS == len(order)
-    assert all({"a", "b"} == set(order[index:index + 2]) for index in range(0, len(order), 2))
-    assert 2 == len({tuple(order[index:index + 2]) for index in range(0, len(order), 2)})       # drawn anew
+    assert turns.TURNS == len(pairs) and {("a", "b"), ("b", "a")} == set(pairs)       # each round's is drawn anew
 
 
 def test_a_disturbed_turn_is_kept_and_repeated(tmp_path: Path) -> None:
@@ -115,7 +116,7 @@ def test_a_disturbed_turn_is_kept_and_repeated(tmp_path: Path) -> None:
     doing: list[str] = []
     run(made, lambda event: doing.append(str(event.get("doing"))))
     assert f"turn {turns.TURNS + 1}, {turns.TURNS - 1} of {turns.TURNS} count" in doing
-    assert [turns.TURNS, turns.TURNS + 1] == sorted(counts(tmp_path / "r").values())
+    assert [turns.TURNS, turns.TURNS + 1] == counts(tmp_path / "r")
 
 
 def test_a_program_that_takes_less_than_a_tick_disturbs_a_turn_and_the_record_names_it_not(tmp_path: Path) -> None:
@@ -123,8 +124,7 @@ def test_a_program_that_takes_less_than_a_tick_disturbs_a_turn_and_the_record_na
     looks = count()
     run(made._replace(programs=lambda: {ENDED: 0.005 * min(next(looks), 16)}))
 
-    taken = [record["line"]["turn"]["taken_seconds"] for record in store.read(tmp_path / "r")
-             if record["event"] == "line" and "turn" in record["line"]]
+    taken = [line["turn"]["taken_seconds"] for line in sent(tmp_path / "r", "steps")]
     assert len(taken) > 2 * turns.TURNS and {0.0, 0.005} == {round(each, 6) for each in taken}
     assert not any("a program that" in json.dumps(record) for record in store.read(tmp_path / "r"))
 
@@ -134,9 +134,7 @@ def test_of_a_turn_in_which_a_program_ended_the_record_says_so(tmp_path: Path) -
     looks = count()
     run(made._replace(programs=lambda: {ENDED: 0.0} if next(looks) == 8 else {}))
 
-    turned = [record["line"]["turn"] for record in store.read(tmp_path / "r")
-              if record["event"] == "line" and "turn" in record["line"]]
-    assert 1 == sum(turn["has_ended"] for turn in turned)
+    assert 1 == sum(line["turn"]["has_ended"] for line in sent(tmp_path / "r", "steps"))
 
 
 def busy_bench(folder: Path, busy: Callable[[str, int], float], rounds: int = 5) -> Bench:
@@ -171,26 +169,23 @@ def test_workers_that_compute_while_they_wait_are_named_and_measured_one_after_t
 
     monkeypatch.setattr(programs, "taken", taken)
     assert run(made._replace(programs=dict))
-    records = list(store.read(tmp_path / "r"))
-    whys = [record["why"] for record in records if record["event"] == "apart"]
-    assert [f"{spinning.spinning}: one after the other"] == whys
-    order = [stack for stack, word in launcher.told if word == "turn"][-4 * turns.TURNS:]
-    assert all(1 == len(set(order[first:first + turns.TURNS])) for first in range(0, len(order), turns.TURNS))
-    assert [[1, 2]] * 2 == [[each.round for each in row.ok_runs] for row in measurements(records).rows]
+    assert [f"{spinning.spinning}: one after the other"] == [each["why"] for each in events(tmp_path / "r", "apart")]
+    assert is_one_after_the_other(turned(launcher)[-4 * turns.TURNS:])
+    assert [[1, 2]] * 2 == rounds(tmp_path / "r")
 
 
 def test_a_machine_that_stays_busy_is_given_twice_the_plan_and_says_no_word(tmp_path: Path) -> None:
     made, planned = busy_bench(tmp_path / "r", lambda stack, turn: 0.3), 12.0
     began = made.clock()
     assert not run(made._replace(seconds_estimate=planned))
-    rounds = {len({run.round for run in row.runs}) for row in measurements(store.read(tmp_path / "r")).rows}
-    seconds = made.clock() - began
-    assert 2 * planned <= seconds < 2 * planned + 15.0 and max(rounds) < 5, (seconds, rounds)
+    measured, seconds = measurements(store.read(tmp_path / "r")), made.clock() - began
+    made_rounds = {len({run.round for run in row.runs}) for row in measured.rows}
+    assert 2 * planned <= seconds < 2 * planned + 15.0 and max(made_rounds) < 5, (seconds, made_rounds)
     assert {"event": "closed", "reason": "incomplete"} == list(store.read(tmp_path / "r"))[-1]
-    (comparison,) = summary_of(measurements(store.read(tmp_path / "r"))).comparisons
+    (comparison,) = summary_of(measured).comparisons
     assert [None, None] == [each.rate_per_worker for each in comparison.results]
     assert {"too busy (0 of 5 rounds could be measured)"} == {each.withheld for each in comparison.results}
-    said = answer(summary_of(measurements(store.read(tmp_path / "r"))))
+    said = answer(summary_of(measured))
     assert [["too busy"] * 2] == [[each.word for each in block.standings] for block in said.blocks]
     assert said.missing.startswith("too busy (0 of 5 rounds could be measured)")
 
@@ -205,15 +200,14 @@ def test_rounds_that_could_not_be_measured_are_made_again_behind_the_others(tmp_
 
     made, _ = turn_bench(tmp_path / "r", 8, busy=busy)
     assert run(made)
-    assert [[*range(1, 9)]] * 2 == [[each.round for each in row.ok_runs]
-                                     for row in measurements(store.read(tmp_path / "r")).rows]
+    assert [[*range(1, 9)]] * 2 == rounds(tmp_path / "r")
 
 
 def test_a_worker_that_dies_in_a_turn_has_its_ending_and_the_others_theirs(tmp_path: Path) -> None:
     made, _ = turn_bench(tmp_path / "r", dies=("a", 3))
     assert not run(made)
     assert ["died", "ok"] == sorted(endings(tmp_path / "r"))
-    assert [2, turns.TURNS] == sorted(counts(tmp_path / "r").values())
+    assert [2, turns.TURNS] == counts(tmp_path / "r")
 
 
 def tells_of_no_turn(worker: TurnWorker) -> None:
@@ -248,7 +242,7 @@ def test_a_worker_that_seems_to_compute_beside_itself_or_a_little_while_it_tidie
     monkeypatch.setattr(programs, "taken", lambda before, after, own=None, cpus=None:
                         seen(own.stack) if own else Taken(0.0))
     run(turn_bench(tmp_path / "r", rounds=1)[0]._replace(programs=dict))
-    assert "apart" not in {record["event"] for record in store.read(tmp_path / "r")}
+    assert [] == events(tmp_path / "r", "apart")
 
 
 @pytest.mark.parametrize(("gib", "fits"), [(6, False), (4.1, False), (3.9, True)])
@@ -262,12 +256,10 @@ def test_workers_that_do_not_fit_into_memory_together_run_one_after_the_other(tm
         return READING._replace(free_bytes=int((10 - gib * alive) * 2**30))
 
     assert run(made._replace(readings=readings))
-    records = list(store.read(tmp_path / "r"))
     told = [] if fits else ["workers did not fit into memory together: one after the other"]
-    assert told == [record["why"] for record in records if record["event"] == "apart"]
-    order = [stack for stack, word in launcher.told if word == "turn"]
-    assert fits != all(1 == len(set(order[first:first + turns.TURNS])) for first in range(0, len(order), turns.TURNS))
-    assert 4 == [record["ending"] for record in records if record["event"] == "ending"].count("ok")
+    assert told == [each["why"] for each in events(tmp_path / "r", "apart")]
+    assert fits != is_one_after_the_other(turned(launcher))
+    assert 4 == endings(tmp_path / "r").count("ok")
 
 
 @pytest.mark.parametrize("rounds", [1, 2])
@@ -285,23 +277,21 @@ def test_a_worker_that_the_kernel_killed_for_memory_beside_another_is_made_again
 
     launcher.begins = begins
     assert run(made)
-    records = list(store.read(tmp_path / "r"))
-    ended = [(record["ending"], record["message"]) for record in records if record["event"] == "ending"]
-    assert ["killed", *["ok"] * (2 * rounds + 1)] == sorted(word for word, _ in ended)
-    assert any(message.startswith(f"{NO_ROOM}; ") for _, message in ended)
-    assert 1 == sum(record["event"] == "apart" for record in records)
+    assert ["killed", *["ok"] * (2 * rounds + 1)] == sorted(endings(tmp_path / "r"))
+    assert any(each["message"].startswith(f"{NO_ROOM}; ") for each in events(tmp_path / "r", "ending"))
+    assert 1 == len(events(tmp_path / "r", "apart"))
 
 
 def test_a_busy_machine_takes_twice_the_plan_at_most_or_as_long_as_the_user_says_and_a_slow_one_as_it_needs() -> None:
     clock = FakeClock(step=0.0)
     busy, slow, limited = Patience(clock, 30.0), Patience(clock, 30.0), Patience(clock, 30.0, 90.0)
     clock.advance(10.0)
-    busy.spend(4.0)
+    busy.spent += 4.0
     assert not busy.is_half_spent
-    busy.spend(2.0)
+    busy.spent += 2.0
     assert busy.is_half_spent and not busy.is_over
     clock.advance(49.0)
-    busy.spend(49.0)
+    busy.spent += 49.0
     assert not busy.is_over
     clock.advance(1.0)
     assert busy.is_over and not limited.is_over
@@ -322,7 +312,7 @@ def test_the_seconds_of_runs_that_are_alive_together_add_up_to_what_they_took(tm
     made, _ = turn_bench(tmp_path / "r")
     began = made.clock()
     run(made)
-    seconds = sum(record["seconds"] for record in store.read(tmp_path / "r") if record["event"] == "ending")
+    seconds = sum(each["seconds"] for each in events(tmp_path / "r", "ending"))
     assert seconds == pytest.approx(made.clock() - began, rel=0.1)
 
 
@@ -346,9 +336,8 @@ def test_workers_that_train_together_are_in_the_same_turn_and_disturb_none_of_ea
     made, launcher = turn_bench(tmp_path / "r", nodes=2, parallel="sync")
     launcher.worker = Together
     assert run(made)
-    order = [stack for stack, word in launcher.told if word == "turn"]
-    assert 2 * turns.TURNS == len(order)
-    assert all({"a", "b"} == set(order[index:index + 2]) for index in range(0, len(order), 2))
+    pairs = batched(turned(launcher))
+    assert ["ab"] * turns.TURNS == ["".join(sorted(pair)) for pair in pairs]
     rows = measurements(store.read(tmp_path / "r")).rows
     assert [[["node0", "node1"]]] * 2 == [[[each.name for each in run.workers] for run in row.runs] for row in rows]
     assert {turns.TURNS} == {len(run.turns) for row in rows for run in row.runs}
@@ -390,8 +379,7 @@ def test_what_a_worker_says_that_does_not_wait_is_kept(tmp_path: Path) -> None:
     made = bench(tmp_path / "r")
     made.launcher.tells = True
     assert run(made)
-    lines = [record["line"]["event"] for record in store.read(tmp_path / "r") if record["event"] == "line"]
-    assert ["start", "warm", "steps"] * 6 == lines
+    assert ["start", "warm", "steps"] * 6 == [each["line"]["event"] for each in events(tmp_path / "r", "line")]
 
 
 def test_products_import_side_by_side_as_well(tmp_path: Path) -> None:
@@ -399,7 +387,7 @@ def test_products_import_side_by_side_as_well(tmp_path: Path) -> None:
         b'{"event": "waiting", "at": "imported"}\n', b'{"event": "start", "facts": {}}\n',
         b'{"event": "end", "status": "ok", "message": ""}\n'])
     made.launcher.tells = True
-    stored(matrix_products.measure(made, session.made), OPENED[-1])
+    stored(made, matrix_products.measure(made))
     assert [["go"], ["go"]] == [each.told for each in made.launcher.running]  # type: ignore[attr-defined]
     assert all(each.is_stopped for each in made.launcher.running)  # type: ignore[attr-defined]
 

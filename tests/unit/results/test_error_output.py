@@ -11,7 +11,7 @@ from runner.report import run_listing
 from runner.results import error_output, store
 from runner.results.error_output import HEAD_BYTES, TAIL_BYTES, ErrorOutput
 from runner.results.reader import measurements
-from tests.fake_session import OPENED, bench, close_stores, run
+from tests.fake_session import bench, run
 from tests.fakes import good_lines
 
 
@@ -40,9 +40,7 @@ def kept(folder: Path) -> Path:
     """A session the runs of whose second stack write on standard error."""
     words = {"b": "a \x1b]0;warning\x07"}
     made = bench(folder, lambda cell, run: (good_lines(), Exit(0, last_words=words.get(cell.stack, ""))))
-    OPENED[-1].append(made.plan.record())
     run(made)
-    close_stores()
     return folder
 
 
@@ -59,7 +57,6 @@ def test_a_letter_across_the_bound_of_the_beginning_stays_whole(tmp_path: Path) 
     written = "x" * (HEAD_BYTES - 1) + "\u00e9."
     made = bench(tmp_path / "r", lambda cell, run: (good_lines(), Exit(0, last_words=written)))
     run(made)
-    close_stores()
 
     assert {(written, "", 0)} == {each[2:] for each in error_output.read(tmp_path / "r")}
 
