@@ -78,7 +78,6 @@ class Workload(Steps, contract.Images):
         self._net.cast(self._numbers)
         self._net.initialize(ctx=self._contexts())
         self._own = _by_canonical_name(self._net.collect_params(), layers.parameters(table, shape))
-        self._forward = _in_bfloat16(self._net) if cell.precision == "amp" else self._net
         self._loss = gluon.loss.SoftmaxCrossEntropyLoss()
         self._hybridize()
         self._updated = _alike_together(self._own)
@@ -90,6 +89,7 @@ class Workload(Steps, contract.Images):
 
     def _hybridize(self, **bulks):
         """Have the graphs built anew at the next call, where the loop has graphs."""
+        self._forward = _in_bfloat16(self._net) if self.cell.precision == "amp" else self._net
         for block in (self._forward, self._loss):
             block.hybridize(self.loop == "hybridized", static_alloc=True, static_shape=True, **bulks)
 
