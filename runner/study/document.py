@@ -117,10 +117,6 @@ class Head(Keys):
     setup: str = ""
     """A paper's machine, versions and sizes."""
 
-    def rounds_at(self, scale: str) -> int:
-        """One number, or one for each scale."""
-        return self.rounds if isinstance(self.rounds, int) else self.rounds.get(scale, 5)
-
 
 class Case(Where):
     """A model's cells, or an experiment's: cell fields, and in tables named after scales what differs there."""

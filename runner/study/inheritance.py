@@ -58,7 +58,7 @@ def _with_scales(whole: Table, names: Names, position: Position) -> Table:
     strict_toml.refuse_unknown(whole.get("scale", {}), names.scales, position.at("scale"))
     if "cases" in expanded:
         expanded["cases"] = names.cases(whole["cases"], "", whole.get("grid", {}), position)
-    written = {scale: _scale(scale, whole, names, position) for scale in names.scales}
+    written = {scale: _scale(scale, whole, expanded.get("cases", []), names, position) for scale in names.scales}
     return {**expanded, "scale": {scale: table for scale, table in written.items() if table}}
 
 
@@ -71,16 +71,17 @@ def on_gpu(experiment: Table) -> Table:
     return {**experiment, "scale": scales}
 
 
-def _scale(scale: str, whole: Table, names: Names, position: Position) -> Table:
-    """What differs at a scale, with the cases that it has there; a scale may be said to be as another."""
-    here, cases, scales = position.at(f"scale.{scale}"), whole.get("cases", []), whole.get("scale", {})
+def _scale(scale: str, whole: Table, usual: list[Any], names: Names, position: Position) -> Table:
+    """What a scale, which may be said to be as another, changes, and its cases where they are not the usual ones."""
+    here, scales = position.at(f"scale.{scale}"), whole.get("scale", {})
     name = _like(scale, scales, names.scales, here)
     table = dict(scales.get(name, {}))
     said = {*whole.get("grid", {}), *table.get("grid", {}), *table}
+    cases = names.cases(table.get("cases", whole.get("cases", [])), name, said, here)
     if "cases" in table:
-        table["cases"] = names.cases(table["cases"], name, said, here)
-    elif names.differ(cases, name, table, here):
-        table["cases"] = distinct(names.cases(cases, name, said, here))
+        table["cases"] = cases
+    elif cases != usual:
+        table["cases"] = distinct(cases)
     return table
 
 

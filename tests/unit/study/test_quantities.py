@@ -126,6 +126,12 @@ def test_two_subjects_have_a_ratio_by_the_paper_s_statistic_or_a_mean_of_errors(
     assert (pytest.approx(expected), 2) == here(asked, rows)
 
 
+def test_without_the_other_subject_s_or_any_cell_there_is_no_number() -> None:
+    vgg16 = number("s").model_copy(update={"where": {"task": ("vgg16",)}})
+    for asked in (number("x", to=Subject("torch")), vgg16):
+        assert (None, 0) == here(asked, [HALF_A_SECOND])
+
+
 def test_published_numbers_of_settings_pair_cells_that_are_equal_else() -> None:
     one, other = Subject("tf", settings=(("lstm", "cell"),)), Subject("tf", settings=(("lstm", "cudnn"),))
     rows = [row(made.cell("tf", lstm=kind, batch=batch), made.steps([seconds]))
