@@ -90,7 +90,8 @@ def _digest(text: str, digits: int = 8) -> str:
 def label(cell: Cell) -> str:
     """A comparison's only name: "LeNet-5 (tanh, 62 k parameters), training, batch 42", then all but the defaults."""
     name = title(cell.task) if is_known(cell) else cell.task
-    size = model_size(cell)
+    size = _model_size(Cell("", cell.task, "", image=cell.image, classes=cell.classes, preset=cell.preset,
+                            length=cell.length, hidden=cell.hidden))
     model = f"{name[:-1]}, {size})" if size and name.endswith(")") else f"{name} ({size})" if size else name
     has_image = is_known(cell) and not is_sequence(cell.task) and cell.image != of(cell).image
     batch = "" if cell.measure == "step" and cell.batch == 1 else f", batch {cell.batch}"
@@ -111,10 +112,7 @@ def label(cell: Cell) -> str:
 
 
 def _done(cell: Cell) -> str:
-    """The measure's title; of a model that generates with the numbers of tokens, and whether they are seen one by one.
-
-    "generating 128 tokens after 32, a call a token"
-    """
+    """The measure's title; where tokens are generated, as in "generating 128 tokens after 32, a call a token"."""
     title = measures.TITLES[cell.measure]
     if not _generates(cell):
         return title
@@ -126,14 +124,9 @@ def _generates(cell: Cell) -> bool:
     return cell.measure == "decode" and sequence_tasks.generates(cell.task)
 
 
-def model_size(cell: Cell) -> str:
-    """How large the cell's model is, such as "0.5 M parameters, 2 layers"; "" of a task that is none of ours."""
-    return _model_size(Cell("", cell.task, "", image=cell.image, classes=cell.classes, preset=cell.preset,
-                            length=cell.length, hidden=cell.hidden))
-
-
 @lru_cache(maxsize=1000)
 def _model_size(cell: Cell) -> str:
+    """How large the cell's model is, such as "0.5 M parameters, 2 layers"; "" of a task that is none of ours."""
     if not is_known(cell) or (not is_sequence(cell.task) and cell.image < of(cell).least):
         return ""
     count = sum(math.prod(each.shape) for each in parameters(cell))

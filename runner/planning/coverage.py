@@ -44,8 +44,7 @@ def endings(results: Path) -> Endings:
 def experiments(plans: Iterable[Plan], known: Endings, fingerprint: Callable[[str], str]) -> list[dict[str, Any]]:
     """How many cells of each experiment are in each state, from plans of one experiment each.
 
-    A cell that experiments share counts in each; a skipped one cannot run here. fingerprint: the present one of a
-    stack. What stands under "experiment" is a word for `evenbench run`.
+    A shared cell counts in each experiment; a skipped one cannot run here. fingerprint: a stack's present one.
     """
     rows = []
     for plan in plans:
