@@ -73,11 +73,6 @@ class Told(Event):
 
     worker: Annotated[Count | None, says("whose steps, where a coordinator tells of its workers")] = None
 
-    @property
-    def teller(self) -> str:
-        """The worker that it is of. A coordinator numbers its workers; others are known by their node."""
-        return self.place if self.worker is None else f"worker {self.worker}"
-
 
 class Data(Line):
     """What was read."""
@@ -353,17 +348,6 @@ class Graph(Event):
     def removed_share(self) -> float:
         """The share of nodes that went, net of those that were added."""
         return 1 - self.nodes_after / self.nodes_before
-
-    def removed_by(self, name: str) -> float:
-        """The share of nodes that one optimisation took away."""
-        fewer: int = getattr(self.passes, name)
-        return fewer / self.nodes_before
-
-    def share_of_removed(self, kind: str) -> float | None:
-        """Expensive, cheap or no-op nodes among those removed; None where none was."""
-        count: int = getattr(self.removed, kind)
-        whole = self.removed.expensive + self.removed.cheap + self.removed.noop
-        return count / whole if whole else None
 
 
 class Tensor(Event):

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from runner.results.lines import Steps
-from runner.results.turns import LOST_SHARE, Turn, are_enough, counted, counting, together, trend
+from runner.results.turns import LOST_SHARE, Turn, counting, together, trend
 from tests import made_rows as made
 
 
@@ -95,10 +95,8 @@ def test_workers_that_train_together_stood_still_where_all_of_them_did() -> None
     assert [0.0, 0.2] == [each.still_share for each in together(still)[0]]
 
 
-def test_undisturbed_turns_count_and_three_of_them_are_enough() -> None:
+def test_undisturbed_turns_count() -> None:
     assert (True, False, True, False) == counting([CALM, DISTURBED, CALM, DISTURBED])
-    assert [True, False] == [are_enough(some) for some in ((CALM, DISTURBED, CALM, CALM), (CALM, CALM))]
-    assert (CALM,) * 3 == counted([DISTURBED, CALM, CALM, CALM])
 
 
 @pytest.mark.parametrize(("lost", "counts"), [
