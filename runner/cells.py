@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from runner import formatting
+from runner.grouping import grouped
 from workloads.spec import cluster, measures, sequence_tasks
 from workloads.spec.cell import Cell, content
 from workloads.spec.models import own_model
@@ -42,12 +43,10 @@ class Comparison(NamedTuple):
 def comparisons(cells: Iterable[Cell]) -> dict[Cell, Comparison]:
     """Each cell's comparison. Labels that would read alike also say what differs."""
     keys = {cell: comparison_key(cell) for cell in cells}
-    alike: dict[str, dict[str, Cell]] = {}
-    for own, cell in {own: cell for cell, own in keys.items()}.items():
-        alike.setdefault(label(cell), {})[own] = compared(cell)._replace(stack="")
+    cell_of = {own: cell for cell, own in keys.items()}
     labels: dict[str, str] = {}
-    for shown, group in alike.items():
-        of_each = {own: settings(cell) for own, cell in group.items()}
+    for shown, alike in grouped(cell_of, lambda own: label(cell_of[own])).items():
+        of_each = {own: settings(cell_of[own]) for own in alike}
         differing = [name for name in Cell._fields if len({values.get(name) for values in of_each.values()}) > 1]
         labels |= {own: ", ".join([shown, *(f"{name} {values.get(name)}" for name in differing)])
                    for own, values in of_each.items()}

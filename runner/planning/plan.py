@@ -263,7 +263,10 @@ def _cell(stack: Stack, settings: Mapping[str, Any], here: Here) -> Cell:
     share = Node(max(1, here.machine.cpus // sharing), here.machine.limit_bytes // sharing)
     has = Node(*map(min, here.node, share)) if here.node else share
     of_task = {} if settings.get("source") else tasks.defaults(settings["task"])
-    defaults = {**has._asdict(), **_running_ahead(settings), **of_task}
+    is_rate = settings.get("measure") in ("train", "infer") and settings.get("nodes", 1) == 1
+    # a GPU's rates run ahead where nobody says it: a wait in each step would understate the rate of small ones
+    ahead = {"sync": "blocks"} if settings.get("device") == "gpu" and is_rate else {}
+    defaults = {**has._asdict(), **ahead, **of_task}
     try:
         cell: Cell = cells.parse({**defaults, **settings, "stack": stack.name})
     except cells.CellError as error:
@@ -271,12 +274,6 @@ def _cell(stack: Stack, settings: Mapping[str, Any], here: Here) -> Cell:
     if cluster.impossible(stack.framework, cell.parallel, cell.nodes):
         return cell
     return cell._replace(parallel=stack.mode(cell.parallel))
-
-
-def _running_ahead(settings: Mapping[str, Any]) -> dict[str, str]:
-    """A GPU's rates run ahead where nobody says it: a wait in each step, the default, would understate small steps."""
-    is_rate = settings.get("measure") in ("train", "infer") and settings.get("nodes", 1) == 1
-    return {"sync": "blocks"} if settings.get("device") == "gpu" and is_rate else {}
 
 
 def _impossible(cell: Cell, here: Here) -> str | None:

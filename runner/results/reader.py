@@ -119,21 +119,18 @@ class Fold:
                             tuple(plan.experiments), plan.settings, tuple(plan.stacks), tuple(self.products))
 
     def _filled(self, block: str, rows: Sequence[Row], plan: records.Plan) -> Iterator[Row]:
-        """The rows of a block with their runs."""
-        counted = self._counted(rows)
-        for row in rows:
-            runs = sorted(self._runs.get(row.key, {}).items())
+        """The rows of a block with their runs, of which those of the rounds count that are whole."""
+        of_cells, counted = [self._runs.get(row.key, {}) for row in rows], set[int]()
+        for index in set.intersection(*map(set, of_cells)):
+            runners, runs = zip(*(of_cell[index] for of_cell in of_cells), strict=True)
+            # made by one runner, each ended, with enough turns
+            if len({*runners}) == 1 and all(run.ending in FINAL and (run.ending != "ok" or row.is_calm(run))
+                                            for row, run in zip(rows, runs, strict=True)):
+                counted.add(index)
+        for row, of_cell in zip(rows, of_cells, strict=True):
             yield replace(row, runs=tuple(run if index in counted else replace(run, counts=False)
-                                          for index, (_, run) in runs),
+                                          for index, (_, run) in sorted(of_cell.items())),
                           look=look(plan.looks, len(counted)), is_apart=block in self.apart)
-
-    def _counted(self, block: Sequence[Row]) -> frozenset[int]:
-        """The rounds of a block that count: one runner made all of its runs, each ended, with enough turns."""
-        runs = [self._runs.get(row.key, {}) for row in block]
-        return frozenset(index for index in set.intersection(*map(set, runs))
-                         if len({of_cell[index][0] for of_cell in runs}) == 1
-                         and all(run.ending in FINAL and (run.ending != "ok" or row.is_calm(run))
-                                 for row, of_cell in zip(block, runs, strict=True) for run in [of_cell[index][1]]))
 
 
 def _unit(rows: Sequence[Row]) -> str:

@@ -77,12 +77,6 @@ class Session:
         return [run for run in self.runs if run.ending]
 
     @property
-    def seed(self) -> int | None:
-        """The seed of its orders."""
-        seed = self.last.get("seed")
-        return seed if isinstance(seed, int) else None
-
-    @property
     def launcher(self) -> str:
         """The launcher's name."""
         return str(self.last.get("launcher", ""))

@@ -54,10 +54,10 @@ def test_a_quantity_is_what_the_lines_of_a_run_come_to(
     assert {name: each if each is None else pytest.approx(each) for name, each in expected.items()} == found
 
 
-@pytest.mark.parametrize(("after", "expected"), [
-    ({"gpu_watts": 180.0}, 180.0), ({"gpu_watts": None}, None), ({}, None)])
-def test_power_that_was_not_measured_is_absent(after: Any, expected: float | None) -> None:
-    assert expected == value("power", made.cell(measure="infer"), made.steps([1.0]), after=after)
+def test_power_that_was_not_measured_is_absent() -> None:
+    cell, line = made.cell(measure="infer"), made.steps([1.0])
+    assert [180.0, None, None] == [value("power", cell, line, after=after)
+                                   for after in ({"gpu_watts": 180.0}, {"gpu_watts": None}, {})]
 
 
 def test_a_phase_s_share_is_of_the_step_and_a_share_is_one_already() -> None:
