@@ -151,8 +151,7 @@ def _at_scales(whole: Table, file: str, on_gpu: bool) -> tuple[dict[str, Study],
     position, head = Position(file), document.head(whole, file)
     document.demand(whole, file, head.scales)
     known = names.read(whole, head.scales, position)
-    written = inheritance.experiments(whole, known, position)
-    written = [*map(inheritance.on_gpu, written)] if on_gpu else written
+    written = inheritance.experiments(whole, known, position, on_gpu)
     strict_toml.refuse_twice("experiment", [each["id"] for each in written], position)
     at_scales = {name: Study(
         head.id, head.title, head.rounds if isinstance(head.rounds, int) else head.rounds.get(name, 5), head.baseline,
@@ -174,7 +173,7 @@ def cells_of(experiment: Experiment) -> Iterator[cells.Cell]:
 def _experiment(table: Table, position: Position, scale: str) -> Experiment:
     """The experiment at one scale: the scale's keys override it, and grid keys merge."""
     position = position.entry(table, "experiment")
-    scaled = table.get("scale", {}).get(scale, {})
+    scaled = table["scale"][scale]
     values = {**table, **scaled, "grid": {**table.get("grid", {}), **scaled.get("grid", {})}}
     settings = {name: value for name, value in values.items() if name in document.SETTABLE}
     grid = {name: tuple(options) for name, options in values["grid"].items()}
@@ -213,7 +212,7 @@ def _overrides(table: Table, scale: str) -> Iterator[str]:
     def listing(options: Sequence[Any]) -> str:
         return "/".join(map(str, options)) or "the default"
 
-    for name, value in table.get("scale", {}).get(scale, {}).items():
+    for name, value in table["scale"][scale].items():
         if name == "grid":
             before = table.get("grid", {})
             yield from (f"{key} {listing(options)} for {listing(before.get(key, []))}"
