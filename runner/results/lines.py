@@ -14,6 +14,7 @@ from pydantic import (
     Field,
     InstanceOf,
     ValidationError,
+    create_model,
     model_validator,
 )
 
@@ -129,15 +130,10 @@ class StartFacts(Line):
     packages: Annotated[Object, says("version and digest by name, in an environment of the user's own")] = {}
 
 
-class _ReadFacts(Line):
-    """The facts that a summary has: where they are there, they are of their kind."""
-
-    framework: Text | None = None
-    version: Text | None = None
-    python: Text | None = None
-    onednn: bool | None = None
-    threads: Count | None = None
-    data: Data | None = None
+# what a summary has of them is of its kind, where it is there
+_of_summary: dict[str, Any] = {name: (StartFacts.__annotations__[name] | None, None)
+                               for name in ("framework", "version", "python", "onednn", "threads", "data")}
+_ReadFacts = create_model("_ReadFacts", __base__=Line, **_of_summary)
 
 
 def _facts(facts: dict[str, Any]) -> dict[str, Any]:
