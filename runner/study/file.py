@@ -149,7 +149,6 @@ def from_document(whole: Table, file: str, scale: str | None = None, on_gpu: boo
 def _at_scales(whole: Table, file: str, on_gpu: bool) -> tuple[dict[str, Study], names.Names]:
     """The study at each scale, without claims, with names and "same" replaced by what they stand for; the names."""
     position, head = Position(file), document.head(whole, file)
-    document.demand(whole, file, head.scales)
     known = names.read(whole, head.scales, position)
     written = inheritance.experiments(whole, known, position, on_gpu)
     strict_toml.refuse_twice("experiment", [each["id"] for each in written], position)
