@@ -332,7 +332,7 @@ def estimate_seconds(chosen: Plan, known: Mapping[str, float],
 def run_seconds(cell: Cell, products: Mapping[Unit, Product] = MappingProxyType({}), cpus: int = 0) -> float:
     """The guess of a run: start-up, and warm-up and steps as FLOPs and the device's rate foretell them.
 
-    products: what matrix products reached here, as far as measured; cpus: of all hosts together, 0 is enough.
+    products: what matrix products reached here, as far as measured; cpus: of all hosts, 0 where there are enough.
     """
     starts = max(1.0, cell.nodes / cpus) if cpus else 1.0
     sharing = max(1.0, cell.nodes * cell.cpus / cpus) if cpus and cell.device == "cpu" else 1.0

@@ -134,8 +134,7 @@ class Fold:
 
 
 def _unit(rows: Sequence[Row]) -> str:
-    """What a comparison counts in: of code the unit that all runs count a step in, of texts tokens where all tell them.
-    """
+    """What a comparison counts in: of code the unit of all its runs, of texts tokens where all runs tell them."""
     runs = [run for row in rows for run in row.ok_runs]
     if rows[0].cell.measure == "step":
         units = {run.units[1] for run in runs}

@@ -46,7 +46,7 @@ class Store:
             raise _refusal(self.path, error) from error
 
     def append(self, record: Record) -> None:
-        """Write a record, unless of the moment ("now"). Raises DiskFull, what was before stays readable, InputError."""
+        """Write a record, unless of the moment ("now"). Raises InputError, or DiskFull: what was before stays."""
         if record["event"] == "now":
             return
         if record["event"] == error_output.EVENT:
