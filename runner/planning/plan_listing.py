@@ -13,7 +13,7 @@ def parts(made: Plan, seconds: float) -> list[str | list[dict[str, str]]]:
     cells, rounds = len(made.cells), made.rounds
     many = (f"{formatting.count(cells, 'cell')} x {formatting.count(rounds, 'round')} = "
             f"{formatting.count(cells * rounds, 'run')}, about {formatting.seconds(seconds)}; baseline {made.baseline}")
-    compared = comparisons(each.cell for each in (*made.cells, *made.skipped))
+    compared = comparisons([*(each.cell for each in made.cells), *(each.cell for each in made.skipped)])
     table = [{"experiment": experiment, "cell": label, "stacks": ", ".join(each.cell.stack for each in alike)}
              for (experiment, label), alike in grouped(
                  made.cells, lambda each: (each.experiment, compared[each.cell].label)).items()]
@@ -29,6 +29,7 @@ def parts(made: Plan, seconds: float) -> list[str | list[dict[str, str]]]:
 
 def rows(made: Plan) -> list[dict[str, Any]]:
     """A row a cell, with why it is skipped where it is."""
-    every = [*((each, each.key, "") for each in made.cells), *((each, "", each.reason) for each in made.skipped)]
-    return [{"experiment": each.experiment, "key": key, **each.cell._asdict(), "skipped": reason}
-            for each, key, reason in every]
+    return [*({"experiment": each.experiment, "key": each.key, **each.cell._asdict(), "skipped": ""}
+              for each in made.cells),
+            *({"experiment": each.experiment, "key": "", **each.cell._asdict(), "skipped": each.reason}
+              for each in made.skipped)]

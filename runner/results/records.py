@@ -156,4 +156,4 @@ _RECORDS: dict[str, type[Line]] = {
 def read(record: Mapping[str, Any]) -> Line | None:
     """What a record says; None of other kinds. Raises ValueError where one has not the shape it must have."""
     kind = _RECORDS.get(str(record.get("event")))
-    return kind and kind.read(record)
+    return kind.read(record) if kind else None

@@ -39,7 +39,8 @@ class Names(NamedTuple):
         What the grid or the scale has `said` for all of them, a model's own table does not say.
         """
         written: list[Any] = []
-        for own in ({"model": item} if isinstance(item, str) else item for item in cases):
+        tables: list[Table] = [{"model": item} if isinstance(item, str) else item for item in cases]
+        for own in tables:
             for model in self.model(own["model"], position) if "model" in own else ({},):
                 both = {name: value for name, value in model.items() if name not in (*self.scales, *said)}
                 both |= {name: value for name, value in own.items() if name not in ("model", *self.scales)}
