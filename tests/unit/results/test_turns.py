@@ -30,13 +30,10 @@ def lost(**shares: Any) -> Turn:
     (lost(still_share=0.011), "stood still"),
     (lost(taken_share=0.5, waited_share=0.009), ""),    # on CPUs that it did not need
     (lost(waited_share=0.5), ""),                       # for its own threads
-    (lost(taken_share=0.004, stolen_share=0.004, still_share=0.004), "took 0.4% of a CPU")])
+    (lost(taken_share=0.004, stolen_share=0.004, still_share=0.004), "took 0.4% of a CPU"),
+    (lost(taken_share=0.12, taken_by="make of bob"), "make of bob took 12.0% of a CPU")])
 def test_a_turn_is_judged_by_what_the_machine_cost_it(one: Turn, reason: str) -> None:
     assert (bool(reason), True) == (one.lost_share > LOST_SHARE, reason in one.reason)
-
-
-def test_who_took_the_most_is_named() -> None:
-    assert "make of bob took 12.0% of a CPU" == lost(taken_share=0.12, taken_by="make of bob").reason
 
 
 def read(**said: Any) -> Turn:
