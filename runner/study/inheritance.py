@@ -71,9 +71,9 @@ def _scale(scale: str, whole: Table, usual: list[Any], names: Names, position: P
     """What a scale, which may be said to be as another, changes, and its cases where they are not the usual ones."""
     here, scales = position.at(f"scale.{scale}"), whole.get("scale", {})
     name = _like(scale, scales, names.scales, here)
-    table: Table = dict(scales.get(name, {}))
+    table = dict(scales.get(name, {}))
     said = {*whole.get("grid", {}), *table.get("grid", {}), *table}
-    cases = names.cases(table.get("cases", whole.get("cases", [])), name, said, here)
+    cases = names.cases({**whole, **table}.get("cases", []), name, said, here)
     if "cases" in table:
         table["cases"] = cases
     elif cases != usual:
