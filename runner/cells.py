@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from runner import formatting
+from runner.grouping import grouped
 from workloads.spec import cluster, measures, sequence_tasks
 from workloads.spec.cell import Cell, content
 from workloads.spec.models import own_model
@@ -42,12 +43,10 @@ class Comparison(NamedTuple):
 def comparisons(cells: Iterable[Cell]) -> dict[Cell, Comparison]:
     """Each cell's comparison. Labels that would read alike also say what differs."""
     keys = {cell: comparison_key(cell) for cell in cells}
-    alike: dict[str, dict[str, Cell]] = {}
-    for own, cell in {own: cell for cell, own in keys.items()}.items():
-        alike.setdefault(label(cell), {})[own] = compared(cell)._replace(stack="")
+    cell_of = {own: cell for cell, own in keys.items()}
     labels: dict[str, str] = {}
-    for shown, group in alike.items():
-        of_each = {own: settings(cell) for own, cell in group.items()}
+    for shown, alike in grouped(cell_of, lambda own: label(cell_of[own])).items():
+        of_each = {own: settings(cell_of[own]) for own in alike}
         differing = [name for name in Cell._fields if len({values.get(name) for values in of_each.values()}) > 1]
         labels |= {own: ", ".join([shown, *(f"{name} {values.get(name)}" for name in differing)])
                    for own, values in of_each.items()}
@@ -90,7 +89,8 @@ def _digest(text: str, digits: int = 8) -> str:
 def label(cell: Cell) -> str:
     """A comparison's only name: "LeNet-5 (tanh, 62 k parameters), training, batch 42", then all but the defaults."""
     name = title(cell.task) if is_known(cell) else cell.task
-    size = model_size(cell)
+    size = _model_size(Cell("", cell.task, "", image=cell.image, classes=cell.classes, preset=cell.preset,
+                            length=cell.length, hidden=cell.hidden))
     model = f"{name[:-1]}, {size})" if size and name.endswith(")") else f"{name} ({size})" if size else name
     has_image = is_known(cell) and not is_sequence(cell.task) and cell.image != of(cell).image
     batch = "" if cell.measure == "step" and cell.batch == 1 else f", batch {cell.batch}"
@@ -111,10 +111,7 @@ def label(cell: Cell) -> str:
 
 
 def _done(cell: Cell) -> str:
-    """The measure's title; of a model that generates with the numbers of tokens, and whether they are seen one by one.
-
-    "generating 128 tokens after 32, a call a token"
-    """
+    """The measure's title; where tokens are generated, as in "generating 128 tokens after 32, a call a token"."""
     title = measures.TITLES[cell.measure]
     if not _generates(cell):
         return title
@@ -126,14 +123,9 @@ def _generates(cell: Cell) -> bool:
     return cell.measure == "decode" and sequence_tasks.generates(cell.task)
 
 
-def model_size(cell: Cell) -> str:
-    """How large the cell's model is, such as "0.5 M parameters, 2 layers"; "" of a task that is none of ours."""
-    return _model_size(Cell("", cell.task, "", image=cell.image, classes=cell.classes, preset=cell.preset,
-                            length=cell.length, hidden=cell.hidden))
-
-
 @lru_cache(maxsize=1000)
 def _model_size(cell: Cell) -> str:
+    """How large the cell's model is, such as "0.5 M parameters, 2 layers"; "" of a task that is none of ours."""
     if not is_known(cell) or (not is_sequence(cell.task) and cell.image < of(cell).least):
         return ""
     count = sum(math.prod(each.shape) for each in parameters(cell))

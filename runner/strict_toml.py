@@ -119,10 +119,7 @@ def refuse_twice(what: str, names: list[str], position: Position) -> None:
 
 def validated(kind: type[_Kind], values: Any, position: Position, context: Table | None = None,
               is_strict: bool | None = True) -> _Kind:
-    """A pydantic model, or a NamedTuple of its types, of values. is_strict: nothing is taken for another type.
-
-    None leaves that to the model. context: what its validators are told.
-    """
+    """A model or NamedTuple of values. is_strict: no other types, None: as the model says; context: for validators."""
     try:
         made: _Kind = TypeAdapter(kind).validate_python(values, strict=is_strict, context=context)
     except ValidationError as error:

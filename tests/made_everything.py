@@ -64,9 +64,8 @@ def _steps(cell: Cell, draw: random.Random) -> dict[str, Any]:
 
 def _epochs(draw: random.Random) -> Iterator[dict[str, Any]]:
     for index in range(3):
-        yield {"event": "epoch", "index": index, "steps": 50, "train_seconds": draw.uniform(2, 9),
-               "validation_seconds": draw.uniform(0.2, 0.9), "loss": draw.uniform(0.1, 2),
-               "accuracy": draw.uniform(0.3, 0.9)}
+        yield made.epoch(index, draw.uniform(2, 9), validation_seconds=draw.uniform(0.2, 0.9),
+                         loss=draw.uniform(0.1, 2), accuracy=draw.uniform(0.3, 0.9), steps=50)
 
 
 def _operators(cell: Cell, draw: random.Random) -> dict[str, Any]:

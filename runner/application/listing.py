@@ -111,6 +111,6 @@ def paper(name: str, scale: str | None, places: Places) -> Shown:
     forms = [file.read(name, places.studies, scale, on_gpu) for on_gpu in ((False, True) if here.gpus else (False,))]
     made = of_fullest_form(forms, lambda read: plan(read, stacks, machine, Wishes(), lambda stack: stack.unbuildable,
                                                     here))
-    index = paper_index.rows(made, lambda each: run_seconds(each.cell, here, cpus=machine.cpus))
+    index = paper_index.rows(made, lambda each: run_seconds(each.cell, cpus=machine.cpus))
     return Shown(index, papers.parts(whole, made, [*paper_index.lines(index), ""]),
                  documented=papers.parts(whole, made, [index]))

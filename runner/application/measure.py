@@ -58,9 +58,9 @@ def ahead(request: Request) -> tuple[Shown, str]:
         screen.say(line)
     seconds, record = job.seconds(sessions.known_seconds(request.results)), job.plan.record()
     index = paper_index.rows(job.plan, lambda each: run_seconds(
-        each.cell, job.gpus, cpus=job.machine.cpus * job.launcher.hosts))
-    parts = (*paper_index.lines(index), *paper_index.pointer(job.plan), *plan_listing.parts(record, seconds))
-    shown = Shown(plan_listing.rows(record), parts, {"schema": schemas.PLAN, **record, "estimate_seconds": seconds})
+        each.cell, cpus=job.machine.cpus * job.launcher.hosts))
+    parts = (*paper_index.lines(index), *paper_index.pointer(job.plan), *plan_listing.parts(job.plan, seconds))
+    shown = Shown(plan_listing.rows(job.plan), parts, {"schema": schemas.PLAN, **record, "estimate_seconds": seconds})
     return shown, on_a_cpu(request, job)
 
 

@@ -37,7 +37,7 @@ class Result(NamedTuple):
 def measured_in(folder: Path) -> Measurements:
     """What was measured in a result's folder. Raises InputError with the file."""
     try:
-        return measurements(store.read(folder, is_judged=False))
+        return measurements(store.read(folder))
     except RecordError as error:
         raise InputError(f"{folder / store.EVENTS}: {error}") from error
 

@@ -56,7 +56,7 @@ class Job(NamedTuple):
     def seconds(self, known: Mapping[str, float] = MappingProxyType({}),
                 products: Mapping[Unit, Product] = MappingProxyType({})) -> float:
         """About how long it takes; known: seconds of earlier runs by key, products: what was reached here."""
-        return estimate_seconds(self.plan, known, self.gpus, products, self.machine.cpus * self.launcher.hosts)
+        return estimate_seconds(self.plan, known, products, self.machine.cpus * self.launcher.hosts)
 
     def own(self) -> dict[str, OwnStack]:
         """The user's own stacks that it measures, by name."""

@@ -75,4 +75,5 @@ def resumable(job: Job, say: Say) -> Session | None:
 
 def resumed(job: Job, kept: Session) -> Job:
     """The job with the seed of the session that it goes on with: a rerun's is drawn when it begins."""
-    return job if kept.seed is None else job._replace(plan=job.plan._replace(seed=kept.seed))
+    seed = kept.last.get("seed")
+    return job._replace(plan=job.plan._replace(seed=seed)) if isinstance(seed, int) else job

@@ -6,7 +6,7 @@ read CIFAR-10 is as much done as one that read the stand-in.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Set
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from workloads.spec.cell import DEFAULTS, Cell, CellError, parse
 
 STATES = ("done", "stale", "failed", "missing")
 RESULTS = frozenset({"ok", "oom", "unsupported", "not_finite"})     # endings that say something of the cell
-Endings = Mapping[str, Mapping[str, frozenset[str]]]                # by a cell's key and by fingerprint
+Endings = Mapping[str, Mapping[str, Set[str]]]                      # by a cell's key and by fingerprint
 
 
 def key_of(cell: Cell) -> str:
@@ -37,15 +37,13 @@ def endings(results: Path) -> Endings:
                     by_stack.setdefault(run.fingerprint, set()).add(run.ending)
         except (InputError, CellError, KeyError, TypeError, AttributeError):
             continue
-    return {cell_key: {made_of: frozenset(endings) for made_of, endings in by_stack.items()}
-            for cell_key, by_stack in by_cell.items()}
+    return by_cell
 
 
 def experiments(plans: Iterable[Plan], known: Endings, fingerprint: Callable[[str], str]) -> list[dict[str, Any]]:
     """How many cells of each experiment are in each state, from plans of one experiment each.
 
-    A cell that experiments share counts in each; a skipped one cannot run here. fingerprint: the present one of a
-    stack. What stands under "experiment" is a word for `evenbench run`.
+    A shared cell counts in each experiment; a skipped one cannot run here. fingerprint: a stack's present one.
     """
     rows = []
     for plan in plans:

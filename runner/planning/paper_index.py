@@ -12,8 +12,9 @@ def rows(made: Plan, seconds: Callable[[Planned], float]) -> list[dict[str, Any]
     cells = {each.key: each for each in made.cells}
     return [{"figure": place.number, "title": place.title, "experiment": place.experiment,
              "here": "; ".join(filter(None, [_here(made, place.experiment), place.why])),
-             "minutes": _minutes(made, cells, place.experiment, seconds),
-             "command": _command(made, place.experiment)} for place in made.study.places]
+             "minutes": formatting.seconds(made.rounds * sum(seconds(cells[key]) for key in keys)) if keys else "",
+             "command": f"evenbench run {made.study.id}/{place.experiment} --scale {made.study.scale}" if keys else ""}
+            for place in made.study.places for keys in [made.keys.get(place.experiment, ())]]
 
 
 def lines(index: Iterable[Mapping[str, str]]) -> Iterator[str]:
@@ -43,15 +44,6 @@ def _here(made: Plan, experiment: str) -> str:
     if not planned:
         return reasons
     return f"{planned} of {planned + len(skipped)} cells: {reasons}" if skipped else "runs here"
-
-
-def _minutes(made: Plan, cells: Mapping[str, Planned], experiment: str, seconds: Callable[[Planned], float]) -> str:
-    keys = made.keys.get(experiment, ())
-    return formatting.seconds(made.rounds * sum(seconds(cells[key]) for key in keys)) if keys else ""
-
-
-def _command(made: Plan, experiment: str) -> str:
-    return f"evenbench run {made.study.id}/{experiment} --scale {made.study.scale}" if made.keys.get(experiment) else ""
 
 
 def facts(made: Plan, data_sets: Callable[[str], str]) -> Iterator[Sequence[str]]:

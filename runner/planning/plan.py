@@ -23,10 +23,10 @@ from workloads.spec import cluster, duration, frameworks, measures, refusals, se
 from workloads.spec.cell import Cell
 from workloads.spec.data.datasets import train_images
 
-_CPU_RATE = 2e10
+_CPU_RATE = 2e10                 # FLOPs a second of a CPU: half of what small models reach on old cores
 _ADAPTERS = tuple(each.name for each in frameworks.FRAMEWORKS)      # a bare library's program has one LSTM
 _GPU_SHARE = 0.2                 # of its best product's rate, in training and inference of image models
-_UNMEASURED_GPU = 1e13              # FLOPs a second in float32: a data centre's card of 2016
+_UNMEASURED_GPU = 1e13           # FLOPs a second in float32: a data centre's card of 2016
 # beside a run's steps: on two cores in virtual environments PyTorch's and TensorFlow's workers took 4.0 s, JAX's 4.6,
 # MXNet's 1.9 (medians of 524 runs); with an H100 11 s, most of them imports and CUDA's start
 _START_SECONDS = {"cpu": 4.0, "gpu": 11.0}
@@ -43,10 +43,9 @@ class Planned(NamedTuple):
     is_seed_fixed: bool = False      # the study or the user says the seed: every round has it
 
     def cell_of(self, round_index: int) -> Cell:
-        """The cell as a round runs it: rates and losses are of weights, order and dropout that differ by round.
+        """The cell as a round runs it: weights, order and dropout differ by round and are equal in all stacks of it.
 
-        They are equal across the stacks of a round, and the first round has the cell's own seed. What only looks at a
-        model, such as a check or its graph, keeps the seed.
+        The first round has the cell's own seed. What only looks at a model, such as a check, keeps the seed.
         """
         if self.is_seed_fixed or self.cell.measure not in measures.TIMED:
             return self.cell
@@ -80,11 +79,7 @@ class Plan(NamedTuple):
     stacks: tuple[str, ...] = ()                                        # that the user chose instead of the study's
 
     def order(self, round_index: int) -> list[Planned]:
-        """The cells in a round's own order, drawn from the seed: comparison by comparison, the stacks of each together.
-
-        Both lanes are one such block. So the two runs of a pair lie near each other, and a machine that drifts over
-        hours does so between pairs.
-        """
+        """The cells in a round's own order, drawn from the seed; a comparison's together, so drift is between pairs."""
         drawn = random.Random(f"{self.seed}:{round_index}")
         shuffled = list(grouped(self.cells, lambda planned: lanes_key(planned.cell)).values())
         drawn.shuffle(shuffled)
@@ -93,10 +88,7 @@ class Plan(NamedTuple):
         return [planned for block in shuffled for planned in block]
 
     def without(self, reasons: Mapping[str, str], measure: str = "") -> "Plan":
-        """The plan without some stacks, or a measure of them, their cells skipped with these reasons.
-
-        The baseline is one that is left.
-        """
+        """The plan without some stacks, or a measure of them, with these reasons; the baseline is one that is left."""
         out = [planned for planned in self.cells
                if planned.cell.stack in reasons and measure in ("", planned.cell.measure)]
         left = tuple(planned for planned in self.cells if planned not in out)
@@ -111,8 +103,7 @@ class Plan(NamedTuple):
             "event": "plan", "rounds": self.rounds, "looks": looks(self.rounds), "baseline": self.baseline,
             "scale": self.study.scale,
             "cells": [planned.record() for planned in self.cells],
-            "skipped": [{"experiment": s.experiment, "cell": s.cell._asdict(), "reason": s.reason}
-                        for s in self.skipped],
+            "skipped": [{**skip._asdict(), "cell": skip.cell._asdict()} for skip in self.skipped],
             "published": [number.record() for number in self.study.published],
             "claims": [claim.record() for claim in self.study.claims],
             **({"index": [place.record() for place in self.study.places]} if self.study.places else {}),
@@ -169,7 +160,10 @@ def plan(study: Study, stacks: Mapping[str, Stack], machine: Machine, wishes: Wi
                 earlier = planned.setdefault(key(cell), Planned(key(cell), experiment.id, cell))
                 planned[earlier.key] = earlier._replace(is_seed_fixed=earlier.is_seed_fixed or is_seed_fixed)
                 keys.setdefault(experiment.id, {})[key(cell)] = None
-    chosen = _with_equal_seeds(planned.values())
+    # where the seed of one is said, that of all that it is compared with stays, too
+    fixed = {comparison_key(each.cell) for each in planned.values() if each.is_seed_fixed}
+    chosen = tuple(each._replace(is_seed_fixed=True) if fixed and comparison_key(each.cell) in fixed else each
+                   for each in planned.values())
     baseline = _baseline(chosen, skipped, wishes.baseline, study, stacks)
     return Plan(study, wishes.rounds or study.rounds, baseline, wishes.seed, chosen, tuple(skipped),
                 {name: tuple(of_name) for name, of_name in keys.items()}, wishes.settings, wishes.stacks)
@@ -196,26 +190,12 @@ def too_large(made: Plan, machine: Machine) -> list[str]:
 
 
 def of_fullest_form(forms: Sequence[Study], planned: Callable[[Study], Plan]) -> Plan:
-    """Plan every form; return the plan with the most runnable cells, the later one on a tie.
-
-    forms: the study as its scale says it, and for a machine with GPUs without the scale's moves to the CPU.
-    """
+    """Plan every form of a study; return the plan with the most runnable cells, the later form's on a tie."""
     return max((planned(form) for form in reversed(forms)), key=lambda each: len(each.cells))
 
 
-def _with_equal_seeds(planned: Iterable[Planned]) -> tuple[Planned, ...]:
-    """The cells; where the seed of one is said, that of all that it is compared with stays, too."""
-    cells = tuple(planned)
-    fixed = {comparison_key(each.cell) for each in cells if each.is_seed_fixed}
-    return tuple(each._replace(is_seed_fixed=True) if fixed and comparison_key(each.cell) in fixed else each
-                 for each in cells)
-
-
 def _expanded(study: Study, experiment: Experiment, here: Here, wishes: Wishes) -> list[tuple[Cell, bool, str]]:
-    """Every cell of an experiment's grid, whether its seed is set, and why it is skipped, "" where it is not.
-
-    Raises InputError for an unknown stack.
-    """
+    """Every cell of an experiment's grid, whether its seed is set, and why it is skipped, "" where it is not."""
     stacks = here.stacks
     names = wishes.stacks or _stacks(experiment, stacks, wishes)
     for needed in (*names, *(form for name in names for form in study.forms.get(name, ()))):
@@ -248,10 +228,7 @@ def _skip_reason(cell: Cell, forms: Sequence[Stack], settings: Mapping[str, Any]
 
 
 def _forms(forms: Sequence[Stack], settings: Sequence[Mapping[str, Any]], here: Here) -> Sequence[Stack]:
-    """The form of a stack that runs the most of an experiment's cells, so that all are of one; all where none runs any.
-
-    The first of two that run as many; one that is missing only where no other runs any.
-    """
+    """The form of a stack, if possible not missing, that runs most of an experiment's cells; all where none runs."""
     if len(forms) == 1:
         return forms
     can = {stack.name: sum(_impossible(_cell(stack, each, here), here) is None for each in settings) for stack in forms}
@@ -286,7 +263,10 @@ def _cell(stack: Stack, settings: Mapping[str, Any], here: Here) -> Cell:
     share = Node(max(1, here.machine.cpus // sharing), here.machine.limit_bytes // sharing)
     has = Node(*map(min, here.node, share)) if here.node else share
     of_task = {} if settings.get("source") else tasks.defaults(settings["task"])
-    defaults = {**has._asdict(), **_running_ahead(settings), **of_task}
+    is_rate = settings.get("measure") in ("train", "infer") and settings.get("nodes", 1) == 1
+    # a GPU's rates run ahead where nobody says it: a wait in each step would understate the rate of small ones
+    ahead = {"sync": "blocks"} if settings.get("device") == "gpu" and is_rate else {}
+    defaults = {**has._asdict(), **ahead, **of_task}
     try:
         cell: Cell = cells.parse({**defaults, **settings, "stack": stack.name})
     except cells.CellError as error:
@@ -294,15 +274,6 @@ def _cell(stack: Stack, settings: Mapping[str, Any], here: Here) -> Cell:
     if cluster.impossible(stack.framework, cell.parallel, cell.nodes):
         return cell
     return cell._replace(parallel=stack.mode(cell.parallel))
-
-
-def _running_ahead(settings: Mapping[str, Any]) -> dict[str, str]:
-    """How a GPU's rates are timed where nobody says it: the device runs ahead, as users have it.
-
-    A wait in each step, the default elsewhere, hides no launch: it would understate the rate of small steps.
-    """
-    is_rate = settings.get("measure") in ("train", "infer") and settings.get("nodes", 1) == 1
-    return {"sync": "blocks"} if settings.get("device") == "gpu" and is_rate else {}
 
 
 def _impossible(cell: Cell, here: Here) -> str | None:
@@ -352,23 +323,23 @@ def _baseline(chosen: Iterable[Planned], skipped: Iterable[Skipped], wished: str
     return next((form for form in forms if form in names), names[0] if names else baseline)
 
 
-def estimate_seconds(chosen: Plan, known: Mapping[str, float], gpus: gpus.Gpus = gpus.NONE,
+def estimate_seconds(chosen: Plan, known: Mapping[str, float],
                      products: Mapping[Unit, Product] = MappingProxyType({}), cpus: int = 0) -> float:
-    """How long the plan takes: known seconds of earlier runs by key, else start-up and a guess from the FLOPs.
+    """How long the plan takes: known seconds of earlier runs by key, else as run_seconds guesses."""
+    return chosen.rounds * sum(known.get(each.key) or run_seconds(each.cell, products, cpus) for each in chosen.cells)
 
-    gpus: the machine's; products: what matrix products reached here, where that was measured already; cpus: those of
-    all hosts together, which nodes share where there are more of them; 0 is as many as nodes ask for.
+
+def run_seconds(cell: Cell, products: Mapping[Unit, Product] = MappingProxyType({}), cpus: int = 0) -> float:
+    """The guess of a run: start-up, and warm-up and steps as FLOPs and the device's rate foretell them.
+
+    products: what matrix products reached here, as far as measured; cpus: of all hosts, 0 where there are enough.
     """
-    return chosen.rounds * sum(known.get(each.key) or run_seconds(each.cell, gpus, products, cpus)
-                               for each in chosen.cells)
-
-
-def run_seconds(cell: Cell, gpus: gpus.Gpus = gpus.NONE, products: Mapping[Unit, Product] = MappingProxyType({}),
-                cpus: int = 0) -> float:
-    """The guess of a run: start-up, and warm-up and steps as FLOPs and the device's rate foretell them."""
     starts = max(1.0, cell.nodes / cpus) if cpus else 1.0
     sharing = max(1.0, cell.nodes * cell.cpus / cpus) if cpus and cell.device == "cpu" else 1.0
-    step = tasks.step_flops(cell) * sharing / _rate(cell, gpus, products) + 0.002      # that long beside the FLOPs
+    product = products.get(Unit.of(cell))        # of one GPU, since each of several has such a batch
+    rate = _CPU_RATE * cell.cpus if cell.device == "cpu" else _GPU_SHARE * (
+        product.flops_per_second if product else _UNMEASURED_GPU)
+    step = tasks.step_flops(cell) * sharing / rate + 0.002                             # that long beside the FLOPs
     if turns.may_take(cell):
         return _TURNS_START_SECONDS * starts + float(turns.guess(cell, step, _pass_steps(cell)))
     steps = duration.guess(cell, step, _pass_steps(cell)) if duration.is_open(cell) else _steps(cell) * step
@@ -382,26 +353,10 @@ def _pass_steps(cell: Cell) -> int:
     return max(1, int(sequence_tasks.pass_batches(cell)) // (cell.nodes * cell.gpus))
 
 
-def _rate(cell: Cell, gpus: gpus.Gpus, products: Mapping[Unit, Product]) -> float:
-    """The FLOPs a second that are assumed of a cell; of all its batch's GPUs one's, since each has such a batch.
-
-    A CPU: 20 GFLOP/s each, half of what small models reach on old cores. A GPU: a share of what its matrix products
-    reached here, or else of what is usual.
-    """
-    if cell.device == "cpu":
-        return _CPU_RATE * cell.cpus
-    if product := products.get(Unit.of(cell)):
-        return _GPU_SHARE * product.flops_per_second
-    return _GPU_SHARE * _UNMEASURED_GPU
-
-
 def _steps(cell: Cell) -> int:
-    """The training steps of a run; a data set without a fixed number of images counts with its usual one.
-
-    To count a graph's nodes takes about as long as one.
-    """
+    """The training steps of a run; a data set without a fixed number of images counts with its usual one."""
     if cell.measure == "graph":
-        return 1
+        return 1                 # to count its nodes takes about as long
     if cell.measure != "epochs":
         return cell.steps + cell.warmup
     if tasks.is_sequence(cell.task):

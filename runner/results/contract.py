@@ -6,7 +6,7 @@ from typing import Any, NoReturn
 
 from runner.results.lines import EVENTS
 
-# what an ending means; the first five are said by the worker, the others by the host
+# what an ending means; the first five are said by the worker (lines.End), the others by the host
 ENDINGS = {
     "ok": "measured to the end",
     "oom": "out of memory: a result, not a crash",
@@ -20,9 +20,8 @@ ENDINGS = {
     "skipped": "planned, but cannot run here",
 }
 INTERRUPTED = "the session was interrupted"          # why a run was killed that is made again when the session goes on
-SAID_BY_WORKER = ("ok", "oom", "unsupported", "not_finite", "error")
-# endings that are results; `killed` and `not_started` were cut short from outside, and their rounds are made again
-FINAL = frozenset({"ok", "oom", "unsupported", "not_finite", "error", "timeout", "died", "skipped"})
+# endings that are results; the two others were cut short from outside, and their rounds are made again
+FINAL = frozenset(ENDINGS) - {"killed", "not_started"}
 WELL = frozenset({"ok", "oom", "unsupported"})      # nothing went wrong: too little memory is an answer, too
 LONGEST_LINE = 2**24     # bytes; the longest real event is far smaller, and a longer line comes cut
 

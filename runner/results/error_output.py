@@ -1,9 +1,7 @@
 """What each run's places wrote on standard error: bounded as it is heard, and kept in results/<id>/stderr.jsonl.
 
-Of a place its beginning and its end are kept, so that a flood fills neither memory nor disk. The file has an object a
-line:
-{"run": name, "place": name, "text": ..., "end": ..., "dropped": bytes}: text is the beginning, end what was written
-last where bytes between the two were dropped. JSON escapes what a terminal would obey; who prints it cleans it.
+Of a place its beginning and its end are kept, so that a flood fills neither memory nor disk; the file has an ErrorText
+a line. JSON escapes what a terminal would obey; who prints it cleans it.
 """
 
 import json
@@ -60,9 +58,9 @@ class ErrorText(NamedTuple):
 
     run: str
     place: str
-    text: str
-    end: str = ""
-    dropped: int = 0
+    text: str                # its beginning
+    end: str = ""            # what was written last, where bytes between the two were dropped
+    dropped: int = 0         # so many
 
     def record(self) -> dict[str, Any]:
         """As it is stored."""

@@ -31,10 +31,10 @@ def _setting(measured: Measurements) -> dict[str, Any]:
 
 
 def joined(sessions: Sequence[Measurements]) -> Measurements:
-    """The sessions as one, the newest first, at least one.
+    """The sessions as one, the newest first, at least one; the session's own facts are the newest's.
 
-    What is compared comes from one session, since ratios are of its pairs: from the one in which most of its stacks
-    ended ok, of these the newest. The session's own facts are the newest's.
+    Ratios are of one session's pairs: each comparison is from the session where most of its stacks ended ok, of these
+    the newest.
     """
     newest = sessions[0]
     chosen = _chosen(sessions)

@@ -14,6 +14,7 @@ from pydantic import (
     Field,
     InstanceOf,
     ValidationError,
+    create_model,
     model_validator,
 )
 
@@ -73,11 +74,6 @@ class Told(Event):
 
     worker: Annotated[Count | None, says("whose steps, where a coordinator tells of its workers")] = None
 
-    @property
-    def teller(self) -> str:
-        """The worker that it is of. A coordinator numbers its workers; others are known by their node."""
-        return self.place if self.worker is None else f"worker {self.worker}"
-
 
 class Data(Line):
     """What was read."""
@@ -134,15 +130,10 @@ class StartFacts(Line):
     packages: Annotated[Object, says("version and digest by name, in an environment of the user's own")] = {}
 
 
-class _ReadFacts(Line):
-    """The facts that a summary has: where they are there, they are of their kind."""
-
-    framework: Text | None = None
-    version: Text | None = None
-    python: Text | None = None
-    onednn: bool | None = None
-    threads: Count | None = None
-    data: Data | None = None
+# what a summary has of them is of its kind, where it is there
+_of_summary: dict[str, Any] = {name: (StartFacts.__annotations__[name] | None, None)
+                               for name in ("framework", "version", "python", "onednn", "threads", "data")}
+_ReadFacts = create_model("_ReadFacts", __base__=Line, **_of_summary)
 
 
 def _facts(facts: dict[str, Any]) -> dict[str, Any]:
@@ -353,17 +344,6 @@ class Graph(Event):
     def removed_share(self) -> float:
         """The share of nodes that went, net of those that were added."""
         return 1 - self.nodes_after / self.nodes_before
-
-    def removed_by(self, name: str) -> float:
-        """The share of nodes that one optimisation took away."""
-        fewer: int = getattr(self.passes, name)
-        return fewer / self.nodes_before
-
-    def share_of_removed(self, kind: str) -> float | None:
-        """Expensive, cheap or no-op nodes among those removed; None where none was."""
-        count: int = getattr(self.removed, kind)
-        whole = self.removed.expensive + self.removed.cheap + self.removed.noop
-        return count / whole if whole else None
 
 
 class Tensor(Event):

@@ -18,35 +18,26 @@ _LINE = re.compile(r"([0-9a-f]{64})  ([^/\0\n\\]+)")
 _MOST_BYTES = 2**20              # of a manifest: ten thousand files
 
 
-def text(folder: Path) -> str:
-    """The manifest of what lies in a folder now."""
-    return _text({path.name: digest(path) for path in folder.iterdir() if _is_plain(path) and path.name != NAME})
-
-
-def with_file(folder: Path, name: str) -> str | None:
-    """The manifest with a new line for one file; None without a readable manifest."""
-    try:
-        sums = read(folder)
-    except InputError:
-        return None
-    return _text({**sums, name: digest(folder / name)})
+def sums(folder: Path) -> dict[str, str]:
+    """The SHA-256 of each file that lies in a folder now, by name."""
+    return {path.name: digest(path) for path in folder.iterdir() if _is_plain(path) and path.name != NAME}
 
 
 def read(folder: Path) -> dict[str, str]:
-    """The SHA-256 of each file by name. Raises InputError without a readable manifest."""
+    """The same as the manifest says. Raises InputError without a readable one."""
     path = folder / NAME
     if not _is_plain(path):
         raise InputError(f"{path}: no manifest: the session has not ended, or an older evenbench wrote it; the command "
                          "that measured goes on with an open session")
     if path.stat().st_size > _MOST_BYTES:
         raise InputError(f"{path}: found more than {_MOST_BYTES} bytes, expected a manifest")
-    sums = {}
+    said = {}
     for number, line in enumerate(path.read_text(encoding="utf-8", errors="surrogateescape").splitlines(), 1):
         match = _LINE.fullmatch(line)
         if not match or match[2] in (".", "..", NAME):
             raise InputError(f"{path}: line {number}: expected a SHA-256, two spaces and the name of a file beside it")
-        sums[match[2]] = match[1]
-    return sums
+        said[match[2]] = match[1]
+    return said
 
 
 def differing(folder: Path) -> list[str]:
@@ -60,6 +51,7 @@ def _is_plain(path: Path) -> bool:
     return path.is_file() and not path.is_symlink()
 
 
-def _text(sums: Mapping[str, str]) -> str:
+def text(sums: Mapping[str, str]) -> str:
+    """The manifest of these SHA-256 by name."""
     return "".join(f"{digest}  {name}\n" for name, digest in sorted(sums.items()))
 

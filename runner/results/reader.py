@@ -18,7 +18,7 @@ from runner.results.contract import FINAL
 from runner.results.lines import Facts, Line
 from runner.results.looks import LEAST_ROUNDS, look
 from runner.results.records import Begin, Ending, Product
-from runner.results.rows import STEPS, TOKENS, Measurements, Row, Skipped, blocks, by_comparison
+from runner.results.rows import SAMPLES, STEPS, TOKENS, Measurements, Row, Skipped, blocks, by_comparison
 from runner.results.runs import Run, Samples, Worker
 from runner.results.turns import Turn
 from workloads.spec.cell import CellError, parse
@@ -35,10 +35,7 @@ class RecordError(InputError):
 
 
 def measurements(stored: Iterable[Mapping[str, Any]]) -> Measurements:
-    """The session in its records; record kinds that are unknown here are passed over.
-
-    Raises RecordError with the record's number where one has not the shape it must have.
-    """
+    """The session in its records; unknown kinds are passed over. Raises RecordError with a broken one's number."""
     fold = Fold()
     for record in stored:
         fold.heard(record)
@@ -63,16 +60,15 @@ class Fold:
 
     def heard(self, record: Mapping[str, Any]) -> None:
         """Take what a record says. Raises RecordError."""
-        event, self._read = str(record.get("event")), self._read + 1
-        if event == "session":
+        self._read += 1
+        if record.get("event") == "session":
             self.session, self.closed, self._runner = self.session or dict(record), "", self._runner + 1
-        elif event in records.RECORDS:
-            try:
-                self._hear(records.RECORDS[event].read(record))
-            except (ValueError, OverflowError, CellError) as error:
-                raise RecordError(f"record {self._read} ({event}): {error}") from error
+        try:
+            self._hear(records.read(record))
+        except (ValueError, OverflowError, CellError) as error:
+            raise RecordError(f"record {self._read} ({record['event']}): {error}") from error
 
-    def _hear(self, record: Line) -> None:
+    def _hear(self, record: Line | None) -> None:
         match record:
             case records.Plan():
                 self._planned(record)
@@ -110,63 +106,56 @@ class Fold:
         if (plan := self.plan) is None:
             raise RecordError("there is no plan, so nothing was measured: give the command that made it again")
         filled = {row.key: row for block, rows in blocks(self.rows).items() for row in self._filled(block, rows, plan)}
+        units = {key: _unit([filled[row.key] for row in rows]) for key, rows in by_comparison(self.rows).items()}
         is_short = any(row.counted_rounds < plan.rounds for row in filled.values())
         is_interrupted, least = is_short and self.closed not in ("done", "incomplete"), min(LEAST_ROUNDS, plan.rounds)
         cut = (key for key, row in filled.items() if is_interrupted or
                (self.closed == "incomplete" and row.counted_rounds == len(row.runs) < least))     # no time for more
         return Measurements(self.session, plan.rounds, plan.baseline,
-                            tuple(_in_unit([filled[row.key] for row in self.rows])), self.skipped,
+                            tuple(replace(filled[row.key], unit=units[row.comparison.key]) for row in self.rows),
+                            self.skipped,
                             tuple(plan.published), tuple(plan.claims), self.closed == "done",
                             frozenset(cut), plan.title, tuple(plan.index),
                             tuple(plan.experiments), plan.settings, tuple(plan.stacks), tuple(self.products))
 
     def _filled(self, block: str, rows: Sequence[Row], plan: records.Plan) -> Iterator[Row]:
-        """The rows of a block with their runs."""
-        counted = self._counted(rows)
-        for row in rows:
-            runs = sorted(self._runs.get(row.key, {}).items())
+        """The rows of a block with their runs, of which those of the rounds count that are whole."""
+        of_cells, counted = [self._runs.get(row.key, {}) for row in rows], set[int]()
+        for index in set.intersection(*map(set, of_cells)):
+            runners, runs = zip(*(of_cell[index] for of_cell in of_cells), strict=True)
+            # made by one runner, each ended, with enough turns
+            if len({*runners}) == 1 and all(run.ending in FINAL and (run.ending != "ok" or row.is_calm(run))
+                                            for row, run in zip(rows, runs, strict=True)):
+                counted.add(index)
+        for row, of_cell in zip(rows, of_cells, strict=True):
             yield replace(row, runs=tuple(run if index in counted else replace(run, counts=False)
-                                          for index, (_, run) in runs),
+                                          for index, (_, run) in sorted(of_cell.items())),
                           look=look(plan.looks, len(counted)), is_apart=block in self.apart)
 
-    def _counted(self, block: Sequence[Row]) -> frozenset[int]:
-        """The rounds of a block that count: one runner made all of its runs, each ended, with enough turns."""
-        runs = [self._runs.get(row.key, {}) for row in block]
-        return frozenset(index for index in set.intersection(*map(set, runs))
-                         if len({of_cell[index][0] for of_cell in runs}) == 1
-                         and all(_is_whole(row, of_cell[index][1]) for row, of_cell in zip(block, runs, strict=True)))
 
-
-def _in_unit(rows: Sequence[Row]) -> Iterator[Row]:
-    """The rows, in tokens where all runs of a comparison of texts say how many a step has."""
-    plain = {of[0].comparison.key for of in by_comparison(rows).values() if of[0].cell.task not in _OF_TOKENS
-             or not all(run.tokens("tokens") for row in of for run in row.ok_runs)}
-    of_code = {key: _unit_of_code(of) for key, of in by_comparison(rows).items() if of[0].cell.measure == "step"}
-    return (replace(row, unit=unit) if (unit := of_code.get(row.comparison.key)) else
-            row if row.comparison.key in plain else replace(row, unit=TOKENS) for row in rows)
-
-
-def _unit_of_code(rows: Sequence[Row]) -> str:
-    """The unit that all runs of a comparison count a step in, else steps."""
-    units = {run.units[1] for row in rows for run in row.ok_runs}
-    return f"{units.pop()}/s" if len(units) == 1 else STEPS
-
-
-def _is_whole(row: Row, run: Run) -> bool:
-    return run.ending in FINAL and (run.ending != "ok" or row.is_calm(run))
+def _unit(rows: Sequence[Row]) -> str:
+    """What a comparison counts in: of code the unit of all its runs, of texts tokens where all runs tell them."""
+    runs = [run for row in rows for run in row.ok_runs]
+    if rows[0].cell.measure == "step":
+        units = {run.units[1] for run in runs}
+        return f"{units.pop()}/s" if len(units) == 1 else STEPS
+    return TOKENS if rows[0].cell.task in _OF_TOKENS and all(run.tokens("tokens") for run in runs) else SAMPLES
 
 
 def _run(head: Begin, said: Sequence[lines.Event], record: Ending) -> Run:
     """The run, whose last record is this. Raises ValueError where its lines do not fit together."""
     starts, epochs = _of(said, lines.Start), _of(said, lines.Epoch)
-    by_worker = grouped(_of(said, lines.Told), lambda line: line.teller)
+    # a coordinator numbers its workers; others are known by their node
+    by_worker = grouped(_of(said, lines.Told), lambda one: one.place if one.worker is None else f"worker {one.worker}")
     pass_tokens = {start.place: data["pass_tokens"] for start in starts
                    if "pass_tokens" in (data := start.facts.get("data") or {})}
     profiles = (dict(zip(line.operators, (spent / line.steps for _, spent in line.operators.values()), strict=True))
                 for line in _of(said, lines.Operators) if line.steps)
+    workers = [_worker(name, told, pass_tokens.get(name, ())) for name, told in sorted(by_worker.items())]
+    of_workers = turns.together([worker.turns for worker in workers])
     return Run(
         name=head.run, round=head.round, ending=record.ending, message=record.message,
-        workers=_together([_worker(name, told, pass_tokens.get(name, ())) for name, told in sorted(by_worker.items())])
+        workers=tuple(replace(worker, turns=own) for worker, own in zip(workers, of_workers, strict=True))
         or (_worker("", (), ()),),
         accuracy=epochs[-1].accuracy if epochs else None, parameters=starts[-1].parameters if starts else None,
         facts=next((start.facts for start in starts if start.facts), {}), place=head.place or {},
@@ -186,12 +175,6 @@ def _of(said: Sequence[lines.Event], kind: type[Kind]) -> list[Kind]:
 def _first(said: Sequence[lines.Event], kind: type[Kind]) -> Kind | None:
     """The first line of a kind that all workers say alike."""
     return next(iter(_of(said, kind)), None)
-
-
-def _together(workers: Sequence[Worker]) -> tuple[Worker, ...]:
-    """Workers of a run, whose turns are the same ones."""
-    by_turns = turns.together([worker.turns for worker in workers])
-    return tuple(replace(worker, turns=own) for worker, own in zip(workers, by_turns, strict=True))
 
 
 def _worker(name: str, told: Sequence[lines.Told], pass_tokens: Sequence[int]) -> Worker:

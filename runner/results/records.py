@@ -1,7 +1,7 @@
 """What the records of events.jsonl say, a model a kind, by which they are read. Pure."""
 
 from collections.abc import Iterable, Mapping
-from typing import Annotated, NamedTuple, Self
+from typing import Annotated, Any, NamedTuple, Self
 
 from pydantic import AfterValidator, Field
 
@@ -148,6 +148,12 @@ def best(products: Iterable[Product]) -> Mapping[Unit, Product]:
     return chosen
 
 
-RECORDS: dict[str, type[Line]] = {
+_RECORDS: dict[str, type[Line]] = {
     "plan": Plan, "begin": Begin, "line": OfRun, "ending": Ending, "apart": Apart,
     "product": Product, "closed": Closed}
+
+
+def read(record: Mapping[str, Any]) -> Line | None:
+    """What a record says; None of other kinds. Raises ValueError where one has not the shape it must have."""
+    kind = _RECORDS.get(str(record.get("event")))
+    return kind.read(record) if kind else None

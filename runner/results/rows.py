@@ -10,8 +10,9 @@ from runner.results.lines import Facts
 from runner.results.looks import ONCE, Look
 from runner.results.records import Experiment, Product
 from runner.results.runs import Run, rate_per_worker
-from runner.results.turns import Turn, are_enough
+from runner.results.turns import Turn, counting
 from workloads.spec.cell import Cell
+from workloads.spec.turns import LEAST_TURNS
 
 SAMPLES, TOKENS, STEPS = "samples/s", "tokens/s", "steps/s"
 
@@ -52,8 +53,10 @@ class Row:
         return run.units[0] if "units" in run.facts and self.cell.measure != "step" else self.cell.batch
 
     def is_calm(self, run: Run) -> bool:
-        """Whether others left its CPUs to a run: a GPU's is not judged."""
-        return are_enough(run.turns) if run.turns else not run.is_loaded or self.cell.device != "cpu"
+        """Whether a run has enough undisturbed turns, or without turns its CPUs to itself; a GPU's is not judged."""
+        if run.turns:
+            return sum(counting(run.turns)) >= LEAST_TURNS
+        return not run.is_loaded or self.cell.device != "cpu"
 
     @property
     def turns(self) -> tuple[Turn, ...]:

@@ -4,6 +4,7 @@ import math
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import compress
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,8 +51,8 @@ class Worker:
     @cached_property
     def rates(self) -> tuple[float, ...]:
         """Steps a second of each turn that counts, or of all timed steps where there are no turns; () of none."""
-        of = ([(turn.steps, turn.seconds) for turn in turns.counted(self.turns)] if self.turns
-              else [(self.steps, self.timed_seconds)])
+        counted = compress(self.turns, turns.counting(self.turns))
+        of = ([(turn.steps, turn.seconds) for turn in counted] if self.turns else [(self.steps, self.timed_seconds)])
         rates = (steps / seconds for steps, seconds in of if seconds > 0)
         return tuple(rate for rate in rates if 0 < rate < math.inf)
 
@@ -65,16 +66,15 @@ class Worker:
     @property
     def trend(self) -> float:
         """turns.trend of the rates; where there are no turns, of those of as many parts of the timed steps."""
-        return turns.trend(self.rates if self.turns else self._part_rates())
-
-    def _part_rates(self) -> list[float]:
+        if self.turns:
+            return turns.trend(self.rates)
         counts = np.array(self.curve_steps, dtype=np.float64)
         if len(counts) != len(self.alike_seconds):
-            return []
+            return 0.0
         seconds = self.alike_seconds * counts
         parts = np.array_split(np.arange(len(counts)), min(TURNS, len(counts)) or 1)
         with np.errstate(all="ignore"):
-            return [float(counts[part].sum() / seconds[part].sum()) for part in parts]
+            return turns.trend([float(counts[part].sum() / seconds[part].sum()) for part in parts])
 
     @cached_property
     def step_seconds(self) -> Samples:
@@ -88,10 +88,9 @@ class Worker:
 
     @cached_property
     def alike_seconds(self) -> Samples:
-        """step_seconds as they would be if all batches had as many tokens: what a trend is told by.
+        """step_seconds as if all batches had as many tokens: what a trend is told by.
 
-        As they are, where batches are alike, where nobody said, and where dividing by tokens makes neighbours differ
-        more: tokens are then not what the time goes into.
+        As they are where batches are alike, nobody said, or dividing makes neighbours differ more.
         """
         own, tokens = self.step_seconds, self._relative_tokens()
         if tokens is None:
@@ -104,9 +103,9 @@ class Worker:
         return by_token if scatter < plain else own
 
     def _relative_tokens(self) -> Samples | None:
-        """The tokens that each point of step_seconds stands for, a step, over those of a mean batch.
+        """Tokens of each point of step_seconds, a step, over a mean batch's; passes follow each other in one order.
 
-        The first timed step has the batch after the warm-up's, and a pass follows a pass in the same order.
+        The first timed step has the batch after the warm-up's.
         """
         if len(set(self.pass_tokens)) < 2 or len(self.curve_steps) != len(self.step_seconds):
             return None
@@ -227,12 +226,7 @@ def _mean_of_known(values: Iterable[float | None]) -> float | None:
 
 
 def rate_per_worker(amount: float, run: Run) -> float | None:
-    """Samples or tokens a second of a worker over the timed steps that count, the mean over the workers.
-
-    amount: of a step.
-
-    None where a worker has no timed steps.
-    """
+    """Mean samples or tokens a second of the workers, of an amount a step; None where one has no timed steps."""
     steps = [worker.seconds_a_step for worker in run.workers]
     return sum(amount / step for step in steps if step) / len(steps) if all(steps) else None
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from runner.errors import InputError
 from runner.grouping import grouped
-from runner.results import store
+from runner.results import records, store
 from runner.results.records import Product
 
 
@@ -23,12 +23,10 @@ from runner.results.records import Product
 class StoredRun:
     """A run of a stored session."""
 
-    run: str
     key: str
     place: dict[str, Any]                    # {} where no worker was started
     cell: Mapping[str, Any]                  # by the plan before the run; {} where that has none of the key
     ending: str = ""                         # "" where its runner was killed
-    message: str = ""
     seconds: float | None = None
 
     @property
@@ -52,23 +50,21 @@ class Session:
     _cells: dict[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def _hear(self, record: store.Record) -> None:
-        match record["event"]:
-            case "session":
-                self.first, self.last, self.state = self.first or record, record, "unfinished"
-            case "plan":
+        if record["event"] == "session":
+            self.first, self.last, self.state = self.first or record, record, "unfinished"
+        match records.read(record):
+            case records.Plan() as plan:
                 self.plan = record
-                self._cells.update({item["key"]: item["cell"] for item in record["cells"]})
-            case "product":
-                self.products.append(Product.read(record))
-            case "begin":
-                self.runs.append(StoredRun(record["run"], record["key"], record.get("place") or {},
-                                           self._cells.get(record["key"], {})))
-                self._begun[record["run"]] = self.runs[-1]
-            case "ending" if run := self._begun.pop(record["run"], None):
-                run.ending, run.message = record["ending"], record.get("message", "")
-                run.seconds = record.get("seconds")
-            case "closed":
-                self.state = record["reason"]
+                self._cells.update({each.key: each.cell for each in plan.cells})
+            case Product() as product:
+                self.products.append(product)
+            case records.Begin() as begin:
+                self.runs.append(StoredRun(begin.key, begin.place or {}, self._cells.get(begin.key, {})))
+                self._begun[begin.run] = self.runs[-1]
+            case records.Ending() as ending if run := self._begun.pop(ending.run, None):
+                run.ending, run.seconds = ending.ending, ending.seconds
+            case records.Closed() as closed:
+                self.state = closed.reason
 
     @property
     def id(self) -> str:
@@ -79,12 +75,6 @@ class Session:
     def ended(self) -> list[StoredRun]:
         """The runs that have an ending."""
         return [run for run in self.runs if run.ending]
-
-    @property
-    def seed(self) -> int | None:
-        """The seed of its orders."""
-        seed = self.last.get("seed")
-        return seed if isinstance(seed, int) else None
 
     @property
     def launcher(self) -> str:
@@ -106,27 +96,23 @@ def read(folder: Path) -> Session:
     try:
         seen = (folder / store.EVENTS).stat()
     except OSError:
-        return _folded(folder)             # which says what is wrong
-    return _kept(folder, seen.st_ino, seen.st_size, seen.st_mtime_ns)
+        return _read(folder)               # which says what is wrong
+    return _read(folder, seen.st_ino, seen.st_size, seen.st_mtime_ns)
 
 
 @cache
-def _kept(folder: Path, inode: int, size: int, changed: int) -> Session:
-    return _folded(folder)
-
-
-def _folded(folder: Path) -> Session:
+def _read(folder: Path, *seen: int) -> Session:
     session = Session(folder)
-    for record in store.read(folder):
-        session._hear(record)
+    for number, record in enumerate(store.read(folder), 1):
+        try:
+            session._hear(record)
+        except ValueError as error:
+            raise InputError(f"{folder / store.EVENTS}:{number}: {record['event']}: {error}") from error
     return session
 
 
 def unfinished(results: Path, command: str | list[str], key: str = "command") -> Session | None:
-    """The newest session of the same command that was not closed as done, or None.
-
-    key: of the session's record, that holds the command.
-    """
+    """The newest session of the same command, by that key of its record, that was not closed as done, or None."""
     return next((each for each in _of_command(results, command, key) if each.state != "done"), None)
 
 

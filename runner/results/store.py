@@ -19,7 +19,6 @@ from pydantic_core import from_json
 from runner import paths
 from runner.errors import DiskFull, InputError
 from runner.results import error_output, manifest
-from runner.results.records import RECORDS
 
 SCHEMA = 3
 EVENTS = "events.jsonl"
@@ -47,14 +46,11 @@ class Store:
             raise _refusal(self.path, error) from error
 
     def append(self, record: Record) -> None:
-        """Write one record of a session's events; what is of the moment ("now") is left out.
-
-        Raises DiskFull, and what was before stays readable; InputError where the folder went.
-        """
+        """Write a record, unless of the moment ("now"). Raises InputError, or DiskFull: what was before stays."""
         if record["event"] == "now":
             return
         if record["event"] == error_output.EVENT:
-            self._append_beside(error_output.NAME, {name: of for name, of in record.items() if name != "event"})
+            self._append_error_output({name: of for name, of in record.items() if name != "event"})
             return
         if record["event"] == "begin":
             self._check_there()
@@ -78,9 +74,8 @@ class Store:
             raise InputError(f"{self.path}: removed or renamed while the session ran: put it back, and the same "
                              "command goes on")
 
-    def _append_beside(self, name: str, record: Record) -> None:
-        """Add an object to another file of the folder, a line each. Raises DiskFull, InputError."""
-        path = self.folder / name
+    def _append_error_output(self, record: Record) -> None:
+        path = self.folder / error_output.NAME
         try:
             _drop_torn_line(path)
             with open(path, "ab", opener=paths.not_through_links) as file:
@@ -93,10 +88,10 @@ class Store:
         if not self._file.closed:
             self._file.close()
             try:
-                text = manifest.text(self.folder)
+                sums = manifest.sums(self.folder)
             except OSError as error:
                 raise _refusal(self.folder, error) from error
-            _replace(self.folder / manifest.NAME, text)
+            _replace(self.folder / manifest.NAME, manifest.text(sums))
 
     def __enter__(self) -> Self:
         return self
@@ -142,11 +137,8 @@ def _refusal(path: Path, error: OSError, remedy: str = "choose another folder wi
     return InputError(f"{path}: {why}; {remedy}")
 
 
-def read(folder: Path, is_judged: bool = True) -> Iterator[Record]:
-    """The records of a run's folder, in order. Raises InputError with file and line where one is not a record.
-
-    is_judged: whether they must have their keys, too; runner.results.reader judges what it reads.
-    """
+def read(folder: Path) -> Iterator[Record]:
+    """The records of a session's folder, in order. Raises InputError with file and line where one is no record."""
     path, session = folder / EVENTS, None
     if path.exists() and not path.is_file():
         raise InputError(f"{path}: found no plain file, expected a session's events")
@@ -156,7 +148,7 @@ def read(folder: Path, is_judged: bool = True) -> Iterator[Record]:
                 if not line.endswith(b"\n"):
                     return                     # torn by a killed writer
                 try:
-                    record = _record(line, is_judged)
+                    record = _record(line)
                 except ValueError as error:
                     raise InputError(f"{path}:{number}: {error}") from error
                 if record["event"] == "session":
@@ -169,7 +161,7 @@ def read(folder: Path, is_judged: bool = True) -> Iterator[Record]:
         raise InputError(f"{path}: {error.strerror}; `evenbench list results` shows what there is") from error
 
 
-def _record(line: bytes, is_judged: bool) -> Record:
+def _record(line: bytes) -> Record:
     """The line's record. Raises ValueError with what is wrong with it."""
     try:
         record = from_json(line)           # in a third of json's time
@@ -189,20 +181,17 @@ def _record(line: bytes, is_judged: bool) -> Record:
                              "again")
         if schema > SCHEMA:
             raise ValueError(f"schema {schema} is newer than this evenbench reads ({SCHEMA}): update it")
-    if is_judged and record["event"] in RECORDS:
-        try:
-            RECORDS[record["event"]].read(record)
-        except ValueError as error:
-            raise ValueError(f"{record['event']}: {error}") from error
     return record
 
 
 def write_beside(folder: Path, name: str, text: str) -> None:
     """Write a file beside the events, whole or not at all, and add it to their manifest."""
     _replace(folder / name, text + "\n")
-    sums = manifest.with_file(folder, name)
-    if sums is not None:
-        _replace(folder / manifest.NAME, sums)
+    try:
+        sums = manifest.read(folder)
+    except InputError:                         # no session has ended here
+        return
+    _replace(folder / manifest.NAME, manifest.text({**sums, name: paths.digest(folder / name)}))
 
 
 def _replace(path: Path, text: str) -> None:

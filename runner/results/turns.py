@@ -8,11 +8,10 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import compress
 
 from runner import student_t
 from runner.results.lines import Steps
-from workloads.spec.turns import LEAST_TURNS, TURNS
+from workloads.spec.turns import TURNS
 
 TREND = math.log1p(0.05)  # of a rate from the first turn to the last: less moves no rate by more than 2.5 %
 LOST_SHARE = 0.01        # of a run's time: what others may cost the turns that count
@@ -59,11 +58,6 @@ class Turn:
                 f"the host's other guests took {self.stolen_share:.1%} of the CPUs": self.stolen_share,
                 f"it stood still for {self.still_share:.1%} of its time": self.still_share}
 
-    @property
-    def rate(self) -> float:
-        """Steps a second."""
-        return self.steps / self.seconds if self.seconds else math.inf
-
     @classmethod
     def of(cls, line: Steps) -> "Turn":
         """The turn of a line. Raises ValueError where it is of none."""
@@ -83,9 +77,9 @@ class Turn:
 
 
 def worst(of_workers: Sequence[Turn]) -> Turn:
-    """The turn of workers that train together, as the one saw it that lost the most: it kept all others waiting.
+    """The turn of workers that train together, as the one that lost the most saw it: all others waited for it.
 
-    They wait for each other by nature. Where one stood still all did, so no more is lost than the busiest one shows.
+    Where one stood still all did, so no more is lost than the busiest one shows.
     """
     still = min(turn.still_share for turn in of_workers)
     return max((replace(turn, still_share=still) for turn in of_workers), key=lambda turn: turn.lost_share)
@@ -99,10 +93,10 @@ def together(turns: Sequence[Sequence[Turn]]) -> list[tuple[Turn, ...]]:
 
 
 def _still(ready: float, usual: float | None) -> float:
-    """The share of a turn that it stood still, of how many of its threads ran or were ready on average.
+    """The share of a turn that it stood still, from how many of its threads ran or were ready on average.
 
-    What varies by itself is let go: in a worker that waits by nature, twice what it usually waits; in one whose threads
-    share its CPUs, at most what moves no rate of TURNS turns by more than LOST_SHARE.
+    What varies by itself is let go: twice what a worker that waits by nature usually waits; of one whose threads share
+    its CPUs, what moves no rate of TURNS turns by more than LOST_SHARE.
     """
     usual = 1.0 if usual is None else usual
     varies = 2 * (1 - usual) if usual < 1 else min(TURNS * LOST_SHARE, 2 * (usual - 1))
@@ -110,11 +104,7 @@ def _still(ready: float, usual: float | None) -> float:
 
 
 def counting(turns: Sequence[Turn]) -> tuple[bool, ...]:
-    """Whether each turn counts: the least disturbed ones, as many as lost at most LOST_SHARE of their time together.
-
-    So a short burst in a few turns is let go, which moves the run's rate by no more; what takes as much of every turn
-    is not.
-    """
+    """Whether each turn counts: the least disturbed ones, as many as lost at most LOST_SHARE of their time together."""
     counts = [False] * len(turns)
     lost = seconds = 0.0
     for index in sorted(range(len(turns)), key=lambda index: turns[index].lost_share):
@@ -131,21 +121,8 @@ def disturbed(turns: Sequence[Turn]) -> int:
     return counting(turns).count(False)
 
 
-def are_enough(turns: Sequence[Turn]) -> bool:
-    """Whether a run has enough undisturbed turns."""
-    return sum(counting(turns)) >= LEAST_TURNS
-
-
-def counted(turns: Sequence[Turn]) -> tuple[Turn, ...]:
-    """The turns that count."""
-    return tuple(compress(turns, counting(turns)))
-
-
 def trend(rates: Sequence[float]) -> float:
-    """The change of the log rate from the first turn to the last on a line through all; 0.0 where it is within noise.
-
-    Within noise: a two-sided t test of the line's slope at 5 %.
-    """
+    """The change of the log rate over the turns, on a line through them; 0.0 where a t test at 5 % shows no slope."""
     count = len(rates)
     if count <= _ON_A_LINE or not all(0 < rate < math.inf for rate in rates):
         return 0.0

@@ -26,10 +26,8 @@ all of them together are wrong in 5 % (Bonferroni): among many cases one is now 
 contradicts is enough beside others that are missing, but not of a mean, an mpe or a slope, which are of all cases.
 `than` of a ratio are two more subjects: the number is (of / to) over their ratio.
 
-Why slope is a test of a trend (patel: "falls up to a limit"): every round gives one fitted slope, so that the unit of
-replication is the run, as in all other numbers, and the t test over rounds tests the slope against none. A
-neighbour-by-neighbour trend cannot say "up to a limit", since beyond it neighbours are equal; rank tests (Kendall,
-Page) allow for that too, but give no size to report, and no way to say that a series is flat.
+Why a slope and no rank test says "falls up to a limit" (patel), beyond which neighbours are equal: every round gives
+one fitted slope, so that the run stays the unit of replication; rank tests give no size, and no way to say flat.
 """
 
 import re
@@ -43,7 +41,7 @@ from pydantic import PositiveFloat
 from runner import formatting
 from runner.results.lines import says
 from runner.strict_toml import Text
-from runner.study.quantities import PASSES, QUANTITIES, sharable
+from runner.study.quantities import PASSES, QUANTITIES, SHARABLE
 from runner.study.subjects import OfCells, Subject, Value, named, selection, unknown_fields
 from workloads.spec.cell import FIELDS, Cell
 
@@ -211,8 +209,8 @@ def _wrong_subjects(claim: Claim) -> Iterator[str]:
         yield 'key "order": expected two subjects or more'
     if claim.kind == "faster" and QUANTITIES[claim.quantity].unit != "s":
         yield f'key "quantity": found "{claim.quantity}", expected a time; what is more of it is a ratio'
-    if claim.kind == "share" and claim.quantity not in sharable():
-        yield f'key "quantity": found "{claim.quantity}", expected a part of a whole: {", ".join(sharable())}'
+    if claim.kind == "share" and claim.quantity not in SHARABLE:
+        yield f'key "quantity": found "{claim.quantity}", expected a part of a whole: {", ".join(SHARABLE)}'
 
 
 def _wrong_thresholds(claim: Claim) -> Iterator[str]:
@@ -238,7 +236,6 @@ def _wrong_thresholds(claim: Claim) -> Iterator[str]:
 
 
 _OF_TOTALS = ("faster", "ratio", "order", "equal")
-_OF_HOLDS_FOR = {"total": _OF_TOTALS, "greatest": _OF_TOTALS}
 _ABOVE_ONE = ("first_epoch", "first_epoch_extra")     # held against a later epoch, of which they are no part
 
 
@@ -267,8 +264,8 @@ def _wrong_cases(claim: Claim) -> Iterator[str]:
             yield f'key "{key}": an mpe is a mean over the cases already'
     if claim.turned_for and claim.direction == "flat":
         yield 'key "turned_for": what is flat has no other way'
-    if claim.kind not in (of_kinds := _OF_HOLDS_FOR.get(claim.holds_for, (claim.kind,))):
-        yield f'key "holds_for": {claim.holds_for} is of kinds {", ".join(of_kinds)}'
+    if claim.holds_for in ("total", "greatest") and claim.kind not in _OF_TOTALS:
+        yield f'key "holds_for": {claim.holds_for} is of kinds {", ".join(_OF_TOTALS)}'
     if claim.turned_for and claim.holds_for != "each":
         yield f'key "turned_for": a {claim.holds_for} over the cases has no exceptions'
     for key, case in (*(("turned_for", case) for case in claim.turned_for), ("at", claim.at)):

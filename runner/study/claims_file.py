@@ -1,6 +1,6 @@
 """What a study printed and what it claims, read from its file: checked against the cells that its experiments have."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
@@ -186,18 +186,13 @@ def _cases(claim: Claim, here: Sequence[Cell], anywhere: Sequence[Cell], positio
                     subject.owns(cell) and claim.case(cell) == case for cell in anywhere):
                 raise position.wrong("no experiment has "
                                   + ", ".join([str(subject), *claims.shown(claim.named(case))]))
-    return (*subjects_cells, *_left_out(claim, subjects_cells, anywhere))
+    # of a case that this scale leaves out there are no data then: fewer models are not the paper's
+    left_out = map(claim.case, anywhere) if _LASTING.issuperset(claim.fields) else ()
+    return tuple(dict.fromkeys((*subjects_cells, *left_out)))
 
 
 # by these a case is the same one at every scale; others, such as the batch, a scale changes
 _LASTING = frozenset({"task", "classes"})
-
-
-def _left_out(claim: Claim, here: Collection[claims.Case], anywhere: Iterable[Cell]) -> tuple[claims.Case, ...]:
-    """The cases that this scale leaves out, for which there are no data then: fewer models are not the paper's."""
-    if not _LASTING.issuperset(claim.fields):
-        return ()
-    return tuple(dict.fromkeys(case for cell in anywhere if (case := claim.case(cell)) not in here))
 
 
 def _absent(claim: Claim, subject: Subject, anywhere: Sequence[Cell]) -> str | None:

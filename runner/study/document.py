@@ -117,10 +117,6 @@ class Head(Keys):
     setup: str = ""
     """A paper's machine, versions and sizes."""
 
-    def rounds_at(self, scale: str) -> int:
-        """One number, or one for each scale."""
-        return self.rounds if isinstance(self.rounds, int) else self.rounds.get(scale, 5)
-
 
 class Case(Where):
     """A model's cells, or an experiment's: cell fields, and in tables named after scales what differs there."""
@@ -191,14 +187,10 @@ class Document(Keys):
 
 
 def head(document: Table, file: str) -> Head:
-    """The table [study]. Raises InputError."""
+    """The table [study]. Raises InputError for the first table that has a key, or a value, that it may not have."""
     position = strict_toml.Position(file, "[study]")
     read = strict_toml.validated(Head, document.get("study"), position, is_strict=None)
     if isinstance(read.rounds, dict):
         strict_toml.refuse_unknown(read.rounds, read.scales, position.at("rounds"))
+    strict_toml.validated(Document, document, strict_toml.Position(file), {"scales": read.scales}, is_strict=None)
     return read
-
-
-def demand(document: Table, file: str, scales: tuple[str, ...]) -> None:
-    """Raise InputError for the first table that has a key, or a value, that it may not have."""
-    strict_toml.validated(Document, document, strict_toml.Position(file), {"scales": scales}, is_strict=None)

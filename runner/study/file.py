@@ -58,10 +58,7 @@ class Experiment(NamedTuple):
         return each * sum(len(self.variants_of(stack)) for stack in self.stacks)
 
     def variants_of(self, stack: str) -> tuple[dict[str, Any], ...]:
-        """The settings of the stack's own variants.
-
-        A stack without variants of its own gets every variant of the study.
-        """
+        """The settings of the stack's own variants; one without any gets every variant of the study."""
         every = [settings for own in self.variants.values() for settings in own]
         return self.variants.get(stack) or tuple(inheritance.distinct(every)) or ({},)
 
@@ -126,13 +123,9 @@ def scales(name: str, folders: paths.Shelf) -> tuple[str, ...]:
 
 
 def experiments(name: str, folders: paths.Shelf, on_gpu: bool = False) -> dict[str, Study]:
-    """The study of that id at each of its scales, the first one first, without claims and published numbers.
-
-    To check those takes most of the time. Raises InputError.
-    """
+    """The study of that id at each of its scales, without claims, whose checks take longest. Raises InputError."""
     path = located(name, folders)
-    head, _, at_scales = _written_out(_document(path), str(path), on_gpu)
-    return {scale: _study(head, scale, each) for scale, each in at_scales.items()}
+    return _at_scales(_document(path), str(path), on_gpu)[0]
 
 
 def _document(path: Path) -> Table:
@@ -142,39 +135,30 @@ def _document(path: Path) -> Table:
 
 def from_document(whole: Table, file: str, scale: str | None = None, on_gpu: bool = False) -> Study:
     """The study in a file's tables. Raises InputError."""
-    head, known, at_scales = _written_out(whole, file, on_gpu)
-    scale = scale or head.scales[0]
+    at_scales, known = _at_scales(whole, file, on_gpu)
+    scale = scale or next(iter(at_scales))
     if scale not in at_scales:
         raise Position(file, "[study]").wrong(f'scale "{scale}" is unknown; known: {", ".join(at_scales)}')
-    by_scale = {name: {each.id: [*cells_of(each)] for each in those} for name, those in at_scales.items()}
-    grounds = claims_file.Grounds(scale, by_scale, head.forms, known)
+    study = at_scales[scale]
+    by_scale = {name: {one.id: [*cells_of(one)] for one in each.experiments} for name, each in at_scales.items()}
+    grounds = claims_file.Grounds(scale, by_scale, study.forms, known)
     published, claims, told, index = claims_file.read(whole, Position(file), grounds)
-    return _study(head, scale, at_scales[scale])._replace(published=published, claims=claims, told=told, places=index)
+    return study._replace(published=published, claims=claims, told=told, places=index)
 
 
-def _study(head: document.Head, scale: str, experiments: tuple[Experiment, ...]) -> Study:
-    return Study(head.id, head.title, head.rounds_at(scale), head.baseline, scale, experiments, forms=head.forms,
-                 setup=head.setup)
-
-
-def _written_out(whole: Table, file: str, on_gpu: bool
-                 ) -> tuple[document.Head, names.Names, dict[str, tuple[Experiment, ...]]]:
-    """The head, the names, and experiments by scale, with names and "same" replaced by what they stand for."""
+def _at_scales(whole: Table, file: str, on_gpu: bool) -> tuple[dict[str, Study], names.Names]:
+    """The study at each scale, without claims, with names and "same" replaced by what they stand for; the names."""
     position, head = Position(file), document.head(whole, file)
-    document.demand(whole, file, head.scales)
     known = names.read(whole, head.scales, position)
-    each = inheritance.experiments(whole, known, position)
-    return head, known, _at_scales([*map(inheritance.on_gpu, each)] if on_gpu else each, head.scales, position)
-
-
-def _at_scales(written: Sequence[Table], scales: tuple[str, ...], position: Position
-               ) -> dict[str, tuple[Experiment, ...]]:
-    """The experiments of written-out tables at each scale. Raises InputError."""
+    written = inheritance.experiments(whole, known, position, on_gpu)
     strict_toml.refuse_twice("experiment", [each["id"] for each in written], position)
-    at_scales = {name: tuple(_experiment(each, position, name) for each in written) for name in scales}
-    if (count := sum(each.size for those in at_scales.values() for each in those)) > _MOST_CELLS:
+    at_scales = {name: Study(
+        head.id, head.title, head.rounds if isinstance(head.rounds, int) else head.rounds.get(name, 5), head.baseline,
+        name, tuple(_experiment(each, position, name) for each in written), head.forms, setup=head.setup)
+        for name in head.scales}
+    if (count := sum(one.size for each in at_scales.values() for one in each.experiments)) > _MOST_CELLS:
         raise position.wrong(f"found {count} cells over all scales, expected at most {_MOST_CELLS}")
-    return at_scales
+    return at_scales, known
 
 
 def cells_of(experiment: Experiment) -> Iterator[cells.Cell]:
@@ -188,7 +172,7 @@ def cells_of(experiment: Experiment) -> Iterator[cells.Cell]:
 def _experiment(table: Table, position: Position, scale: str) -> Experiment:
     """The experiment at one scale: the scale's keys override it, and grid keys merge."""
     position = position.entry(table, "experiment")
-    scaled = table.get("scale", {}).get(scale, {})
+    scaled = table["scale"][scale]
     values = {**table, **scaled, "grid": {**table.get("grid", {}), **scaled.get("grid", {})}}
     settings = {name: value for name, value in values.items() if name in document.SETTABLE}
     grid = {name: tuple(options) for name, options in values["grid"].items()}
@@ -227,7 +211,7 @@ def _overrides(table: Table, scale: str) -> Iterator[str]:
     def listing(options: Sequence[Any]) -> str:
         return "/".join(map(str, options)) or "the default"
 
-    for name, value in table.get("scale", {}).get(scale, {}).items():
+    for name, value in table["scale"][scale].items():
         if name == "grid":
             before = table.get("grid", {})
             yield from (f"{key} {listing(options)} for {listing(before.get(key, []))}"

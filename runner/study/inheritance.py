@@ -9,8 +9,11 @@ from runner.study.names import Names
 _MERGED = ("grid", "assumed", "scale")     # tables of which an experiment overrides single keys
 
 
-def experiments(document: Table, names: Names, position: Position) -> list[Table]:
-    """A study's experiments, each with all that it takes over. Raises InputError."""
+def experiments(document: Table, names: Names, position: Position, on_gpu: bool) -> list[Table]:
+    """A study's experiments, each with all that it takes over. Raises InputError.
+
+    on_gpu: no scale moves one of a GPU to the CPU.
+    """
     by_id: dict[str, Table] = {}
     written = []
     for item in document["experiment"]:
@@ -19,7 +22,7 @@ def experiments(document: Table, names: Names, position: Position) -> list[Table
             raise here.wrong(f'key "same": found "{same}", '
                              f'expected an experiment above it: {", ".join(by_id) or "none"}')
         whole = by_id[item["id"]] = _over(document.get("cells", {}) if same is None else by_id[same], item)
-        written.append(_with_scales(whole, names, here))
+        written.append(_with_scales(whole, names, here, "cpu" if on_gpu and whole.get("device") == "gpu" else ""))
     return written
 
 
@@ -50,37 +53,31 @@ def _merged(taken: Table, own: Table) -> Table:
                         else value for name, value in own.items()}}
 
 
-def _with_scales(whole: Table, names: Names, position: Position) -> Table:
-    """The experiment with its models' cells, and for each scale what differs there."""
+def _with_scales(whole: Table, names: Names, position: Position, but_device: str) -> Table:
+    """The experiment with its models' cells, and for each scale what differs there, but for a move to that device."""
     expanded = dict(whole)
     if "subjects" in expanded:
         expanded["subjects"] = [names.subject(each, position.at("subjects")) for each in expanded["subjects"]]
     strict_toml.refuse_unknown(whole.get("scale", {}), names.scales, position.at("scale"))
     if "cases" in expanded:
         expanded["cases"] = names.cases(whole["cases"], "", whole.get("grid", {}), position)
-    written = {scale: _scale(scale, whole, names, position) for scale in names.scales}
-    return {**expanded, "scale": {scale: table for scale, table in written.items() if table}}
+    written = {scale: _scale(scale, whole, expanded.get("cases", []), names, position) for scale in names.scales}
+    return {**expanded, "scale": {scale: {key: value for key, value in table.items()
+                                          if (key, value) != ("device", but_device)}
+                                  for scale, table in written.items()}}
 
 
-def on_gpu(experiment: Table) -> Table:
-    """An experiment of a GPU, written out, that no scale moves to the CPU."""
-    if experiment.get("device") != "gpu":
-        return experiment
-    scales = {name: {key: value for key, value in table.items() if (key, value) != ("device", "cpu")}
-              for name, table in experiment.get("scale", {}).items()}
-    return {**experiment, "scale": scales}
-
-
-def _scale(scale: str, whole: Table, names: Names, position: Position) -> Table:
-    """What differs at a scale, with the cases that it has there; a scale may be said to be as another."""
-    here, cases, scales = position.at(f"scale.{scale}"), whole.get("cases", []), whole.get("scale", {})
+def _scale(scale: str, whole: Table, usual: list[Any], names: Names, position: Position) -> Table:
+    """What a scale, which may be said to be as another, changes, and its cases where they are not the usual ones."""
+    here, scales = position.at(f"scale.{scale}"), whole.get("scale", {})
     name = _like(scale, scales, names.scales, here)
     table = dict(scales.get(name, {}))
     said = {*whole.get("grid", {}), *table.get("grid", {}), *table}
+    cases = names.cases({**whole, **table}.get("cases", []), name, said, here)
     if "cases" in table:
-        table["cases"] = names.cases(table["cases"], name, said, here)
-    elif names.differ(cases, name, table, here):
-        table["cases"] = distinct(names.cases(cases, name, said, here))
+        table["cases"] = cases
+    elif cases != usual:
+        table["cases"] = distinct(cases)
     return table
 
 

@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from runner import strict_toml
@@ -38,29 +38,18 @@ class Names(NamedTuple):
 
         What the grid or the scale has `said` for all of them, a model's own table does not say.
         """
-        return [case for item in cases for case in self._case(item, scale, said, position)]
-
-    def differ(self, cases: Sequence[Any], scale: str, said: Collection[str], position: Position) -> bool:
-        """Whether a scale has cases of its own: a table says so, or the scale says what a model's table does."""
-        parts = [both for item in cases for both in self._parts(item, position)]
-        return any(scale in model or scale in own or not model.keys().isdisjoint(said) for model, own in parts)
-
-    def _case(self, item: str | Table, scale: str, said: Collection[str], position: Position) -> Iterator[Table]:
-        for model, own in self._parts(item, position):
-            both = {name: value for name, value in model.items() if name not in (*self.scales, *said)}
-            both |= {name: value for name, value in own.items() if name not in self.scales}
-            both |= {**model.get(scale, {}), **own.get(scale, {})}
-            choices = [value if isinstance(value, list) else [value] for value in both.values()]
-            if (count := math.prod(map(len, choices))) > _MOST_CASES:
-                raise position.wrong(f"found {count} cases in one, expected at most {_MOST_CASES}")
-            yield from (dict(zip(both, values, strict=True)) for values in itertools.product(*choices))
-
-    def _parts(self, item: str | Table, position: Position) -> list[tuple[Table, Table]]:
-        """A model's table and what a case says beside its name, for each model that it names."""
-        if isinstance(item, str):
-            return [(model, {}) for model in self.model(item, position)]
-        own = {name: value for name, value in item.items() if name != "model"}
-        return [(model, own) for model in self.model(item["model"], position)] if "model" in item else [({}, own)]
+        written: list[Any] = []
+        tables: list[Table] = [{"model": item} if isinstance(item, str) else item for item in cases]
+        for own in tables:
+            for model in self.model(own["model"], position) if "model" in own else ({},):
+                both = {name: value for name, value in model.items() if name not in (*self.scales, *said)}
+                both |= {name: value for name, value in own.items() if name not in ("model", *self.scales)}
+                both |= {**model.get(scale, {}), **own.get(scale, {})}
+                choices = [value if isinstance(value, list) else [value] for value in both.values()]
+                if (count := math.prod(map(len, choices))) > _MOST_CASES:
+                    raise position.wrong(f"found {count} cases in one, expected at most {_MOST_CASES}")
+                written += (dict(zip(both, values, strict=True)) for values in itertools.product(*choices))
+        return written
 
 
 def read(document: Table, scales: tuple[str, ...], position: Position) -> Names:

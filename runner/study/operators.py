@@ -100,8 +100,7 @@ _JAX = _with_backward("gradient/{}", {
     "exchange": "exchange/*",
 }
 WORDS = tuple(_PYTORCH)
-Groups = tuple[tuple[str, ...], ...]
-NAMES: dict[str, dict[str, Groups]] = {
+NAMES: dict[str, dict[str, tuple[tuple[str, ...], ...]]] = {
     framework: {word: tuple(tuple(f"{before}{name}" for before in begin for name in group.split())
                             for group in names.split("|")) for word, names in of.items()}
     for framework, of, begin in (("pytorch", _PYTORCH, ("", "aten::")), ("tensorflow", _TENSORFLOW, ("",)),
@@ -110,17 +109,14 @@ NAMES: dict[str, dict[str, Groups]] = {
 
 def named(framework: str, own: Mapping[str, float]) -> dict[str, dict[str, float]]:
     """Seconds by word and own name; what has no word stands under ""."""
-    words_by_name = {name: word for word, groups in NAMES.get(framework, {}).items() for name in _seen(groups, own)}
+    words_by_name: dict[str, str] = {}
+    for word, groups in NAMES.get(framework, {}).items():
+        seen = ([name for name in own if any(fnmatchcase(name, pattern) for pattern in group)] for group in groups)
+        words_by_name |= dict.fromkeys(next(filter(None, seen), []), word)
     named_seconds: dict[str, dict[str, float]] = {}
     for name, seconds in own.items():
         named_seconds.setdefault(words_by_name.get(name, ""), {})[name] = seconds
     return named_seconds
-
-
-def _seen(groups: Groups, own: Mapping[str, float]) -> list[str]:
-    """The own names of the first group that has any; a pattern may end in a star."""
-    found = ([name for name in own if any(fnmatchcase(name, pattern) for pattern in group)] for group in groups)
-    return next(filter(None, found), [])
 
 
 def seconds(framework: str, own: Mapping[str, float]) -> dict[str, float]:

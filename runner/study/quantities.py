@@ -64,11 +64,6 @@ def units(name: str) -> tuple[str, ...]:
     return _UNITS[QUANTITIES[name].unit] + _RATES.get(name, ())
 
 
-def sharable() -> tuple[str, ...]:
-    """The quantities that are shares, or parts of a whole."""
-    return tuple(name for name, each in QUANTITIES.items() if each.whole or each.unit == "share")
-
-
 _UNITS: Mapping[str, tuple[str, ...]] = {"s": ("s",), "bytes": ("bytes",), "W": ("W",), "share": ("share", "%"),
                                          "count": ("count",)}
 # a sample of first_token is a prompt, of token a token
@@ -80,10 +75,7 @@ UNITS = tuple(dict.fromkeys([*(unit for known in _UNITS.values() for unit in kno
 
 
 def _peak_bytes(row: Row, run: Run) -> float | None:
-    """The peak memory of a run: the sum over its nodes where there are several, and all of them told.
-
-    In virtual environments those that only serve a coordinator do not.
-    """
+    """The peak memory of a run, the sum over its nodes; None where not all told, as coordinators' in a venv."""
     peaks = place_peaks(run)
     if run.usage and len(peaks) < row.cell.nodes:
         return None
@@ -141,7 +133,18 @@ _LSTM = re.compile("lstm|rnn", re.IGNORECASE)
 
 
 def _passes(*names: str) -> Reader:
-    return lambda row, run: sum(map(run.graph.removed_by, names)) if run.graph else None
+    """The share of a graph's nodes that optimisations took away."""
+    return lambda row, run: sum(
+        getattr(run.graph.passes, name) / run.graph.nodes_before for name in names) if run.graph else None
+
+
+def _of_removed(kind: str) -> Reader:
+    """The share of a kind among the nodes removed; None where none was."""
+    def read(row: Row, run: Run) -> float | None:
+        kinds = run.graph.removed.model_dump() if run.graph else {}
+        return kinds[kind] / sum(kinds.values()) if any(kinds.values()) else None
+
+    return read
 
 
 _SHARES = """dai2022 4.3: "We calculate the ratio of memory copy time and GPU kernel execution time to the overall \
@@ -194,12 +197,12 @@ of the sampled time within the kernel launch state\""""))},
     "nodes_removed": Quantity("graph", "share", lambda row, run: run.graph.removed_share if run.graph else None,
                               definition="""dai2022 4.5.2: "we use the number of reduced nodes to represent the effect \
 of graph optimizations": of all nodes before"""),
-    **{f"removed_{kind}": Quantity("graph", "share", lambda row, run, kind=kind:  # type: ignore[misc]
-                                  run.graph.share_of_removed(kind) if run.graph else None,
-                                  definition="""dai2022 4.5.2: "we count the types of the operations corresponding to \
-the reduced nodes and calculate the percentage\"""")
+    **{f"removed_{kind}": Quantity("graph", "share", _of_removed(kind), definition="""dai2022 4.5.2: "we count the \
+types of the operations corresponding to the reduced nodes and calculate the percentage\"""")
        for kind in ("expensive", "cheap", "noop")},
     **{name: Quantity("graph", "share", _passes(name)) for name in PASSES},
     "arithmetic_dependency": Quantity("graph", "share", _passes("arithmetic", "dependency")),
     "parameters": Quantity("train", "count", lambda row, run: run.parameters),
 }
+# shares, or parts of a whole
+SHARABLE = tuple(name for name, each in QUANTITIES.items() if each.whole or each.unit == "share")

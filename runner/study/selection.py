@@ -20,33 +20,24 @@ def parted(name: str) -> tuple[str, tuple[str, ...]]:
 
 
 def read(name: str, folders: Shelf, scale: str | None = None, on_gpu: bool = False) -> Study:
-    """The study of that name with the experiments after it. on_gpu: as study.read.
+    """The study of that name, with the experiments after it and what claims and numbers can say of their cells.
 
-    Raises InputError, also where its scale has no cell of those experiments.
+    Raises InputError, also where it has no such experiment, or its scale no cell of them.
     """
     of, ids = parted(name)
     whole = study.read(of, folders, scale, on_gpu)
+    known = [experiment.id for experiment in whole.experiments]
+    for each in ids:
+        if each not in known:
+            raise unknown(f"study {whole.id}: experiment", each, known)
     if not ids:
         return whole
-    chosen = selected(whole, ids)
-    if not any(each.cases for each in chosen.experiments):
-        fuller = [f"--scale {scale}" for scale in study.scales(of, folders) if any(
-            each.cases for each in selected(study.read(of, folders, scale, on_gpu), ids).experiments)]
+    chosen = tuple(experiment for experiment in whole.experiments if experiment.id in ids)
+    if not any(experiment.cases for experiment in chosen):
+        fuller = [f"--scale {other}" for other, at_scale in study.experiments(of, folders, on_gpu).items()
+                  if any(experiment.cases for experiment in at_scale.experiments if experiment.id in ids)]
         raise InputError(f"study {whole.id}: {', '.join(ids)}: found no cells at scale {whole.scale}, "
                          f"expected {' or '.join(fuller) or 'other experiments'}")
-    return chosen
-
-
-def selected(whole: Study, ids: tuple[str, ...]) -> Study:
-    """The study with these experiments alone, and the claims and published numbers that they can say something of.
-
-    Raises InputError where it has no such experiment.
-    """
-    known = [experiment.id for experiment in whole.experiments]
-    for name in ids:
-        if name not in known:
-            raise unknown(f"study {whole.id}: experiment", name, known)
-    chosen = tuple(experiment for experiment in whole.experiments if experiment.id in ids)
     cells = {experiment.id: [*study.cells_of(experiment)] for experiment in chosen}
     return whole._replace(experiments=chosen,
                           published=tuple(number for number in whole.published if _can_be_said(number, cells)),

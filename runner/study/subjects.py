@@ -14,14 +14,10 @@ from workloads.spec.cell import FIELDS, Cell
 Value = str | int | float
 # a number of cells that differ in these is another number; other fields change how well it is known, not what it is of
 _SIZES = ("device", "nodes", "gpus", "batch", "images", "input", "epochs", "length", "hidden")
-OF_EVERY_SUBJECT = ("stack", "parallel", "measure")     # cell fields that subjects and quantity say
 
 
-def _pairs(settings: Any) -> Any:
-    return tuple(settings.items()) if isinstance(settings, Mapping) else settings
-
-
-_Settings = Annotated[tuple[tuple[str, Value], ...], BeforeValidator(_pairs),
+_Settings = Annotated[tuple[tuple[str, Value], ...],
+                      BeforeValidator(lambda said: tuple(said.items()) if isinstance(said, Mapping) else said),
                       PlainSerializer(dict, return_type=dict[str, Value])]
 
 
@@ -98,7 +94,7 @@ def unknown_fields(subjects: Iterable[Subject], where: Iterable[str] = ()) -> st
 
 def named(subjects: Iterable[Subject]) -> tuple[str, ...]:
     """The cell fields in which cells of different subjects may differ."""
-    return (*OF_EVERY_SUBJECT, *dict.fromkeys(name for each in subjects for name, _ in each.settings))
+    return ("stack", "parallel", "measure", *dict.fromkeys(name for each in subjects for name, _ in each.settings))
 
 
 class OfCells(Stated):
@@ -117,8 +113,7 @@ class OfCells(Stated):
 def selection(subjects: Sequence[Subject], measure: str, where: Mapping[str, Sequence[Any]]) -> Callable[[Cell], bool]:
     """Whether a cell has the measure and values that `where` lists.
 
-    Cells of another kind than most of a study's, without overlap or by the framework's own loader, are selected only
-    where a claim names that field.
+    Cells without overlap, or of the framework's own loader, only where a claim names that field.
     """
     usual = {"overlap": ("default",), "input": ("pipeline", "synthetic")}
     allowed = {"measure": (measure,), **{name: usual[name] for name in usual if name not in named(subjects)}, **where}

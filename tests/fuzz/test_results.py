@@ -96,7 +96,7 @@ def use(folder: Path) -> None:
         read_or_refused(lambda: rerun.data_argument(found, None))
         choose.again(found.first.get("launcher"))
         if plan := read_or_refused(lambda: rerun.plan_again(found, STACKS, None)):
-            screen.parts_view(plan_listing.parts(plan.record(), 1.0))
+            screen.parts_view(plan_listing.parts(plan, 1.0))
 
 
 def _report(measured: Measurements, folder: Path) -> None:

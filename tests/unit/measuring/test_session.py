@@ -123,9 +123,9 @@ def test_an_interrupted_session_says_no_word_and_goes_on_with_whole_rounds(tmp_p
 
 @pytest.mark.parametrize(("words", "code"), [(["died", "ok"], 1), (["ok", "oom"], 0), (["killed", "ok"], 0)])
 def test_a_session_that_goes_on_says_how_all_of_its_runs_ended(words: list[str], code: int) -> None:
-    stored = Session(runs=[StoredRun("r", "k", {}, {}, word) for word in words], state="incomplete")
+    stored = Session(runs=[StoredRun("k", {}, {}, word) for word in words], state="incomplete")
     assert INCOMPLETE == exit_code(stored)
-    stored.runs.append(StoredRun("s", "k", {}, {}, "ok"))
+    stored.runs.append(StoredRun("k", {}, {}, "ok"))
     stored.state = "done"
     assert code == exit_code(stored)
 

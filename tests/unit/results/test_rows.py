@@ -90,11 +90,9 @@ def test_the_last_plan_counts() -> None:
     assert 4 == found.rounds
 
 
-@pytest.mark.parametrize(("reason", "is_done"), [("done", True), ("interrupted", False)])
-def test_a_session_is_done_when_it_was_closed_so(reason: str, is_done: bool) -> None:
-    found = made.measured(CELL, {"event": "closed", "reason": reason})
-
-    assert is_done is found.is_done
+def test_a_session_is_done_when_it_was_closed_so() -> None:
+    assert [True, False] == [made.measured(CELL, {"event": "closed", "reason": reason}).is_done
+                             for reason in ("done", "interrupted")]
 
 
 def test_kinds_of_records_and_lines_that_are_unknown_are_passed_over() -> None:
@@ -263,14 +261,10 @@ def test_a_round_counts_where_each_stack_has_three_undisturbed_turns(calm: int, 
 
 
 def test_phases_are_of_the_turns_that_count() -> None:
-    turns = [made.turn([0.5, 0.5], foreign, phases={"forward": [each, each]})
-             for foreign, each in ((0.0, 0.1), (0.3, 0.4), (0.0, 0.2), (0.0, 0.3))]
-    run = of_lines(*turns)
-
-    assert pytest.approx(0.2) == run.phase_seconds("forward")
-    blocks = [made.turn([1.0], foreign, count=2, counts=[2], phases={"forward": [each, each]})
-              for foreign, each in ((0.0, 0.1), (0.3, 0.4), (0.0, 0.2), (0.0, 0.3))]
-    assert pytest.approx(0.2) == of_lines(*blocks).phase_seconds("forward")
+    for seconds, counts in (([0.5, 0.5], {}), ([1.0], {"count": 2, "counts": [2]})):         # steps, or blocks of them
+        turns = [made.turn(seconds, foreign, phases={"forward": [each, each]}, **counts)
+                 for foreign, each in ((0.0, 0.1), (0.3, 0.4), (0.0, 0.2), (0.0, 0.3))]
+        assert pytest.approx(0.2) == of_lines(*turns).phase_seconds("forward")
 
 
 def test_losses_know_at_which_step_of_the_run_they_were() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from runner.results.lines import Steps
-from runner.results.turns import LOST_SHARE, Turn, are_enough, counted, counting, together, trend
+from runner.results.turns import LOST_SHARE, Turn, counting, together, trend
 from tests import made_rows as made
 
 
@@ -30,13 +30,10 @@ def lost(**shares: Any) -> Turn:
     (lost(still_share=0.011), "stood still"),
     (lost(taken_share=0.5, waited_share=0.009), ""),    # on CPUs that it did not need
     (lost(waited_share=0.5), ""),                       # for its own threads
-    (lost(taken_share=0.004, stolen_share=0.004, still_share=0.004), "took 0.4% of a CPU")])
+    (lost(taken_share=0.004, stolen_share=0.004, still_share=0.004), "took 0.4% of a CPU"),
+    (lost(taken_share=0.12, taken_by="make of bob"), "make of bob took 12.0% of a CPU")])
 def test_a_turn_is_judged_by_what_the_machine_cost_it(one: Turn, reason: str) -> None:
     assert (bool(reason), True) == (one.lost_share > LOST_SHARE, reason in one.reason)
-
-
-def test_who_took_the_most_is_named() -> None:
-    assert "make of bob took 12.0% of a CPU" == lost(taken_share=0.12, taken_by="make of bob").reason
 
 
 def read(**said: Any) -> Turn:
@@ -95,10 +92,8 @@ def test_workers_that_train_together_stood_still_where_all_of_them_did() -> None
     assert [0.0, 0.2] == [each.still_share for each in together(still)[0]]
 
 
-def test_undisturbed_turns_count_and_three_of_them_are_enough() -> None:
+def test_undisturbed_turns_count() -> None:
     assert (True, False, True, False) == counting([CALM, DISTURBED, CALM, DISTURBED])
-    assert [True, False] == [are_enough(some) for some in ((CALM, DISTURBED, CALM, CALM), (CALM, CALM))]
-    assert (CALM,) * 3 == counted([DISTURBED, CALM, CALM, CALM])
 
 
 @pytest.mark.parametrize(("lost", "counts"), [

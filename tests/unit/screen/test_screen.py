@@ -12,7 +12,7 @@ from rich.console import Console
 from runner import formatting
 from runner.analysis.stats import Interval
 from runner.planning import plan_listing
-from runner.planning.plan import Plan, Planned
+from runner.planning.plan import Plan, Planned, of_cells
 from runner.report.document import Report
 from runner.screen import parts_view, say, show
 from runner.screen.progress import RunProgress
@@ -106,8 +106,8 @@ def test_what_a_stack_cannot_do_is_told_once_for_all_cells_and_other_failures_on
 @pytest.mark.parametrize("view", [
     lambda: summary_view(session(message=EVIL), is_detailed=True), lambda: summary_view(session(task=EVIL)),
     lambda: summary_view(session(skipped={made.cell(EVIL): EVIL}), is_detailed=True),
-    lambda: parts_view(plan_listing.parts(made.plan(made.cell(EVIL, task=EVIL), baseline=EVIL,
-                                            skipped={made.cell(EVIL): EVIL}), 1.0)),
+    lambda: parts_view(plan_listing.parts(
+        of_cells(EVIL, 1, 1, [made.cell(EVIL, task=EVIL), made.cell(f"{EVIL}2")]).without({f"{EVIL}2": EVIL}), 1.0)),
     lambda: parts_view([[{"result": EVIL}]]), lambda: summary_view(made_report.contents(made_report.evil())[2]),
     lambda: summary_view(made_report.contents(made_report.evil())[2], is_detailed=True),
 ])
@@ -149,15 +149,16 @@ def test_a_terminal_that_says_it_is_no_column_wide_is_printed_on(
 
 
 def test_a_plan_shows_its_runs_its_time_and_what_is_skipped_or_that_nothing_runs() -> None:
-    record = made.plan(made.cell("torch"), made.cell("tf"), rounds=5, skipped={made.cell("mxnet"): "no image"})
-    shown = printed(parts_view(plan_listing.parts(record, 150.0)))
+    plan = of_cells("s", 5, 1, map(made.cell, ("torch", "tf", "mxnet"))).without({"mxnet": "no image"})
+    shown = printed(parts_view(plan_listing.parts(plan, 150.0)))
     assert "2 cells x 5 rounds = 10 runs, about 2 min; baseline torch" in shown
-    assert re.search(r"e +LeNet-5 \(tanh, 62 k parameters\), training, batch 10 +torch, tf", shown)
+    assert re.search(r"train +LeNet-5 \(tanh, 62 k parameters\), training, batch 10 +torch, tf", shown)
     assert "mxnet, LeNet-5 (tanh, 62 k parameters), training, batch 10: no image" in shown
 
-    shown = printed(parts_view(plan_listing.parts(made.plan(skipped={made.cell("mxnet"): "no image"}), 0.0)))
+    shown = printed(parts_view(plan_listing.parts(plan.without({"torch": "no image", "tf": "no image"}), 0.0)))
     assert "Nothing of it can run here." in shown and "0 runs" not in shown and "no image" in shown
-    shown = printed(parts_view(plan_listing.parts(made.plan(*(made.cell("torch", seed=seed) for seed in (1, 2))), 1.0)))
+    seeds = of_cells("s", 5, 1, (made.cell("torch", seed=seed) for seed in (1, 2)))
+    shown = printed(parts_view(plan_listing.parts(seeds, 1.0)))
     assert re.search(r"batch 10, seed 1 +torch *\n.*batch 10, seed 2 +torch *\n", shown)
     assert "nothing yet\n" == printed(parts_view([[]]))
 

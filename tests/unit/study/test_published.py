@@ -1,13 +1,9 @@
 """Published numbers beside what was measured."""
 
-import pytest
-
 from runner.analysis.claims.measured_here import ours
 from runner.results.reader import measurements
 from runner.study import published
-from runner.study.published import Published, Subject
 from tests import made_rows as made
-from tests.made_claims import here
 from tests.studies import parse
 
 EPOCHS = [made.epoch(0, seconds) for seconds in (2.0, 1.0)]
@@ -53,50 +49,3 @@ def test_ours_of_the_paper_s_own_cells_differs_in_nothing() -> None:
     found = ours(read, made.measured(*cells, *runs).rows)
 
     assert (2, (), {}) == (found.cells, found.differs, found.stand_ins)
-
-
-STUDY = b"""
-[study]
-id = "s"
-title = "S"
-rounds = { paper = 3 }
-[[experiment]]
-id = "e"
-measure = "train"
-stacks = ["torch"]
-cases = [{ task = "lenet5" }, { task = "vgg16", image = 64 }]
-[[published]]
-id = "p"
-source = "Table 1"
-quantity = "step"
-of = { stack = "tf", parallel = "sync" }
-to = { stack = "torch", parallel = "sync" }
-where = { task = ["lenet5"] }
-printed = "2.5X"
-unit = "x"
-"""
-
-
-def number(quantity: str = "step", to: str | None = "torch", **where: tuple[object, ...]) -> Published:
-    return Published(id="p", source="Table 1", quantity=quantity, of=Subject("tf"), to=Subject(to) if to else None,
-                     where=where, value=2.0, unit="x" if to else "s")
-
-
-def rows(*records: object) -> tuple[object, ...]:
-    cells = (made.cell("tf"), made.cell("torch"))
-    return made.measured(*cells, *records).rows  # type: ignore[list-item]
-
-
-def test_a_ratio_of_times_is_that_of_equal_cells_and_a_time_seconds_a_step() -> None:
-    one, other = made.runs(made.cell("tf"), [5.0] * 3), made.runs(made.cell("torch"), [20.0] * 3)
-    alone = made.measured(made.cell("tf"), *made.runs(made.cell("tf"), [5.0] * 3)).rows
-    assert (pytest.approx(4.0), 1) == here(number(), rows(*one, *other))
-    assert (pytest.approx(2.0), 1) == here(number(to=None), alone)
-    for without in (number(), number(to=None, task=("vgg16",))):                # the other's cells
-        assert (None, 0) == here(without, alone)
-
-
-def test_a_published_number_survives_the_store_and_cases_and_rounds_by_scale_are_read() -> None:
-    study = parse(STUDY, "s.toml")
-    assert study.published[0] == published.from_record(study.published[0].record())
-    assert 3 == study.rounds and ({"task": "lenet5"}, {"task": "vgg16", "image": 64}) == study.experiments[0].cases

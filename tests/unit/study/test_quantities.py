@@ -54,10 +54,10 @@ def test_a_quantity_is_what_the_lines_of_a_run_come_to(
     assert {name: each if each is None else pytest.approx(each) for name, each in expected.items()} == found
 
 
-@pytest.mark.parametrize(("after", "expected"), [
-    ({"gpu_watts": 180.0}, 180.0), ({"gpu_watts": None}, None), ({}, None)])
-def test_power_that_was_not_measured_is_absent(after: Any, expected: float | None) -> None:
-    assert expected == value("power", made.cell(measure="infer"), made.steps([1.0]), after=after)
+def test_power_that_was_not_measured_is_absent() -> None:
+    cell, line = made.cell(measure="infer"), made.steps([1.0])
+    assert [180.0, None, None] == [value("power", cell, line, after=after)
+                                   for after in ({"gpu_watts": 180.0}, {"gpu_watts": None}, {})]
 
 
 def test_a_phase_s_share_is_of_the_step_and_a_share_is_one_already() -> None:
@@ -124,6 +124,12 @@ def test_two_subjects_have_a_ratio_by_the_paper_s_statistic_or_a_mean_of_errors(
     asked = number(unit, to=Subject("torch"))
     asked = asked.model_copy(update={"statistic": statistic}) if statistic else asked
     assert (pytest.approx(expected), 2) == here(asked, rows)
+
+
+def test_without_the_other_subject_s_or_any_cell_there_is_no_number() -> None:
+    vgg16 = number("s").model_copy(update={"where": {"task": ("vgg16",)}})
+    for asked in (number("x", to=Subject("torch")), vgg16):
+        assert (None, 0) == here(asked, [HALF_A_SECOND])
 
 
 def test_published_numbers_of_settings_pair_cells_that_are_equal_else() -> None:

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from runner.paths import STUDIES
-from runner.study import claims, file
+from runner.study import claims, file, published
 from runner.study.claims import paper_claim
 from runner.study.file import Study
 from runner.study.published import parted
@@ -44,6 +44,8 @@ def test_every_figure_and_table_is_an_experiment_and_every_claim_is_there(name: 
     assert all(each.cases for each in study.claims)
     for each in (*study.claims, *read(name, "quick").claims):
         assert each == claims.from_record(json.loads(json.dumps(each.record())))
+    for number in study.published:
+        assert number == published.from_record(json.loads(json.dumps(number.record())))
     assert all(re.match(f"{prefix}-", each.id) for each in (*study.experiments, *study.published, *study.claims))
 
 

@@ -25,6 +25,11 @@ scale.quick = { steps = 5, grid = { batch = [1] } }
 """
 
 
+def test_rounds_may_be_said_for_some_scales() -> None:
+    text = changed(GOOD, ('title = "S"', 'title = "S"\nrounds = { paper = 3 }'))
+    assert [3, 5] == [parse(text, "s.toml", scale).rounds for scale in ("paper", "quick")]
+
+
 def test_a_scale_may_leave_an_experiment_out() -> None:
     text = changed(GOOD, ("scale.quick = { steps = 5,", "scale.quick = { cases = [],"))
     [paper], [quick] = (parse(text, "s.toml", scale).experiments for scale in ("paper", "quick"))
