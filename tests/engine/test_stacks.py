@@ -15,13 +15,13 @@ from runner.launchers.docker import DockerLauncher
 from runner.launchers.watchdog import Limits, followed
 from runner.machine import host
 from runner.measuring import equality
-from runner.stacks import definition, engine, images
+from runner.stacks import engine, images
+from tests.engine import runs
+from tests.engine.runs import STACKS
 from tests.fakes import quiet
-from workloads.spec.cell import Cell
 
 pytestmark = pytest.mark.engine
 OLDER = ("tf-2.5", "torch-1.7", "mxnet-1.7")
-STACKS = definition.read_all(paths.STACKS)
 
 
 def in_third(third: int, *values: Any) -> Any:
@@ -51,7 +51,7 @@ def test_a_stack_agrees_with_the_reference_and_wrong_tables_are_caught(name: str
 
 @pytest.mark.slow(1)
 def test_tensorflows_graph_optimisers_are_told_apart() -> None:
-    run_inside("tf-1.15", "unittest", "tests.stack.test_graph")
+    run_inside("tf-1.15", "tests.stack", "test_graph", "tensorflow")
 
 
 @pytest.mark.parametrize(("name", "kind"), [
@@ -75,13 +75,11 @@ def test_three_workers_update_as_one_on_the_whole_batch_and_tell_phases_and_oper
 
 @pytest.mark.slow(2)
 @pytest.mark.parametrize("cpus", [1, 2])
-def test_jax_computes_in_as_many_threads_as_its_container_s_cell_allows(client: Any, data: Path, cpus: int) -> None:
+def test_jax_computes_in_as_many_threads_as_its_container_s_cell_allows(launcher: DockerLauncher, data: Path, cpus: int
+                                                                        ) -> None:
     """XLA takes the machine's number where nobody says another."""
-    launcher = DockerLauncher(client)
-    launcher.prepare([STACKS["jax-0.10-cpu"]], quiet)
-    cell = Cell(stack="jax-0.10-cpu", task="lenet5", measure="train", input="synthetic", warmup=2, steps=6,
-                cpus=cpus, memory_bytes=4 * host.GIB)
-    run = launcher.start(cell, STACKS["jax-0.10-cpu"], data, "threads.0.1")
+    cell = runs.cell(stack="jax-0.10-cpu", input="synthetic", cpus=cpus, memory_bytes=4 * host.GIB)
+    run = runs.started(launcher, cell, data, "threads.0.1")
     events, ending = followed(run, Limits(), time.monotonic)
     assert "ok" == ending.word, ending
     assert cpus == next(event["facts"]["threads"] for event in events if event["event"] == "start")
@@ -89,7 +87,7 @@ def test_jax_computes_in_as_many_threads_as_its_container_s_cell_allows(client: 
 
 @pytest.mark.slow(2)
 def test_jax_s_threads_share_the_work_and_are_counted_in_a_container_too() -> None:
-    run_inside("jax-0.10-cpu", "unittest", "tests.stack.test_jax.Threads")
+    run_inside("jax-0.10-cpu", "tests.stack", "test_jax", "jax", "Threads")
 
 
 @pytest.mark.parametrize(("tasks", "names"), [
@@ -97,8 +95,7 @@ def test_jax_s_threads_share_the_work_and_are_counted_in_a_container_too() -> No
     in_third(1, ("lenet5",), ("torch-1.7", "torch-2.13-cpu")), in_third(2, ("lenet5",), ("torch-1.7", "jax-0.10-cpu")),
     in_third(1, ("lstm", "bert", "gnmt", "deepspeech2", "tacotron2"), ("torch-1.7", "tf-2.5"))])
 def test_stacks_compute_the_same_activations_gradients_and_update(
-        client: Any, data: Path, tasks: tuple[str, ...], names: tuple[str, ...]) -> None:
-    launcher = DockerLauncher(client)
+        launcher: DockerLauncher, data: Path, tasks: tuple[str, ...], names: tuple[str, ...]) -> None:
     stacks = [STACKS[name] for name in names]
     launcher.prepare(stacks, quiet)
     verdicts = equality.run(list(tasks), stacks, equality.Check(launcher, data, (1, 2**31), quiet))
