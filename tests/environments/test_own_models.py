@@ -370,24 +370,12 @@ def test_a_model_in_bfloat16_is_its_own_in_float32_but_for_rounding(lane: str, s
 
 @pytest.mark.slow(0)
 def test_a_jax_file_has_its_own_optimizer_and_a_tree_of_any_registered_class(tmp_path: Path) -> None:
-    own = PURE.replace("import jax,", "import collections, dataclasses, functools, jax,").replace('p["', "p.").replace(
+    own = PURE.replace("import jax,", "import collections, dataclasses, jax,").replace('p["', "p.").replace(
         '"]', "").replace("return {", "return Net(**{").replace("zeros(16)}", "zeros(16)}, width=4)")
     own += """
 fields = ["conv", "bias", "scale", "shift", "head", "low", "last", "end"]
-
-@functools.partial(jax.tree_util.register_dataclass, data_fields=fields, meta_fields=["width"])
-@dataclasses.dataclass
-class Net:
-    conv: jax.Array
-    bias: jax.Array
-    scale: jax.Array
-    shift: jax.Array
-    head: jax.Array
-    low: jax.Array
-    last: jax.Array
-    end: jax.Array
-    width: int
-
+Net = dataclasses.make_dataclass("Net", [*fields, "width"])
+jax.tree_util.register_dataclass(Net, data_fields=fields, meta_fields=["width"])
 Transformation = collections.namedtuple("Transformation", "init update")
 
 def optimizer():

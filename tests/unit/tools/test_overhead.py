@@ -137,11 +137,7 @@ def test_a_start_is_dearer_by_what_lies_before_the_first_step() -> None:
 
     def script(cell: Cell, run: str) -> list[Any]:
         wait = next(seconds)
-
-        def warm() -> bytes:
-            clock.advance(wait)
-            return b'{"event": "warm", "seconds": [1.0]}\n'
-        return [warm, ENDED]
+        return [lambda: clock.advance(wait) or b'{"event": "warm", "seconds": [1.0]}\n', ENDED]
 
     how = fakes.FakeLauncher(clock, script)
     cost = overhead.start(fakes.stack(), overhead.Setup(how, Path("data"), 2, 2, clock))
