@@ -117,8 +117,7 @@ def _all(random: np.random.Generator, shape: tuple[int, ...]) -> Drawn:
 
 KINDS = {"quiet": _calm, "neighbours": _neighbours, "two speeds": _two_speeds, "drift": _drift, "all of these": _all,
          "busy": partial(_neighbours, share=0.85),               # few rounds can be measured
-         "a sibling spins": _sibling, "resumed": _resumed,
-         "just counted": _just_counted}
+         "a sibling spins": _sibling, "resumed": _resumed, "just counted": _just_counted}
 
 
 def counting(shares: Array) -> Booleans:

@@ -13,17 +13,14 @@ from runner.launchers.docker import OWNER, RUN, DockerLauncher, DockerRunning
 from runner.launchers.watchdog import Ending, Limits, follow
 from runner.machine import host
 from tests import freezer
+from tests.conftest import in_third
 from tests.engine import runs
 from tests.engine.runs import started
 
 pytestmark = pytest.mark.engine
-MODES = [pytest.param("torch-1.7", "allreduce", marks=pytest.mark.slow(0)),
-         pytest.param("tf-2.5", "ps-async", marks=pytest.mark.slow(1)),
-         pytest.param("mxnet-1.7", "ps-sync", marks=pytest.mark.slow(2)),
-         pytest.param("tf-1.15-horovod", "horovod", marks=pytest.mark.slow(0)),
-         pytest.param("tf-2.5", "allreduce", marks=pytest.mark.slow(1)),
-         pytest.param("mxnet-1.7", "ps-async", marks=pytest.mark.slow(2)),
-         pytest.param("jax-0.10-cpu", "allreduce", marks=pytest.mark.slow(2))]
+MODES = [in_third(0, "torch-1.7", "allreduce"), in_third(1, "tf-2.5", "ps-async"), in_third(2, "mxnet-1.7", "ps-sync"),
+         in_third(0, "tf-1.15-horovod", "horovod"), in_third(1, "tf-2.5", "allreduce"),
+         in_third(2, "mxnet-1.7", "ps-async"), in_third(2, "jax-0.10-cpu", "allreduce")]
 cell = runs.cell(nodes=3, memory_bytes=3 * host.GIB, steps=10, warmup=3)._replace
 HURT = "hurt.0.1"              # the run to which something is done
 LIMITS = Limits(start=90, stall=15)
