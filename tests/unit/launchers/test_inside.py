@@ -64,9 +64,6 @@ class Script(HostLauncher):
 
     name = "script"
 
-    def missing(self, stack: Stack) -> str | None:
-        return None
-
     def _made(self, stack: Stack, say: Any) -> Path:
         return Path(sys.executable)
 

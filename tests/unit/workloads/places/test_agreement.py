@@ -67,22 +67,16 @@ def test_a_leader_that_never_comes_is_given_up():
         follower.say(1)
 
 
-class Workload(contract.Workload):
+class Workload(contract.Images):
     """One that only tells the watch, and keeps how many steps it was asked for at a time."""
 
     def __init__(self):
         self.asked = []
 
-    def batches(self):
-        return iter(())
-
     def train(self, batches, count, watch):
         self.asked.append(count)
         for _ in range(count):
             watch.stepped(1.0)
-
-    def sync(self, handle):
-        """Nothing runs ahead."""
 
     def value(self, handle):
         return handle
@@ -94,7 +88,7 @@ class Workload(contract.Workload):
 def trained(cell, place, *how):
     """(steps asked for, [(event, its steps) that was sent]) of a worker."""
     workload, sent = Workload(), Sent()
-    measures.train(cell, None, workload, SimpleNamespace(inputs=(), steps=1), "", sent, place, *how)
+    measures.train(cell, None, workload, SimpleNamespace(inputs=((), ()), steps=1), "", sent, place, *how)
     return workload.asked, [(line["event"], len(line["seconds"])) for line in sent if "seconds" in line]
 
 
