@@ -63,6 +63,14 @@ def built(table, cell):
     return workload, reference, weights
 
 
+def seeded(cell, table=None):
+    """The workload with seeded weights, and its batches; of another table than its task's, if there is one."""
+    table = table or tasks.table(cell.task, cell.classes)
+    workload = adapter.Workload(table, cell)
+    workload.load(initial.seeded(layers.parameters(table, tasks.input_shape(cell.image)), cell.seed))
+    return workload, workload.synthetic(*data.synthetic(cell).inputs)
+
+
 def updated(weights, gradients, cell):
     """The weights after one update for each dict of gradients; weight decay is an L2 term in it, but adamw's."""
     after, first, second = dict(weights), {}, {}

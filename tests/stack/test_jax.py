@@ -14,9 +14,9 @@ from pathlib import Path
 import numpy as np
 
 from tests.stack import adapter, part, setUpModule, test_adapter  # noqa: F401  skips
-from workloads.inputs import images, sequence_batches, weights
+from tests.stack.test_adapter import seeded
+from workloads.inputs import sequence_batches
 from workloads.measuring import measures
-from workloads.spec import layers, tasks
 from workloads.spec.cell import Cell
 from workloads.spec.layers import Act, Conv, Dense, Dropout, Flatten, GlobalPool, Norm
 
@@ -40,18 +40,10 @@ cell_of = Cell(stack="here", task="lenet5", measure="train", batch=3)._replace
 _TICK = 1.0 / os.sysconf("SC_CLK_TCK")
 
 
-def built(cell, table=None):
-    """The cell's Workload with seeded weights, and its batches; of another table than its task's, if there is one."""
-    table = table or tasks.table(cell.task, cell.classes)
-    workload = adapter.Workload(table, cell)
-    workload.load(weights.seeded(layers.parameters(table, tasks.input_shape(cell.image)), cell.seed))
-    return workload, workload.synthetic(*images.synthetic(cell).inputs)
-
-
 def seen(cpus):
     """{"pool": threads as the facts have them, "busy": each one's CPU seconds over 40 training steps, sorted, "wall":
     the steps' own, "compiled": what was compiled}."""
-    workload, batches = built(cell_of(batch=16, cpus=cpus), _WIDE)
+    workload, batches = seeded(cell_of(batch=16, cpus=cpus), _WIDE)
     workload.train(batches, 2, Watch())
     before, began = _thread_seconds(), time.perf_counter()
     workload.train(batches, 40, Watch())
@@ -113,7 +105,7 @@ class Programs(unittest.TestCase):
     """What is compiled, and how often."""
 
     def test_a_step_is_compiled_once(self):
-        workload, batches = built(cell_of())
+        workload, batches = seeded(cell_of())
         workload.train(batches, 1, Watch())
         before = workload.compiled()["programs"]
         workload.train(batches, 3, Watch())
@@ -150,7 +142,7 @@ class Phases(unittest.TestCase):
     def losses(self, name):
         """Those of three steps of a net with dropout and a normalisation, by train or train_phases."""
         table = (Conv(4, (3, 3), 2), Norm(), Act(), Flatten(), Dropout(0.5), Dense(10))
-        workload, batches = built(cell_of(optimizer="momentum", learning_rate=0.1), table)
+        workload, batches = seeded(cell_of(optimizer="momentum", learning_rate=0.1), table)
         watch = Watch()
         getattr(workload, name)(batches, 3, watch)
         return watch.handles
@@ -200,7 +192,7 @@ class Operators(unittest.TestCase):
                          [part("profiling.operators").kernel_name(kernel, operations) for kernel in kernels])
 
     def test_a_step_has_convolutions_forward_and_backward_and_an_update(self):
-        workload, batches = built(cell_of(measure="operators"))
+        workload, batches = seeded(cell_of(measure="operators"))
         found = workload.profile(batches, 1, 2)
         for scope in ("conv/", "gradient/conv/", "dense/", "gradient/dense/", "optimizer/"):
             self.assertTrue([name for name in found if name.startswith(scope)], scope)

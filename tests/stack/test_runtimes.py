@@ -116,6 +116,6 @@ class Settings(unittest.TestCase):
             with self.assertRaisesRegex(Unsupported, reason):
                 adapter.Workload(POOLED, cell_of(**changes))
         for module, call in (("parallel", "Workload"), ("product", "made"), ("bare", "loop")):
-            function = getattr(importlib.import_module("%s.%s" % (adapter.__name__, module)), call)
+            function = getattr(part(module), call)
             with self.assertRaises(Unsupported):
                 function(*[None] * (1 if call == "loop" else 3))

@@ -2,7 +2,6 @@
 
 That two stacks compute the same is shown by `evenbench check`.
 """
-import importlib
 import unittest
 
 import numpy as np
@@ -119,7 +118,7 @@ class Packed(SequenceCase):
         """The workload of a cell with its layers packed."""
         workload = adapter.Workload(cell)
         workload._net.pack_lstms()
-        own = importlib.import_module("workloads.frameworks.pytorch.settings")
+        own = part("settings")
         workload._optimize(own.optimizer(cell, [p for p in workload._net.parameters() if p.requires_grad]))
         return workload
 
@@ -172,15 +171,14 @@ class CudnnVector(SequenceCase):
     """TensorFlow's layer for GPUs, which keeps cuDNN's vector, on a CPU."""
 
     def setUp(self):
-        self.kernels = importlib.import_module("workloads.frameworks.tensorflow.models.kernels")
+        self.kernels = part("models.kernels")
         self.addCleanup(setattr, self.kernels, "raw", self.kernels.raw)
         self.kernels.raw = _PlainCudnn()
 
     def found(self, is_training):
         """(h (batch, time, numbers), the vector's gradient of half the mean square, the layer, weights, batch)."""
         import tensorflow as tf
-        recurrent_layers = importlib.import_module("workloads.frameworks.tensorflow.models.recurrent")
-        blocks = importlib.import_module("workloads.frameworks.tensorflow.models.blocks")
+        recurrent_layers, blocks = part("models.recurrent"), part("models.blocks")
         weights = varied(sequence_tasks.parameters(cell_of()), "float32")
         batch = sequence_batches.read(None, cell_of(precision="float32")).batches[0]
         with tf.Graph().as_default(), tf.compat.v1.Session() as session:
