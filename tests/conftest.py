@@ -6,6 +6,7 @@ CI's third, so three commits in a row run all; THIRD=1 .ci/run, or pytest --thir
 
 import os
 from functools import cache
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -37,6 +38,11 @@ def by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--third", type=int, choices=THIRDS, help="of the tests marked slow, run those of this third")
+
+
+def in_third(third: int, *values: Any) -> Any:
+    """A case of make test-slow, of which CI runs those of one third."""
+    return pytest.param(*values, marks=pytest.mark.slow(third))
 
 
 def third_of(test: pytest.Item) -> int | None:

@@ -11,6 +11,7 @@ Seeded: the same tables come out again.
 import math
 import sys
 from collections.abc import Iterator
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -43,8 +44,6 @@ class Drawn(NamedTuple):
 
 
 class Errors(NamedTuple):
-    """Of so many sessions."""
-
     sessions: float                  # the share with a false word, winners included
     coverage: float                  # of intervals of ratios
     width: float                     # the median of their half widths, of the logarithm
@@ -65,11 +64,6 @@ def _neighbours(random: np.random.Generator, shape: tuple[int, ...], share: floa
     often = np.exp(random.uniform(math.log(19), math.log(86), shape))
     often[:, LIBGOMP:] = random.uniform(1.3, 1.9, often[:, LIBGOMP:].shape)
     return Drawn(calm.rates / (1 + overlap * (often - 1)), calm.shares + 0.5 * overlap)
-
-
-def _busy(random: np.random.Generator, shape: tuple[int, ...]) -> Drawn:
-    """The same for 85 % of the time: few rounds can be measured."""
-    return _neighbours(random, shape, 0.85)
 
 
 def _sibling(random: np.random.Generator, shape: tuple[int, ...]) -> Drawn:
@@ -122,8 +116,8 @@ def _all(random: np.random.Generator, shape: tuple[int, ...]) -> Drawn:
 
 
 KINDS = {"quiet": _calm, "neighbours": _neighbours, "two speeds": _two_speeds, "drift": _drift, "all of these": _all,
-         "busy": _busy, "a sibling spins": _sibling, "resumed": _resumed,
-         "just counted": _just_counted}
+         "busy": partial(_neighbours, share=0.85),               # few rounds can be measured
+         "a sibling spins": _sibling, "resumed": _resumed, "just counted": _just_counted}
 
 
 def counting(shares: Array) -> Booleans:
@@ -257,7 +251,6 @@ def limit(trials: int) -> float:
 
 
 def lines(sessions: int) -> Iterator[str]:
-    """The tables."""
     yield ("| machine | sessions with a false word | intervals that hold the truth | their half width | "
            f"words on stacks that are {FASTER:g} times as fast | rounds judged | without a word for a trend |")
     yield "|---|---|---|---|---|---|---|"

@@ -40,7 +40,6 @@ class FakeApptainer:
         self.says(**said)
 
     def says(self, **said: Any) -> None:
-        """Say these instead from now on."""
         self._said |= said
         (self._folder / "said").write_text(json.dumps(self._said))
 

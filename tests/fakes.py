@@ -101,9 +101,6 @@ class FakeLauncher(Launcher):
         self.variables: list[dict[str, str]] = []
         self.running: list[FakeRunning] = []
 
-    def missing(self, stack: Stack) -> str | None:
-        return None
-
     def prepare(self, stacks: list[Stack], say: Callable[[str], None]) -> None:
         pass
 

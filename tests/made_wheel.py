@@ -3,18 +3,18 @@
 import base64
 import hashlib
 import sys
-import threading
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from http.server import SimpleHTTPRequestHandler
 from pathlib import Path
 
 import pytest
 
 from runner.stacks.definition import Stack, read
 from tests.stack_folder import STACK_TOML, repository
+from tests.web import listening
 
 MINOR = f"3.{sys.version_info.minor}"
 
@@ -36,30 +36,20 @@ def lock_of_wheel(folder: Path, name: str) -> str:
     return f"{name}==1.0 \\\n    --hash=sha256:{hashlib.sha256(path.read_bytes()).hexdigest()}\n"
 
 
-class _Index(SimpleHTTPRequestHandler):
-    """An index as pip knows them, /simple/NAME/ with links to files: what lies in its folder simple."""
-
-    def log_message(self, text: str, *words: object) -> None:
-        """Remember what was asked for."""
-        self.server.asked.append(self.path)  # type: ignore[attr-defined]
-
-
 @contextmanager
 def index_of(folder: Path) -> Iterator[tuple[str, list[str]]]:
-    """(an index's address on this machine, what it is asked for) of a folder with a folder of files a package."""
+    """(the address of an index as pip knows it, what it is asked for) of a folder with a folder of files a package."""
+    asked: list[str] = []
+
+    class Index(SimpleHTTPRequestHandler):
+        def log_message(self, text: str, *words: object) -> None:
+            asked.append(self.path)
+
     for package in folder.iterdir():
         links = "".join(f'<a href="{file.name}">{file.name}</a>' for file in package.glob("*.whl"))
         (package / "index.html").write_text(f"<!DOCTYPE html><html><body>{links}</body></html>")
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Index, directory=str(folder)))
-    server.asked = []  # type: ignore[attr-defined]
-    listening = threading.Thread(target=server.serve_forever, daemon=True)
-    listening.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}", server.asked  # type: ignore[attr-defined]
-    finally:
-        server.shutdown()
-        server.server_close()
-        listening.join()
+    with listening(partial(Index, directory=str(folder))) as address:
+        yield address, asked
 
 
 def stack_of_wheels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stack:

@@ -21,7 +21,6 @@ def bursts(seed: int) -> Iterator[tuple[float, float]]:
 
 
 def main(seed: int, seconds: float) -> None:
-    """Rest and work until the time is over."""
     end = time.monotonic() + seconds
     for rest, work in bursts(seed):
         if time.monotonic() + rest > end:

@@ -39,8 +39,6 @@ REPETITIONS = 40
 
 
 class Worker:
-    """A worker that takes turns."""
-
     def __init__(self, cell: Cell, alive: ExitStack) -> None:
         self.cell, self.turns, self.ratios = cell, list[Turn](), list[float]()
         stack = definition.read_all(paths.STACKS)[cell.stack]
@@ -51,7 +49,6 @@ class Worker:
         self._heard = follow(self._running, Limits(), time.monotonic)
 
     def wait(self, event: str) -> dict[str, object]:
-        """The next event of this name."""
         for heard in self._heard:
             if isinstance(heard, Ending):
                 raise SystemExit(f"{self.cell.stack}: {heard.word}: {heard.message}")
@@ -90,12 +87,6 @@ def _rate(steps: Steps, part: slice) -> float:
     return sum(steps.sample_steps[part]) / sum(steps.seconds[part])
 
 
-def warm_up(workers: Sequence[Worker]) -> None:
-    """Import side by side, build side by side, and warm up one after the other."""
-    for _ in zip_longest(*(worker.warm_up() for worker in workers)):
-        pass
-
-
 def cells_of(result: Path) -> dict[str, list[Cell]]:
     """Of each comparison of a session the cells whose workers take turns."""
     plan = next(record for record in store.read(result) if record["event"] == "plan")
@@ -107,18 +98,13 @@ def cells_of(result: Path) -> dict[str, list[Cell]]:
     return by_comparison
 
 
-def told(cell: Cell, ratios: Sequence[float]) -> str:
-    """A cell's ratios for people."""
-    low, high = stats.interval(ratios) or (float("nan"),) * 2
-    return f"{cell.task:8} {cell.measure:8} {cell.stack:16} {stats.geometric_mean(ratios):.3f} ({low:.3f}-{high:.3f})"
-
-
 def compared(cells: Sequence[Cell], repetitions: int) -> Iterator[tuple[Cell, list[float]]]:
     """Each cell with the ratios of its turns that count."""
     drawn = random.Random(1)
     with ExitStack() as alive:
         workers = [Worker(cell, alive) for cell in cells]
-        warm_up(workers)
+        for _ in zip_longest(*(worker.warm_up() for worker in workers)):
+            pass                                     # import side by side, build side by side, warm up one by one
         for _ in range(repetitions):
             for worker in drawn.sample(workers, len(workers)):
                 worker.take_turn()
@@ -126,10 +112,11 @@ def compared(cells: Sequence[Cell], repetitions: int) -> Iterator[tuple[Cell, li
 
 
 def main(result: Path, repetitions: int) -> None:
-    """Print a line a cell."""
     for cells in cells_of(result).values():
         for cell, ratios in compared(cells, repetitions):
-            print(f"{told(cell, ratios)}, {len(ratios)} of {repetitions} count", flush=True)
+            low, high = stats.interval(ratios) or (float("nan"),) * 2
+            print(f"{cell.task:8} {cell.measure:8} {cell.stack:16} {stats.geometric_mean(ratios):.3f} "
+                  f"({low:.3f}-{high:.3f}), {len(ratios)} of {repetitions} count", flush=True)
 
 
 if __name__ == "__main__":

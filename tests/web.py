@@ -1,10 +1,11 @@
 """A web server on this machine that serves one file, as badly as a test asks."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 
 
 @dataclass
@@ -34,12 +35,19 @@ def serving(site: Site) -> Iterator[Site]:
         def log_message(self, *words: object) -> None:
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    site.address = f"http://127.0.0.1:{server.server_port}/file.tar.gz"
+    with listening(Handler) as address:
+        site.address = f"{address}/file.tar.gz"
+        yield site
+
+
+@contextmanager
+def listening(handler: Callable[..., Any]) -> Iterator[str]:
+    """The address on this machine where a server has its requests handled so until the block ends."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     try:
-        yield site
+        yield f"http://127.0.0.1:{server.server_port}"
     finally:
         server.shutdown()
         thread.join()

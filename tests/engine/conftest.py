@@ -9,6 +9,7 @@ import pytest
 from runner import paths
 from runner.datasets import choice
 from runner.errors import EngineUnreachable
+from runner.launchers.docker import DockerLauncher
 from runner.stacks import engine
 from tests.fakes import quiet
 
@@ -26,6 +27,11 @@ def client() -> Iterator[Any]:
     made = engine.connect()
     yield made
     made.close()
+
+
+@pytest.fixture(scope="module")
+def launcher(client: Any) -> DockerLauncher:
+    return DockerLauncher(client)
 
 
 @pytest.fixture(scope="session")

@@ -17,13 +17,13 @@ from runner.launchers.process_groups import ProcessRunning
 from runner.launchers.watchdog import Ending, limits
 from runner.machine import host
 from runner.results import store
-from runner.stacks import definition
 from tests.engine import apptainer_lab, runs
 from tests.lifetimes import eventually
 from workloads.spec.cell import Cell
 
 pytestmark = pytest.mark.slow(2)
-STACK = definition.read_all(paths.STACKS)["mxnet-1.9"]         # the smallest of today's images
+STACK = runs.STACKS[runs.SMALL]
+cell = runs.cell(steps=6, warmup=2, batch=42, input="synthetic")._replace
 GROUPS = Path("/sys/fs/cgroup")
 
 
@@ -44,12 +44,6 @@ def launcher(settings: Path | None, request: pytest.FixtureRequest) -> Apptainer
     return made
 
 
-def cell(**values: Any) -> Cell:
-    facts = {"task": "lenet5", "measure": "train", "cpus": 1, "memory_bytes": 2 * host.GIB, "steps": 6, "warmup": 2,
-             "batch": 42, "input": "synthetic"}
-    return Cell(stack=STACK.name, **{**facts, **values})
-
-
 def went(launcher: ApptainerLauncher, of: Cell, seen: Callable[[ProcessRunning], Any] = lambda running: None) -> Ending:
     """How a run ended that was looked at, or hurt, once it trained."""
     running = launcher.start(of, STACK, Path("/tmp"), "k.0.1")
@@ -67,10 +61,6 @@ def is_worker(process: psutil.Process) -> bool:
     except psutil.Error:
         return False
     return " -m workloads" in words and "train" in words
-
-
-def has_group(launcher: ApptainerLauncher, process: psutil.Process) -> bool:
-    return "apptainer" in Path(f"/proc/{process.pid}/cgroup").read_text()
 
 
 def left() -> list[str]:
@@ -93,7 +83,8 @@ def test_a_worker_may_write_nowhere_and_has_nobody_s_rights(launcher: ApptainerL
         assert {"/": "ro", "/data": "ro"} == {where: options.split(",")[0] for _, where, _, options, *_ in mounts
                                               if where in ("/", "/data")}
         assert "/root" not in {where for _, where, *_ in mounts}
-        assert has_group(launcher, worker) == ("group" == running.place["memory_limited_by"])
+        has_group = "apptainer" in Path(f"/proc/{worker.pid}/cgroup").read_text()
+        assert has_group == ("group" == running.place["memory_limited_by"])
 
     assert ("ok", "") == went(launcher, cell(steps=300), look)[:2]
     assert ["0" * 16, "0" * 16, "1"] == told

@@ -8,45 +8,23 @@ from typing import Any
 import pytest
 from docker.models.containers import Container
 
-from runner import leftovers, paths
+from runner import leftovers
 from runner.launchers.docker import OWNER, RUN, DockerLauncher, DockerRunning
 from runner.launchers.watchdog import Ending, Limits, follow
 from runner.machine import host
-from runner.stacks import definition
 from tests import freezer
+from tests.conftest import in_third
 from tests.engine import runs
-from tests.fakes import quiet
-from workloads.spec.cell import Cell
+from tests.engine.runs import started
 
 pytestmark = pytest.mark.engine
-STACKS = definition.read_all(paths.STACKS)
-MODES = [pytest.param("torch-1.7", "allreduce", marks=pytest.mark.slow(0)),
-         pytest.param("tf-2.5", "ps-async", marks=pytest.mark.slow(1)),
-         pytest.param("mxnet-1.7", "ps-sync", marks=pytest.mark.slow(2)),
-         pytest.param("tf-1.15-horovod", "horovod", marks=pytest.mark.slow(0)),
-         pytest.param("tf-2.5", "allreduce", marks=pytest.mark.slow(1)),
-         pytest.param("mxnet-1.7", "ps-async", marks=pytest.mark.slow(2)),
-         pytest.param("jax-0.10-cpu", "allreduce", marks=pytest.mark.slow(2))]
+MODES = [in_third(0, "torch-1.7", "allreduce"), in_third(1, "tf-2.5", "ps-async"), in_third(2, "mxnet-1.7", "ps-sync"),
+         in_third(0, "tf-1.15-horovod", "horovod"), in_third(1, "tf-2.5", "allreduce"),
+         in_third(2, "mxnet-1.7", "ps-async"), in_third(2, "jax-0.10-cpu", "allreduce")]
+cell = runs.cell(nodes=3, memory_bytes=3 * host.GIB, steps=10, warmup=3)._replace
 HURT = "hurt.0.1"              # the run to which something is done
 LIMITS = Limits(start=90, stall=15)
 SOON = LIMITS._replace(stall=4)
-
-
-@pytest.fixture(scope="module")
-def launcher(client: Any) -> DockerLauncher:
-    return DockerLauncher(client)
-
-
-def started(launcher: DockerLauncher, of: Cell, data: Path, run: str) -> DockerRunning:
-    stack = STACKS[of.stack]
-    launcher.prepare([stack], quiet)
-    return launcher.start(of, stack, data, run)
-
-
-def cell(name: str, parallel: str, **values: Any) -> Cell:
-    facts = {"task": "lenet5", "measure": "train", "nodes": 3, "cpus": 1, "memory_bytes": 3 * host.GIB, "steps": 10,
-             "warmup": 3}
-    return Cell(stack=name, parallel=parallel, **{**facts, **values})
 
 
 def node(client: Any, place: str) -> Container:
@@ -62,7 +40,7 @@ def is_clean(client: Any) -> bool:
 @pytest.mark.parametrize(("name", "parallel"), MODES)
 def test_three_nodes_train_together(client: Any, launcher: DockerLauncher, data: Path, name: str,
                                     parallel: str) -> None:
-    running = started(launcher, cell(name, parallel), data, "together.0.1")
+    running = started(launcher, cell(stack=name, parallel=parallel), data, "together.0.1")
     try:
         *events, ending = follow(running, LIMITS, time.monotonic)
         used = running.used()
@@ -87,7 +65,7 @@ def cut(container: Container) -> None:
 @pytest.mark.parametrize(("name", "parallel"), MODES)
 def test_a_node_that_is_killed_ends_the_run_and_is_named(client: Any, launcher: DockerLauncher, data: Path, name: str,
                                                          parallel: str) -> None:
-    running = started(launcher, cell(name, parallel, steps=100_000), data, HURT)
+    running = started(launcher, cell(stack=name, parallel=parallel, steps=100_000), data, HURT)
     check_ending(client, running, Container.kill, LIMITS, "killed", "node1")
 
 
@@ -96,7 +74,7 @@ def test_a_node_that_is_killed_ends_the_run_and_is_named(client: Any, launcher: 
 def test_a_node_that_stands_still_ends_the_run_and_is_named(
         client: Any, launcher: DockerLauncher, data: Path, take: Callable[[Container], None], seen: str) -> None:
     """Seen by the runner, whatever the nodes run."""
-    running = started(launcher, cell("torch-1.7", "allreduce", steps=100_000), data, HURT)
+    running = started(launcher, cell(stack="torch-1.7", parallel="allreduce", steps=100_000), data, HURT)
     check_ending(client, running, take, SOON, "timeout", seen)
 
 
@@ -110,7 +88,7 @@ def check_ending(client: Any, running: DockerRunning, take: Callable[[Container]
 
 @pytest.mark.slow(0)
 def test_a_node_that_never_comes_ends_the_run_and_is_named(client: Any, launcher: DockerLauncher, data: Path) -> None:
-    running = started(launcher, cell("torch-1.7", "allreduce", steps=100_000), data, HURT)
+    running = started(launcher, cell(stack="torch-1.7", parallel="allreduce", steps=100_000), data, HURT)
     try:
         freezer.pause(node(client, "node2"))
         *_, ending = follow(running, Limits(start=8, stall=15), time.monotonic)

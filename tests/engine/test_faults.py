@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator
+from itertools import product
 from random import Random
 
 import pytest
@@ -33,18 +34,9 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Place:
     return faults.placed(tmp_path_factory.mktemp("f") / "lab", None)
 
 
-@pytest.mark.parametrize("name", IN_CONTAINERS)
-def test_a_fault_in_containers_ends_as_promised_and_leaves_nothing(containers: Place, name: str) -> None:
-    check(name, containers)
-
-
-@pytest.mark.parametrize("name", ON_THE_HOST)
-def test_a_fault_on_the_host_ends_as_promised_and_leaves_nothing(host: Place, name: str) -> None:
-    check(name, host)
-
-
-def check(name: str, place: Place) -> None:
+@pytest.mark.parametrize(("place", "name"), [*product(["containers"], IN_CONTAINERS), *product(["host"], ON_THE_HOST)])
+def test_a_fault_ends_as_promised_and_leaves_nothing(place: str, name: str, request: pytest.FixtureRequest) -> None:
     if lacking := NAMED[name].lacks():
         pytest.skip(lacking)
-    outcome = faults.once(NAMED[name], place, Amount(4, time.monotonic() + 60), Random(1))
+    outcome = faults.once(NAMED[name], request.getfixturevalue(place), Amount(4, time.monotonic() + 60), Random(1))
     assert outcome.is_good, outcome

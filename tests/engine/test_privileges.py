@@ -3,8 +3,6 @@
 import json
 import os
 import subprocess
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,16 +10,14 @@ import pytest
 
 from runner import paths
 from runner.launchers.docker import OWNER, DockerLauncher
-from runner.machine import host
-from runner.stacks import containers, definition
-from tests.engine.runs import ours
+from runner.stacks import containers
+from tests.engine import runs
+from tests.engine.runs import SMALL, STACKS, ours
 from tests.fakes import quiet
 from workloads.spec.cell import Cell
 
 pytestmark = pytest.mark.engine
-SMALL = "mxnet-1.9"          # the smallest of today's images
-STACK = definition.read(paths.STACKS / SMALL)
-CELL = Cell(SMALL, "lenet5", "train", cpus=1, memory_bytes=2 * host.GIB, steps=100_000)
+CELL = runs.cell(steps=100_000)
 FILES = ("compose.yaml", "compose.gpu.yaml")
 ALLOWED_VARIABLES = {"EVENBENCH_ENDS", "EVENBENCH_NODES", "EVENBENCH_RANK"}          # beyond the image's own
 
@@ -74,32 +70,19 @@ def _inside(container: Any) -> list[str]:
     return [*wrong, *(["it can write to its own root"] if write.exit_code == 0 else [])]
 
 
-@pytest.fixture(scope="module")
-def launcher(client: Any) -> DockerLauncher:
-    made = DockerLauncher(client)
-    made.prepare([STACK], quiet)
-    return made
-
-
-@contextmanager
-def started(launcher: DockerLauncher, cell: Cell, data: Path, module: str = "workloads") -> Iterator[None]:
-    running = launcher.start(cell, STACK, data, "privileges.0.1", module)
-    try:
-        yield
-    finally:
-        running.stop()
-
-
 @pytest.mark.parametrize(("cell", "places"), [
     (CELL, 1), (CELL._replace(measure="check", input="synthetic"), 1), (CELL._replace(measure="operators"), 1),
     (CELL._replace(nodes=3, parallel="ps-sync"), 3)], ids=["one node", "a check", "a profile", "three nodes"])
 def test_a_run_has_no_more_rights_than_it_needs(client: Any, launcher: DockerLauncher, data: Path, cell: Cell,
                                                 places: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SECRET_OF_THE_HOST", "x")
-    with started(launcher, cell, data):
+    running = runs.started(launcher, cell, data, "privileges.0.1")
+    try:
         found = ours(client)
         assert places == len(found)
         assert [[]] * places == [excess(each) for each in found]
+    finally:
+        running.stop()
 
 
 def test_what_tells_of_an_image_has_no_more_rights_either(client: Any) -> None:
@@ -113,6 +96,7 @@ def test_what_tells_of_an_image_has_no_more_rights_either(client: Any) -> None:
 
 def test_too_many_rights_are_seen(client: Any, launcher: DockerLauncher) -> None:
     """That the test above can fail."""
+    launcher.prepare([STACKS[SMALL]], quiet)
     container = client.containers.run(f"evenbench:{SMALL}", entrypoint=["sleep", "60"], detach=True, user="root",
                                       environment={"SECRET": "x"}, labels={OWNER: "0:0"}, network_mode="host",
                                       volumes={"/var/run": {"bind": "/host", "mode": "rw"}})

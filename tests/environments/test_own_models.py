@@ -12,6 +12,7 @@ import pytest
 from runner import paths
 from runner.analysis.agreement import LIMITS
 from tests import made_graph
+from tests.conftest import in_third
 from tests.environments.test_stacks import inside
 from workloads.spec.cell import Cell
 from workloads.spec.models import own_model
@@ -229,22 +230,23 @@ def evenbench(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
                           capture_output=True, text=True, check=False)
 
 
-def check(folder: Path, *words: str, **files: str) -> tuple[int, list[dict[str, object]], str]:
-    """(exit code, verdicts, standard error) of a check of the files, in their order."""
+def check(folder: Path, lanes: str, **files: str) -> tuple[int, list[dict[str, object]], str]:
+    """(exit code, verdicts, standard error) of a check of the files, in their order; same: that of --same."""
     for name, text in files.items():
         (folder / f"{name}.py").write_text(text)
     names = [str(folder / f"{name}.py") for name in files if name != "same"]
-    ended = evenbench(folder, "check", *names, *words, "--launcher", "venv", "--json", "-")
+    same = ["--same", str(folder / "same.py")] if "same" in files else []
+    ended = evenbench(folder, "check", *names, "--lane", lanes, *same, "--launcher", "venv", "--json", "-")
     return ended.returncode, json.loads(ended.stdout)["rows"] if ended.stdout else [], ended.stderr
 
 
 @pytest.mark.parametrize(("lane", "text", "planted"), [
-    ("pytorch", NET, PLANTED), pytest.param("keras-on-jax", KERAS, PLANTED_IN_KERAS, marks=pytest.mark.slow(0))])
+    ("pytorch", NET, PLANTED), in_third(0, "keras-on-jax", KERAS, PLANTED_IN_KERAS)])
 def test_each_planted_difference_is_refused_by_the_first_tensor(
         lane: str, text: str, planted: dict[str, tuple[str, str, str]], tmp_path: Path) -> None:
     files = {"first": text, **{name: text.replace(then, now) for name, (then, now, _) in planted.items()}}
 
-    code, verdicts, errors = check(tmp_path, "--lane", ",".join(f"{name}-{lane}" for name in files), **files)
+    code, verdicts, errors = check(tmp_path, ",".join(f"{name}-{lane}" for name in files), **files)
 
     assert 1 == code, errors
     found = [f"{verdict['first']}{verdict['problem']}" for verdict in verdicts]
@@ -256,9 +258,8 @@ def test_each_planted_difference_is_refused_by_the_first_tensor(
 def test_each_difference_planted_in_a_jax_file_is_refused_beside_its_torch_file(tmp_path: Path) -> None:
     files = {"equal": PURE, **{name: PURE.replace(then, now) for name, (then, now) in PLANTED_IN_JAX.items()}}
 
-    code, (equal, *verdicts), errors = check(
-        tmp_path, "--lane", ",".join(["pytorch", *(f"{name}-jax" for name in files)]), "--same",
-        str(tmp_path / "same.py"), first=LAYERED, **files, same=SAME_LAYERED)
+    lanes = ",".join(["pytorch", *(f"{name}-jax" for name in files)])
+    code, (equal, *verdicts), errors = check(tmp_path, lanes, first=LAYERED, **files, same=SAME_LAYERED)
 
     assert 1 == code, errors
     assert equal["passed"] and all(value < 1e-13 for value in equal["worst"].values())  # type: ignore[attr-defined]
@@ -268,9 +269,9 @@ def test_each_difference_planted_in_a_jax_file_is_refused_beside_its_torch_file(
 @pytest.mark.slow(1)
 @pytest.mark.parametrize(("momentum", "first"), [("0.1", ""), ("0.01", "statistic mean")])
 def test_normalisation_s_statistics_are_compared_across_frameworks(momentum: str, first: str, tmp_path: Path) -> None:
-    code, verdicts, errors = check(
-        tmp_path, "--lane", "pytorch,pytorch-compile,keras-on-jax", "--same", str(tmp_path / "same.py"),
-        first=CNN.replace("momentum=0.1", f"momentum={momentum}"), second=KERAS, same=SAME_CNN)
+    text = CNN.replace("momentum=0.1", f"momentum={momentum}")
+    code, verdicts, errors = check(tmp_path, "pytorch,pytorch-compile,keras-on-jax", first=text, second=KERAS,
+                                   same=SAME_CNN)
 
     assert bool(first) == code, errors
     assert ["", first] == [verdict["first"] for verdict in verdicts]
@@ -278,7 +279,7 @@ def test_normalisation_s_statistics_are_compared_across_frameworks(momentum: str
 
 @pytest.mark.slow(1)
 def test_an_export_that_fails_leaves_its_runtime_out_with_what_it_failed_at(tmp_path: Path) -> None:
-    code, verdicts, errors = check(tmp_path, "--lane", "pytorch,onnxruntime", first=BRANCHING)
+    code, verdicts, errors = check(tmp_path, "pytorch,onnxruntime", first=BRANCHING)
 
     assert (0, []) == (code, verdicts), errors
     assert "onnxruntime is left out: PyTorch cannot export it to ONNX: " in errors
@@ -287,8 +288,7 @@ def test_an_export_that_fails_leaves_its_runtime_out_with_what_it_failed_at(tmp_
 
 @pytest.mark.slow(2)
 def test_dropout_of_every_kind_is_off_while_lanes_are_compared(tmp_path: Path) -> None:
-    code, (verdict,), errors = check(tmp_path, "--lane", "first-pytorch,second-pytorch", first=DROPPING,
-                                     second=DROPPING)
+    code, (verdict,), errors = check(tmp_path, "first-pytorch,second-pytorch", first=DROPPING, second=DROPPING)
 
     assert 0 == code, errors
     assert verdict["worst"]["gradient"] < 1e-12  # type: ignore[index]
@@ -297,7 +297,7 @@ def test_dropout_of_every_kind_is_off_while_lanes_are_compared(tmp_path: Path) -
 @pytest.mark.slow
 @pytest.mark.parametrize("text", [SPREAD, BY_NAME], ids=["words", "names"])
 def test_a_forward_pass_that_takes_any_inputs_is_exported_with_them(text: str, tmp_path: Path) -> None:
-    code, verdicts, errors = check(tmp_path, "--lane", "pytorch,onnxruntime", first=text)
+    code, verdicts, errors = check(tmp_path, "pytorch,onnxruntime", first=text)
 
     assert 0 == code and "left out" not in errors, errors
     assert [True] == [verdict["passed"] for verdict in verdicts]
@@ -308,7 +308,7 @@ def test_a_forward_pass_that_takes_any_inputs_is_exported_with_them(text: str, t
 def test_what_would_be_uneven_is_refused_by_its_name(case: str, tmp_path: Path) -> None:
     then, now, said = REFUSED[case]
 
-    code, _, errors = check(tmp_path, "--lane", "pytorch", first="import torch\n" + SPREAD.replace(then, now))
+    code, _, errors = check(tmp_path, "pytorch", first="import torch\n" + SPREAD.replace(then, now))
 
     assert 1 < code and re.search(rf"first\.py.*{said}", errors), errors
 
@@ -325,22 +325,21 @@ def loss():
     return keras.losses.SparseCategoricalCrossentropy()
 """
     files = {"alike": alike, "own": COMPILED.format(flip="first = []", compiled=own)}
-    code, verdicts, errors = check(tmp_path, "--lane", ",".join(f"{name}-keras-on-jax" for name in files), **files)
+    code, verdicts, errors = check(tmp_path, ",".join(f"{name}-keras-on-jax" for name in files), **files)
     assert (0, [True]) == (code, [each["passed"] for each in verdicts]), errors
 
-    code, _, errors = check(tmp_path, "--lane", "keras-on-jax",
+    code, _, errors = check(tmp_path, "keras-on-jax",
                             flipped=COMPILED.format(flip="first = [layers.RandomFlip()]", compiled=own))
     assert 1 < code and "its training is random: random_flip" in errors, errors
 
 
-@pytest.mark.parametrize("kind", [pytest.param("keras", marks=pytest.mark.slow(0)), "torch"])
+@pytest.mark.parametrize("kind", [in_third(0, "keras"), "torch"])
 def test_a_template_s_lanes_are_equal(kind: str, tmp_path: Path) -> None:
     fit = "keras-on-tensorflow,keras-on-jax,keras-on-pytorch"
     lanes = {"keras": fit + "".join(f",{each}-step" for each in fit.split(",")),
              "torch": "pytorch,onnxruntime,openvino"}[kind]
 
-    code, verdicts, errors = check(tmp_path, "--lane", lanes,
-                                   model=(paths.STUDIES / "models" / f"{kind}.py").read_text())
+    code, verdicts, errors = check(tmp_path, lanes, model=(paths.STUDIES / "models" / f"{kind}.py").read_text())
 
     assert 0 == code, errors
     assert lanes.count(",") == len(verdicts)
@@ -348,7 +347,7 @@ def test_a_template_s_lanes_are_equal(kind: str, tmp_path: Path) -> None:
 
 @pytest.mark.slow(2)
 def test_keras_steps_compiled_on_pytorch_are_equal_to_its_own(tmp_path: Path) -> None:
-    code, verdicts, errors = check(tmp_path, "--lane", "keras-on-pytorch,keras-on-pytorch-compile", first=KERAS)
+    code, verdicts, errors = check(tmp_path, "keras-on-pytorch,keras-on-pytorch-compile", first=KERAS)
 
     assert (0, [True]) == (code, [each["passed"] for each in verdicts]), errors
 
@@ -370,24 +369,12 @@ def test_a_model_in_bfloat16_is_its_own_in_float32_but_for_rounding(lane: str, s
 
 @pytest.mark.slow(0)
 def test_a_jax_file_has_its_own_optimizer_and_a_tree_of_any_registered_class(tmp_path: Path) -> None:
-    own = PURE.replace("import jax,", "import collections, dataclasses, functools, jax,").replace('p["', "p.").replace(
+    own = PURE.replace("import jax,", "import collections, dataclasses, jax,").replace('p["', "p.").replace(
         '"]', "").replace("return {", "return Net(**{").replace("zeros(16)}", "zeros(16)}, width=4)")
     own += """
 fields = ["conv", "bias", "scale", "shift", "head", "low", "last", "end"]
-
-@functools.partial(jax.tree_util.register_dataclass, data_fields=fields, meta_fields=["width"])
-@dataclasses.dataclass
-class Net:
-    conv: jax.Array
-    bias: jax.Array
-    scale: jax.Array
-    shift: jax.Array
-    head: jax.Array
-    low: jax.Array
-    last: jax.Array
-    end: jax.Array
-    width: int
-
+Net = dataclasses.make_dataclass("Net", [*fields, "width"])
+jax.tree_util.register_dataclass(Net, data_fields=fields, meta_fields=["width"])
 Transformation = collections.namedtuple("Transformation", "init update")
 
 def optimizer():
@@ -397,7 +384,7 @@ def optimizer():
 """
     files = {"by_dict": PURE, "alike": own.replace("RATE", "0.01"), "faster": own.replace("RATE", "0.02")}
 
-    code, verdicts, errors = check(tmp_path, "--lane", ",".join(f"{name}-jax" for name in files), **files)
+    code, verdicts, errors = check(tmp_path, ",".join(f"{name}-jax" for name in files), **files)
 
     assert (1, ["", "weight bias"]) == (code, [each["first"] for each in verdicts]), errors
 

@@ -5,12 +5,12 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from runner import paths
 from runner.stacks import definition, environments
+from tests.conftest import in_third
 from workloads.spec import tasks
 
 STACKS = definition.read_all(paths.STACKS)
@@ -20,12 +20,6 @@ SOON = ("lenet5", "bert")        # of what runtimes infer, the models that are c
 OTHERS = sorted(set(tasks.TASKS) - set(SOON))
 
 
-def some_slow(**thirds: int) -> list[Any]:
-    """Today's stacks, those whose names begin so marked as slow, in that third."""
-    slow = {name: pytest.mark.slow(third) for name, third in thirds.items()}
-    return [pytest.param(name, marks=slow.get(name.partition("-")[0], ())) for name in TODAY]
-
-
 def inside(name: str, *module_and_arguments: str) -> "subprocess.CompletedProcess[str]":
     """A module run by the interpreter of the stack's environment, which is made first if it is not there."""
     python = environments.ready(STACKS[name], paths.cache_folder(), lambda line: None)
@@ -33,42 +27,17 @@ def inside(name: str, *module_and_arguments: str) -> "subprocess.CompletedProces
                           check=False, env={"PATH": os.environ["PATH"], "OMP_NUM_THREADS": "1"})
 
 
-def run_inside(name: str, *module_and_arguments: str) -> None:
-    """Run a module of unit tests in a stack's environment."""
-    tests = inside(name, *module_and_arguments)
+@pytest.mark.parametrize(("module", "name"), [
+    *(("test_adapter", name) for name in TODAY), in_third(1, "test_adapter", "jax-0.12-cpu"),
+    *(("test_gpu_branches", name) for name in ("tf-2.21", "torch-2.13-cpu", "jax-0.10-cpu")),
+    *(in_third(third, "test_sequences", name) for third, name in zip((1, 0, 2, 0), TODAY, strict=True)),
+    *(in_third(third, "test_generation", name) for third, name in zip((2, 2, 0, 2), TODAY, strict=True)),
+    *(("test_runtimes", name) for name in RUNTIMES),
+    in_third(2, "test_jax", "jax-0.10-cpu"), in_third(0, "parallel_jax", "jax-0.10-cpu")])
+def test_what_a_module_of_tests_shows_holds_in_a_stack(module: str, name: str) -> None:
+    tests = inside(name, "tests.stack", module, STACKS[name].framework)
     assert tests.returncode == 0, tests.stderr[-3000:]
     assert "\nOK" in tests.stderr
-
-
-@pytest.mark.parametrize("name", [*TODAY, pytest.param("jax-0.12-cpu", marks=pytest.mark.slow(1))])
-def test_a_stack_agrees_with_the_reference_and_wrong_tables_are_caught(name: str) -> None:
-    run_inside(name, "tests.stack", "test_adapter", STACKS[name].framework)
-
-
-@pytest.mark.parametrize("name", some_slow(torch=0, mxnet=0, tf=1, jax=2))
-def test_the_sequence_models_train_and_the_lstm_agrees_with_the_reference(name: str) -> None:
-    run_inside(name, "tests.stack", "test_sequences", STACKS[name].framework)
-
-
-@pytest.mark.parametrize("name", ["tf-2.21", "torch-2.13-cpu", "jax-0.10-cpu"])
-def test_what_a_stack_does_otherwise_on_a_gpu_is_called(name: str) -> None:
-    run_inside(name, "tests.stack", "test_gpu_branches", STACKS[name].framework)
-
-
-@pytest.mark.parametrize("module", [pytest.param("parallel_jax", marks=pytest.mark.slow(0)),
-                                    pytest.param("test_jax", marks=pytest.mark.slow(2))])
-def test_what_only_jax_has_holds_and_its_workers_update_as_one(module: str) -> None:
-    run_inside("jax-0.10-cpu", "unittest", f"tests.stack.{module}")
-
-
-@pytest.mark.parametrize("name", some_slow(jax=0, torch=2, mxnet=2, tf=2))
-def test_tokens_by_a_cache_are_those_of_whole_passes(name: str) -> None:
-    run_inside(name, "tests.stack", "test_generation", STACKS[name].framework)
-
-
-@pytest.mark.parametrize("name", RUNTIMES)
-def test_a_runtime_s_graphs_agree_with_the_reference_and_it_says_its_threads(name: str) -> None:
-    run_inside(name, "tests.stack", "test_runtimes", STACKS[name].framework)
 
 
 @pytest.mark.parametrize(("name", "stacks", "precision"), [
@@ -77,8 +46,7 @@ def test_today_s_stacks_compute_the_same(name: str, stacks: Sequence[str], preci
     check_equal([name], stacks, precision, tmp_path)
 
 
-@pytest.mark.parametrize("names", [SOON, *(pytest.param(OTHERS[third::3], marks=pytest.mark.slow(third))
-                                           for third in range(3))], ids="-".join)
+@pytest.mark.parametrize("names", [SOON, *(in_third(third, OTHERS[third::3]) for third in range(3))], ids="-".join)
 def test_runtimes_infer_what_pytorch_does(names: Sequence[str], tmp_path: Path) -> None:
     check_equal(names, ("torch-2.13-cpu", *RUNTIMES), "float32", tmp_path)
 

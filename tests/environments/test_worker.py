@@ -50,7 +50,6 @@ def test_a_worker_s_child_computes_as_the_worker_itself(name: str) -> None:
     python = environments.ready(STACKS[name], paths.cache_folder(), lambda line: None)
     worker = subprocess.Popen([python, "-m", "workloads", text], cwd=paths.ROOT, stdin=subprocess.PIPE, text=True,
                               stdout=subprocess.PIPE, env={"PATH": os.environ["PATH"], "EVENBENCH_TURNS": "1"})
-    assert worker.stdin is not None and worker.stdout is not None
     heard: list[dict[str, Any]] = []
     rest = [("go", "warm"), ("turn 0 0 2", "steps"), ("end", "end")]
     with worker:

@@ -43,7 +43,6 @@ class Engine:
         root.mkdir(parents=True)
         self.host = f"unix://{root}/socket"
         self._place = subprocess.Popen(["unshare", "--mount", "--net", "sh", "-ec", _PLACE], stdout=subprocess.PIPE)
-        assert self._place.stdout is not None
         if self._place.stdout.readline() != b"ready\n":
             raise AssertionError("no namespaces for an engine: see above")
 

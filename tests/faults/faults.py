@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
@@ -32,19 +32,14 @@ _PAGE = 4096
 
 
 class Amount(NamedTuple):
-    """How much of the campaign is made."""
-
     count: int                   # kills of the runner; of other faults a share
     deadline: float              # by time.monotonic: no fault is begun after it
 
     def share(self, of: float) -> int:
-        """How often a fault is made."""
         return max(1, round(self.count * of))
 
 
 class Place(NamedTuple):
-    """Where a fault is made."""
-
     lab: Lab
     engine: Engine | None        # the campaign's own, for launcher docker
 
@@ -53,8 +48,6 @@ Act = Callable[[Place, Session, str], None]      # on a run of that name
 
 
 class Fault(NamedTuple):
-    """A kind of fault, made one or more times."""
-
     name: str
     expected: str
     behaviour: Callable[[], None] = worker.endless
@@ -148,30 +141,27 @@ def _watched(fault: Fault, place: Place, session: Session, rounds: int) -> Outco
 
 
 @contextmanager
-def _containers(place: Place, run: str) -> Iterator[list[Any]]:
-    client = engines.connect({"DOCKER_HOST": place.lab.docker_host})
-    try:
-        yield client.containers.list(filters={"label": f"{RUN}={run}"})
-    finally:
-        client.close()
+def _first(place: Place, session: Session, run: str) -> Iterator[Any]:
+    """The run's first worker: a container, or a process of the host."""
+    if not place.engine:
+        yield _workers(session)[0]
+        return
+    with closing(engines.connect({"DOCKER_HOST": place.lab.docker_host})) as client:
+        yield client.containers.list(filters={"label": f"{RUN}={run}"})[0]
 
 
 def kill(place: Place, session: Session, run: str) -> None:
-    """SIGKILL to the run's first worker."""
-    if place.engine:
-        with _containers(place, run) as found:
-            found[0].kill()
-    else:
-        _workers(session)[0].kill()
+    with _first(place, session, run) as worker:
+        worker.kill()
 
 
 def pause(place: Place, session: Session, run: str) -> None:
     """The run's first worker stands still: the freezer, or SIGSTOP."""
-    if place.engine:
-        with _containers(place, run) as found:
-            freezer.pause(found[0])
-    else:
-        _workers(session)[0].suspend()
+    with _first(place, session, run) as worker:
+        if place.engine:
+            freezer.pause(worker)
+        else:
+            worker.suspend()
 
 
 def _workers(session: Session) -> list[psutil.Process]:
@@ -182,14 +172,11 @@ def _workers(session: Session) -> list[psutil.Process]:
 
 
 def remove(place: Place, session: Session, run: str) -> None:
-    """The container is removed by somebody else."""
-    with _containers(place, run) as found:
-        found[0].remove(force=True)
+    with _first(place, session, run) as container:
+        container.remove(force=True)
 
 
 def kill_engine(place: Place, session: Session, run: str) -> None:
-    """SIGKILL to dockerd, and a new one two seconds later."""
-    assert place.engine
     place.engine.kill()
     time.sleep(2)
     place.engine.start()
@@ -197,14 +184,11 @@ def kill_engine(place: Place, session: Session, run: str) -> None:
 
 def restart_engine(place: Place, session: Session, run: str) -> None:
     """SIGTERM to dockerd, as `systemctl restart docker` does, and a new one once it has ended."""
-    assert place.engine
     place.engine.end()
     place.engine.start()
 
 
 def hang_engine(place: Place, session: Session, run: str) -> None:
-    """dockerd stands still for 25 seconds."""
-    assert place.engine
     place.engine.hang(25)
 
 
@@ -267,21 +251,16 @@ def clock_set(fault: Fault, place: Place, amount: Amount, random: Random) -> Out
     session = Session(place.lab, "clock", [lab.case(fault.behaviour), lab.case(worker.good)], "--rounds", str(rounds),
                       "--stall", STALL_SECONDS,
                       variables={"LD_PRELOAD": str(library), "WALL_CLOCK_OFFSET": str(offset)})
-    return _watched(fault._replace(act=lambda place, session, run: _set(offset)), place, session, rounds)
 
+    def jump(place: Place, session: Session, run: str) -> None:
+        offset.write_text(_THREE_DAYS if offset.read_text().startswith("-") else f"-{_THREE_DAYS}")
 
-def _set(offset: Path) -> None:
-    """Three days on, or back."""
-    offset.write_text(_THREE_DAYS if offset.read_text().startswith("-") else f"-{_THREE_DAYS}")
-
-
-def runner_killed(fault: Fault, place: Place, amount: Amount, random: Random) -> Outcome:
-    """As kills.runner_killed."""
-    return kills.runner_killed(fault.name, place.lab, amount.count, amount.deadline, random)
+    return _watched(fault._replace(act=jump), place, session, rounds)
 
 
 FAULTS = (
-    Fault("runner killed (SIGKILL)", "the same command goes on", make=runner_killed),
+    Fault("runner killed (SIGKILL)", "the same command goes on", make=lambda fault, place, amount, random:
+          kills.runner_killed(fault.name, place.lab, amount.count, amount.deadline, random)),
     Fault("worker killed", "killed", act=kill),
     Fault("worker kills itself", "killed", worker.killed),
     Fault("one of two workers killed", "killed", act=kill, fields=lab.PARALLEL),

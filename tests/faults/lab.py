@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -77,25 +78,20 @@ PARALLEL = {"nodes": 2, "parallel": "allreduce"}
 
 
 class Lab(NamedTuple):
-    """Where faulty sessions run, and how."""
-
     root: Path
     launcher: str
     docker_host: str = ""        # of the engine, where there is one
 
     @property
     def results(self) -> Path:
-        """The folder of all results."""
         return self.root / "results"
 
     @property
     def scratch(self) -> Path:
-        """The folder of all temporary files."""
         return self.root / "tmp"
 
     @property
     def log(self) -> Path:
-        """What all sessions printed."""
         return self.root / "sessions.log"
 
     def environment(self) -> dict[str, str]:
@@ -111,13 +107,10 @@ class Lab(NamedTuple):
     def _in_the_engine(self) -> list[str]:
         if not self.docker_host:
             return []
-        client = engine.connect({"DOCKER_HOST": self.docker_host})
-        try:
+        with closing(engine.connect({"DOCKER_HOST": self.docker_host})) as client:
             found = [*client.containers.list(all=True, filters={"label": OWNER}),
                      *client.networks.list(filters={"label": OWNER})]
             return [f"{each.name}" for each in found]
-        finally:
-            client.close()
 
     def processes(self) -> list[psutil.Process]:
         """Workers on the host, which run in the laboratory's repository."""

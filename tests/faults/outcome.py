@@ -26,7 +26,6 @@ class Outcome(NamedTuple):
 
     @property
     def is_good(self) -> bool:
-        """Whether it is as promised."""
         return (self.count == self.right and self.slowest_seconds <= ONE_MINUTE
                 and not (self.lost or self.repeated or self.left))
 

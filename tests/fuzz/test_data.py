@@ -17,8 +17,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner import paths
-from runner.datasets import choice, writing
+from runner.datasets import choice
 from tests.fuzz.mutations import bytes_of, document_of, read_or_refused
+from tests.made_sequences import prepared
 from workloads.inputs import images as inputs
 from workloads.inputs import ragged
 from workloads.spec.cell import Cell
@@ -76,23 +77,11 @@ def test_a_binary_file_of_cifar(content: bytes, more: int) -> None:
         read_or_refused(lambda: inputs.read(str(here), CELL._replace(data="digits32")))
 
 
-FACTS = {"format": 1, "name": "wmt16", "title": "t", "licence": "l", "sources": {}, "counts": {"pairs": 2},
-         "made": {"vocabulary": 10, "marks": {"pad": 0}}, "files": {}}
-
-
-def sequences(here: Path) -> None:
-    for name in ("source", "target"):
-        with writing.RaggedWriter(here, name, np.dtype(np.int32)) as writer:
-            writer.append(np.array([1, 2, 3], np.int32))
-            writer.append(np.array([4], np.int32))
-    writing.finished(here, "wmt16", {name: value for name, value in FACTS.items() if name not in ("format", "name",
-                                                                                                   "files")})
-
-
 @given(st.data())
 def test_a_prepared_folder(drawn: st.DataObject) -> None:
     with folder() as here:
-        sequences(here)
+        sentences = [[1, 2, 3], [4]]
+        prepared(here, "wmt16", {"vocabulary": 10, "marks": {"pad": 0}}, source=sentences, target=sentences)
         name = drawn.draw(st.sampled_from(sorted(path.name for path in here.iterdir())))
         content = (here / name).read_bytes()
         (here / name).write_bytes(drawn.draw(bytes_of(content) if drawn.draw(st.booleans()) or name != "facts.json" else

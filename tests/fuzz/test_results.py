@@ -39,11 +39,9 @@ def session() -> list[Any]:
         train: made_rows.steps([0.1, 0.2], loss=[2.0, None], phases={"load": [0.01, 0.01]}, drain_seconds=0.1),
         other: made_rows.steps([0.2, 0.2], loss=[2.0, 1.0], count=2, place="node1"),
         phases: made_rows.steps([0.2, 0.2], phases={"forward": [0.1, 0.1], "communication": [0.1, 0.1]}, worker=1),
-        epochs: {"event": "epoch", "train_seconds": 1.0, "validation_seconds": 0.1, "steps": 3, "loss": 1.0,
-                 "accuracy": 0.5},
+        epochs: made_rows.epoch(),
         profiled: {"event": "operators", "steps": 2, "operators": {"aten::conv2d": [2, 0.1], "aten::relu": [2, 0.01]}},
-        kernels: {"event": "kernels", "steps": 1, "kernel_seconds": 0.1, "copy_seconds": 0.1, "gap_seconds": 0.1,
-                  "launch_seconds": None, "kernels": 3, "top": [["gemm", 1, 0.1]]},
+        kernels: {**made_rows.KERNELS, "launch_seconds": None},
     }
     whole, blocks = train._replace(sync="end"), train._replace(sync="blocks", warm="steady", seconds=1.0)
     lines[whole] = made_rows.steps([0.5], count=3, blocks={"counts": [1, 2], "seconds": [0.2, 0.3]})

@@ -24,6 +24,7 @@ import numpy as np
 from runner.analysis import agreement
 from tests.gpu.lines import NOT_HERE, NOT_RUN, Ended, Line, between, excused, judged
 from tests.gpu.worker import ROOT, Environment, Event, of_group
+from tests.lifetimes import eventually
 from workloads.frameworks import numpy as reference
 from workloads.frameworks.numpy import recurrent
 from workloads.inputs import images, sequence_batches, weights
@@ -56,7 +57,6 @@ def sized(env: Environment, **values: Any) -> dict[str, Any]:
 
 
 def of_event(events: list[Event], name: str) -> list[Event]:
-    """The events of this name."""
     return [event for event in events if event["event"] == name]
 
 
@@ -107,12 +107,10 @@ def equality(env: Environment) -> Iterator[Line]:
 
 
 def check_cell(env: Environment, task: str, precision: str) -> Cell:
-    """`evenbench check`'s cell."""
     return agreement.check_cell(task, env.name, precision, 1, 0)._replace(device=env.device)
 
 
 def compared(what: str, cell: Cell, ours: agreement.Sent, theirs: agreement.Sent) -> Line:
-    """Whether both are the same."""
     found, limits = differences(cell, ours, theirs), agreement.LIMITS[cell.precision]
     figure, limit = (", ".join(f"{kind} {each[kind]:.0e}" for kind in found.worst) for each in (found.worst, limits))
     return judged(what, found.problem or " ".join(filter(None, (figure, found.first))), limit, found.passed)
@@ -316,21 +314,14 @@ def killed(env: Environment) -> Iterator[Line]:
             during, group = used(), running.popen.pid
             os.kill(group, signal.SIGKILL)
             running.popen.wait()
-            until(lambda group=group: not of_group(group), 10)
+            eventually(lambda group=group: not of_group(group), 10)
             left = of_group(group)
             yield judged(f"{what}: processes left 10 s after SIGKILL", str(len(left)), "0", not left)
         if env.is_gpu:
-            until(lambda before=before: used() <= before + SLACK_BYTES, 20)
+            eventually(lambda before=before: used() <= before + SLACK_BYTES, 20)
             yield judged(f"{what}: memory used before, during, after",
                          ", ".join(f"{each / 1e6:.0f}" for each in (before, during, used())) + " MB",
                          f"before + {SLACK_BYTES >> 20} MiB", used() <= before + SLACK_BYTES < during)
-
-
-def until(is_so: Callable[[], bool], seconds: float) -> None:
-    """Wait until something is so, at most so long."""
-    ends = time.monotonic() + seconds
-    while not is_so() and time.monotonic() < ends:
-        time.sleep(0.1)
 
 
 def largest_batch(env: Environment) -> Iterator[Line]:
@@ -370,7 +361,6 @@ def study(env: Environment) -> Iterator[Line]:
 
 
 def endings(folder: Path) -> Line:
-    """How the study's runs ended."""
     lines = [json.loads(line) for path in folder.rglob("events.jsonl") for line in path.read_text().splitlines()]
     words = [event["ending"] for event in of_event(lines, "ending")]
     return judged("endings", ", ".join(sorted(words)) or "none", "ok", set(words) == {"ok"})

@@ -6,8 +6,6 @@ OK, NOT_OK, NOT_RUN, NOT_HERE = "ok", "NOT OK", "not run", "n/a"
 
 
 class Line(NamedTuple):
-    """One thing that a check looked at."""
-
     what: str
     figure: str
     limit: str = ""
@@ -19,7 +17,6 @@ class Ended(Exception):
 
 
 def judged(what: str, figure: str, limit: str, is_ok: bool) -> Line:
-    """A line with a limit."""
     return Line(what, figure, limit, OK if is_ok else NOT_OK)
 
 

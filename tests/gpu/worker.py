@@ -19,8 +19,6 @@ Event = dict[str, Any]
 
 
 class Running(NamedTuple):
-    """A worker that runs."""
-
     popen: "subprocess.Popen[bytes]"
     out: IO[bytes]
 
@@ -51,7 +49,6 @@ class Environment(NamedTuple):
 
     @property
     def is_gpu(self) -> bool:
-        """Whether a GPU is under proof."""
         return self.device == "gpu"
 
     def cut(self) -> Ended:

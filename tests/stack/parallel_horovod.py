@@ -1,16 +1,9 @@
-"""Horovod's workers, as three local places, and as two processes of one.
-
-    python -m unittest tests.stack.parallel_horovod
-
-Inside a stack that has Horovod; elsewhere it is skipped. Python 3.6 and later.
-"""
+"""Horovod's workers, as three local places, and as two processes of one."""
 from tests.stack import reports
 from tests.stack.reports import losses, of
 
 
 class Horovod(reports.Together):
-    """What the workers send."""
-
     package, cell, mode_of_pair = "horovod", reports.Reporting.cell._replace(parallel="horovod"), "Horovod over Gloo"
 
     def test_two_workers_of_a_sequence_model_read_other_batches_and_hold_the_same_weights(self):

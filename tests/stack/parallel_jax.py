@@ -1,9 +1,4 @@
-"""JAX's parallel workers: three local places over Gloo, and devices of one process, as on a node of several GPUs.
-
-    python -m unittest tests.stack.parallel_jax
-
-Inside a stack of JAX; elsewhere it is skipped.
-"""
+"""JAX's parallel workers: three local places over Gloo, and devices of one process, as on a node of several GPUs."""
 import numpy as np
 
 from tests.stack import reports
@@ -11,8 +6,6 @@ from tests.stack.reports import losses, of, values_of
 
 
 class Parallel(reports.Driven):
-    """What the workers send."""
-
     package, mode_of_pair = "jax", "shard_map over a process's CPU devices"
     close, same_losses = 1e-10, 1e-5         # JAX rounds nothing to float32 in float64
 

@@ -1,9 +1,4 @@
-"""MXNet's parallel workers, as three local places each with a server of its own.
-
-    python -m unittest tests.stack.parallel_mxnet
-
-Inside a stack of MXNet, Python 3.6 and later; elsewhere it is skipped.
-"""
+"""MXNet's parallel workers, as three local places each with a server of its own."""
 import numpy as np
 
 from tests.stack import reports
@@ -12,8 +7,6 @@ from tests.stack.reports import CHECK, PAIR, TRAINED, losses, of
 
 
 class Parallel(reports.Driven):
-    """What three workers send."""
-
     package, cell = "mxnet", reports.Reporting.cell._replace(parallel="ps-sync")
     phases, batch = frozenset(("load", "forward", "backward", "communication")), 4
     test_an_update_of_two_devices_of_a_place_is_that_of_one_with_the_whole_batch = None      # checks are of one device

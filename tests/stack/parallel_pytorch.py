@@ -1,11 +1,6 @@
-"""PyTorch's parallel training in three processes, inside a stack: python -m unittest tests.stack.parallel_pytorch.
-
-Python 3.6 and later.
-"""
+"""PyTorch's parallel training in three processes."""
 from tests.stack import reports
 from tests.stack.reports import CHECK, PAIR, losses, of
-
-OVERLAPS = ("default", "off")
 
 
 class Parallel(reports.Together):
@@ -35,7 +30,7 @@ class Parallel(reports.Together):
 
     def test_two_workers_of_a_sequence_model_read_other_batches_and_hold_the_same_weights(self):
         for task in ("bert", "gnmt", "deepspeech2", "tacotron2"):
-            for overlap in OVERLAPS:
+            for overlap in ("default", "off"):
                 found = self.run_changed(task=task, nodes=2, overlap=overlap, input="pipeline", steps=2, batch=2,
                                          measure="phases")
                 self.assert_equal_weights(found)

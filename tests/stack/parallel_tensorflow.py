@@ -1,9 +1,4 @@
-"""TensorFlow's parallel workers, as three local places, with servers and a coordinator where the mode has them.
-
-    python -m unittest tests.stack.parallel_tensorflow
-
-Inside a stack of TensorFlow 2.4 or later; elsewhere it is skipped. Python 3.6 and later.
-"""
+"""TensorFlow's parallel workers, from 2.4 on: three local places, with servers and a coordinator where it has them."""
 import math
 import unittest
 
@@ -14,8 +9,6 @@ from tests.stack.reports import CHECK, PAIR, TRAINED, WORKERS, losses, of, value
 
 
 class Parallel(reports.Together):
-    """What the places that report send."""
-
     package, mode_of_pair = "tensorflow", "MirroredStrategy over logical CPUs"
 
     @classmethod

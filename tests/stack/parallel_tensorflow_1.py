@@ -1,9 +1,4 @@
-"""TensorFlow 1.15's parameter server of one node, on logical CPUs.
-
-    python -m unittest tests.stack.parallel_tensorflow_1
-
-Inside a stack of TensorFlow 1.15; elsewhere it is skipped. Python 3.6 and later.
-"""
+"""TensorFlow 1.15's parameter server of one node, on logical CPUs."""
 import unittest
 
 import numpy as np
@@ -16,8 +11,6 @@ SERVED = {"parallel": "central", "gpus": 2, "batch": 4}
 
 
 class Served(reports.Reporting):
-    """What a process with two devices sends."""
-
     package = "tensorflow"
     cell = Cell(stack="here", task="lstm", measure="train", batch=8, steps=3, warmup=2, length=5, hidden=4,
                 input="synthetic", learning_rate=0.05)

@@ -25,7 +25,7 @@ def run_places(cell, seconds=120.0):
     Raises AssertionError with a reporter's last words where it does not end in time.
     """
     found = places(find_adapter(), cell.parallel, cell.nodes)
-    first = _free_port(len(found) * PORTS)
+    first = free_port(len(found) * PORTS)
     nodes = ",".join(f"127.0.0.1:{first + rank * PORTS}" for rank in range(len(found)))
     with tempfile.TemporaryDirectory() as folder:
         folder, processes = Path(folder), []
@@ -51,7 +51,7 @@ def _write_images(folder):
         (folder / ("data_batch_%d.bin" % number)).write_bytes(records.tobytes())
 
 
-def _free_port(count):
+def free_port(count):
     """The first of count ports that nobody listens on, below those that the kernel gives to clients."""
     for first in range(20000 + os.getpid() % 100 * 100, 32000, 100):
         if not any(_is_taken(first + offset) for offset in range(count)):

@@ -1,4 +1,7 @@
-"""What the places of a parallel run send, and what holds of it in every framework. Python 3.6 and later."""
+"""What the places of a parallel run send, and what holds of it in every framework. Python 3.6 and later.
+
+    python -m unittest tests.stack.parallel_X          inside a stack of X; elsewhere it is skipped
+"""
 import base64
 import importlib.util
 import math
@@ -16,7 +19,6 @@ PAIR = {"nodes": 1, "gpus": 2}             # as on a node of two GPUs, there wit
 
 
 def of(events, name):
-    """The events of that name."""
     return [event for event in events if event["event"] == name]
 
 

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from tests.stack import adapter, is_of, part, setUpModule  # noqa: F401  skips
-from workloads.frameworks import numpy
+from workloads.frameworks import contract, numpy
 from workloads.inputs import images as data
 from workloads.inputs import passes, records
 from workloads.inputs import weights as initial
@@ -43,15 +43,15 @@ TOKENS = (Conv(8, (8, 8), 8, bias=True), Tokens(), Encoder(2, 12), Encoder(4, 6,
           layers.First(), Dense(4))
 
 
-def varied(parameters, seed=5):
-    """Weights in which no array is constant, so that none can stand for another."""
-    arrays = initial.seeded(parameters, seed, "float64")
-    random = np.random.RandomState(seed)
+def varied(parameters, precision="float64"):
+    """Weights in which no array is constant, so that none can stand for another; float32 but for float64."""
+    arrays = initial.seeded(parameters, 5, "float64")
+    random = np.random.RandomState(5)
     for parameter in parameters:
         if parameter.kind != "weight":
             noise = 0.1 * random.standard_normal(parameter.shape)
             arrays[parameter.name] = arrays[parameter.name] + (np.abs(noise) if parameter.kind == "variance" else noise)
-    return arrays
+    return {name: array.astype("float64" if precision == "float64" else "float32") for name, array in arrays.items()}
 
 
 def built(table, cell):
@@ -61,6 +61,14 @@ def built(table, cell):
     workload.load(weights)
     reference.load(weights)
     return workload, reference, weights
+
+
+def seeded(cell, table=None):
+    """The workload with seeded weights, and its batches; of another table than its task's, if there is one."""
+    table = table or tasks.table(cell.task, cell.classes)
+    workload = adapter.Workload(table, cell)
+    workload.load(initial.seeded(layers.parameters(table, tasks.input_shape(cell.image)), cell.seed))
+    return workload, workload.synthetic(*data.synthetic(cell).inputs)
 
 
 def updated(weights, gradients, cell):
@@ -81,8 +89,41 @@ def updated(weights, gradients, cell):
     return after
 
 
+class Watch(contract.Watch):
+    """Keeps what train and infer hand over, the order of the calls, and the last step's phases."""
+
+    def __init__(self):
+        self.handles, self.calls, self.phases = [], [], None
+
+    def loading(self):
+        self.calls.append("loading")
+
+    def loaded(self):
+        self.calls.append("loaded")
+
+    def stepped(self, handle, phases=None):
+        self.calls.append("stepped")
+        self.handles.append(handle)
+        self.phases = phases
+
+
+def taken(workload, measure, batches, count):
+    """The values of so many steps of a measure."""
+    watch = Watch()
+    getattr(workload, measure)(batches, count, watch)
+    return [workload.value(handle) for handle in watch.handles]
+
+
 class AdapterCase(unittest.TestCase):
     """Comparisons of arrays by their greatest difference, relative to the greatest value."""
+
+    def tried(self, make, *arguments):
+        """What make gives, None where the stack refuses it with a reason."""
+        try:
+            return make(*arguments)
+        except errors.Unsupported as reason:
+            self.assertGreater(len(str(reason)), 10)
+            return None
 
     def assert_close(self, expected, found, tolerance, what):
         expected, found = np.asarray(expected), np.asarray(found)
@@ -113,7 +154,11 @@ class Equality(AdapterCase):
         loss = numpy.model.cross_entropy(activations[last], sample.labels)
         self.assert_close(loss, found["loss"], BACKWARD, "loss")
         self.assert_slope(reference, weights, found["gradient"], sample)
-        self.assert_update(table, cell, weights, found)
+        parameters = layers.parameters(table, tasks.input_shape(cell.image))
+        self.assertEqual(sorted(p.name for p in parameters if p.is_trainable), sorted(found["gradient"]))
+        expected = updated(weights, [found["gradient"]], cell)
+        expected.update(self.statistics(table, cell, weights, found["activation"]))
+        self.assert_all_close(expected, found["weight"], BACKWARD)
         self.assert_all_close(found["weight"], workload.weights(), 0.0)
         return workload, reference, weights, found, sample
 
@@ -131,19 +176,13 @@ class Equality(AdapterCase):
         slope = (losses[0] - losses[1]) / (2 * step)
         self.assertLessEqual(abs(slope - norm ** 2), 1e-5 * norm ** 2 + 1e-9, names)
 
-    def assert_update(self, table, cell, weights, found):
-        parameters = layers.parameters(table, tasks.input_shape(cell.image))
-        self.assertEqual(sorted(p.name for p in parameters if p.is_trainable), sorted(found["gradient"]))
-        expected = updated(weights, [found["gradient"]], cell)
-        expected.update(self.statistics(table, cell, weights, found["activation"]))
-        self.assert_all_close(expected, found["weight"], BACKWARD)
-
     def statistics(self, table, cell, weights, activations):
         """The running mean and variance after one batch."""
         after = {}
         for place in layers.leaves(table, tasks.input_shape(cell.image)):
             if isinstance(place.layer, Norm):
-                x = activations[_before(place.path)]
+                head, _, index = place.path.rpartition(".")           # never a table's first
+                x = activations[layers.join(head, int(index) - 1)]
                 values = x.size // x.shape[1]
                 scale = values / (values - 1.0) if adapter.unbiased_variance(cell) else 1.0
                 decay, mean, variance = place.layer.decay, place.path + ".mean", place.path + ".variance"
@@ -173,12 +212,6 @@ class Equality(AdapterCase):
             images = data.synthetic(cell).images
             self.assert_close(reference.logits(images), workload.predict(images), FORWARD, "logits")
             self.assert_all_close(weights, workload.weights(), 0)
-
-
-def _before(path):
-    """The path of the layer before a normalisation, which is never a table's first."""
-    head, _, index = path.rpartition(".")
-    return layers.join(head, int(index) - 1)
 
 
 class Definition(AdapterCase):
@@ -228,8 +261,7 @@ class Weights(AdapterCase):
     def test_weights_that_came_back_do_not_change_with_training(self):
         workload, _, weights = built(EVERY_LAYER, cell_of())
         before = workload.weights()
-        sample = data.synthetic(cell_of())
-        workload.train(workload.synthetic(sample.images, sample.labels), 1, Watch())
+        workload.train(workload.synthetic(*data.synthetic(cell_of()).inputs), 1, Watch())
         self.assert_all_close(weights, before, 0.0)
 
     def test_a_workload_that_loaded_nothing_has_the_frameworks_own_weights(self):
@@ -240,45 +272,26 @@ class Weights(AdapterCase):
         self.assertGreater(np.std(found["0.weight"]), 0.0)
 
 
-class Watch:
-    """Keeps what train and infer hand over, and the order of the calls."""
-
-    def __init__(self):
-        self.handles, self.calls = [], []
-
-    def loading(self):
-        self.calls.append("loading")
-
-    def loaded(self):
-        self.calls.append("loaded")
-
-    def stepped(self, handle):
-        self.calls.append("stepped")
-        self.handles.append(handle)
-
-
 class Steps(AdapterCase):
     """Training and inference by the adapter's own loops."""
 
-    def train(self, cell, count, batches="synthetic"):
-        workload, _, weights = built(tasks.table("lenet5", cell.classes), cell)
-        sample = data.synthetic(cell if batches == "synthetic" else cell._replace(batch=2 * cell.batch))
-        watch = Watch()
-        workload.train(getattr(workload, batches)(sample.images, sample.labels), count, watch)
-        workload.sync(watch.handles[-1])
-        return workload, weights, [workload.value(handle) for handle in watch.handles], watch
+    def training(self):
+        """(a workload that trains LeNet-5, one batch of it over and over)."""
+        cell = cell_of(measure="train")
+        workload = built(tasks.table("lenet5", cell.classes), cell)[0]
+        return workload, workload.synthetic(*data.synthetic(cell).inputs)
 
     def test_training_lowers_the_loss(self):
-        losses = self.train(cell_of(measure="train"), 30)[2]
+        workload, batches = self.training()
+        losses = taken(workload, "train", batches, 30)
         self.assertEqual({float}, {type(loss) for loss in losses})
         self.assertLess(losses[-1], 0.5 * losses[0])
 
     def test_training_is_over_the_pipelines_batches_in_order(self):
-        cell = cell_of(measure="train")
-        losses = self.train(cell, 2, "batches")[2]
-        table, sample = tasks.table("lenet5", cell.classes), data.synthetic(cell._replace(batch=6))
-        workload = built(table, cell)[0]
-        checked = [workload.check(sample.images[i:i + 3], sample.labels[i:i + 3])["loss"] for i in (0, 3)]
+        (workload, _), (checking, _) = self.training(), self.training()
+        sample = data.synthetic(cell_of(batch=6))
+        losses = taken(workload, "train", workload.batches(*sample.inputs), 2)
+        checked = [checking.check(sample.images[i:i + 3], sample.labels[i:i + 3])["loss"] for i in (0, 3)]
         self.assert_close(checked, losses, BACKWARD, "losses")
 
     def test_the_framework_s_own_loader_reads_the_files_in_their_order_over_and_over(self):
@@ -302,9 +315,10 @@ class Steps(AdapterCase):
         self.assert_close(checked, [workload.value(handle) for handle in losses.handles], BACKWARD, "losses")
 
     def test_each_step_tells_the_watch(self):
-        calls = self.train(cell_of(measure="train"), 3)[3].calls
-        self.assertEqual(["stepped"] * 3, [call for call in calls if call == "stepped"])
-        self.assertIn(calls[:3], (["loading", "loaded", "stepped"], ["stepped"] * 3))
+        (workload, batches), watch = self.training(), Watch()
+        workload.train(batches, 3, watch)
+        self.assertEqual(3, watch.calls.count("stepped"))
+        self.assertIn(watch.calls[:3], (["loading", "loaded", "stepped"], ["stepped"] * 3))
 
     def test_the_parts_of_profiled_steps_add_up_to_them_within_a_tenth(self):
         for measure in ("train", "infer")[:1 if is_of("mxnet") else 2]:      # its profiler is set up once in a process
@@ -321,19 +335,15 @@ class Steps(AdapterCase):
             self.assertGreater(len(walls.of_operators(recorded.operators)), 3 * cell.steps)
 
     def test_training_can_be_continued(self):
-        workload = built(tasks.table("lenet5", 4), cell_of(measure="train"))[0]
-        sample, watch = data.synthetic(cell_of()), Watch()
-        batches = workload.synthetic(sample.images, sample.labels)
-        workload.train(batches, 2, watch)
-        workload.train(batches, 3, watch)
-        whole = self.train(cell_of(measure="train"), 5)[2]
-        self.assert_close(whole, [workload.value(handle) for handle in watch.handles], BACKWARD, "losses")
+        workload, batches = self.training()
+        parts = taken(workload, "train", batches, 2) + taken(workload, "train", batches, 3)
+        whole, batches = self.training()
+        self.assert_close(taken(whole, "train", batches, 5), parts, BACKWARD, "losses")
 
     def test_inference_gives_the_logits_of_predict_and_changes_nothing(self):
         workload, _, weights = built(EVERY_LAYER, cell_of(measure="infer"))
-        sample, watch = data.synthetic(cell_of(batch=6)), Watch()
-        workload.infer(workload.batches(sample.images, sample.labels), 3, watch)
-        first, second, again = (workload.value(handle) for handle in watch.handles)
+        sample = data.synthetic(cell_of(batch=6))
+        first, second, again = taken(workload, "infer", workload.batches(*sample.inputs), 3)
         expected = workload.predict(sample.images)
         self.assert_close(expected, np.concatenate([first, second]), FORWARD, "logits")
         self.assert_close(first, again, FORWARD, "logits of the first batch, again")
@@ -347,10 +357,8 @@ class Steps(AdapterCase):
     def test_dropout_acts_in_training_only(self):
         table = (Flatten(), Dropout(0.5), Dense(4))
         workload, reference, _ = built(table, cell_of(measure="train", learning_rate=0.0))
-        sample, watch = data.synthetic(cell_of()), Watch()
-        workload.train(workload.synthetic(sample.images, sample.labels), 3, watch)
-        losses = [workload.value(handle) for handle in watch.handles]
-        self.assertEqual(3, len(set(losses)))
+        sample = data.synthetic(cell_of())
+        self.assertEqual(3, len(set(taken(workload, "train", workload.synthetic(*sample.inputs), 3))))
         self.assert_close(reference.logits(sample.images), workload.predict(sample.images), FORWARD, "logits")
 
     def test_the_bare_loop_trains_and_infers(self):
@@ -381,32 +389,25 @@ class Epochs(AdapterCase):
     def losses(self, cell, sample, steps):
         """Those of training steps that change nothing: what each batch held."""
         workload, reference, _ = built(tasks.table("lenet5", cell.classes), cell)
-        watch = Watch()
-        batches = workload.passes(sample.images, sample.labels, passes.drawn(cell, len(sample.labels)))
-        workload.train(batches, steps, watch)
-        return [workload.value(handle) for handle in watch.handles], reference
+        batches = workload.passes(*sample.inputs, passes.drawn(cell, len(sample.labels)))
+        return taken(workload, "train", batches, steps), reference
 
-    def expect_drawn(self, cell):
-        sample = data.synthetic(cell._replace(batch=7))
-        found, reference = self.losses(cell, sample, 4)
-        ahead, around = passes.drawn(cell, 7), passes.padded(sample.images)
-        expected = []
-        for index in range(2):
-            for first in (0, 3):
+    def test_every_pass_is_in_the_order_and_every_image_is_moved_as_was_drawn(self):
+        for augment in ("none", "flip_crop"):
+            cell = cell_of(measure="epochs", epochs=2, learning_rate=0.0, augment=augment)
+            sample = data.synthetic(cell._replace(batch=7))
+            found, reference = self.losses(cell, sample, 4)
+            ahead, around = passes.drawn(cell, 7), passes.padded(sample.images)
+            expected = []
+            for index, first in itertools.product(range(2), (0, 3)):
                 numbers = ahead.orders[index][first:first + 3]
                 images = sample.images[numbers]
                 if ahead.moves is not None:
                     images = np.stack([passes.moved(around[number], ahead.moves[index][first + place], cell.image)
                                        for place, number in enumerate(numbers)])
                 expected.append(reference.loss(images, sample.labels[numbers]))
-        self.assertEqual(4, len(set(expected)))
-        self.assert_close(expected, found, BACKWARD, "losses")
-
-    def test_every_pass_is_in_the_order_that_was_drawn(self):
-        self.expect_drawn(cell_of(measure="epochs", epochs=2, learning_rate=0.0))
-
-    def test_every_image_is_moved_as_was_drawn(self):
-        self.expect_drawn(cell_of(measure="epochs", epochs=2, learning_rate=0.0, augment="flip_crop"))
+            self.assertEqual(4, len(set(expected)))
+            self.assert_close(expected, found, BACKWARD, "losses of " + augment)
 
     def shuffled(self, **changes):
         """(losses of each image by itself, of pass one, of pass two) by the framework's own shuffling."""
@@ -437,9 +438,8 @@ class Epochs(AdapterCase):
     def test_a_training_s_steps_may_be_in_the_framework_s_own_order(self):
         cell = cell_of(measure="train", learning_rate=0.0, batch=1, order="framework")
         workload, reference, _ = built(tasks.table("lenet5", cell.classes), cell)
-        sample, watch = data.synthetic(cell._replace(batch=8)), Watch()
-        workload.train(workload.batches(sample.images, sample.labels), 8, watch)
-        each, found = self.each_loss(reference, sample), [workload.value(handle) for handle in watch.handles]
+        sample = data.synthetic(cell._replace(batch=8))
+        each, found = self.each_loss(reference, sample), taken(workload, "train", workload.batches(*sample.inputs), 8)
         self.assert_close(sorted(each), sorted(found), BACKWARD, "losses")
         self.assertGreater(np.abs(np.array(each) - found).max(), 1e-3)
 
@@ -488,11 +488,7 @@ class Switches(AdapterCase):
 
     def workload(self, **changes):
         cell = cell_of(**changes)
-        try:
-            return built(tasks.table("lenet5", cell.classes), cell)
-        except errors.Unsupported as reason:
-            self.assertGreater(len(str(reason)), 10)
-            return None
+        return self.tried(built, tasks.table("lenet5", cell.classes), cell)
 
     def test_every_loop_trains_alike_or_is_refused_with_a_reason(self):
         wanted = cell_of(measure="train", precision="float32")
@@ -500,9 +496,7 @@ class Switches(AdapterCase):
         for loop in ("native", *LOOPS):
             found = self.workload(measure="train", precision="float32", loop=loop, optimizer="momentum")
             if found:
-                watch = Watch()
-                found[0].train(found[0].synthetic(sample.images, sample.labels), 3, watch)
-                trained[loop] = [found[0].value(handle) for handle in watch.handles]
+                trained[loop] = taken(found[0], "train", found[0].synthetic(*sample.inputs), 3)
                 self.assertIsInstance(found[0].loop, str)
         self.assertIn("native", trained)
         for loop in trained:

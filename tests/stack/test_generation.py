@@ -1,22 +1,14 @@
 """Generation token after token: the cache against whole passes."""
 import numpy as np
 
-from tests.stack import is_of, part, setUpModule, test_adapter, test_sequences  # noqa: F401  skips
-from tests.stack.test_adapter import varied
+from tests.stack import is_of, part, setUpModule, test_sequences  # noqa: F401  skips
+from tests.stack.test_adapter import Watch, taken, varied
 from workloads.inputs import sequence_batches
-from workloads.process import errors
 from workloads.spec import sequence_tasks
 from workloads.spec.cell import Cell
 
 adapter = part("sequences")
 PROMPT, LENGTH = 3, 6
-
-
-class Watch(test_adapter.Watch):
-    """Keeps what each step hands over."""
-
-    def resumed(self):
-        """What was done before belongs to no step."""
 
 
 class Generation(test_sequences.SequenceCase):
@@ -27,15 +19,12 @@ class Generation(test_sequences.SequenceCase):
         values = {"stack": "here", "task": "gpt2", "measure": "decode", "batch": 2, "precision": "float64",
                   "prompt": PROMPT, "length": LENGTH}
         cell = Cell(**dict(values, **changes))
-        try:
-            workload = adapter.Workload(cell)
-        except errors.Unsupported as reason:
-            self.assertGreater(len(str(reason)), 10)
+        workload = self.tried(adapter.Workload, cell)
+        if not workload:
             return None
         if not workload.generates:
             self.skipTest("this framework keeps no keys and values")
-        numbers = "float64" if cell.precision == "float64" else "float32"
-        workload.load({name: array.astype(numbers) for name, array in varied(sequence_tasks.parameters(cell)).items()})
+        workload.load(varied(sequence_tasks.parameters(cell), cell.precision))
         return workload, sequence_batches.read(None, cell).batches[0]
 
     def test_the_cache_gives_what_a_pass_over_the_whole_sequence_gives_in_every_loop(self):
@@ -101,9 +90,7 @@ class Generation(test_sequences.SequenceCase):
 
     def decoded(self, workload, batch, count):
         """The tokens of so many steps."""
-        watch = Watch()
-        workload.decode(workload.batches((batch,)), count, watch)
-        return [np.asarray(workload.value(handle)).tolist() for handle in watch.handles]
+        return [np.asarray(each).tolist() for each in taken(workload, "decode", workload.batches((batch,)), count)]
 
     def by_whole_passes(self, batch):
         """The same for five steps, of which three fill the length, without a cache."""
@@ -111,20 +98,17 @@ class Generation(test_sequences.SequenceCase):
         ids = np.zeros((2, LENGTH + 1), np.int64)
         ids[:, :PROMPT] = batch["ids"][:, :PROMPT]
         for position in range(PROMPT, LENGTH + 1):
-            watch = Watch()
             whole = {"ids": ids[:, :LENGTH], "labels": np.zeros((2, LENGTH), np.int64)}
-            plain.infer(plain.batches((whole,)), 1, watch)
-            logits = np.asarray(plain.value(watch.handles[0])).reshape(2, LENGTH, -1)
-            ids[:, position] = logits[:, position - 1].argmax(-1)
+            logits, = taken(plain, "infer", plain.batches((whole,)), 1)
+            ids[:, position] = np.asarray(logits).reshape(2, LENGTH, -1)[:, position - 1].argmax(-1)
         after = [ids[:, position].tolist() for position in range(PROMPT + 1, LENGTH + 1)]
         return after + after[:2]
 
     def test_a_prompt_s_token_is_the_likeliest_after_it(self):
         workload, batch = self.generating(measure="prefill")
-        watch = Watch()
-        workload.prefill(workload.batches((batch,)), 2, watch)
+        found = taken(workload, "prefill", workload.batches((batch,)), 2)
         expected = workload.cached(batch)[1][:, 0].argmax(-1).tolist()
-        self.assertEqual([expected] * 2, [np.asarray(workload.value(each)).tolist() for each in watch.handles])
+        self.assertEqual([expected] * 2, [np.asarray(each).tolist() for each in found])
         if hasattr(workload, "_of_one_cache"):                                # TensorFlow's
             read, _ = workload._of_one_cache()
             self.assertEqual(1, read.experimental_get_tracing_count())

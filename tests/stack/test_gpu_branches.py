@@ -100,11 +100,8 @@ class FunctionsOfAGpu(TensorFlowCase):
 
     def setUp(self):
         super().setUp()
-        self.waits = part("waits")
-        self._own, self.calls = self.waits._sync_devices, []
-
-    def tearDown(self):
-        self.waits._sync_devices = self._own
+        self.waits, self.calls = part("waits"), []
+        self.addCleanup(setattr, self.waits, "_sync_devices", self.waits._sync_devices)
 
     def test_where_tensorflow_waits_for_devices_logits_stay_there(self):
         self.waits._sync_devices = lambda: lambda: self.calls.append("waited")
@@ -166,8 +163,6 @@ def _kernels(known):
 
 
 class LoadingForAGpu(test_adapter.AdapterCase):
-    """Batches of images."""
-
     def test_another_thread_copies_each_batch_to_the_device(self):
         if is_of("pytorch") or not hasattr(adapter.Workload, "_placed"):
             self.skipTest("PyTorch's copies from pinned memory go on by themselves, and a session's steps make theirs")
@@ -255,8 +250,6 @@ class FactsOfAGpu(test_adapter.AdapterCase):
 
 @unittest.skipUnless(is_of("pytorch"), "PyTorch's")
 class LayoutsOnAGpu(test_adapter.AdapterCase):
-    """PyTorch's best layout."""
-
     def test_best_is_channels_last_where_tensor_cores_work(self):
         import torch
         settings = part("settings")

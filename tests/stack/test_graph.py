@@ -1,36 +1,20 @@
-"""What TensorFlow 1's graph optimisers remove, inside its stack: python -m unittest tests.stack.test_graph
-
-Only the standard library, numpy and TensorFlow 1.15, Python 3.6 and later; elsewhere it is skipped.
-"""
-import importlib.util
+"""What TensorFlow 1's graph optimisers remove: python -m tests.stack test_graph tensorflow, in a stack of 1.15."""
 import unittest
 
-from tests.stack.test_adapter import Watch
-from workloads.inputs import images, weights
+from tests.stack import setUpModule  # noqa: F401  skips
+from tests.stack.test_adapter import seeded, taken
 from workloads.profiles import graph_operations
-from workloads.spec import tasks
 from workloads.spec.cell import Cell
 
-
-def setUpModule():
-    if not importlib.util.find_spec("tensorflow"):
-        raise unittest.SkipTest("runs inside a stack of TensorFlow 1: python -m unittest tests.stack.test_graph")
-
-
-def built(**changes):
-    """The Workload with seeded weights of a training cell of LeNet-5 with the changes, and its batches."""
-    from workloads.frameworks import tensorflow
-    cell = Cell(stack="here", task="lenet5", measure="graph", batch=3, steps=3, warmup=0, **changes)
-    workload = tensorflow.Workload(tasks.table(cell.task, cell.classes), cell)
-    workload.load(weights.seeded(tasks.parameters(cell), cell.seed))
-    return workload, workload.synthetic(*images.synthetic(cell).inputs)
+# a training cell of LeNet-5 that differs from it by the changes
+cell_of = Cell(stack="here", task="lenet5", measure="graph", batch=3, steps=3, warmup=0)._replace
 
 
 class Graph(unittest.TestCase):
     """The nodes of a training step."""
 
     def test_what_the_passes_remove_adds_up_and_is_hardly_a_product_for_the_training_needs_them(self):
-        workload, batches = built()
+        workload, batches = seeded(cell_of())
         found = workload.graph(batches)
         self.assertEqual(found["nodes_before"] - found["nodes_after"], sum(found["passes"].values()))
         self.assertGreater(found["passes"]["pruning"], 0)          # initialisers at least
@@ -42,14 +26,8 @@ class Graph(unittest.TestCase):
     def test_the_losses_are_the_same_without_the_optimisers(self):
         found = []
         for choice in ("default", "off", "no_pruning", "no_constant_folding", "no_arithmetic", "no_dependency"):
-            workload, batches = built(graph_opt=choice)
-            watch = Watch()
-            workload.train(batches, 3, watch)
-            found.append([float(loss) for loss in watch.handles])
+            workload, batches = seeded(cell_of(graph_opt=choice))
+            found.append([float(loss) for loss in taken(workload, "train", batches, 3)])
         for losses in found[1:]:
             for expected, loss in zip(found[0], losses):
                 self.assertAlmostEqual(expected, loss, places=5)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -1,10 +1,7 @@
 """What only JAX's adapter has: threads, compiling, operators' names, a CTC loss and depthwise convolutions of its own.
 
-    python -m unittest tests.stack.test_jax
-
-Only the standard library, numpy and JAX; elsewhere it is skipped.
+    python -m tests.stack test_jax jax
 """
-import importlib.util
 import itertools
 import json
 import os
@@ -16,16 +13,23 @@ from pathlib import Path
 
 import numpy as np
 
-from tests.stack import test_adapter
-from workloads.inputs import images, sequence_batches, weights
+from tests.stack import adapter, part, setUpModule, test_adapter  # noqa: F401  skips
+from tests.stack.test_adapter import seeded
+from workloads.inputs import sequence_batches
 from workloads.measuring import measures
-from workloads.spec import layers, tasks
 from workloads.spec.cell import Cell
 from workloads.spec.layers import Act, Conv, Dense, Dropout, Flatten, GlobalPool, Norm
+
+if adapter:
+    import jax
+    import jax.numpy as jnp
 
 # prints what a process of its own sees of training steps with so many CPUs
 _SCRIPT = """
 import json, sys
+from tests import stack
+from workloads.frameworks import jax
+stack.adapter = jax
 from tests.stack import test_jax
 print(json.dumps(test_jax.seen(int(sys.argv[1]))))
 """
@@ -36,30 +40,15 @@ cell_of = Cell(stack="here", task="lenet5", measure="train", batch=3)._replace
 _TICK = 1.0 / os.sysconf("SC_CLK_TCK")
 
 
-def setUpModule():
-    if not importlib.util.find_spec("jax"):
-        raise unittest.SkipTest("runs inside a stack of JAX: python -m unittest tests.stack.test_jax")
-
-
-def built(cell, table=None):
-    """The cell's Workload with seeded weights, and its batches; of another table than its task's, if there is one."""
-    from workloads.frameworks import jax
-    table = table or tasks.table(cell.task, cell.classes)
-    workload = jax.Workload(table, cell)
-    workload.load(weights.seeded(layers.parameters(table, tasks.input_shape(cell.image)), cell.seed))
-    return workload, workload.synthetic(*images.synthetic(cell).inputs)
-
-
 def seen(cpus):
     """{"pool": threads as the facts have them, "busy": each one's CPU seconds over 40 training steps, sorted, "wall":
     the steps' own, "compiled": what was compiled}."""
-    from workloads.frameworks import jax
-    workload, batches = built(cell_of(batch=16, cpus=cpus), _WIDE)
+    workload, batches = seeded(cell_of(batch=16, cpus=cpus), _WIDE)
     workload.train(batches, 2, Watch())
     before, began = _thread_seconds(), time.perf_counter()
     workload.train(batches, 40, Watch())
     wall, after = time.perf_counter() - began, _thread_seconds()
-    return {"pool": jax.facts(workload.cell)["threads"], "wall": wall, "compiled": workload.compiled(),
+    return {"pool": adapter.facts(workload.cell)["threads"], "wall": wall, "compiled": workload.compiled(),
             "busy": sorted(seconds - before.get(name, 0.0) for name, seconds in after.items())}
 
 
@@ -116,25 +105,23 @@ class Programs(unittest.TestCase):
     """What is compiled, and how often."""
 
     def test_a_step_is_compiled_once(self):
-        workload, batches = built(cell_of())
+        workload, batches = seeded(cell_of())
         workload.train(batches, 1, Watch())
         before = workload.compiled()["programs"]
         workload.train(batches, 3, Watch())
         self.assertEqual(before, workload.compiled()["programs"])
 
     def test_a_cpu_s_program_takes_numpy_s_batches_of_sequences(self):
-        from workloads.frameworks.jax.sequences import Workload
         cell = cell_of(task="gnmt", length=8, hidden=8)
-        batches = Workload(cell).batches(*sequence_batches.read(None, cell).inputs)
+        batches = part("sequences").Workload(cell).batches(*sequence_batches.read(None, cell).inputs)
         self.assertEqual({np.ndarray}, {type(array) for array in next(batches)[0].values()})
 
     def test_sequences_that_are_padded_to_buckets_are_compiled_once_for_each_of_few_shapes(self):
-        from workloads.frameworks.jax.sequences import Workload
         cell = cell_of(task="gnmt", steps=12, warmup=0, length=8, hidden=8, padding="buckets")
         given = sequence_batches.read(None, cell)
         shapes = [sequence_batches.read(None, cell._replace(padding=how)).facts["shapes"]
                   for how in ("batch", "buckets")]
-        workload = Workload(cell)
+        workload = part("sequences").Workload(cell)
         batches = workload.batches(*given.inputs)
         before = workload.compiled()["programs"]
         workload.infer(batches, 24, Watch())                    # two passes
@@ -142,10 +129,9 @@ class Programs(unittest.TestCase):
         self.assertLess(shapes[1], shapes[0])
 
     def test_shapes_that_the_warm_up_did_not_meet_are_told_with_the_steps_that_compiled_them(self):
-        from workloads.frameworks.jax.sequences import Workload
         cell = cell_of(task="gnmt", measure="infer", steps=12, warmup=1, length=8, hidden=8)
-        given, sent = sequence_batches.read(None, cell), []
-        measures.infer(cell, None, Workload(cell), given, None, lambda event, **values: sent.append((event, values)))
+        given, sent, workload = sequence_batches.read(None, cell), [], part("sequences").Workload(cell)
+        measures.infer(cell, None, workload, given, None, lambda event, **values: sent.append((event, values)))
         compiled = [values.get("compiled", 0) for event, values in sent if event == "steps"]
         self.assertEqual(given.facts["shapes"] - 1, sum(compiled))
 
@@ -156,7 +142,7 @@ class Phases(unittest.TestCase):
     def losses(self, name):
         """Those of three steps of a net with dropout and a normalisation, by train or train_phases."""
         table = (Conv(4, (3, 3), 2), Norm(), Act(), Flatten(), Dropout(0.5), Dense(10))
-        workload, batches = built(cell_of(optimizer="momentum", learning_rate=0.1), table)
+        workload, batches = seeded(cell_of(optimizer="momentum", learning_rate=0.1), table)
         watch = Watch()
         getattr(workload, name)(batches, 3, watch)
         return watch.handles
@@ -171,10 +157,7 @@ class Products(unittest.TestCase):
     """Of one row, as of one token that is generated."""
 
     def test_the_weight_of_one_row_s_product_is_not_transposed_in_each_call(self):
-        import jax
-        import jax.numpy as jnp
-
-        from workloads.frameworks.jax.models import blocks
+        blocks = part("models.blocks")
         weights = {"%d.%s" % (layer, kind): jnp.ones((128,) * (2 if kind == "weight" else 1))
                    for layer in range(2) for kind in ("weight", "bias")}
 
@@ -189,10 +172,6 @@ class Products(unittest.TestCase):
 class Operators(unittest.TestCase):
     """XLA's names become scopes and operations."""
 
-    def setUp(self):
-        from workloads.frameworks.jax.profiling import operators
-        self.operators = operators
-
     def test_names_are_the_scope_and_the_operation(self):
         for operation, expected in (
                 ("jit(_step)/jvp(conv)/conv_general_dilated", "conv/conv_general_dilated"),
@@ -203,17 +182,17 @@ class Operators(unittest.TestCase):
                 ("jit(_step)/jvp(lstm)/while/body/closed_call/dot_general", "lstm/dot_general"),
                 ("jit(_step)/jvp(conv)/transpose", "conv/transpose"),
                 ("jit(_step)/transpose(jvp(lstm))/while/body/mul", "gradient/lstm/mul")):
-            self.assertEqual(expected, self.operators.named(operation))
+            self.assertEqual(expected, part("profiling.operators").named(operation))
 
     def test_a_product_with_what_is_added_is_the_product_and_a_kernel_without_an_operation_keeps_its_own_name(self):
         operations = {("m", "dot_add_fusion.7"): "jit(f)/dense/dense/add", ("m", "add_fusion"): "jit(f)/dense/add",
                       ("jit_f", "dot.1"): "jit(f)/dense/dot_general"}
         kernels = *operations, ("jit_f", "copy.7"), ("jit_g", "dot.1")
         self.assertEqual(["dense/dot_general", "dense/add", "dense/dot_general", "copy", "dot"],
-                         [self.operators.kernel_name(kernel, operations) for kernel in kernels])
+                         [part("profiling.operators").kernel_name(kernel, operations) for kernel in kernels])
 
     def test_a_step_has_convolutions_forward_and_backward_and_an_update(self):
-        workload, batches = built(cell_of(measure="operators"))
+        workload, batches = seeded(cell_of(measure="operators"))
         found = workload.profile(batches, 1, 2)
         for scope in ("conv/", "gradient/conv/", "dense/", "gradient/dense/", "optimizer/"):
             self.assertTrue([name for name in found if name.startswith(scope)], scope)
@@ -233,25 +212,16 @@ class Losses(unittest.TestCase):
         return -np.log(total)
 
     def test_ctc_is_the_sum_over_all_paths_up_to_each_sample_s_own_steps(self):
-        import jax
-        import jax.numpy as jnp
-
-        from workloads.frameworks.jax.models import deepspeech2
         jax.config.update("jax_enable_x64", True)
         shares = np.random.RandomState(1).dirichlet(np.ones(3), (5, 3))          # (time, batch, labels)
         text, steps, characters = np.array([[0, 1], [0, 0], [1, 0]]), np.array([5, 4, 3]), np.array([2, 2, 1])
         expected = [self.by_paths(shares[:steps[i], i], text[i, :characters[i]], 2) for i in range(3)]
-        found = deepspeech2.ctc(jnp.log(shares), jnp.asarray(text), jnp.asarray(steps), jnp.asarray(characters), 2)
+        found = part("models.deepspeech2").ctc(jnp.log(shares), *map(jnp.asarray, (text, steps, characters)), 2)
         np.testing.assert_allclose(found, expected, 1e-12)
 
     def test_ctc_s_gradient_is_finite_where_few_states_can_be_reached(self):
-        import jax
-        import jax.numpy as jnp
-
-        from workloads.frameworks.jax.models import deepspeech2
-        arguments = np.array([[1, 1, 1]]), np.array([5]), np.array([3]), 2
-        slope = jax.grad(lambda log_p: deepspeech2.ctc(log_p, *map(jnp.asarray, arguments[:3]), 2).sum())(
-            jnp.log(jnp.full((5, 1, 3), 1.0 / 3)))
+        ctc, arguments = part("models.deepspeech2").ctc, (jnp.array([[1, 1, 1]]), jnp.array([5]), jnp.array([3]), 2)
+        slope = jax.grad(lambda log_p: ctc(log_p, *arguments).sum())(jnp.log(jnp.full((5, 1, 3), 1.0 / 3)))
         self.assertTrue(np.isfinite(slope).all())
 
 
@@ -259,12 +229,8 @@ class Depthwise(unittest.TestCase):
     """The sum of shifted products against XLA's grouped convolution."""
 
     def test_it_is_the_grouped_convolution_in_both_layouts_with_strides_and_paddings(self):
-        import jax
-        import jax.numpy as jnp
-
-        from workloads.frameworks.jax import model
         jax.config.update("jax_enable_x64", True)
-        random = np.random.RandomState(1)
+        model, random = part("model"), np.random.RandomState(1)
         x, weight = random.standard_normal((2, 4, 9, 8)), random.standard_normal((4, 1, 3, 5))
         for layout, stride in itertools.product(("nhwc", "nchw"), (1, 2)):
             layer = Conv(4, (3, 5), stride, (1, 2), groups=4)
@@ -272,7 +238,3 @@ class Depthwise(unittest.TestCase):
             found = [model.forward((layer,), arrays, jnp.asarray(model.images(x, layout)),
                                    model.Mode(model.Form(layout, None, is_own), True)) for is_own in (True, False)]
             np.testing.assert_allclose(found[0], found[1], 1e-12, 1e-12)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -23,14 +23,9 @@ NORMALISED = 1e-4
 cell_of = Cell(stack="here", task="lenet5", measure="infer", batch=3, image=32, classes=4, cpus=1)._replace
 
 
-def in_float32(parameters):
-    """Weights in which no array is constant."""
-    return {name: array.astype("float32") for name, array in varied(parameters).items()}
-
-
 def built(table, cell):
     """The runtime's workload, the reference with the same weights, and a batch."""
-    weights = in_float32(layers.parameters(table, tasks.input_shape(cell.image)))
+    weights = varied(layers.parameters(table, tasks.input_shape(cell.image)), cell.precision)
     workload, expected = adapter.Workload(table, cell), reference.Workload(table, cell)
     workload.load(weights)
     expected.load(weights)
@@ -57,7 +52,7 @@ class Equality(AdapterCase):
         written = importlib.import_module("workloads.frameworks.onnx_graphs.graph").Graph
         for is_training in (False, True):
             for table in (EVERY_LAYER, POOLED, TOKENS):
-                graph = written(in_float32(layers.parameters(table, tasks.input_shape(32))), is_training)
+                graph = written(varied(layers.parameters(table, tasks.input_shape(32)), "float32"), is_training)
                 logits = model.forward(table, graph, graph.input("images", np.empty((0,) * 4, np.float32)))
                 whole = onnx.shape_inference.infer_shapes(graph.serialized([logits]), strict_mode=True)
                 onnx.checker.check_model(whole, full_check=True)
@@ -81,10 +76,9 @@ class Steps(AdapterCase):
     """Inference by the adapter's own loop."""
 
     def test_each_step_loads_a_batch_and_gives_its_logits(self):
-        cell = cell_of(batch=2)
-        workload, expected, _ = built(POOLED, cell)
+        workload, expected, _ = built(POOLED, cell_of(batch=2))
         sample, watch = data.synthetic(cell_of(batch=4)), Watch()
-        workload.infer(workload.batches(sample.images, sample.labels), 3, watch)
+        workload.infer(workload.batches(*sample.inputs), 3, watch)
         self.assertEqual(3 * ["loading", "loaded", "stepped"], watch.calls)
         logits = expected.logits(sample.images)
         for expected_part, handle in zip((logits[:2], logits[2:], logits[:2]), watch.handles):
@@ -92,7 +86,8 @@ class Steps(AdapterCase):
 
     def test_bert_does_not_see_padding(self):
         cell = cell_of(task="bert", length=12, batch=2)
-        workload = self.bert(cell)
+        workload = part("sequences").Workload(cell)
+        workload.load(varied(sequence_tasks.parameters(cell), cell.precision))
         batch = dict(batches.read(None, cell).batches[0])
         longer = dict(batch, **{name: np.pad(batch[name], ((0, 0), (0, 5))) for name in ("ids", "types", "mask")})
         row = np.arange(len(batch["ids"]))[:, None]
@@ -101,11 +96,6 @@ class Steps(AdapterCase):
         for each in (batch, longer):
             workload.infer(workload.synthetic([each]), 1, watch)
         self.assert_close(*watch.handles, FLOAT32, "logits")
-
-    def bert(self, cell):
-        workload = part("sequences").Workload(cell)
-        workload.load(in_float32(sequence_tasks.parameters(cell)))
-        return workload
 
     def test_parameters_are_those_that_an_optimizer_would_update(self):
         self.assertEqual(62_006, adapter.Workload(tasks.table("lenet5", 10), cell_of()).parameters())
@@ -126,6 +116,6 @@ class Settings(unittest.TestCase):
             with self.assertRaisesRegex(Unsupported, reason):
                 adapter.Workload(POOLED, cell_of(**changes))
         for module, call in (("parallel", "Workload"), ("product", "made"), ("bare", "loop")):
-            function = getattr(importlib.import_module("%s.%s" % (adapter.__name__, module)), call)
+            function = getattr(part(module), call)
             with self.assertRaises(Unsupported):
                 function(*[None] * (1 if call == "loop" else 3))

@@ -61,10 +61,6 @@ def imported(path: Path) -> Iterator[str]:
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
-def top(name: str) -> str:
-    return name.split(".")[0]
-
-
 @pytest.mark.parametrize("adapter", FRAMEWORKS)
 def test_an_adapter_imports_its_framework_numpy_and_what_all_share(adapter: str) -> None:
     ours = (f"workloads.{adapter.replace('/', '.')}.", *(f"{name}." for name in SHARED),
@@ -72,7 +68,7 @@ def test_an_adapter_imports_its_framework_numpy_and_what_all_share(adapter: str)
             *(("workloads.places.addresses.",) if adapter == "frameworks/surroundings" else ()))
     for path in sources(f"workloads/{adapter}"):
         for name in imported(path):
-            allowed = top(name) in STANDARD | FRAMEWORKS[adapter] | {"numpy"} or f"{name}.".startswith(ours)
+            allowed = name.split(".")[0] in STANDARD | FRAMEWORKS[adapter] | {"numpy"} or f"{name}.".startswith(ours)
             assert allowed, f"{path} imports {name}"
 
 

@@ -28,6 +28,7 @@ TORCH = definition.read_all(paths.STACKS)["torch-1.7"]
 MEMORY = 2 * 10**9
 ARCHIVE = "docker-archive:/image.tar"
 GOOD = b"".join(good_lines()).decode()
+cell = Cell(TORCH.name, "lenet5", "train", cpus=1, memory_bytes=MEMORY, batch=42)._replace
 
 
 @pytest.fixture
@@ -45,17 +46,11 @@ def launcher(fake: FakeApptainer, tmp_path: Path) -> ApptainerLauncher:
     return ApptainerLauncher(cache=tmp_path)
 
 
-def cell(**values: Any) -> Cell:
-    facts = {"task": "lenet5", "measure": "train", "cpus": 1, "memory_bytes": MEMORY, "batch": 42}
-    return Cell(stack=TORCH.name, **{**facts, **values})
-
-
 def went(launcher: ApptainerLauncher, of: Cell, padding: int = 0) -> tuple[dict[str, Any], Ending]:
     """The record of a run, and how it ended."""
     running = launcher.start(of, TORCH, Path("/d"), "k.0.1", padding=padding)
     *_, ending = follow(running, limits(of), time.monotonic)
     running.stop()
-    assert isinstance(ending, Ending)
     return running.place, ending
 
 
@@ -169,7 +164,6 @@ def test_a_worker_ends_with_the_pipe_of_its_runner(tmp_path: Path) -> None:
     (tmp_path / "worker.py").write_text("import time\ntime.sleep(60)\n")
     place = subprocess.Popen([sys.executable, "-m", "workloads.places.apptainer_place", str(tmp_path), "worker"],
                              stdin=subprocess.PIPE, env={**os.environ, "PYTHONPATH": f"{paths.ROOT}:{tmp_path}"})
-    assert place.stdin is not None
     with pytest.raises(subprocess.TimeoutExpired):
         place.wait(0.5)
     place.stdin.close()

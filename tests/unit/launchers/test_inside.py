@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -63,9 +64,6 @@ class Script(HostLauncher):
 
     name = "script"
 
-    def missing(self, stack: Stack) -> str | None:
-        return None
-
     def _made(self, stack: Stack, say: Any) -> Path:
         return Path(sys.executable)
 
@@ -103,9 +101,9 @@ def containers(listening: Nodes) -> Iterator[Callable[..., list[subprocess.Popen
     """Starts real agents of a stack."""
     started: list[subprocess.Popen[bytes]] = []
 
-    def start(count: int, stack: str = STACK.name, base: str = STACK.base.image) -> list[subprocess.Popen[bytes]]:
+    def start(count: int) -> list[subprocess.Popen[bytes]]:
         for rank in range(count):
-            environment = {**os.environ, "EVENBENCH_STACK": stack, "EVENBENCH_BASE": base,
+            environment = {**os.environ, "EVENBENCH_STACK": STACK.name, "EVENBENCH_BASE": STACK.base.image,
                            "EVENBENCH_SECRET": KEY.decode()}
             command = [sys.executable, "-m", "workloads.places.agent", f"127.0.0.1:{listening.port}", str(rank)]
             started.append(subprocess.Popen(command, cwd=ROOT, env=environment, stderr=subprocess.DEVNULL))
@@ -159,13 +157,19 @@ def ip(words: str) -> None:
     subprocess.run(["ip", *words.split()], check=True)
 
 
-def join(listening: Nodes, key: bytes = KEY, **values: Any) -> wire.Link:
-    """A container that says what it is and then nothing."""
-    link = wire.linked(socket.create_connection(("127.0.0.1", listening.port)), key, is_runner=False)
-    link.send(**{"rank": 0, "stack": STACK.name, "host": "h", "machine": "m", "base": "", "fingerprint": "",
-                 "affinity": [0], "cpu_quota": None, "workloads": workloads_digest(ROOT), "memory_bytes": None,
-                 **values})
-    return link
+@pytest.fixture
+def join(listening: Nodes) -> Iterator[Callable[..., wire.Link]]:
+    """Containers connect that say what they are, and then nothing."""
+    with ExitStack() as links:
+        def joined(key: bytes = KEY, **values: Any) -> wire.Link:
+            link = wire.linked(socket.create_connection(("127.0.0.1", listening.port)), key, is_runner=False)
+            links.callback(link.close)
+            link.send(**{"rank": 0, "stack": STACK.name, "host": "h", "machine": "m", "base": "", "fingerprint": "",
+                         "affinity": [0], "cpu_quota": None, "workloads": workloads_digest(ROOT),
+                         "memory_bytes": None, **values})
+            return link
+
+        yield joined
 
 
 def heard(running: Any) -> tuple[list[dict[str, Any]], Ending]:
@@ -271,12 +275,11 @@ def test_too_few_nodes_for_a_cell_are_told_before_anything_is_measured(hosts: An
         hosts(2).check([CELL])
 
 
-def test_a_node_of_another_version_is_refused(listening: Nodes) -> None:
+def test_a_node_of_another_version_is_refused(listening: Nodes, join: Any) -> None:
     script = Script()
-    link = join(listening, stack="", version="0.1 abc")
+    join(stack="", version="0.1 abc")
     with pytest.raises(InputError, match=r"node0 \(h\): found evenbench 0.1 abc"):
         assert InsideLauncher(listening, script, 1).hosts
-    link.close()
 
 
 def test_stopping_ends_the_workers_and_their_helpers_and_leaves_no_folder(launcher: Any, containers: Any) -> None:
@@ -363,60 +366,53 @@ def test_nodes_that_are_released_end_well_and_those_that_lose_their_runner_do_no
     assert all(is_gone(event["facts"]["pid"]) for event in events)
 
 
-def test_a_node_that_never_comes_is_named(listening: Nodes, monkeypatch: pytest.MonkeyPatch) -> None:
-    link = join(listening)
+def test_a_node_that_never_comes_is_named(launcher: Any, listening: Nodes, join: Any, monkeypatch: Any) -> None:
+    join()
     listening.awaited(STACK.name, [0])
     monkeypatch.setattr(listening, "_deadline", 0.0)
     with pytest.raises(BenchError, match=r"^node1, node2 of torch-1.7 did not connect"):
-        InsideLauncher(listening, None, 4).start(CELL, STACK, Path("/data"), "r")
-    link.close()
+        launcher.start(CELL, STACK, Path("/data"), "r")
 
 
-def test_a_stack_without_nodes_is_skipped_where_another_has_some(listening: Nodes, monkeypatch: pytest.MonkeyPatch
-                                                                ) -> None:
-    link = join(listening, stack="tf-2.5")
-    launcher = InsideLauncher(listening, None, 4)
+def test_a_stack_without_nodes_is_skipped_where_another_has_some(
+        launcher: Any, listening: Nodes, join: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    join(stack="tf-2.5")
     assert launcher.missing(read(ROOT / "docker" / "tf-2.5")) is None
     monkeypatch.setattr(listening, "_deadline", 0.0)
     assert "no node of it connected, only of tf-2.5" == launcher.missing(STACK)
-    link.close()
 
 
 @pytest.mark.parametrize("name", ["workloads", "fingerprint"])
 def test_an_image_of_other_files_than_the_runner_s_is_refused_with_the_command(
-        launcher: Any, listening: Nodes, name: str) -> None:
-    link = join(listening, **{name: "another"})
+        launcher: Any, join: Any, name: str) -> None:
+    join(**{name: "another"})
     with pytest.raises(ImageMissing, match=r"run `evenbench images torch-1.7 runner`$"):
         launcher.prepare([STACK], quiet)
-    link.close()
 
 
 @pytest.mark.parametrize(("name", "value"), [("cpu_quota", 1.5), ("memory_bytes", 10**9)])
-def test_a_cell_that_asks_for_more_than_a_container_has_is_refused(launcher: Any, listening: Nodes, name: str,
+def test_a_cell_that_asks_for_more_than_a_container_has_is_refused(launcher: Any, join: Any, name: str,
                                                                    value: float) -> None:
-    link = join(listening, **{name: value})
+    join(**{name: value})
     with pytest.raises(BenchError, match="raise NODE_"):
         launcher.start(ONE._replace(cpus=2, memory_bytes=2 * 10**9), STACK, Path("/data"), "r")
-    link.close()
 
 
 def test_strangers_and_second_comers_are_turned_away_and_named(
-        listening: Nodes, monkeypatch: pytest.MonkeyPatch) -> None:
+        listening: Nodes, join: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.create_connection(("127.0.0.1", listening.port)) as stranger:
         stranger.sendall(b"GET / HTTP/1.1\r\n\r\n")
         assert b"\n" not in stranger.recv(1000)[:-1]                 # a challenge at most
         assert b"" == stranger.recv(1)
     with pytest.raises((wire.Unproved, OSError)):
-        join(listening, b"another secret")
-    first = join(listening)
+        join(b"another secret")
+    join()
     listening.awaited(STACK.name, [0])
-    second = join(listening)
+    second = join()
     assert [] == list(second.messages())                             # closed
-    second.close()
     monkeypatch.setattr(listening, "_deadline", 0.0)
     with pytest.raises(BenchError, match=r"a second node0 .*another secret"):
         listening.awaited(STACK.name, [1])
-    first.close()
 
 
 def test_a_port_that_is_taken_is_told_with_what_to_do(listening: Nodes) -> None:
@@ -425,12 +421,11 @@ def test_a_port_that_is_taken_is_told_with_what_to_do(listening: Nodes) -> None:
 
 
 @pytest.mark.parametrize("message", [{"line": 5}, {"run": ["r"]}, {"number": [1]}])
-def test_a_node_that_says_what_no_node_says_is_let_go(listening: Nodes, message: dict[str, Any]) -> None:
-    link = join(listening)
+def test_a_node_that_says_what_no_node_says_is_let_go(listening: Nodes, join: Any, message: dict[str, Any]) -> None:
+    link = join()
     [node] = listening.awaited(STACK.name, [0])
     link.send(**message)
     assert [] == list(link.messages()) and node.is_lost
-    link.close()
 
 
 def test_a_container_and_the_runner_know_workloads_by_the_same_digest() -> None:

@@ -120,10 +120,7 @@ def test_a_run_of_two_places_is_ok_once_both_said_so_and_names_the_one_that_ende
 
 
 def speaking(clock: FakeClock, place: str, seconds: float) -> Any:
-    def line() -> tuple[str, bytes]:
-        clock.advance(seconds)
-        return place, STEPS
-    return line
+    return lambda: clock.advance(seconds) or (place, STEPS)
 
 
 def test_no_deadline_comes_nearer_while_nobody_asks_what_places_say() -> None:

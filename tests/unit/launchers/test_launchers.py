@@ -34,8 +34,6 @@ stacks = ["torch-2.13-cpu", "tf-2.21"]
 
 
 class LsfLauncher(FakeLauncher):
-    """A launcher whose runs are scripted."""
-
     name = "lsf"
 
     def __init__(self) -> None:

@@ -13,7 +13,6 @@ from tools import peers
 
 @pytest.fixture
 def stack(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stack:
-    """A stack for this test's own interpreter whose libraries come from a folder of wheels."""
     made = stack_of_wheels(tmp_path, monkeypatch)
     peers.lock(made).write_text(lock_of_wheel(tmp_path / "wheels", "visionary"))
     return made

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from workloads.frameworks import contract
 from workloads.frameworks.own.code import Workload
 from workloads.measuring import measures
 from workloads.process.errors import DataError
@@ -19,23 +20,12 @@ def made(text: str, batch: int = 1, options: dict[str, Any] | None = None) -> Wo
     return Workload(Cell("new", "mine.py", "step", batch=batch, source=source, input="synthetic"), "/data")
 
 
-class Steps:
-    """A watch that keeps what steps return."""
-
-    def __init__(self) -> None:
-        self.returned: list[Any] = []
-
-    def loading(self) -> None: ...
-    def loaded(self) -> None: ...
-
-    def stepped(self, handle: Any) -> None:
-        self.returned.append(handle)
-
-
 def steps(workload: Workload, count: int) -> list[Any]:
-    watch = Steps()
+    """What the steps return."""
+    watch, returned = contract.Watch(), list[Any]()
+    watch.stepped = returned.append  # type: ignore[method-assign,assignment]
     workload.infer(workload.synthetic(), count, watch)
-    return watch.returned
+    return returned
 
 
 def test_setup_is_called_once_with_what_it_names_and_its_state_is_every_step_s() -> None:

@@ -10,11 +10,8 @@ from workloads.frameworks import peers
 from workloads.process.errors import Unsupported
 from workloads.spec.cell import Cell
 
-PROMPT, LENGTH = 3, 6
-
-
-def cell_of(**changes: Any) -> Cell:
-    return Cell(stack="a", task="gpt2", measure="decode", prompt=PROMPT, length=LENGTH, batch=2)._replace(**changes)
+LENGTH = 6
+cell_of = Cell(stack="a", task="gpt2", measure="decode", prompt=3, length=LENGTH, batch=2)._replace
 
 
 class Answer:

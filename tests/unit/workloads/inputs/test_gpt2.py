@@ -73,19 +73,13 @@ def test_a_label_is_the_token_that_follows() -> None:
     assert inputs.tokens(batch) == (3 * SIZES.length, 3 * SIZES.length)
 
 
-class _Workload:
+class _Workload(contract.Sequences):
     """Answers a batch by the cache and by a whole pass, and gives the tokens 5, 6 ... to each of three sequences."""
 
     generates = True
 
     def __init__(self, difference: float, first_of_program: int = 5) -> None:
         self._difference, self._first = difference, first_of_program
-
-    def synthetic(self, batches: object) -> object:
-        return batches
-
-    def tokens(self, handle: object) -> object:
-        return handle
 
     def decode(self, batches: object, count: int, watch: contract.Watch) -> None:
         for step in range(count):

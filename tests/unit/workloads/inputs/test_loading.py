@@ -8,9 +8,7 @@ from workloads.frameworks import contract
 from workloads.inputs import loading
 from workloads.spec.cell import Cell
 
-
-def cell(**values):
-    return Cell(stack="s", task="lenet5", measure="train", **values)
+cell = Cell(stack="s", task="lenet5", measure="train")._replace
 
 
 def test_batches_follow_the_orders_and_what_fills_none_is_dropped():

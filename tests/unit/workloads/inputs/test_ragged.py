@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from runner.datasets.writing import RaggedWriter, finished
+from runner.datasets.writing import RaggedWriter
+from tests.made_sequences import prepared
 from workloads.inputs import ragged
 from workloads.process.errors import DataError
 
@@ -16,11 +17,7 @@ ARRAYS = [np.array([[1, 2]], np.float32), np.zeros((0, 2), np.float32), np.array
 
 def written(folder: Path) -> Path:
     """Three sequences of 1, 0 and 2 frames with facts.json."""
-    with RaggedWriter(folder, "frames", np.dtype(np.float32), columns=2) as writer:
-        for array in ARRAYS:
-            writer.append(array)
-    finished(folder, "ljspeech", {"title": "t", "licence": "l", "sources": {}, "counts": {}, "made": {}})
-    return folder
+    return Path(prepared(folder, "ljspeech", frames=ARRAYS))
 
 
 def test_what_was_written_is_read_back_and_facts_list_every_file_with_its_size(tmp_path: Path) -> None:

@@ -45,12 +45,9 @@ def test_a_worker_reads_its_shard_alone(folder: Path) -> None:
 
 
 def test_a_wide_label_has_its_lowest_byte_first(tmp_path: Path) -> None:
-    assert 513 == records._label(np.array([1, 2, 9], np.uint8), _of(is_wide=True, label_bytes=2))
-    assert 2 == records._label(np.array([1, 2, 9], np.uint8), _of(is_wide=False, label_bytes=2))
-
-
-def _of(**changes: object) -> records.Records:
-    return records.Records((), (), 0, 1, False, 32, {})._replace(**changes)
+    read = records.Records((), (), 0, label_bytes=2, is_wide=True, side=32, facts={})
+    assert 513 == records._label(np.array([1, 2, 9], np.uint8), read)
+    assert 2 == records._label(np.array([1, 2, 9], np.uint8), read._replace(is_wide=False))
 
 
 def test_a_pickled_set_is_refused_with_what_to_do(folder: Path) -> None:

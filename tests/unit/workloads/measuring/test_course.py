@@ -46,37 +46,23 @@ class Workload(contract.Images):
         return np.eye(3)[said]
 
 
-class Fit(Workload):
-    """Drives the epochs by itself, as Keras' fit does."""
-
-    def follow(self, batches: object, count: int, steps: int, course: Any) -> None:
-        for _ in range(count):
-            course.begun()
-            self.train(batches, steps, course)
-            course.ended()
-
-
-def followed(kind: type[Workload], losses: list[float]) -> tuple[list[dict[str, Any]], Workload]:
+def followed(losses: list[float]) -> tuple[list[dict[str, Any]], Workload]:
     clock, told = FakeClock(step=0.0), Sent()
-    workload = kind(clock, losses)
+    workload = Workload(clock, losses)
     steps = epochs.Course(CELL, workload, HELD_OUT, 3, told, clock)
     epochs.follow(steps, None)
     return told, workload
 
 
-LOSSES = [3.0, 2.0, 1.0, 0.5, 0.25, 0.0]
-
-
 def test_training_and_validation_are_timed_apart_and_an_epoch_tells_its_mean_loss() -> None:
-    told, _ = followed(Workload, LOSSES)
+    told, _ = followed([3.0, 2.0, 1.0, 0.5, 0.25, 0.0])
     assert [3.5, 3.5] == [epoch["train_seconds"] for epoch in told]       # three steps and the wait for the last
     assert [0.75, 0.75] == [epoch["validation_seconds"] for epoch in told]      # three batches of two
     assert [(0, 3, 2.0), (1, 3, 0.25)] == [(epoch["index"], epoch["steps"], epoch["loss"]) for epoch in told]
-    assert told == followed(Fit, LOSSES)[0]
 
 
 def test_every_held_out_image_counts_once_and_the_accuracy_is_the_confusion_s_trace() -> None:
-    told, workload = followed(Workload, [1.0] * 6)
+    told, workload = followed([1.0] * 6)
     assert [[1, 0, 0], [0, 1, 1], [0, 0, 2]] == told[0]["confusion"]
     assert 0.8 == told[0]["accuracy"]
     assert [[0, 1], [2, 3], [4, 4]] == workload.asked[:3]       # filled up to a whole batch, counted once
@@ -84,7 +70,7 @@ def test_every_held_out_image_counts_once_and_the_accuracy_is_the_confusion_s_tr
 
 def test_a_loss_that_is_no_number_ends_the_course() -> None:
     with pytest.raises(NotFinite, match="the loss became nan in epoch 1"):
-        followed(Workload, [1.0, 1.0, 1.0, 1.0, math.nan, math.nan])
+        followed([1.0, 1.0, 1.0, 1.0, math.nan, math.nan])
 
 
 @pytest.mark.parametrize("switch", ["augment", "images"])

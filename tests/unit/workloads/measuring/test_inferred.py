@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from tests.sent import Sent
+from workloads.frameworks import contract
 from workloads.inputs import weights
 from workloads.measuring import measures
 from workloads.process.errors import NotFinite
@@ -33,10 +34,7 @@ class Workload:
         return iter(batches)
 
     def infer(self, batches: Any, count: int, watch: Any) -> None:
-        for _ in range(count):
-            watch.loading()
-            batch = next(batches)
-            watch.loaded()
+        for batch in contract.watched(batches, count, watch):
             watch.stepped((batch, self.loaded["1.mean"], self.loaded["1.variance"]))
 
     def sync(self, handle: Any) -> None:

@@ -2,7 +2,7 @@
 
 import sys
 from contextlib import nullcontext
-from types import ModuleType
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,14 +16,10 @@ TF32 = Cell(stack="s", task="lenet5", measure="product", device="gpu", precision
 
 def adapter(monkeypatch: pytest.MonkeyPatch, capability: str | None) -> Any:
     """One on a GPU of that compute capability, whose products take no time."""
-    made = ModuleType("made_adapter")
-    product, settings = (ModuleType(f"made_adapter.{name}") for name in ("product", "settings"))
-    made.facts = lambda cell: {"compute_capability": capability}                        # type: ignore[attr-defined]
-    product.made = lambda cell, size, numbers: (lambda: None, lambda: None)             # type: ignore[attr-defined]
-    settings.apply = lambda cell: None                                                  # type: ignore[attr-defined]
-    for module in (made, product, settings):
-        monkeypatch.setitem(sys.modules, module.__name__, module)
-    return made
+    product = SimpleNamespace(made=lambda cell, size, numbers: (lambda: None, lambda: None))
+    monkeypatch.setitem(sys.modules, "made_adapter.product", product)
+    monkeypatch.setitem(sys.modules, "made_adapter.settings", SimpleNamespace(apply=lambda cell: None))
+    return SimpleNamespace(__name__="made_adapter", facts=lambda cell: {"compute_capability": capability})
 
 
 @pytest.mark.parametrize("capability", ["7.5", "8.0", None])

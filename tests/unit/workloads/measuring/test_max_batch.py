@@ -15,11 +15,7 @@ CELL = Cell(stack="s", task="lenet5", measure="max_batch", batch=8, memory_bytes
 def searched(first, largest):
     """What a search finds where batches up to the largest train, and what it tried."""
     tried = []
-
-    def trains(batch):
-        tried.append(batch)
-        return batch <= largest
-    return max_batch.search(first, trains), tried
+    return max_batch.search(first, lambda batch: tried.append(batch) or batch <= largest), tried
 
 
 @pytest.mark.parametrize(("first", "largest", "found", "tried"), [

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from types import ModuleType
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,16 +13,13 @@ from workloads.spec.cell import Cell
 
 def test_a_bare_start_has_the_cell_s_switches_before_anything_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
     done: list[str] = []
-    settings, bare = (ModuleType(f"workloads.frameworks.made.{name}") for name in ("settings", "bare"))
-    settings.apply = lambda cell: done.append("apply")                                  # type: ignore[attr-defined]
 
     def loop(cell: Cell) -> Any:
         done.append("loop")
         return lambda: done.append("step"), lambda out: done.append("sync")
 
-    bare.loop = loop                                                                    # type: ignore[attr-defined]
-    for module in (settings, bare):
-        monkeypatch.setitem(sys.modules, module.__name__, module)
+    for name, made in (("settings", {"apply": lambda cell: done.append("apply")}), ("bare", {"loop": loop})):
+        monkeypatch.setitem(sys.modules, f"workloads.frameworks.made.{name}", SimpleNamespace(**made))
     monkeypatch.setattr(self_cost, "find_adapter", lambda stack: "made")
     monkeypatch.setattr(self_cost.emit, "take_over", lambda: lambda event, **values: done.append(event))
     monkeypatch.setattr(self_cost.environment, "enter", lambda cell: done.append("enter"))
@@ -36,7 +33,7 @@ def test_half_of_the_seeds_build_the_bare_loop_first_and_blocks_of_memory_differ
     sizes = set()
 
     def builder(name: str) -> Any:
-        return lambda: (order.append(name), name)[1]
+        return lambda: order.append(name) or name
 
     for seed in range(4):
         *loops, held = measures._scattered(seed, builder("ours"), builder("bare"))

@@ -16,36 +16,31 @@ from workloads.spec.cell import Cell
 
 
 class Device:
-    """A framework whose steps are only done once it is waited for."""
+    """A framework whose steps are only done once it is waited for.
 
-    def __init__(self, clock, seconds):
-        self.clock, self.seconds, self.pending, self.syncs = clock, seconds, 0, 0
+    Its own clock sees when the issued work will be done; it may run at another pace than ours.
+    """
+
+    def __init__(self, clock, step, pace):
+        self.clock, self.step, self.pace, self.marks, self.pending, self.syncs = clock, step, pace, [], 0, 0
 
     def issue(self):
         self.pending += 1
 
     def sync(self, handle):
-        self.clock.advance(self.pending * self.seconds)
+        self.clock.advance(self.pending * self.step)
         self.pending = 0
         self.syncs += 1
 
-
-class DeviceClock:
-    """A device's own clock, which sees when the issued work will be done; it may run at another pace than ours."""
-
-    def __init__(self, device, pace):
-        self.device, self.pace, self.marks = device, pace, []
-
     def mark(self):
-        self.marks.append(self.pace * (self.device.clock.now + self.device.pending * self.device.seconds))
+        self.marks.append(self.pace * (self.clock.now + self.pending * self.step))
 
     def seconds(self):
         marks, self.marks = self.marks, []
         return [after - before for before, after in itertools.pairwise(marks)]
 
 
-def cell(**values):
-    return Cell(stack="s", task="lenet5", measure="train", **values)
+cell = Cell(stack="s", task="lenet5", measure="train")._replace
 
 
 class Worker:
@@ -54,10 +49,9 @@ class Worker:
     def __init__(self, step=0.25, pace=0.0, pass_steps=0, programs=None, value=None, **values):
         """step: its seconds; pace: of the device's own clock, if it has one."""
         self.clock, self.sent = FakeClock(step=0.0), Sent()
-        self.device = Device(self.clock, step)
-        own = {"device": DeviceClock(self.device, pace)} if pace else {}
+        self.device = Device(self.clock, step, pace)
         self.watch = Watch(cell(**values), self.device.sync, value or (lambda handle: handle), self.sent, self.clock,
-                           pass_steps=pass_steps, programs=programs or (lambda: 0), **own)
+                           self.device if pace else None, pass_steps, programs or (lambda: 0))
 
     def take(self, steps):
         """So many steps with a loss of 1, or those with these losses."""
@@ -205,11 +199,8 @@ def test_a_device_s_own_clock_sees_the_same_steps_and_is_not_corrected():
 
 
 def test_what_a_step_of_inference_gave_is_not_held():
-    class Logits:
-        """Something that can be referred to weakly."""
-
     watch = Watch(cell(steps=3, warmup=0), lambda handle: None, None, Sent(), FakeClock())
-    logits = Logits()
+    logits = {"something", "that can be referred to weakly"}
     seen = weakref.ref(logits)
     watch.stepped(logits)
     del logits
@@ -246,7 +237,7 @@ def test_blocks_wait_for_the_device_once_a_tenth_of_a_second(seconds, steps, cou
 
 def test_blocks_grow_where_steps_that_nobody_waits_for_are_shorter_than_those_of_the_warm_up():
     made = Worker(1 / 8, warmup=2, steps=9, sync="blocks").take(2)                  # a step is a block
-    made.device.seconds = 1 / 32
+    made.device.step = 1 / 32
     # 1 / 32 s is less than 0.1 s: 1 * 0.1 * 32 = 3.2, so four steps from then on
     assert [1, 4, 4] == made.take(9).sent.values("counts")
 
@@ -313,13 +304,8 @@ def test_losses_and_phases_of_very_many_steps_are_sent_ahead_in_parts(monkeypatc
     assert 7 == block["count"] and not {"loss", "phases"} & set(block)
 
 
-def led(taken, **values):
-    """A worker of many, which has taken so many steps."""
-    return Worker(nodes=3, parallel="sync", **values).take(taken)
-
-
 def test_a_worker_of_many_ends_its_warm_up_when_it_is_told_and_says_when_it_would():
-    made = led(1, warm="steady", warmup=0, steps=5)
+    made = Worker(nodes=3, parallel="sync", warm="steady", warmup=0, steps=5).take(1)
     assert 9 == made.watch.left()
     made.take(9)
     assert ("steady", 5, []) == (ENDS[-made.watch.left()], made.watch.timed_steps(), made.sent.of("warm"))
@@ -330,7 +316,8 @@ def test_a_worker_of_many_ends_its_warm_up_when_it_is_told_and_says_when_it_woul
 
 @pytest.mark.parametrize("warmup", [2, 0])
 def test_a_worker_of_many_times_the_agreed_steps_and_is_not_torn_out_of_its_loop(warmup):
-    made = led(warmup or 1, warmup=warmup, seconds=2.0, steps=5)     # without a warm-up it takes a step to agree by
+    made = Worker(nodes=3, parallel="sync", warmup=warmup, seconds=2.0, steps=5)
+    made.take(warmup or 1)                                           # without a warm-up it takes a step to agree by
     assert (0, 8) == (made.watch.left(), made.watch.timed_steps())   # "fixed" is over; eight are two seconds
     made.watch.begin("fixed", 6)
     assert 6 == made.take(6).timed()                                      # Over would have been raised

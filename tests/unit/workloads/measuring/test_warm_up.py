@@ -7,9 +7,7 @@ from workloads.measuring.steadiness import Fixed, Steady, warm_up
 from workloads.spec import duration
 from workloads.spec.cell import Cell
 
-
-def cell(**values):
-    return Cell(**dict({"stack": "s", "task": "lenet5", "measure": "train"}, **values))
+cell = Cell(stack="s", task="lenet5", measure="train")._replace
 
 
 def ended(rule, seconds):

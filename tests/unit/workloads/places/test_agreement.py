@@ -1,15 +1,15 @@
 """How workers that train together agree on the number of their steps."""
-import contextlib
-import itertools
-import os
 import socket
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from types import SimpleNamespace
 
 import pytest
 
+from tests.clock import FakeClock
 from tests.sent import Sent
+from tests.stack.places import PORTS, free_port
 from workloads.frameworks import contract
 from workloads.measuring import measures
 from workloads.measuring.turns import TurnsTogether
@@ -17,21 +17,12 @@ from workloads.places import agreement, cluster
 from workloads.spec.cell import Cell
 
 
-def free_port():
-    """One below those that the kernel gives to clients, so that none of them takes it meanwhile."""
-    for port in range(20000 + os.getpid() % 1000 * 10, 32000):
-        with contextlib.suppress(OSError), socket.socket() as tried:
-            tried.bind(("127.0.0.1", port))
-            return port
-    raise OSError("found no free port")
-
-
-def clusters(cell, count=3):
-    """The Cluster of each worker of a run on this machine."""
-    first = free_port() - cluster._OFFSETS["agreement"]
-    nodes = ",".join(f"127.0.0.1:{first + 10 * rank}" for rank in range(count))
-    return [cluster.read(cell._replace(nodes=count), "pytorch", {"EVENBENCH_NODES": nodes, "EVENBENCH_RANK": str(rank)})
-            for rank in range(count)]
+def clusters(cell):
+    """The Cluster of each of three workers of a run on this machine."""
+    first = free_port(3 * PORTS)
+    nodes = ",".join(f"127.0.0.1:{first + PORTS * rank}" for rank in range(3))
+    return [cluster.read(cell._replace(nodes=3), "pytorch", {"EVENBENCH_NODES": nodes, "EVENBENCH_RANK": str(rank)})
+            for rank in range(3)]
 
 
 def together(*jobs):
@@ -71,34 +62,21 @@ def test_a_leader_that_is_gone_ends_the_others():
 
 
 def test_a_leader_that_never_comes_is_given_up():
-    times = itertools.count(0, 40)
-    follower = agreement.Follower("127.0.0.1", free_port(), clock=lambda: next(times), wait=lambda seconds: None)
+    follower = agreement.Follower("127.0.0.1", free_port(1), clock=FakeClock(40.0), wait=lambda seconds: None)
     with pytest.raises(OSError):
         follower.say(1)
 
 
-class Images:
-    """What a worker reads."""
-
-    inputs, steps = (), 1
-
-
-class Workload(contract.Workload):
+class Workload(contract.Images):
     """One that only tells the watch, and keeps how many steps it was asked for at a time."""
 
     def __init__(self):
         self.asked = []
 
-    def batches(self):
-        return iter(())
-
     def train(self, batches, count, watch):
         self.asked.append(count)
         for _ in range(count):
             watch.stepped(1.0)
-
-    def sync(self, handle):
-        """Nothing runs ahead."""
 
     def value(self, handle):
         return handle
@@ -107,23 +85,29 @@ class Workload(contract.Workload):
         return {}
 
 
-def trained(cell, place):
-    """(steps asked for, timed steps that were sent) of a worker."""
-    workload, sent = Workload(), []
-    measures.train(cell, None, workload, Images(), "", lambda event, **values: sent.append((event, values)), place)
-    return workload.asked, sum(len(values["seconds"]) for event, values in sent if event == "steps")
+def trained(cell, place, *how):
+    """(steps asked for, [(event, its steps) that was sent]) of a worker."""
+    workload, sent = Workload(), Sent()
+    measures.train(cell, None, workload, SimpleNamespace(inputs=((), ()), steps=1), "", sent, place, *how)
+    return workload.asked, [(line["event"], len(line["seconds"])) for line in sent if "seconds" in line]
+
+
+def timed(sent):
+    return sum(steps for event, steps in sent if event == "steps")
 
 
 def test_workers_that_train_together_take_as_many_steps_each_and_a_steady_warm_up_is_as_long_for_all():
     for changes in ({"warmup": 4, "steps": 20, "seconds": 0.01}, {"warmup": 1, "warm": "steady", "steps": 3}):
         cell = CELL._replace(**changes)
-        (asked, timed), *others = together(*(partial(trained, cell, place) for place in clusters(cell)))
+        answers = [(asked, timed(sent)) for asked, sent in together(*(
+            partial(trained, cell, place) for place in clusters(cell)))]
 
-        assert [(asked, timed)] * 2 == others
+        assert answers[0] == answers[1] == answers[2]
+        asked, steps = answers[0]
         if cell.warm == "steady":
-            assert 1 == asked[0] and len(asked) > 2 and 3 == timed
+            assert 1 == asked[0] and len(asked) > 2 and 3 == steps
         else:
-            assert [4, timed] == asked and timed >= 20
+            assert [4, steps] == asked and steps >= 20
 
 
 class Runner:
@@ -136,17 +120,11 @@ class Runner:
         return self.next()
 
 
-def by_turns(cell, place):
-    """What a worker was asked for and what it sent, which takes two turns."""
-    workload, sent = Workload(), Sent()
-    gate = Runner("go", "turn 0.03 0.001 7", "turn 0 0.001 3", "end")
-    measures.train(cell, None, workload, Images(), "", sent, place, partial(TurnsTogether, gate, ()))
-    return workload.asked, [(line["event"], len(line["seconds"])) for line in sent if "seconds" in line]
-
-
 def test_workers_that_take_turns_together_take_as_many_steps_each():
     cell = CELL._replace(warmup=4, seconds=0.01)
-    answers = together(*(lambda place=place: by_turns(cell, place) for place in clusters(cell)))
+    gates = [Runner("go", "turn 0.03 0.001 7", "turn 0 0.001 3", "end") for _ in range(3)]
+    answers = together(*(partial(trained, cell, place, partial(TurnsTogether, gate, ()))
+                         for place, gate in zip(clusters(cell), gates, strict=True)))
 
     assert answers[0] == answers[1] == answers[2]
     asked, sent = answers[0]
@@ -155,5 +133,6 @@ def test_workers_that_take_turns_together_take_as_many_steps_each():
 
 
 def test_a_fixed_number_of_steps_is_asked_for_at_once_and_nobody_is_asked():
-    assert ([4 + 20], 20) == trained(CELL._replace(warmup=4, steps=20), None)
+    asked, sent = trained(CELL._replace(warmup=4, steps=20), None)
+    assert ([4 + 20], 20) == (asked, timed(sent))
     assert 5 == agreement.open_for(None).say(5)

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from tests.clock import FakeClock
 from workloads.measuring import measures
 from workloads.places import addresses, cluster
 from workloads.spec.cell import Cell, CellError
@@ -14,7 +15,7 @@ NODES = "node0,node1,node2"
 LOCAL = "127.0.0.1:23000,127.0.0.1:23010,127.0.0.1:23020"
 
 
-def joined(framework: str, parallel: str, rank: int, nodes: str = NODES) -> cluster.Cluster:
+def joined(framework: str, parallel: str, rank: int | str, nodes: str = NODES) -> cluster.Cluster:
     cell = Cell(stack="s", task="lenet5", measure="train", nodes=3, parallel=parallel)
     return cluster.read(cell, framework, {"EVENBENCH_NODES": nodes, "EVENBENCH_RANK": str(rank)})
 
@@ -87,15 +88,13 @@ def test_tensorflow_finds_the_cluster_and_its_task(parallel: str, rank: int, rol
 
 @pytest.mark.parametrize(("nodes", "rank"), [("node0,node1", "0"), ("", "0"), (NODES, "3"), (NODES, "x"), (NODES, "")])
 def test_an_environment_that_does_not_fit_is_refused(nodes: str, rank: str) -> None:
-    cell = Cell(stack="s", task="lenet5", measure="train", nodes=3, parallel="allreduce")
     with pytest.raises(CellError, match="EVENBENCH_NODES"):
-        cluster.read(cell, "pytorch", {"EVENBENCH_NODES": nodes, "EVENBENCH_RANK": rank})
+        joined("pytorch", "allreduce", rank, nodes)
 
 
 def test_a_host_that_never_comes_up_is_given_up() -> None:
-    times = iter(range(0, 1000, 10))
     with pytest.raises(OSError):
-        addresses.resolved("no-such-host.invalid", clock=lambda: next(times), wait=lambda seconds: None)
+        addresses.resolved("no-such-host.invalid", clock=FakeClock(10.0), wait=lambda seconds: None)
 
 
 def alone(framework: str, gpus: int, **environment: str) -> cluster.Cluster:

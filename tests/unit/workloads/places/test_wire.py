@@ -1,8 +1,8 @@
 """Connections between nodes: who knows the secret gets in, nobody else gets anything."""
 
 import socket
-import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -15,20 +15,8 @@ KEY = b"a secret of ours"
 
 def both(one: Callable[[], Any], other: Callable[[], Any]) -> list[Any]:
     """What two ends that talk to each other give, or raise."""
-    found: list[Any] = [None, None]
-
-    def run(index: int, function: Callable[[], Any]) -> None:
-        try:
-            found[index] = function()
-        except (OSError, wire.Unproved) as error:
-            found[index] = error
-
-    threads = [threading.Thread(target=run, args=each) for each in enumerate((one, other))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return found
+    with ThreadPoolExecutor() as pool:
+        return [end.exception() or end.result() for end in [pool.submit(one), pool.submit(other)]]
 
 
 def test_two_that_know_the_secret_talk_and_it_never_crosses_the_wire() -> None:

@@ -72,7 +72,6 @@ def test_what_a_worker_s_own_programs_use_is_its_own(kind: str) -> None:
     """stay: a living, never reaped grandchild in its own session; go: an orphan; waited: one that ended before."""
     with subprocess.Popen([sys.executable, "-c", WORKER, BURNING, HELPING, kind], cwd=ROOT, stdin=subprocess.PIPE,
                           stdout=subprocess.PIPE) as worker:
-        assert worker.stdin is not None and worker.stdout is not None
         said = json.loads(worker.stdout.readline())
         worker.stdin.close()                     # all that still live end with it
 

@@ -25,43 +25,35 @@ send("beat", task=cell.task, data=cell.data, is_child=os.getppid() != int(os.env
 """
 
 
-@pytest.fixture
-def worker() -> "subprocess.Popen[str]":
-    return subprocess.Popen([sys.executable, "-c", WORKER], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                            env={**os.environ, "RUNNER": str(os.getpid())}, text=True)
+def told(words: str, fails: str = "") -> tuple[int, list[dict[str, object]]]:
+    """The exit code of a worker that is told these words, whose children fail so, and the lines that it wrote."""
+    done = subprocess.run([sys.executable, "-c", WORKER + fails], cwd=ROOT, input=words, capture_output=True, text=True,
+                          env={**os.environ, "RUNNER": str(os.getpid())}, check=False, timeout=60)
+    return done.returncode, list(map(json.loads, done.stdout.splitlines()))
 
 
-def told(worker: "subprocess.Popen[str]", task: str, **fields: str) -> None:
-    assert worker.stdin is not None
-    worker.stdin.write(f"go {json.dumps(Cell('a', task, 'train', **fields)._asdict())}\n")
-    worker.stdin.flush()
+def go(task: str) -> str:
+    return f"go {json.dumps(Cell('a', task, 'train', data='two  spaces')._asdict())}\n"
 
 
-def test_each_cell_is_a_child_s_and_is_told_to_the_letter(worker: "subprocess.Popen[str]") -> None:
-    for task in ("lenet5", "gpt2"):
-        told(worker, task, data="two  spaces")
-    heard, _ = worker.communicate(timeout=60)
+def test_each_cell_is_a_child_s_and_is_told_to_the_letter() -> None:
     waiting = {"event": "waiting", "at": "imported", "forks": True}
     beats = [{"event": "beat", "task": task, "data": "two  spaces", "is_child": True} for task in ("lenet5", "gpt2")]
-    assert [waiting, beats[0], waiting, beats[1], waiting] == list(map(json.loads, heard.splitlines()))
-    assert 1 == worker.returncode           # its runner is gone
+    # its runner is gone in the end
+    assert (1, [waiting, beats[0], waiting, beats[1], waiting]) == told(go("lenet5") + go("gpt2"))
 
 
-def test_without_a_cell_it_runs_its_own_and_forks_no_child(worker: "subprocess.Popen[str]") -> None:
-    heard, _ = worker.communicate("go\n", timeout=60)
-    assert {"event": "beat", "task": "own", "data": "digits32", "is_child": False} == json.loads(heard.splitlines()[1])
-    assert 0 == worker.returncode
+def test_without_a_cell_it_runs_its_own_and_forks_no_child() -> None:
+    code, (_, beat) = told("go\n")
+    assert (0, {"event": "beat", "task": "own", "data": "digits32", "is_child": False}) == (code, beat)
 
 
 @pytest.mark.parametrize(("fails", "code"), [
     ("os._exit(3)", 3), ("os.kill(os.getpid(), signal.SIGSEGV)", -signal.SIGSEGV),
     ("os.kill(os.getpid(), signal.SIGKILL)", -signal.SIGKILL)])
 def test_it_ends_as_a_child_ends_that_failed(fails: str, code: int) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", WORKER + fails], cwd=ROOT, env={**os.environ, "RUNNER": "1"}, text=True, check=False,
-        input=2 * f"go {json.dumps(Cell('a', 'lenet5', 'train')._asdict())}\n", capture_output=True)
-    assert code == done.returncode
-    assert 1 == done.stdout.count("beat")
+    ended, lines = told(2 * go("lenet5"), fails)
+    assert (code, ["waiting", "beat"]) == (ended, [line["event"] for line in lines])
 
 
 def test_pages_that_only_the_parent_has_read_are_counted_and_no_others(tmp_path: Path) -> None:
