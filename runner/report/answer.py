@@ -9,7 +9,7 @@ from runner import formatting
 from runner.analysis import doubts
 from runner.analysis.flags import Flag
 from runner.analysis.stats import Verdict
-from runner.analysis.summary_format import Column, Comparison, Result, Summary
+from runner.analysis.summary_format import Column, Comparison, Lanes, Result, Summary
 from runner.report.claims import wording
 from runner.report.columns import endings
 from runner.report.document import Answer, Block, Standing, Trust
@@ -19,6 +19,7 @@ _HINTS = {"quick": ("evenbench run today (ResNet-50, GPT-2)",)}       # by study
 EQUAL = "Equal models"         # whether they were proved so
 _MOST_NAMED = 3                # stacks that a note names
 _OTHER_MEMORY = 1.1            # times as much, of which people are told
+_MUCH = 1.25                   # times as fast, by which settings move a stack, of which people are told
 _TOLD = (Flag.UNPROVED, Flag.TURNS_REPEATED)           # in words of their own
 _NAMES = {                     # of flags whose own words do not say enough
     Flag.VENV: "virtual environments", Flag.STAND_IN_DATA: "stand-in data", Flag.OTHER_BASE: "another base image",
@@ -200,7 +201,9 @@ def _measured(summary: Summary) -> list[Result]:
 
 
 def _notes(summary: Summary) -> Iterator[str]:
-    """When compiling pays, two columns' memory, and the flags, those of some stacks alone with their names."""
+    """What settings move, when compiling pays, two columns' memory, and the flags with some stacks' names."""
+    for lanes in summary.lanes:
+        yield from _tuned(lanes)
     for each in summary.comparisons:
         yield from _paying(each)
     peaks: dict[str, float] = {}
@@ -212,6 +215,16 @@ def _notes(summary: Summary) -> Iterator[str]:
         if flag not in _TOLD:
             whose = f" ({', '.join(stacks)})" if len(stacks) < min(len(peaks), _MOST_NAMED) else ""
             yield _NAMES.get(flag, flag.value.replace("_", " ")) + whose
+
+
+def _tuned(lanes: Lanes) -> Iterator[str]:
+    """The stacks of which the tuned lane is much faster or slower than the common one, beside which it took turns."""
+    for each in lanes.results:
+        is_shown = each.verdict in (Verdict.FASTER, Verdict.SLOWER)
+        if is_shown and each.ratio is not None and not 1 / _MUCH <= each.ratio <= _MUCH:
+            ratio, ends = formatting.ratio_and_ends(each.ratio, each.ratio_interval)
+            way = ", ".join(each.switches[name] for name in ("loop", "precision") if name in each.switches)
+            yield f"{each.stack} tuned ({way}) is {ratio} ({ends}) times as fast as it stands: {lanes.label}"
 
 
 def _paying(comparison: Comparison) -> Iterator[str]:

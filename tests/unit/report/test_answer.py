@@ -114,6 +114,17 @@ def test_notes_are_few_words_and_name_the_stacks_where_it_is_not_all() -> None:
     assert ("virtual environments (tf)",) == answer(*some, cells={TORCH: SLOW, TF: []}).notes
 
 
+@pytest.mark.parametrize(("tuned", "ratio"), [(FAST, "1.50"), ([70.0, 69.5, 70.5, 70.2, 69.8], "0.70"), (SAME, "")])
+def test_what_the_settings_of_experts_move_by_over_a_quarter_is_a_note(tuned: list[float], ratio: str) -> None:
+    notes = [each for each in answer(cells={TORCH: SLOW, TORCH._replace(loop="tuned"): tuned},
+                                     facts={**made.FACTS, "loop": "compile", "precision": "float32"}).notes
+             if "tuned" in each]
+
+    assert bool(ratio) == len(notes)
+    assert all(re.fullmatch(rf"torch tuned \(compile, float32\) is {ratio} \(.*\) times as fast as it stands: .*",
+                            each) for each in notes)
+
+
 def test_facts_are_the_machine_the_day_and_the_rounds() -> None:
     assert ["5 Nov 2026", "long ago", "an unknown time"] == [
         answer(session={"began": began}).facts[1] for began in ("2026-11-05T10:00:00+00:00", "long ago", None)]
