@@ -350,7 +350,7 @@ class _Encoder(_Weighted):
         """turned: the arrays that lie as (in, out)."""
         super(_Encoder, self).__init__(shapes, **arguments)
         self._form, self._kept_nowhere = form, blocks.Mode("native", is_training=False)
-        self._turned = {"." + name for name in turned}
+        self._turned = frozenset("." + name for name in turned)
 
     def call(self, x):
         """(n, tokens, numbers), as x."""

@@ -43,8 +43,9 @@ class _Arrays:
         self.layers = [self.named[name] for name in layers]
         self.named.computed = tf.as_dtype(numbers if layers else getattr(dtype, "compute_dtype", numbers))
         if cell.measure in FORWARD and tasks.is_transformer(cell):
-            self.named.turned = {parameter.name for parameter in parameters
-                                 if parameter.kind == "weight" and not parameter.name.startswith("embeddings.")}
+            self.named.turned = frozenset(
+                parameter.name for parameter in parameters
+                if parameter.kind == "weight" and not parameter.name.startswith("embeddings."))
         for parameter in parameters:
             if parameter.name.startswith(tuple(name + "." for name in layers)):
                 layer = self.named[parameter.name.rsplit(".", 2 if parameter.kind == "weight" else 1)[0]]
