@@ -244,7 +244,7 @@ class Models(SequenceCase):
         for task in ("gpt2", "llama", "bert"):
             logits = {}
             for measure in ("train", "infer"):
-                found, watch = self.tried(cell_of(task=task, measure=measure, length=0, hidden=0)), Watch()
+                found, watch = self.tried(built, cell_of(task=task, measure=measure, length=0, hidden=0)), Watch()
                 if found:
                     workload, weights, given = found
                     workload.infer(workload.synthetic(*given.inputs), 1, watch)
@@ -253,6 +253,17 @@ class Models(SequenceCase):
                         self.assert_close(weights[name], array, 0, name)
             if logits:
                 self.assert_close(logits["train"], logits["infer"], 1e-12, task)
+
+    def test_a_transformer_computes_nearly_the_same_in_bfloat16_or_is_refused_with_a_reason(self):
+        for task in ("gpt2", "llama", "bert"):
+            logits = []
+            for precision in ("float32", "amp"):
+                found = self.tried(built, cell_of(task=task, measure="check", precision=precision, length=0, hidden=0))
+                if found:
+                    workload, _, given = found
+                    logits.append(workload.check(given.batches[0])["logits"])
+            if len(logits) == 2:
+                self.assert_close(*logits, 0.05, task)
 
     def test_what_padding_to_buckets_adds_changes_neither_loss_nor_gradients(self):
         """Of models without batch normalisation, which counts padded steps: Deep Speech 2 and Tacotron 2 have one."""

@@ -26,7 +26,8 @@ class Workload(steps_v1.Steps, contract.Images):
             v1.set_random_seed(cell.seed)
             policy, self._numbers = settings.dtypes(cell)
             self.attention = settings.attention(cell)
-            self.net = model.Net(table, tasks.input_shape(cell.image), self.layout, policy, cell.measure in FORWARD)
+            self.net = model.Net(table, tasks.input_shape(cell.image), self.layout, policy,
+                             cell.measure in FORWARD and cell.device == "cpu")
             self.optimizer = optimizers.optimizer(cell, self._numbers)
             self._images, self._labels = self._placeholders()
             self._logits = self.net.network(self._images, training=False)

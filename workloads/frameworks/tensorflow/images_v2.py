@@ -30,7 +30,8 @@ class Workload(steps_v2.Steps, contract.Images):
         tf.random.set_seed(cell.seed)
         policy, self._numbers = settings.dtypes(cell)
         self.attention = settings.attention(cell)
-        self.net = model.Net(table, tasks.input_shape(cell.image), self.layout, policy, cell.measure in FORWARD)
+        self.net = model.Net(table, tasks.input_shape(cell.image), self.layout, policy,
+                             cell.measure in FORWARD and cell.device == "cpu")
         self.optimizer = optimizers.optimizer(cell, self._numbers)
         self._prepare()
         self._checked = self._compiled(self._checked_update)

@@ -312,7 +312,9 @@ class _Weighted(keras.layers.Layer):  # type: ignore[name-defined]
         for name, size in self._shapes:
             kind = name.rsplit(".", 1)[-1]
             initial = {"gamma": "ones", "weight": "glorot_uniform"}.get(kind, "zeros")
-            self.add_weight(name=name.replace(".", "_"), shape=size, initializer=initial)
+            is_wide = kind in ("gamma", "beta") and "autocast" in inspect.signature(self.add_weight).parameters
+            self.add_weight(name=name.replace(".", "_"), shape=size, initializer=initial,
+                            **({"autocast": False} if is_wide else {}))      # as those of Keras 3's own norms
         self.built = True
 
     @property

@@ -30,8 +30,8 @@ class _Arrays:
     def __init__(self, parameters, cell, dtypes, stepped=()):
         """dtypes: a Keras dtype or policy, and the variables' own; stepped: what single steps' layers begin with.
 
-        A transformer that only goes forward has its weights as Keras' Dense has them, (in, out): oneDNN multiplies by
-        them faster, and by (out, in) backward (docs/measurements.md).
+        A transformer that only goes forward on a CPU has its weights as Keras' Dense has them, (in, out): oneDNN
+        multiplies by them faster, and by (out, in) backward (docs/measurements.md).
         """
         dtype, numbers = dtypes
         self.named, self.stored = Weights(), []
@@ -42,7 +42,7 @@ class _Arrays:
             self.named[name] = recurrent.layer(name, inputs, hidden, cell, dtype, name.startswith(tuple(stepped)))
         self.layers = [self.named[name] for name in layers]
         self.named.computed = tf.as_dtype(numbers if layers else getattr(dtype, "compute_dtype", numbers))
-        if cell.measure in FORWARD and tasks.is_transformer(cell):
+        if cell.measure in FORWARD and cell.device == "cpu" and tasks.is_transformer(cell):
             self.named.turned = frozenset(
                 parameter.name for parameter in parameters
                 if parameter.kind == "weight" and not parameter.name.startswith("embeddings."))
@@ -51,9 +51,9 @@ class _Arrays:
                 layer = self.named[parameter.name.rsplit(".", 2 if parameter.kind == "weight" else 1)[0]]
                 self.stored += [stored for stored in layer.stored if stored.names[0] == parameter.name]
             else:
-                way = np.transpose if parameter.name in self.named.turned else _same
-                variable = recurrent.variable(way(np.zeros(parameter.shape, numbers)).shape, numbers,
-                                              parameter.is_trainable)
+                is_turned = parameter.name in self.named.turned
+                way, shape = (np.transpose, parameter.shape[::-1]) if is_turned else (_same, parameter.shape)
+                variable = recurrent.variable(shape, numbers, parameter.is_trainable)
                 self.named[parameter.name] = variable
                 self.stored.append(recurrent.Stored(variable, (parameter.name,), way,
                                                     lambda array, way=way: [way(array)]))
@@ -105,6 +105,8 @@ class _Common(contract.Sequences):
         self._sizes = sequence_tasks.sizes(cell)
         self._arrays = _Arrays(sequence_tasks.parameters(cell), cell, (dtype, self._numbers),
                                sequence_tasks.SEQUENCES[cell.task].stepped)
+        if cell.precision == "amp" and not self._arrays.layers:
+            _try_halves(cell, self._arrays.named.computed)
         self.optimizer = optimizers.optimizer(cell, self._numbers)
 
     def parameters(self):
@@ -225,6 +227,22 @@ class _Functions(_Common, Generation):
             return [wide(each) for each in kept.values()], logits, loss, gradients
 
         return self._seen(names, *self._compiled(update)(self._placed(batch)))
+
+
+def _try_halves(cell, dtype):
+    """Raise Unsupported where a transformer's operations have no kernel in the type; no GPU was tried."""
+    if cell.device == "gpu":
+        raise Unsupported("TensorFlow's transformers were not tried in bfloat16 on a GPU")
+    x = tf.Variable(tf.ones((1, 2, 2)))
+    try:
+        with tf.GradientTape() as tape:
+            half = tf.cast(x, dtype)
+            half = tf.matmul(half, half)
+            for function in (tf.math.erf, tf.tanh, tf.nn.swish):
+                half = function(half)
+        tape.gradient(half, x)
+    except (tf.errors.OpError, TypeError) as error:
+        raise settings.no_kernel(cell, error) from error
 
 
 def _signature(batches):

@@ -62,7 +62,8 @@ def _scanned(weights, name, x, mode):
     is_whole = _is_whole(mode.lstm, recurrent.shape[0], mode.is_training)
     x = jnp.matmul(x, kernel) + bias if is_whole else x
     # backward each step adds to the gradient of what the scan is given: of four gates apart it does so faster
-    gates = jnp.split(recurrent, 4, -1) if mode.is_training and jax.default_backend() == "cpu" else (recurrent,)
+    is_split = is_whole and mode.is_training and jax.default_backend() == "cpu"
+    gates = jnp.split(recurrent, 4, -1) if is_split else (recurrent,)
 
     def step(state, now):
         now = now if is_whole else jnp.matmul(now, kernel) + bias
