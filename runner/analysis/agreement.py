@@ -101,7 +101,8 @@ def compare(cell: Cell, ours: Sent | Failed, theirs: Sent | Failed, stack: _Name
             word, message, _ = of_arrays
             return verdict_of(cell, stack, reference, {}, problem=f"{who.name}: {word}: {message}")
     assert isinstance(ours, dict) and isinstance(theirs, dict)
-    keeps_none = cell.loop != NATIVE or cell.precision == "amp"        # a compiled net, and that of MXNet's amp
+    of_mxnet = "mxnet" in (stack.framework, reference.framework) and not tasks.is_sequence(cell.task)
+    keeps_none = cell.loop != NATIVE or (cell.precision == "amp" and of_mxnet)     # a compiled net, or graph of casts
     optional = (*OPTIONAL, *(("activation",) if keeps_none else ()),
                 *(OF_TRAINING if _only_infer(stack, reference) else ()),
                 *(("logits", "statistic") if cell.source else ()))
@@ -126,7 +127,9 @@ def compare(cell: Cell, ours: Sent | Failed, theirs: Sent | Failed, stack: _Name
              for kind, of_kind in pairs.items() if of_kind or kind not in optional}
     beyond = [kind for kind in worst if not worst[kind] <= limits[kind]]        # NaN too
     judged = _judged(cell.precision, _only_infer(stack, reference), bool(pairs["statistic"]))
-    first = _first(cell, differences, limits, beyond) if set(beyond) & set(judged) else ""
+    failed = [kind for kind in beyond if kind in judged]
+    named = failed if cell.precision == "amp" else beyond        # else what is not judged says where it begins
+    first = _first(cell, differences, limits, named) if failed else ""
     return verdict_of(cell, stack, reference, worst, first)._replace(compared=sum(map(len, pairs.values())))
 
 
