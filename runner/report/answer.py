@@ -223,7 +223,7 @@ def _tuned(lanes: Lanes) -> Iterator[str]:
         is_shown = each.verdict in (Verdict.FASTER, Verdict.SLOWER)
         if is_shown and each.ratio is not None and not 1 / _MUCH <= each.ratio <= _MUCH:
             ratio, ends = formatting.ratio_and_ends(each.ratio, each.ratio_interval)
-            way = ", ".join(each.switches[name] for name in ("loop", "precision") if name in each.switches)
+            way = ", ".join(value for value in each.switches.values() if value not in ("native", "plain"))
             yield f"{each.stack} tuned ({way}) is {ratio} ({ends}) times as fast as it stands: {lanes.label}"
 
 
