@@ -7,7 +7,6 @@ from workloads.frameworks.tensorflow import feed, model, optimizers, settings, s
 from workloads.inputs import images as data
 from workloads.inputs import loading, passes
 from workloads.spec import tasks
-from workloads.spec.measures import FORWARD
 
 v1 = tf.compat.v1
 keras = tf.keras
@@ -27,7 +26,7 @@ class Workload(steps_v1.Steps, contract.Images):
             policy, self._numbers = settings.dtypes(cell)
             self.attention = settings.attention(cell)
             self.net = model.Net(table, tasks.input_shape(cell.image), self.layout, policy,
-                             cell.measure in FORWARD and cell.device == "cpu")
+                                 settings.turns_weights(cell))
             self.optimizer = optimizers.optimizer(cell, self._numbers)
             self._images, self._labels = self._placeholders()
             self._logits = self.net.network(self._images, training=False)

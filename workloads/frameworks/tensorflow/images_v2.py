@@ -12,7 +12,6 @@ from workloads.frameworks.tensorflow import feed, model, optimizers, settings, s
 from workloads.inputs import images as data
 from workloads.inputs import loading, passes
 from workloads.spec import tasks
-from workloads.spec.measures import FORWARD
 
 keras = tf.keras
 
@@ -31,7 +30,7 @@ class Workload(steps_v2.Steps, contract.Images):
         policy, self._numbers = settings.dtypes(cell)
         self.attention = settings.attention(cell)
         self.net = model.Net(table, tasks.input_shape(cell.image), self.layout, policy,
-                             cell.measure in FORWARD and cell.device == "cpu")
+                             settings.turns_weights(cell))
         self.optimizer = optimizers.optimizer(cell, self._numbers)
         self._prepare()
         self._checked = self._compiled(self._checked_update)

@@ -33,9 +33,9 @@ class Net:
     output, in the order of `outputs`. arrays: an Array by canonical name.
     """
 
-    def __init__(self, table, shape, layout, dtype, is_forward):
-        """is_forward: never trained, so that an encoder's weights lie as (in, out), as sequences.py says."""
-        self.layout, self.dtype, self.is_forward = layout, dtype, is_forward
+    def __init__(self, table, shape, layout, dtype, turns_weights):
+        """turns_weights: as settings has it, of an encoder's."""
+        self.layout, self.dtype, self.turns_weights = layout, dtype, turns_weights
         self.axis = 3 if layout == "nhwc" else 1
         self.leaves = {leaf.path: leaf for leaf in layers.leaves(table, shape)}
         self.outputs, self.arrays, self.dropouts = {}, {}, []
@@ -382,7 +382,7 @@ def tokens(layer, x, net, path):
 def encoder(layer, x, net, path):
     """A pre-norm transformer layer in which every token sees all."""
     form, shapes = Form(layer.heads, layer.gelu, layer.epsilon), dict(_shapes(layer, net, path))
-    turned = [name for name, shape in shapes.items() if net.is_forward and len(shape) == 2]
+    turned = [name for name, shape in shapes.items() if net.turns_weights and len(shape) == 2]
     shapes.update((name, shapes[name][::-1]) for name in turned)
     x = _Encoder(form, turned, shapes.items(), **net.common(path)).kept(x, net, path)
     for name in (layers.join(path, name) for name in turned):

@@ -18,7 +18,6 @@ from workloads.frameworks.tensorflow.profiling import operators
 from workloads.inputs import loading
 from workloads.process.errors import Unsupported
 from workloads.spec import sequence_tasks, tasks
-from workloads.spec.measures import FORWARD
 
 v1 = tf.compat.v1
 _RECURRENT = ".recurrent.weight"
@@ -28,11 +27,7 @@ class _Arrays:
     """The variables of a model: by the names that its forward function asks for, and as they are stored."""
 
     def __init__(self, parameters, cell, dtypes, stepped=()):
-        """dtypes: a Keras dtype or policy, and the variables' own; stepped: what single steps' layers begin with.
-
-        A transformer that only goes forward on a CPU has its weights as Keras' Dense has them, (in, out): oneDNN
-        multiplies by them faster, and by (out, in) backward (docs/measurements.md).
-        """
+        """dtypes: a Keras dtype or policy, and the variables' own; stepped: what single steps' layers begin with."""
         dtype, numbers = dtypes
         self.named, self.stored = Weights(), []
         shapes = {parameter.name: parameter.shape for parameter in parameters}
@@ -42,7 +37,7 @@ class _Arrays:
             self.named[name] = recurrent.layer(name, inputs, hidden, cell, dtype, name.startswith(tuple(stepped)))
         self.layers = [self.named[name] for name in layers]
         self.named.computed = tf.as_dtype(numbers if layers else getattr(dtype, "compute_dtype", numbers))
-        if cell.measure in FORWARD and cell.device == "cpu" and tasks.is_transformer(cell):
+        if settings.turns_weights(cell) and tasks.is_transformer(cell):
             self.named.turned = frozenset(
                 parameter.name for parameter in parameters
                 if parameter.kind == "weight" and not parameter.name.startswith("embeddings."))

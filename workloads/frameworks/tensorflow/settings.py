@@ -15,6 +15,7 @@ from workloads.process.errors import (
     refuse_missing_tf32,
 )
 from workloads.spec import refusals, switches, tasks
+from workloads.spec.measures import FORWARD
 
 keras = tf.keras
 _LOOPS = {"native": "tf.function", "graph": "tf.function", "eager": "eager", "fit": "fit", "xla": "tf.function, XLA"}
@@ -273,6 +274,14 @@ def dtypes(cell):
 def half_policy():
     """The Keras policy that computes in float16 and keeps float32 weights."""
     return _policies().Policy("mixed_float16")
+
+
+def turns_weights(cell):
+    """Whether a transformer's dense weights lie as (in, out), as Keras' do: where it only goes forward, on a CPU.
+
+    oneDNN multiplies by them faster, and by (out, in) backward (docs/measurements.md).
+    """
+    return cell.measure in FORWARD and cell.device == "cpu"
 
 
 def layout(cell):
