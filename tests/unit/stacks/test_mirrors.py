@@ -55,6 +55,8 @@ def test_a_containers_configuration_has_no_path_of_this_machine():
 @pytest.mark.parametrize(("texts", "release", "expected"), [
     ([ONE_LINE], "bookworm", "http://first.example/debian"),
     ([STANZAS], "bookworm", "http://main.example/debian"),
+    ([STANZAS.replace("URIs: http://main", "Enabled: no\nURIs: http://main"), ONE_LINE], "bookworm",
+     "http://first.example/debian"),
     (["", ONE_LINE, STANZAS], "bookworm", "http://first.example/debian"),
     ([ONE_LINE, STANZAS], "trixie", None),
     ([], "bookworm", None),
