@@ -14,11 +14,13 @@ from runner.report.claims import wording
 from runner.report.columns import endings
 from runner.report.document import Answer, Block, Standing, Trust
 from workloads.spec import frameworks, measures
+from workloads.spec.cell import DEFAULTS
 
 _HINTS = {"quick": ("evenbench run today (ResNet-50, GPT-2)",)}       # by study
 EQUAL = "Equal models"         # whether they were proved so
 _MOST_NAMED = 3                # stacks that a note names
 _OTHER_MEMORY = 1.1            # times as much, of which people are told
+_OF_PROOFS = ("device", "precision", "loop", "lstm", "attention")      # a proof is of their defaults, or of loop tuned
 _MUCH = 1.25                   # times as fast, by which settings move a stack, of which people are told
 _TOLD = (Flag.UNPROVED, Flag.TURNS_REPEATED)           # in words of their own
 _NAMES = {                     # of flags whose own words do not say enough
@@ -130,6 +132,13 @@ def _of_one(first: Standing | None, block: Block, baseline: str) -> str:
 
 # ---- what to trust it by
 
+def _others(summary: Summary) -> dict[str, None]:
+    """The settings that change what is computed, and in which no proof was made: "precision=amp"."""
+    return dict.fromkeys(
+        f"{name}={each.settings[name]}" for each in summary.comparisons if "source" not in each.settings
+        for name in _OF_PROOFS if each.settings[name] not in (DEFAULTS[name], "float64", "tuned"))
+
+
 def _missing(summary: Summary) -> str:
     if summary.is_complete:
         return ""
@@ -171,8 +180,10 @@ def _trust(summary: Summary) -> Iterator[Trust]:
     if all(each.measure == "step" for each in summary.comparisons):
         yield Trust(EQUAL, "your step, not proved equal", False)
     else:
-        yield Trust(EQUAL, "proved" if not unproved else "one column, nothing to compare" if of == 1
-                    else f"not checked here{whose}, --prove does", not unproved)
+        others = _others(summary)
+        proved = f"proved, not with {', '.join(others)}" if others else "proved"
+        yield Trust(EQUAL, proved if not unproved else "one column, nothing to compare" if of == 1
+                    else f"not checked here{whose}, --prove does", not (unproved or others))
     every = [result for each in summary.comparisons for result in each.results]       # those without a rate, too
     turns, disturbed = (sum(getattr(result, name) for result in every) for name in ("turns", "disturbed_turns"))
     is_busy = any(Flag.BUSY in result.flags for result in every)

@@ -98,6 +98,12 @@ def test_it_is_trusted_by_models_turns_isolation_and_data() -> None:
             ("Isolation", "containers", True), ("Data", "digits32", True)] == list(found.trust)
 
 
+def test_a_proof_in_float64_is_none_of_a_row_in_bfloat16_or_of_another_program() -> None:
+    cells = [each._replace(precision="amp", loop=loop) for each in (TORCH, TF) for loop in ("native", "xla")]
+
+    assert ("proved, not with precision=amp, loop=xla", False) == answer(cells=dict.fromkeys(cells, SLOW)).trust[0][1:]
+
+
 def test_what_was_not_checked_is_said_with_the_option_that_does() -> None:
     found = made_report.reported(made_report.records()).answer
 

@@ -13,7 +13,7 @@ from workloads.frameworks.pytorch.models import recurrent
 from workloads.frameworks.pytorch.steps import array
 from workloads.inputs import loading
 from workloads.process.errors import Unsupported
-from workloads.spec import sequence_tasks
+from workloads.spec import sequence_tasks, tasks
 from workloads.spec.measures import FORWARD
 from workloads.spec.models import lstm_kernels
 
@@ -160,9 +160,9 @@ class Workload(Generation):
 
 
 def _is_half(cell):
-    """Whether amp is float16, as in mahorker: a GPU's inference, which needs no scaling of a loss."""
+    """Whether amp is float16, as in mahorker: a GPU's inference by an LSTM, which needs no scaling of a loss."""
     return (cell.precision == "amp" and cell.device == "gpu" and cell.measure == "infer"
-            and hasattr(torch.cuda, "amp"))
+            and not tasks.is_transformer(cell) and hasattr(torch.cuda, "amp"))
 
 
 class _Weights(nn.Module):

@@ -207,8 +207,9 @@ def _has_gpu_kernel(operation, dtype):
 
 
 def is_half(cell):
-    """Whether amp is float16, as in mahorker: a GPU's inference of sequences, which needs no scaling of a loss."""
-    return tasks.is_sequence(cell.task) and cell.device == "gpu" and cell.measure == "infer"
+    """Whether amp is float16, as in mahorker: a GPU's inference by an LSTM, which needs no scaling of a loss."""
+    is_recurrent = tasks.is_sequence(cell.task) and not tasks.is_transformer(cell)
+    return is_recurrent and cell.device == "gpu" and cell.measure == "infer"
 
 
 def _details():
