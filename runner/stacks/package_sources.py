@@ -307,7 +307,8 @@ def package_mirror(sources: Iterable[str], release: str) -> str | None:
                 return match[1]
         for stanza in re.split(r"\n\s*\n", "\n".join(lines)):
             fields = {name: value.split() for name, _, value in (line.partition(":") for line in stanza.splitlines())}
-            is_on = not {"no", "false"} & {word.lower() for word in fields.get("Enabled", ())}
-            if is_on and release in fields.get("Suites", ()) and "deb" in fields.get("Types", ()) and fields.get("URIs"):
+            if {"no", "false"} & {word.lower() for word in fields.get("Enabled", ())}:
+                continue
+            if release in fields.get("Suites", ()) and "deb" in fields.get("Types", ()) and fields.get("URIs"):
                 return fields["URIs"][0]
     return None
