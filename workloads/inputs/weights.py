@@ -5,7 +5,6 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 _CONSTANT = {"bias": 0.0, "beta": 0.0, "mean": 0.0, "gamma": 1.0, "variance": 1.0}
-_STATISTICS = (".mean", ".variance")         # how names of running statistics end
 _AT_ONCE = 2                 # arrays in the making take eight bytes a number, which a run's peak of memory would show
 
 
@@ -21,15 +20,10 @@ def seeded(parameters, seed: int, dtype="float32"):
         return {parameter.name: array for parameter, array in zip(parameters, arrays)}
 
 
-def with_statistics(arrays, seed: int):
-    """The arrays, by name, with running means and variances drawn, too: the seeded ones would normalise nothing."""
-    return {name: _statistic(name, array, seed) if name.endswith(_STATISTICS) else array
-            for name, array in arrays.items()}
-
-
-def _statistic(name: str, array, seed: int):
-    drawn = _random(name, seed).uniform(-0.5, 0.5, array.shape)
-    return (drawn + name.endswith(_STATISTICS[1])).astype(array.dtype)         # variances lie around 1
+def with_vectors(arrays, seed: int):
+    """The arrays, by name, with constant ones drawn around their value: a forward pass shows no missing bias of 0."""
+    return {name: array if np.ptp(array) else (array + _random(name, seed).uniform(-0.5, 0.5, array.shape)).astype(
+        array.dtype) for name, array in arrays.items()}
 
 
 def _array(parameter, seed: int):

@@ -4,6 +4,7 @@ import importlib
 import os
 import sys
 import time
+from contextlib import contextmanager
 from functools import partial
 from random import Random
 from typing import NamedTuple
@@ -344,7 +345,9 @@ def check(cell: Cell, adapter: "contract.Adapter", workload: contract.Images, im
     A stack that only infers has activations and logits alone.
     """
     pictures, labels = images.first(cell.batch)
-    _send_inferred(cell, workload, lambda: workload.predict(pictures), emit)
+    with _drawn(cell, workload) as is_one:
+        if is_one:
+            _send(emit, "inferred", {"logits": workload.predict(pictures)})
     update = workload.check(pictures, labels)
     if adapter.unbiased_variance(cell):
         _unbias(cell, update["weight"])
@@ -354,8 +357,10 @@ def check(cell: Cell, adapter: "contract.Adapter", workload: contract.Images, im
 def sequence_check(cell: Cell, adapter, workload: contract.Sequences, series, folder: str, emit) -> None:
     """The same; the models of sequences keep biased running variances themselves."""
     batch, = series.first(cell.batch)
-    generating.check(cell, workload, (batch,), emit)
-    _send_inferred(cell, workload, lambda: _answer(workload, batch), emit)
+    with _drawn(cell, workload) as is_one:
+        generating.check(cell, workload, (batch,), emit)
+        if is_one:
+            _send(emit, "inferred", {"logits": _answer(workload, batch)})
     _send_update(workload.check(batch), emit)
 
 
@@ -369,14 +374,19 @@ def own_check(cell: Cell, adapter: "contract.Adapter", workload, images, folder:
     emit("loaded", modules=sorted({name.partition(".")[0] for name in sys.modules}))
 
 
-def _send_inferred(cell: Cell, workload: contract.Workload, logits, emit) -> None:
-    """Send the logits() of a pass as measure infer takes it, with running statistics drawn like weights."""
-    if cell.parallel != "none" or cell.gpus > 1:
-        return                                    # one device's: what workers say apart from gradients is their own
-    own = workload.weights()
-    workload.load(weights.with_statistics(own, cell.seed))
-    _send(emit, "inferred", {"logits": logits()})
-    workload.load(own)
+@contextmanager
+def _drawn(cell: Cell, workload: contract.Workload):
+    """Let no array of a single device's workload be constant meanwhile, so that what infers shows each of them.
+
+    Gives whether it is one: of several each has its own, and what they say apart from gradients is not compared.
+    """
+    is_one = cell.parallel == "none" and cell.gpus <= 1
+    own = workload.weights() if is_one else {}
+    if is_one:
+        workload.load(weights.with_vectors(own, cell.seed))
+    yield is_one
+    if is_one:
+        workload.load(own)
 
 
 def _answer(workload: contract.Sequences, batch):

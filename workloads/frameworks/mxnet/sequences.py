@@ -114,13 +114,15 @@ class Workload(Generation):
         return itertools.repeat((self._placed(self._arranged(batches[0])),))
 
     def _arranged(self, batch):
-        return self._model.arrange(batch)
+        return {name: np.ascontiguousarray(array) for name, array in self._model.arrange(batch).items()}
 
     def _placed(self, batch):
         return self._in(self._device, batch)
 
     def _in(self, device, batch):
-        """The batch's arrays there."""
+        """The batch's arrays there; a CPU uses numpy's own memory."""
+        if device.device_type == "cpu":
+            return {name: mx.nd.from_numpy(array) for name, array in batch.items()}
         return {name: array.as_in_context(device) if isinstance(array, mx.nd.NDArray)
                 else mx.nd.array(array, device, array.dtype) for name, array in batch.items()}
 

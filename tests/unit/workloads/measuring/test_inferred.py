@@ -13,7 +13,7 @@ from workloads.measuring import measures
 from workloads.process.errors import NotFinite
 from workloads.spec.cell import Cell
 
-ARRAYS = {"0.weight": np.ones((2, 3), np.float32), "1.mean": np.zeros(2, np.float32),
+ARRAYS = {"0.weight": np.arange(6, dtype=np.float32).reshape(2, 3), "1.mean": np.zeros(2, np.float32),
           "1.variance": np.ones(2, np.float32)}
 CELL = Cell("x", "bert", "check")
 
@@ -37,6 +37,9 @@ class Workload:
         for batch in contract.watched(batches, count, watch):
             watch.stepped((batch, self.loaded["1.mean"], self.loaded["1.variance"]))
 
+    def check(self, batch: Any) -> dict[str, Any]:
+        return {"activation": {}, "gradient": {}, "weight": {}, "logits": np.zeros(1), "loss": None}
+
     def sync(self, handle: Any) -> None:
         self.synced = handle
 
@@ -45,25 +48,24 @@ class Workload:
         return np.array([handle[0] * np.ones(2), *handle[1:]])
 
 
-def sent(cell: Cell) -> Sent:
-    """What is sent of a batch, the number 7."""
+def sent(cell: Cell) -> list[tuple[str, float]]:
+    """The names and norms of what is sent as inferred of a batch, the number 7."""
     told, workload = Sent(), Workload()
-    measures._send_inferred(cell, workload, lambda: measures._answer(workload, 7.0), told)
+    measures.sequence_check(cell, None, workload, SimpleNamespace(first=lambda count: [7.0]), "", told)
     assert all(np.array_equal(ARRAYS[name], array) for name, array in workload.loaded.items())
-    return told
+    return [(each["name"], each["norm"]) for each in told if each["kind"] == "inferred"]
 
 
-def test_the_logits_of_drawn_running_statistics_are_sent_and_of_workers_nothing() -> None:
-    drawn = weights.with_statistics(ARRAYS, CELL.seed)
+def test_the_logits_of_drawn_vectors_are_sent_and_of_workers_nothing() -> None:
+    drawn = weights.with_vectors(ARRAYS, CELL.seed)
     expected = np.array([[7.0, 7.0], drawn["1.mean"], drawn["1.variance"]])
 
-    assert [("inferred", "logits", float(np.linalg.norm(expected)))] == [
-        (each["kind"], each["name"], each["norm"]) for each in sent(CELL)]
+    assert [("logits", float(np.linalg.norm(expected)))] == sent(CELL)
     assert [] == sent(CELL._replace(parallel="allreduce"))
 
 
-def test_running_statistics_are_drawn_by_name_and_seed_and_weights_stay() -> None:
-    drawn, again, other = (weights.with_statistics(ARRAYS, seed) for seed in (1, 1, 2))
+def test_constant_arrays_are_drawn_by_name_and_seed_and_weights_stay() -> None:
+    drawn, again, other = (weights.with_vectors(ARRAYS, seed) for seed in (1, 1, 2))
 
     assert drawn["0.weight"] is ARRAYS["0.weight"]
     for name in ("1.mean", "1.variance"):

@@ -1,5 +1,5 @@
 """GPT-2 (workloads/spec/models/gpt2.py) in JAX."""
-from workloads.frameworks.jax.models.blocks import embedding, layer_norm, matmul
+from workloads.frameworks.jax.models.blocks import embedding, layer_norm, linear
 from workloads.frameworks.jax.models.transformer import causal, layer
 from workloads.frameworks.jax.steps import cross_entropy
 from workloads.spec.models.gpt2 import form
@@ -31,7 +31,7 @@ def embeddings(weights, ids):
 def predictions(weights, x, sizes, mode):
     """Step 3 at the positions x (n, numbers)."""
     x = mode.keep("norm", layer_norm(weights, "norm", x, form(sizes).epsilon))
-    return matmul(x, weights["embeddings.tokens.weight"].T, mode)
+    return linear(weights, "embeddings.tokens", x, mode)
 
 
 def prefill(weights, ids, cache, sizes, mode):
