@@ -22,7 +22,9 @@ _MOST_NAMED = 3                # stacks that a note names
 _OTHER_MEMORY = 1.1            # times as much, of which people are told
 _OF_PROOFS = ("device", "precision", "loop", "lstm", "attention")      # a proof is of their defaults, or of loop tuned
 _MUCH = 1.25                   # times as fast, by which settings move a stack, of which people are told
-_TOLD = (Flag.UNPROVED, Flag.TURNS_REPEATED)           # in words of their own
+_UNPROVED = {Flag.CHECK_FAILED: "a check failed{}, --prove says where",            # of which stacks
+             Flag.UNPROVED: "not checked here{}, --prove does"}
+_TOLD = (*_UNPROVED, Flag.TURNS_REPEATED)              # in words of their own
 _NAMES = {                     # of flags whose own words do not say enough
     Flag.VENV: "virtual environments", Flag.STAND_IN_DATA: "stand-in data", Flag.OTHER_BASE: "another base image",
     Flag.APART: "runs one after the other", Flag.BUSY: "the machine was busy", Flag.COMPILED: "compiled while timed",
@@ -175,15 +177,16 @@ def _trust(summary: Summary) -> Iterator[Trust]:
         why = "no round counts, the machine was too busy" if ended_well else "no run ended well"
         yield Trust("Measured", f"nothing, {why}", False)
         return
-    unproved, of = stacks_of.get(Flag.UNPROVED, []), len({result.stack for result in results})
-    whose = "" if len(unproved) == of else f" of {', '.join(unproved)}"
+    of = len({result.stack for result in results})
+    unproved = [said.format("" if len(stacks_of[flag]) == of else f" of {', '.join(stacks_of[flag])}")
+                for flag, said in _UNPROVED.items() if flag in stacks_of]
     if all(each.measure == "step" for each in summary.comparisons):
         yield Trust(EQUAL, "your step, not proved equal", False)
     else:
         others = _others(summary)
         proved = f"proved, not with {', '.join(others)}" if others else "proved"
         yield Trust(EQUAL, proved if not unproved else "one column, nothing to compare" if of == 1
-                    else f"not checked here{whose}, --prove does", not (unproved or others))
+                    else "; ".join(unproved), not (unproved or others))
     every = [result for each in summary.comparisons for result in each.results]       # those without a rate, too
     turns, disturbed = (sum(getattr(result, name) for result in every) for name in ("turns", "disturbed_turns"))
     is_busy = any(Flag.BUSY in result.flags for result in every)

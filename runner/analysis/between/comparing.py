@@ -210,7 +210,7 @@ def _flat(facts: Facts, before: str = "") -> dict[str, Any]:
 def _mistrusted(measured: Measurements) -> dict[str, str]:
     """The number of rows with each flag, without UNPROVED: checks are not part of a session."""
     cpus = recorded(measured.session, "machine").get("cpus")
-    own = [flag for row in measured.rows for flag in flags(row, cpus, frozenset())]
+    own = [flag for row in measured.rows for flag in flags(row, cpus, {})]
     return {f"flagged {flag.value.replace('_', ' ')}": f"{own.count(flag)} of {len(measured.rows)} cells"
             for flag in Flag if flag in own and flag is not Flag.UNPROVED}
 

@@ -11,7 +11,7 @@ from runner.cells import lanes_key
 from tests import made_rows as made
 
 CELL = made.cell()
-PROVED = {("lenet5", "torch")}
+PROVED = {("lenet5", "torch"): True}
 
 
 def found(rounds: int = 3, cell: Any = CELL, **values: Any) -> set[Flag]:

@@ -108,6 +108,11 @@ def test_what_was_not_checked_is_said_with_the_option_that_does() -> None:
     found = made_report.reported(made_report.records()).answer
 
     assert found and ("Equal models", "not checked here, --prove does", False) == found.trust[0]
+    for known, said in (({"tf": False, "torch": False}, "a check failed, --prove says where"),
+                        ({"tf": False}, "a check failed of tf, --prove says where; not checked here of torch, "
+                                        "--prove does")):
+        found = made_report.reported(made_report.records(), {("lenet5", name): each for name, each in known.items()})
+        assert found.answer and ("Equal models", said, False) == found.answer.trust[0]
     alone = made_report.reported(made_report.records(cells={TORCH: SLOW})).answer
     assert alone and "one column, nothing to compare" == alone.trust[0][1]
 
