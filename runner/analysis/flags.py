@@ -158,5 +158,5 @@ def flags(row: Row, cpus: int | None, proved: Proved) -> tuple[Flag, ...]:
     of_row = {
         Flag.UNPROVED: is_model and shown is None, Flag.CHECK_FAILED: is_model and shown is False,
         Flag.FEW_RUNS: 0 < len(runs) < LEAST_RUNS, Flag.TOO_FEW_CPUS: runs and cpus and row.cell.cpus > cpus,
-        Flag.BUSY: not all(run.counts for run in row.runs), Flag.APART: row.is_apart}
+        Flag.BUSY: row.lost, Flag.APART: row.is_apart}
     return tuple(flag for flag in Flag if of_row.get(flag) or any(flag.holds(row.cell, run) for run in runs))

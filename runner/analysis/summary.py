@@ -308,6 +308,6 @@ def _footnotes(comparisons: Iterable[Comparison], measured: Measurements) -> tup
     runs = [run for row in measured.rows for run in row.runs]
     off = dict.fromkeys(f"{row.cell.stack}: {each}" for row in measured.rows for run in row.ok_runs
                         for each in left_off(run))
-    counts = {"left_off": "; ".join(off), "runs": len(runs), "lost": sum(not run.counts for run in runs),
+    counts = {"left_off": "; ".join(off), "runs": len(runs), "lost": sum(len(row.lost) for row in measured.rows),
               "turns": sum(len(run.turns) for run in runs), "disturbed": sum(disturbed(run.turns) for run in runs)}
     return tuple(Footnote(flag=flag, text=flag.text.format(**counts)) for flag in Flag if flag in used)

@@ -172,9 +172,10 @@ def _rounds(summary: Summary) -> str:
 def _trust(summary: Summary) -> Iterator[Trust]:
     """Equal models, undisturbed turns, isolation, data."""
     results, stacks_of = _measured(summary), flagged(summary)
+    every = [result for each in summary.comparisons for result in each.results]       # those without a rate, too
     if not results:
-        ended_well = any(result.endings.get("ok") for each in summary.comparisons for result in each.results)
-        why = "no round counts, the machine was too busy" if ended_well else "no run ended well"
+        why = next((result.withheld for result in every if result.withheld), "") or (
+            "every round lost a run" if any(result.endings.get("ok") for result in every) else "no run ended well")
         yield Trust("Measured", f"nothing, {why}", False)
         return
     of = len({result.stack for result in results})
@@ -187,7 +188,6 @@ def _trust(summary: Summary) -> Iterator[Trust]:
         proved = f"proved, not with {', '.join(others)}" if others else "proved"
         yield Trust(EQUAL, proved if not unproved else "one column, nothing to compare" if of == 1
                     else "; ".join(unproved), not (unproved or others))
-    every = [result for each in summary.comparisons for result in each.results]       # those without a rate, too
     turns, disturbed = (sum(getattr(result, name) for result in every) for name in ("turns", "disturbed_turns"))
     is_busy = any(Flag.BUSY in result.flags for result in every)
     if turns:

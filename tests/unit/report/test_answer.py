@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from runner.report.document import Answer
+from runner.results.contract import INTERRUPTED
 from tests import made_report
 from tests import made_rows as made
 from tests.made_report import DONE, FAST, SLOW, TF, TORCH
@@ -58,10 +59,17 @@ def test_a_stack_without_an_ok_run_stands_last_and_without_a_baseline_s_there_is
     assert words == [(each.stack, each.word) for each in block.standings]
 
 
-def test_nothing_was_measured_where_no_run_ended_well() -> None:
-    failed = [record for cell in (TF, TORCH) for record in made.run(cell, 0, ending="oom")]
-    assert [("Measured", "nothing, no run ended well")] == [
-        (name, said) for name, said, *_ in answer(*failed, cells={TF: [], TORCH: []}).trust]
+@pytest.mark.parametrize(("torch", "tf", "closed", "why"), [
+    ({"ending": "oom"}, {"ending": "oom"}, "done", "no run ended well"),
+    ({}, {"ending": "killed", "message": INTERRUPTED}, "interrupted", "unfinished (0 of 5 rounds could be measured)"),
+    ({}, {"ending": "not_started"}, "incomplete", "every round lost a run"),
+    ({}, {"after": {**made.AFTER, "foreign_cpu_share": 0.2}}, "incomplete",
+     "too busy (0 of 5 rounds could be measured)")])
+def test_why_nothing_was_measured_is_said(torch: dict[str, Any], tf: dict[str, Any], closed: str, why: str) -> None:
+    runs = [record for cell, how in ((TORCH, torch), (TF, tf))
+            for record in made.run(cell, 0, made.steps([1.0]), **how)]
+    assert [("Measured", f"nothing, {why}")] == [(name, said) for name, said, *_ in answer(
+        *runs, {"event": "closed", "reason": closed}, cells={TORCH: [], TF: []}).trust]
 
 
 def of_batches(*rates: dict[str, list[float]]) -> dict[Cell, list[float]]:
