@@ -11,7 +11,7 @@ from runner.analysis.flags import Flag
 from runner.analysis.stats import Verdict
 from runner.analysis.summary_format import Column, Comparison, Lanes, Result, Summary
 from runner.report.claims import wording
-from runner.report.columns import endings
+from runner.report.columns import endings, rounds
 from runner.report.document import Answer, Block, Standing, Trust
 from workloads.spec import frameworks, measures
 from workloads.spec.cell import DEFAULTS
@@ -159,14 +159,7 @@ def _facts(summary: Summary) -> Iterator[str]:
         yield f"{moment.day} {moment:%b %Y}"
     except ValueError:
         yield summary.began or "an unknown time"
-    yield f"{summary.study}, {_rounds(summary)}"
-
-
-def _rounds(summary: Summary) -> str:
-    """"8 rounds"; "5 of 8 rounds", "4–5 of 8 rounds" where fewer count."""
-    counted, planned = {result.runs for result in _measured(summary)} or {0}, formatting.count(summary.rounds, "round")
-    ends = dict.fromkeys((min(counted), max(counted)))
-    return planned if counted == {summary.rounds} else f"{formatting.DASH.join(map(str, ends))} of {planned}"
+    yield f"{summary.study}, {rounds(summary, summary.comparisons)}"
 
 
 def _trust(summary: Summary) -> Iterator[Trust]:
