@@ -90,7 +90,9 @@ def _change(standing: Standing) -> str:
     if standing.ratio is None or standing.ends is None or not is_told:
         return standing.word or "no data"
     way = 1 if standing.ratio > 1 else -1
-    by, *ends = (f"{100 * way * (value - 1):.0f}" for value in (standing.ratio, *standing.ends))
+    shares = [100 * way * (value - 1) for value in (standing.ratio, *standing.ends)]
+    decimals = next((each for each in (0, 1) if all(round(share, each) for share in shares)), 2)    # no end reads as 0
+    by, *ends = (f"{share:.{decimals}f}" for share in shares)
     return f"{by} % {'faster' if way > 0 else 'slower'} ({formatting.DASH.join(ends[::way])})"
 
 

@@ -44,7 +44,8 @@ class Difference(NamedTuple):
 
 
 # of a ratio in B against the same in A; other verdicts in their own words
-_MOVED = {Verdict.FASTER: "higher in B", Verdict.SLOWER: "lower in B", Verdict.NO_DATA: ""}
+_MOVED = {Verdict.FASTER: "higher in B", Verdict.SLOWER: "lower in B", Verdict.AS_FAST: "unchanged",
+          Verdict.NO_DATA: ""}
 
 
 class Compared(NamedTuple):

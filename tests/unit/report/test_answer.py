@@ -98,6 +98,17 @@ def test_the_verdict_says_by_how_much_or_counts_the_comparisons(cells: dict[Cell
     assert found.in_short == (f"{found.answer.verdict}.",)
 
 
+@pytest.mark.parametrize(("percent", "said"), [
+    ([9.0, 10.0, 11.0, 10.5, 9.5], "10 % faster (9–11)"), ([0.5, 1.9, 0.6, 1.8, 1.2], "1.2 % faster (0.4–2.0)"),
+    ([0.18, 2.22, 0.34, 2.06, 1.2], "1.20 % faster (0.03–2.37)"),
+    ([-0.5, -1.9, -0.6, -1.8, -1.2], "1.2 % slower (0.4–2.0)")])
+def test_between_two_versions_no_end_of_a_change_reads_as_none(percent: list[float], said: str) -> None:
+    new, facts = TORCH._replace(stack="new"), {**made.FACTS, "version": "2.14.0"}
+    runs = made.runs(new, [100.0 + each for each in percent], facts=facts)
+
+    assert f"PyTorch 2.13.0 → 2.14.0: {said}" == answer(*runs, cells={TORCH: [100.0] * 5, new: []}).verdict
+
+
 def test_it_is_trusted_by_models_turns_isolation_and_data() -> None:
     turns = [made.turn([0.1] * 4, foreign=0.5 if index == 0 else 0.0, before=index * 4) for index in range(10)]
     found = answer(*made.repeated(TORCH, 5, *turns), *made.repeated(TF, 5, *turns), DONE, cells={TORCH: [], TF: []})
