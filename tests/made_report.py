@@ -1,8 +1,10 @@
 """A made session's report, for tests of how reports are written."""
 
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, TypeVar
 
+from runner.analysis.flags import Proved
 from runner.analysis.summary import summary_of
 from runner.analysis.summary_format import Summary
 from runner.paths import STACKS
@@ -43,14 +45,14 @@ def planned(name: str) -> Plan:
 def contents(found: list[Any]) -> tuple[Summary, Measurements, Report]:
     """The records' summary, measurements and report."""
     measured = measurements(found)
-    summary = summary_of(measured, {("lenet5", "torch"), ("lenet5", "tf")})
+    summary = summary_of(measured, dict.fromkeys([("lenet5", "torch"), ("lenet5", "tf")], True))
     return summary, measured, report(summary, measured)
 
 
-def reported(found: list[Any]) -> Report:
-    """The report of records of which no build was checked."""
+def reported(found: list[Any], proved: Proved = MappingProxyType({})) -> Report:
+    """The report of records of which no builds but those were checked."""
     measured = measurements(found)
-    return report(summary_of(measured), measured)
+    return report(summary_of(measured, proved), measured)
 
 
 def report_of(*more: Any, **values: Any) -> Report:

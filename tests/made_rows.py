@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from runner import __version__
@@ -129,6 +130,6 @@ def told(lines: Mapping[Cell, Sequence[Record]], rounds: int = 5, **values: Any)
                               for record in repeated(each, rounds, *found, **values)))
 
 
-def summarised(*parts: Cell | Record, proved: Proved = frozenset(), **values: Any) -> Summary:
-    """The summary of the same; proved: the (task, stack) whose check has passed."""
+def summarised(*parts: Cell | Record, proved: Proved = MappingProxyType({}), **values: Any) -> Summary:
+    """The summary of the same; proved: by task and stack whether a check passed."""
     return summary_of(measured(*parts, **values), proved)

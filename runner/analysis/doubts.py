@@ -23,7 +23,7 @@ METHOD = ("any verdict, where the session is unfinished or fewer than five round
           "and by more than their noise (t test of the slope, 5 %); of the baseline, too")
 REMEDIES = {Verdict.UNFINISHED: "the same command goes on", Verdict.TOO_BUSY: "the same command goes on",
             Verdict.COMPILED: "more --set warmup=", Verdict.NOT_STEADY: "more --set seconds=",
-            Verdict.TOO_FEW: f"--rounds {LEAST_ROUNDS}"}
+            Verdict.TOO_FEW: "more --rounds, until both ended ok in five"}
 
 
 class Doubt(NamedTuple):

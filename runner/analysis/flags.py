@@ -1,6 +1,6 @@
 """What a reader must know beside a number: a closed list of flags, each with its footnote. Pure."""
 
-from collections.abc import Callable, Set
+from collections.abc import Callable, Mapping
 from enum import StrEnum
 
 from runner.analysis.stats import LEAST_RUNS, median
@@ -13,7 +13,8 @@ from workloads.spec import cluster
 from workloads.spec.cell import Cell
 from workloads.spec.refusals import BFLOAT16
 
-Proved = Set[tuple[str, str]]      # (task, stack as cells.built names it) that was checked to be the same model
+# by task and stack, as cells.built names it: whether a check showed it to be the same model; absent: none was made
+Proved = Mapping[tuple[str, str], bool]
 
 _LEAST_LOSSES = 8                  # fewer do not show whether a loss falls
 _SWAP_BYTES = 2**20                # less is bookkeeping of the kernel
@@ -69,6 +70,8 @@ class Flag(StrEnum):
 
     UNPROVED = ("unproved",
         "It was not checked here that this stack builds the same model as the others: --prove does.")
+    CHECK_FAILED = ("check_failed",
+        "A check failed here that this stack builds the same model as the others: --prove says where.")
     TIMER_MISMATCH = ("timer_mismatch",
         "Reading losses took more than 5 % of the timed seconds: steps were not waited for.",
         lambda cell, run: any(worker.drain_seconds > _DRAIN_SHARE * worker.timed_seconds for worker in run.workers))
@@ -150,10 +153,10 @@ class Flag(StrEnum):
 
 def flags(row: Row, cpus: int | None, proved: Proved) -> tuple[Flag, ...]:
     """What holds for the row or any of its ok runs, in the order of the footnotes; cpus: the machine's."""
-    runs = row.ok_runs
+    runs, shown = row.ok_runs, proved.get((model_name(row.cell), built(row.cell.stack, row.cell.loop)))
+    is_model = runs and row.cell.measure != "step"            # and no code, which nobody can prove
     of_row = {
-        Flag.UNPROVED: runs and row.cell.measure != "step"            # code, which nobody can prove
-        and (model_name(row.cell), built(row.cell.stack, row.cell.loop)) not in proved,
+        Flag.UNPROVED: is_model and shown is None, Flag.CHECK_FAILED: is_model and shown is False,
         Flag.FEW_RUNS: 0 < len(runs) < LEAST_RUNS, Flag.TOO_FEW_CPUS: runs and cpus and row.cell.cpus > cpus,
-        Flag.BUSY: not all(run.counts for run in row.runs), Flag.APART: row.is_apart}
+        Flag.BUSY: row.lost, Flag.APART: row.is_apart}
     return tuple(flag for flag in Flag if of_row.get(flag) or any(flag.holds(row.cell, run) for run in runs))

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from operator import methodcaller
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from pydantic import ValidationError
@@ -66,8 +67,8 @@ class _Session(NamedTuple):
                 "flags": (*marked, Flag.ABOVE_MACHINE) if share is not None and share > 1 else marked}
 
 
-def summary_of(measured: Measurements, proved: Proved = frozenset()) -> Summary:
-    """The Summary of what was measured; proved: the (task, stack) whose check has passed. Raises InputError."""
+def summary_of(measured: Measurements, proved: Proved = MappingProxyType({})) -> Summary:
+    """The Summary of what was measured; proved: by task and stack whether a check passed. Raises InputError."""
     try:
         return _summary(measured, proved)
     except ValidationError as error:
@@ -163,7 +164,7 @@ def _comparison(group: Mapping[str, Row], session: _Session) -> Comparison:
         measure=first.cell.measure, unit=first.unit, settings=settings(first.cell), results=tuple(results),
         winner=None if any(row.key in doubted for row in rows) else _fastest(rows, error),
         left_out=tuple(result.stack for result in results if result.rate_per_worker is None),
-        unproved=tuple(result.stack for result in results if Flag.UNPROVED in result.flags),
+        unproved=tuple(result.stack for result in results if {Flag.UNPROVED, Flag.CHECK_FAILED} & {*result.flags}),
     )
 
 
@@ -307,6 +308,6 @@ def _footnotes(comparisons: Iterable[Comparison], measured: Measurements) -> tup
     runs = [run for row in measured.rows for run in row.runs]
     off = dict.fromkeys(f"{row.cell.stack}: {each}" for row in measured.rows for run in row.ok_runs
                         for each in left_off(run))
-    counts = {"left_off": "; ".join(off), "runs": len(runs), "lost": sum(not run.counts for run in runs),
+    counts = {"left_off": "; ".join(off), "runs": len(runs), "lost": sum(len(row.lost) for row in measured.rows),
               "turns": sum(len(run.turns) for run in runs), "disturbed": sum(disturbed(run.turns) for run in runs)}
     return tuple(Footnote(flag=flag, text=flag.text.format(**counts)) for flag in Flag if flag in used)

@@ -32,6 +32,7 @@ from runner.measuring.session import INCOMPLETE
 from runner.planning import paper_index, plan_listing
 from runner.planning.plan import run_seconds
 from runner.report.tables import Shown
+from runner.report.writers.equality import outcome
 from runner.results import sessions, store
 from runner.results.records import best
 from runner.results.sessions import Session
@@ -198,24 +199,30 @@ def _signals() -> Iterator[Callable[[], bool]]:
 
 
 def _prove(job: jobs.Job, check: equality.Check) -> None:
-    """Check the tasks and stacks of the plan that have not passed a check yet."""
+    """Check the tasks and stacks of the plan that have not passed a check yet, and say what fails."""
     names = dict.fromkeys(planned.cell.stack for planned in job.plan.cells)
     stacks = [job.stacks[name] for name in names]
     known = equality.proved(job.request.results, {job.stacks[name].name: job.fingerprint(name) for name in names})
     of_model = {model_name(planned.cell): planned.cell.task for planned in job.plan.cells}
-    tasks = [task for name, task in of_model.items() if any((name, each.name) not in known for each in stacks)]
+    tasks = [task for name, task in of_model.items() if not all(known.get((name, each.name)) for each in stacks)]
     training = [each for each in stacks if not frameworks.only_infers(each.framework)]
+    verdicts = []
     if len(training) > 1 and tasks:
-        check.kept(tasks, training, job.request.results)
+        verdicts += check.kept(tasks, training, job.request.results)
     if len(stacks) > max(1, len(training)) and tasks:
-        check._replace(precision="float32").kept(
+        verdicts += check._replace(precision="float32").kept(
             tasks, [*training[:1], *(each for each in stacks if each not in training)], job.request.results)
     tuned = [planned.cell for planned in job.plan.cells if planned.cell.loop == "tuned"
-             and (model_name(planned.cell), built(planned.cell.stack, "tuned")) not in known]
+             and not known.get((model_name(planned.cell), built(planned.cell.stack, "tuned")))]
     if tuned:
         in_tuned = {cell.stack for cell in tuned}
-        check._replace(loop="tuned").kept(list(dict.fromkeys(cell.task for cell in tuned)),
-                                          [each for each in stacks if each.name in in_tuned], job.request.results)
+        verdicts += check._replace(loop="tuned").kept(
+            list(dict.fromkeys(cell.task for cell in tuned)), [each for each in stacks if each.name in in_tuned],
+            job.request.results)
+    for each in verdicts:
+        if not each.passed:
+            screen.say(f"check: {each.task} in {built(each.stack, each.loop)} against {each.reference}: "
+                       f"{outcome(each)}")
 
 
 def keep(folder: Path, name: str, record: Mapping[str, Any]) -> None:

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 from runner import formatting
 from runner.analysis.summary_format import Summary
 from runner.application.read import measured_in, summarized
+from runner.report.columns import rounds
 from runner.report.writers import export
 from runner.results import store
 
@@ -30,7 +31,7 @@ class Result(NamedTuple):
     def __repr__(self) -> str:
         """The answer in a line, not the whole summary."""
         count = formatting.count(len(self.summary.comparisons), "comparison")
-        return f"<evenbench {self.summary.id}: {count}, {formatting.count(self.summary.rounds, 'round')}; see ratios()>"
+        return f"<evenbench {self.summary.id}: {count}, {rounds(self.summary, self.summary.comparisons)}; see ratios()>"
 
     def frame(self) -> Any:
         """The raw samples as docs/export.md has the columns: a pandas.DataFrame, without pandas a list of dicts."""

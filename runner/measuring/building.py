@@ -31,9 +31,10 @@ def unbuilt(stacks: Mapping[str, definition.Stack], launcher: Launcher, say: Say
 
 
 def buildable(stacks: list[definition.Stack], launcher: Launcher, say: Say) -> list[definition.Stack]:
-    """The stacks that the launcher can build; of each other one the reason is said."""
-    failures = unbuilt({each.name: each for each in stacks}, launcher, say)
-    return [each for each in stacks if each.name not in failures]
+    """The stacks that the launcher can build, each once; of each other one the reason is said."""
+    named = {each.name: each for each in stacks}
+    failures = unbuilt(named, launcher, say)
+    return [each for name, each in named.items() if name not in failures]
 
 
 def prepared(job: Job, say: Say) -> Job:

@@ -18,6 +18,7 @@ from runner import formatting, paths
 from runner.analysis.agreement import ALIKE, BATCH, NATIVE, Sent, Verdict, check_cell, compare, sent, verdict_of
 from runner.cells import built, model_name
 from runner.errors import BenchError, InputError
+from runner.grouping import grouped
 from runner.launchers import watchdog
 from runner.launchers.protocol import Launcher
 from runner.launchers.watchdog import Ending, Limits, followed
@@ -237,20 +238,33 @@ def _kept(results: Path) -> Iterator[tuple[Verdict, tuple[str, str]]]:
             yield _VERDICT.validate_python(told, strict=True), made_of
 
 
-def proved(results: Path, fingerprints: dict[str, str]) -> set[tuple[str, str]]:
-    """The (task, stack) that passed in float64 with what the stacks are made of now; the references count as passed.
+def proved(results: Path, fingerprints: dict[str, str]) -> dict[tuple[str, str], bool]:
+    """Whether (task, stack), as built() names it, is shown to be the same model as the others; False: a check failed.
 
-    The last verdict of a pair counts. A stack that only infers passes in float32, and what passed in another loop than
-    the native one is there as built() names it; both prove nothing of their references. Against its own native loop a
-    stack passes where that loop was compared with another stack.
+    Of what the stacks are made of now the last verdict of a pair counts, in each precision. Stacks that passed pairs
+    link are the same; of several such groups that is the largest. A stack that only infers passes in float32, and
+    another loop than the native one by itself: both are in their reference's group and link no two.
     """
-    last: dict[tuple[str, str, str, str], Verdict] = {}
+    last: dict[tuple[str, frozenset[str], str, str], Verdict] = {}
     for each, made_of in _kept(results):
         if each.proves and not each.parallel and made_of == _made_of(each, fingerprints):
-            last[each.task, each.stack, "" if each.loop else each.reference, each.loop] = each
-    passed = [each for each in last.values() if each.passed]
-    native = {(each.task, name) for each in passed if not each.loop
-              for name in (each.stack, *([each.reference] if each.precision == "float64" or each.is_own else []))}
-    compared = native | {(each.task, each.reference) for each in passed if each.loop and each.stack != each.reference}
-    return native | {(each.task, built(each.stack, each.loop)) for each in passed
-                     if each.loop and (each.stack != each.reference or (each.task, each.stack) in compared)}
+            last[each.task, frozenset(_names(each)), each.loop, each.precision] = each
+    found: dict[tuple[str, str], bool] = {}
+    for task, of_task in grouped(last.values(), lambda each: each.task).items():
+        failed = {frozenset(_names(each)) for each in of_task if not each.passed}
+        passed = [each for each in of_task if frozenset(_names(each)) not in failed]
+        linked = {name: {name} for name in fingerprints}
+        for each in passed:
+            if not each.loop and (each.precision == "float64" or each.is_own):
+                both = linked[each.stack] | linked[each.reference]
+                linked.update(dict.fromkeys(both, both))
+        groups = ([each for each in passed if each.reference in names] for names in linked.values())
+        equal = max(({name for each in group for name in _names(each)} for group in groups
+                     if any(each.stack != each.reference for each in group)), key=len, default=set())
+        found |= {(task, name): name in equal for name in {*equal}.union(*failed)}
+    return found
+
+
+def _names(verdict: Verdict) -> tuple[str, str]:
+    """What a verdict holds against each other, as built() names it."""
+    return built(verdict.stack, verdict.loop), verdict.reference

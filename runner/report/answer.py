@@ -11,7 +11,7 @@ from runner.analysis.flags import Flag
 from runner.analysis.stats import Verdict
 from runner.analysis.summary_format import Column, Comparison, Lanes, Result, Summary
 from runner.report.claims import wording
-from runner.report.columns import endings
+from runner.report.columns import endings, rounds
 from runner.report.document import Answer, Block, Standing, Trust
 from workloads.spec import frameworks, measures
 from workloads.spec.cell import DEFAULTS
@@ -22,7 +22,9 @@ _MOST_NAMED = 3                # stacks that a note names
 _OTHER_MEMORY = 1.1            # times as much, of which people are told
 _OF_PROOFS = ("device", "precision", "loop", "lstm", "attention")      # a proof is of their defaults, or of loop tuned
 _MUCH = 1.25                   # times as fast, by which settings move a stack, of which people are told
-_TOLD = (Flag.UNPROVED, Flag.TURNS_REPEATED)           # in words of their own
+_UNPROVED = {Flag.CHECK_FAILED: "a check failed{}, --prove says where",            # of which stacks
+             Flag.UNPROVED: "not checked here{}, --prove does"}
+_TOLD = (*_UNPROVED, Flag.TURNS_REPEATED)              # in words of their own
 _NAMES = {                     # of flags whose own words do not say enough
     Flag.VENV: "virtual environments", Flag.STAND_IN_DATA: "stand-in data", Flag.OTHER_BASE: "another base image",
     Flag.APART: "runs one after the other", Flag.BUSY: "the machine was busy", Flag.COMPILED: "compiled while timed",
@@ -88,7 +90,9 @@ def _change(standing: Standing) -> str:
     if standing.ratio is None or standing.ends is None or not is_told:
         return standing.word or "no data"
     way = 1 if standing.ratio > 1 else -1
-    by, *ends = (f"{100 * way * (value - 1):.0f}" for value in (standing.ratio, *standing.ends))
+    shares = [100 * way * (value - 1) for value in (standing.ratio, *standing.ends)]
+    decimals = next((each for each in (0, 1) if all(round(share, each) for share in shares)), 2)    # no end reads as 0
+    by, *ends = (f"{share:.{decimals}f}" for share in shares)
     return f"{by} % {'faster' if way > 0 else 'slower'} ({formatting.DASH.join(ends[::way])})"
 
 
@@ -157,34 +161,28 @@ def _facts(summary: Summary) -> Iterator[str]:
         yield f"{moment.day} {moment:%b %Y}"
     except ValueError:
         yield summary.began or "an unknown time"
-    yield f"{summary.study}, {_rounds(summary)}"
-
-
-def _rounds(summary: Summary) -> str:
-    """"8 rounds"; "5 of 8 rounds", "4–5 of 8 rounds" where fewer count."""
-    counted, planned = {result.runs for result in _measured(summary)} or {0}, formatting.count(summary.rounds, "round")
-    ends = dict.fromkeys((min(counted), max(counted)))
-    return planned if counted == {summary.rounds} else f"{formatting.DASH.join(map(str, ends))} of {planned}"
+    yield f"{summary.study}, {rounds(summary, summary.comparisons)}"
 
 
 def _trust(summary: Summary) -> Iterator[Trust]:
     """Equal models, undisturbed turns, isolation, data."""
     results, stacks_of = _measured(summary), flagged(summary)
+    every = [result for each in summary.comparisons for result in each.results]       # those without a rate, too
     if not results:
-        ended_well = any(result.endings.get("ok") for each in summary.comparisons for result in each.results)
-        why = "no round counts, the machine was too busy" if ended_well else "no run ended well"
+        why = next((result.withheld for result in every if result.withheld), "") or (
+            "every round lost a run" if any(result.endings.get("ok") for result in every) else "no run ended well")
         yield Trust("Measured", f"nothing, {why}", False)
         return
-    unproved, of = stacks_of.get(Flag.UNPROVED, []), len({result.stack for result in results})
-    whose = "" if len(unproved) == of else f" of {', '.join(unproved)}"
+    of = len({result.stack for result in results})
+    unproved = [said.format("" if len(stacks_of[flag]) == of else f" of {', '.join(stacks_of[flag])}")
+                for flag, said in _UNPROVED.items() if flag in stacks_of]
     if all(each.measure == "step" for each in summary.comparisons):
         yield Trust(EQUAL, "your step, not proved equal", False)
     else:
         others = _others(summary)
         proved = f"proved, not with {', '.join(others)}" if others else "proved"
         yield Trust(EQUAL, proved if not unproved else "one column, nothing to compare" if of == 1
-                    else f"not checked here{whose}, --prove does", not (unproved or others))
-    every = [result for each in summary.comparisons for result in each.results]       # those without a rate, too
+                    else "; ".join(unproved), not (unproved or others))
     turns, disturbed = (sum(getattr(result, name) for result in every) for name in ("turns", "disturbed_turns"))
     is_busy = any(Flag.BUSY in result.flags for result in every)
     if turns:

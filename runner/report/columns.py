@@ -36,6 +36,13 @@ def endings(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{ending} ×{count}" if count > 1 else ending for ending, count in counts.items()) or "not run"
 
 
+def rounds(summary: Summary, comparisons: Iterable[Comparison]) -> str:
+    """"8 rounds"; "5 of 8 rounds", "4–5 of 8 rounds" where fewer count in these comparisons."""
+    counted = {each.runs for one in comparisons for each in one.results if each.rate_per_worker is not None} or {0}
+    ends, planned = dict.fromkeys((min(counted), max(counted))), formatting.count(summary.rounds, "round")
+    return planned if counted == {summary.rounds} else f"{formatting.DASH.join(map(str, ends))} of {planned}"
+
+
 def marks(line: Line) -> str:
     """The numbers of the footnotes that the result has."""
     numbers = {note.flag: str(number) for number, note in enumerate(line.summary.footnotes, 1)}

@@ -14,7 +14,7 @@ from runner.cells import comparisons
 from runner.errors import InputError
 from runner.grouping import grouped
 from runner.results import lines, records, turns
-from runner.results.contract import FINAL
+from runner.results.contract import FINAL, INTERRUPTED
 from runner.results.lines import Facts, Line
 from runner.results.looks import LEAST_ROUNDS, look
 from runner.results.records import Begin, Ending, Product
@@ -110,7 +110,7 @@ class Fold:
         is_short = any(row.counted_rounds < plan.rounds for row in filled.values())
         is_interrupted, least = is_short and self.closed not in ("done", "incomplete"), min(LEAST_ROUNDS, plan.rounds)
         cut = (key for key, row in filled.items() if is_interrupted or
-               (self.closed == "incomplete" and row.counted_rounds == len(row.runs) < least))     # no time for more
+               (self.closed == "incomplete" and row.counted_rounds < least and not row.lost))     # no time for more
         return Measurements(self.session, plan.rounds, plan.baseline,
                             tuple(replace(filled[row.key], unit=units[row.comparison.key]) for row in self.rows),
                             self.skipped,
@@ -120,16 +120,18 @@ class Fold:
 
     def _filled(self, block: str, rows: Sequence[Row], plan: records.Plan) -> Iterator[Row]:
         """The rows of a block with their runs, of which those of the rounds count that are whole."""
-        of_cells, counted = [self._runs.get(row.key, {}) for row in rows], set[int]()
+        of_cells, whole, counted = [self._runs.get(row.key, {}) for row in rows], set[int](), set[int]()
         for index in set.intersection(*map(set, of_cells)):
             runners, runs = zip(*(of_cell[index] for of_cell in of_cells), strict=True)
-            # made by one runner, each ended, with enough turns
-            if len({*runners}) == 1 and all(run.ending in FINAL and (run.ending != "ok" or row.is_calm(run))
-                                            for row, run in zip(rows, runs, strict=True)):
-                counted.add(index)
+            if len({*runners}) == 1 and all(run.message != INTERRUPTED for run in runs):
+                whole.add(index)
+                # each ended, with enough turns
+                if all(run.ending in FINAL and row.is_calm(run) for row, run in zip(rows, runs, strict=True)):
+                    counted.add(index)
         for row, of_cell in zip(rows, of_cells, strict=True):
-            yield replace(row, runs=tuple(run if index in counted else replace(run, counts=False)
-                                          for index, (_, run) in sorted(of_cell.items())),
+            yield replace(row, runs=tuple(
+                run if index in counted else replace(run, counts=False, is_interrupted=index not in whole)
+                for index, (_, run) in sorted(of_cell.items())),
                           look=look(plan.looks, len(counted)), is_apart=block in self.apart)
 
 

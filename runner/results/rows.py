@@ -53,10 +53,20 @@ class Row:
         return run.units[0] if "units" in run.facts and self.cell.measure != "step" else self.cell.batch
 
     def is_calm(self, run: Run) -> bool:
-        """Whether a run has enough undisturbed turns, or without turns its CPUs to itself; a GPU's is not judged."""
+        """Whether it had enough undisturbed turns, or without turns its CPUs to itself.
+
+        Of runs that ended otherwise than ok, and of a GPU's without turns, that is not judged.
+        """
+        if run.ending != "ok":
+            return True
         if run.turns:
             return sum(counting(run.turns)) >= LEAST_TURNS
         return not run.is_loaded or self.cell.device != "cpu"
+
+    @property
+    def lost(self) -> tuple[Run, ...]:
+        """The runs of whole rounds that do not count."""
+        return tuple(run for run in self.runs if not (run.counts or run.is_interrupted))
 
     @property
     def turns(self) -> tuple[Turn, ...]:

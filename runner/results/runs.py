@@ -177,6 +177,7 @@ class Run:
     seed: int | None = None                # of this round; None: not recorded, the cell's own
     compiled: Compiled | None = None       # where the framework tells of it
     counts: bool = True                    # whether its round does: made in one go, with enough undisturbed turns
+    is_interrupted: bool = False           # whether its round was, or is not made whole yet
 
     @property
     def turns(self) -> tuple[Turn, ...]:

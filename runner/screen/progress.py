@@ -79,7 +79,7 @@ class RunProgress:
         if self._live is None:
             left = f", about {formatting.seconds(seconds)} left" if seconds > 0 else ""
             self._line(f"{self._rounds - missing} of {self._rounds} rounds measured{left}" if missing
-                       else "all rounds measured")
+                       else "enough rounds measured")
         elif so_far is not None:
             # without claims, which take long, and without words, which are said at the end
             self._so_far = answer(summary_of(replace(so_far, claims=(), published=())))

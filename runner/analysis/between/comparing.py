@@ -44,7 +44,8 @@ class Difference(NamedTuple):
 
 
 # of a ratio in B against the same in A; other verdicts in their own words
-_MOVED = {Verdict.FASTER: "higher in B", Verdict.SLOWER: "lower in B", Verdict.NO_DATA: ""}
+_MOVED = {Verdict.FASTER: "higher in B", Verdict.SLOWER: "lower in B", Verdict.AS_FAST: "unchanged",
+          Verdict.NO_DATA: ""}
 
 
 class Compared(NamedTuple):
@@ -210,7 +211,7 @@ def _flat(facts: Facts, before: str = "") -> dict[str, Any]:
 def _mistrusted(measured: Measurements) -> dict[str, str]:
     """The number of rows with each flag, without UNPROVED: checks are not part of a session."""
     cpus = recorded(measured.session, "machine").get("cpus")
-    own = [flag for row in measured.rows for flag in flags(row, cpus, frozenset())]
+    own = [flag for row in measured.rows for flag in flags(row, cpus, {})]
     return {f"flagged {flag.value.replace('_', ' ')}": f"{own.count(flag)} of {len(measured.rows)} cells"
             for flag in Flag if flag in own and flag is not Flag.UNPROVED}
 

@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterator, Sequence
 
 from runner.analysis.flags import Flag
-from runner.formatting import clean, count
-from runner.report.columns import Line, endings
+from runner.formatting import clean
+from runner.report.columns import Line, endings, rounds
 from runner.report.document import Report
 from runner.report.tables import Column, Form, Group, of
 
@@ -35,9 +35,9 @@ def _table(group: Group[Line], columns: Sequence[Column[Line]], machine: str, nu
     named = ", ".join(f"{line.result.stack} in {line.result.ran_precision}" for line in group.lines
                       if Flag.OTHER_PRECISION in line.result.flags)
     other = f"Computed in another precision than the cell says: {named}. " if named else ""
-    caption = (f"{group.label}: {comparison.unit} of one worker, the geometric mean of {count(summary.rounds, 'run')} "
-               f"with its 95 % interval, and the ratio to {summary.baseline} with the interval that decides. "
-               f"{other}{machine}.")
+    caption = (f"{group.label}: {comparison.unit} of one worker, the geometric mean over "
+               f"{rounds(summary, [comparison])} with its 95 % interval, and the ratio to {summary.baseline} with the "
+               f"interval that decides. {other}{machine}.")
     kinds = "".join("r" if column.is_number else "l" for column in columns)
     yield from (r"\begin{table}", r"\centering", rf"\caption{{{escaped(caption)}}}",
                 rf"\label{{tab:{comparison.key if comparison.key.isalnum() else number}}}",

@@ -9,6 +9,7 @@ from runner.analysis.between import comparing, regression
 from runner.analysis.stats import Verdict
 from runner.analysis.summary import summary_of
 from runner.report.claims.wording import word
+from runner.results.contract import INTERRUPTED
 from runner.results.rows import Measurements
 from tests import made_rows as made
 from tests.made_claims import claim
@@ -88,8 +89,11 @@ def test_a_run_without_turns_counts_where_others_left_it_the_cpus(share: float |
 
 
 def test_rounds_that_a_session_had_no_time_for_are_missing_and_more_rounds_are_not_asked_for() -> None:
-    assert {"unfinished (3 of 8 rounds could be measured)"} == missing(
-        session({"torch": [EVEN] * 3, "tf": [EVEN] * 3}, made.INCOMPLETE, of=8))
+    cut = [record for name in ("torch", "tf") for record in made.run(
+        made.cell(name), 3, *[made.turn([0.1])] * 2, ending="killed", message=INTERRUPTED)]
+
+    assert [{"unfinished (3 of 8 rounds could be measured)"}] * 2 == [missing(
+        session({"torch": [EVEN] * 3, "tf": [EVEN] * 3}, *more, made.INCOMPLETE, of=8)) for more in ((), cut)]
 
 
 def test_who_is_measured_beside_a_disturbed_stack_says_what_is_missing() -> None:

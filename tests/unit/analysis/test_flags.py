@@ -8,10 +8,11 @@ import pytest
 
 from runner.analysis.flags import Flag, flags, is_not_falling
 from runner.cells import lanes_key
+from runner.results.contract import INTERRUPTED
 from tests import made_rows as made
 
 CELL = made.cell()
-PROVED = {("lenet5", "torch")}
+PROVED = {("lenet5", "torch"): True}
 
 
 def found(rounds: int = 3, cell: Any = CELL, **values: Any) -> set[Flag]:
@@ -93,6 +94,16 @@ def test_the_last_quarter_of_the_losses_is_held_against_the_first(losses: list[f
 @pytest.mark.parametrize(("calm", "expected"), [(4, Flag.TURNS_REPEATED), (3, Flag.TURNS_REPEATED), (2, Flag.BUSY)])
 def test_disturbed_turns_are_flagged_by_whether_their_round_counts(calm: int, expected: Flag) -> None:
     assert {expected} == found(lines=[made.turn([0.1], 0.0) for _ in range(calm)] + [made.turn([0.1], 0.3)])
+
+
+def test_an_interrupted_round_was_not_busy_in_either_stack() -> None:
+    other = made.cell("tf")
+    lines = [record for cell in (CELL, other) for record in made.repeated(cell, 3, *[made.turn([0.1])] * 4)]
+    cut = [*made.run(CELL, 3, made.turn([0.1])), *made.run(other, 3, made.turn([0.1]), ending="killed",
+                                                           message=INTERRUPTED), *made.run(CELL, 4, made.turn([0.1]))]
+    rows = made.measured(CELL, other, *lines, *cut).rows
+
+    assert [set(), {Flag.UNPROVED}] == [set(flags(row, 2, PROVED)) for row in rows]
 
 
 def test_runs_that_did_not_fit_into_memory_together_are_flagged() -> None:

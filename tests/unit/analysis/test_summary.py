@@ -17,7 +17,7 @@ from workloads.spec.cell import Cell
 
 SCHEMA = jsonschema.Draft202012Validator(json_schema())
 TORCH, TF, MXNET = (made.cell(name) for name in ("torch", "tf", "mxnet"))
-PROVED = {("lenet5", "torch"), ("lenet5", "tf"), ("lenet5", "mxnet")}
+PROVED = dict.fromkeys([("lenet5", "torch"), ("lenet5", "tf"), ("lenet5", "mxnet")], True)
 
 
 def summary(rates: dict[Cell, list[float]], *more: Any, proved: Any = PROVED, **plan: Any) -> Summary:
@@ -70,11 +70,12 @@ def test_a_skipped_cell_stands_in_its_comparison_and_with_its_reason() -> None:
     assert [("tf", "no image")] == [(skip.stack, skip.reason) for skip in found.skipped]
 
 
-def test_a_comparison_that_was_not_checked_says_so() -> None:
-    found = summary({TORCH: SLOW, TF: FAST}, proved={("lenet5", "torch")})
+@pytest.mark.parametrize(("of_tf", "flag"), [({}, "unproved"), ({("lenet5", "tf"): False}, "check_failed")])
+def test_a_comparison_that_was_not_checked_or_failed_says_so(of_tf: dict[tuple[str, str], bool], flag: str) -> None:
+    found = summary({TORCH: SLOW, TF: FAST}, proved={("lenet5", "torch"): True, **of_tf})
 
     assert ("tf",) == only(found).unproved
-    assert ["unproved"] == [note.flag for note in found.footnotes]
+    assert [flag] == [note.flag for note in found.footnotes]
 
 
 def test_what_the_runs_observed_stands_beside_the_rate_and_in_the_column() -> None:
@@ -120,7 +121,7 @@ def test_facts_of_another_type_are_refused_in_one_line(values: dict[str, Any], m
 def rich_summary() -> Summary:
     killed = made.run(MXNET, 0, ending="killed", message="the session was interrupted", place=None)
     skipped = {made.cell("tf-1"): "no image"}
-    return summary({TORCH: SLOW, TF: FAST, MXNET: []}, *killed, DONE, proved=(), skipped=skipped)
+    return summary({TORCH: SLOW, TF: FAST, MXNET: []}, *killed, DONE, proved={}, skipped=skipped)
 
 
 def test_a_summary_as_json_is_valid_against_the_published_schema() -> None:

@@ -27,7 +27,7 @@ from runner.planning.plan import Wishes
 from runner.results import store
 from runner.stacks import environments
 from runner.stacks.definition import Stack
-from tests import made_report, own_environment
+from tests import made_report, made_rows, own_environment
 from tests.clock import FakeClock
 from tests.fake_session import job_of
 from tests.fakes import FakeLauncher
@@ -242,11 +242,12 @@ def test_a_notebook_reads_ratios_and_samples_by_the_library_that_it_has(
         tmp_path: Path, monkeypatch: pytest.MonkeyPatch, absent: tuple[str, ...], kind: str) -> None:
     for name in absent:
         monkeypatch.setitem(sys.modules, name, None)
-    result = evenbench.load("latest", made_report.stored(tmp_path / "a").parent)
+    records = made_report.records(made_report.DONE, plan={"rounds": 20})
+    result = evenbench.load("latest", made_rows.kept(tmp_path / "a", *records).parent)
     ratios = result.ratios()
     assert {"comparison", "task", "measure", "batch", "stack", "rate", "unit", "ratio", "low", "high",
             "verdict"} == set(ratios[0])
-    assert len(repr(result)) < 100
+    assert "1 comparison, 5 of 20 rounds" in repr(result) and len(repr(result)) < 100
     other = next(row for row in ratios if row["ratio"] is not None)
     assert other["low"] < other["ratio"] < other["high"]
     samples = result.frame()

@@ -112,27 +112,45 @@ def of_tf(scale: float = 1.0, of: Cell | None = None) -> agreement.Verdict:
     return agreement.compare(of or cell(), arrays(scale), arrays(), TF, TORCH)
 
 
-MADE_OF = {"tf-x": "1", "torch-x": "2", "runtime-x": "3"}
+def passed(stack: Stack, reference: Stack) -> agreement.Verdict:
+    """The verdict on stacks that compute the same."""
+    return agreement.compare(cell(), arrays(), arrays(), stack, reference)
+
+
+MADE_OF = {"tf-x": "1", "torch-x": "2", "runtime-x": "3", "mxnet-x": "5", "jax-x": "6"}
+JAX = stack("jax-x", framework="jax")
 OF_ITSELF = agreement.compare(TUNED._replace(stack="torch-x"), arrays(), arrays(), TORCH, TORCH)
 
 
-@pytest.mark.parametrize(("verdicts", "proved"), [
-    ([of_tf()], {"tf-x", "torch-x"}),
-    ([of_tf(), of_tf(2.0)], set()),                             # a later failure takes an earlier proof back
-    # a stack that only infers is proved in float32, which proves nothing of others
+@pytest.mark.parametrize(("verdicts", "proved", "failed"), [
+    ([of_tf()], {"tf-x", "torch-x"}, set()),
+    # a later failure takes an earlier proof back, whichever of the two is the reference
+    ([of_tf(), of_tf(2.0)], set(), {"tf-x", "torch-x"}),
+    ([passed(TORCH, TF), of_tf(2.0), passed(JAX, TORCH)], {"torch-x", "jax-x"}, {"tf-x"}),
+    ([of_tf(2.0), passed(TORCH, TF)], {"tf-x", "torch-x"}, set()),
+    # a model of the user's own passes in each precision or in none
+    ([each._replace(is_own=True, proves=True) for each in (of_tf(2.0), of_tf(of=cell("amp")))],
+     set(), {"tf-x", "torch-x"}),
+    # pairs that nothing links prove the larger group alone, and a stack against itself proves nothing
+    ([of_tf(), passed(MXNET, JAX)], {"tf-x", "torch-x"}, set()),
+    ([of_tf(), passed(MXNET, JAX), passed(JAX, TF)], {"tf-x", "torch-x", "mxnet-x", "jax-x"}, set()),
+    ([passed(TORCH, TORCH), passed(TF, TF)], set(), set()),
+    # a stack that only infers is proved in float32, which proves nothing of others and links none
     ([agreement.compare(cell("float32"), arrays(), arrays(), RUNTIME, TORCH), of_tf(of=cell("float32"))],
-     {"runtime-x"}),
+     {"runtime-x", "torch-x"}, set()),
+    ([agreement.compare(cell("float32"), arrays(), arrays(), RUNTIME, each) for each in (TORCH, JAX)],
+     {"runtime-x", "torch-x"}, set()),
     # a tuned build is proved for itself, and against its own native loop once that is compared with another stack
-    ([of_tf(of=TUNED)], {"tf-x, tuned"}), ([OF_ITSELF], set()),
-    ([OF_ITSELF, of_tf()], {"tf-x", "torch-x", "torch-x, tuned"})])
+    ([of_tf(of=TUNED)], {"tf-x, tuned", "torch-x"}, set()), ([OF_ITSELF], set(), set()),
+    ([OF_ITSELF, of_tf()], {"tf-x", "torch-x", "torch-x, tuned"}, set())])
 def test_verdicts_prove_only_what_the_stacks_are_made_of_now(
-        tmp_path: Path, verdicts: list[agreement.Verdict], proved: set[str]) -> None:
+        tmp_path: Path, verdicts: list[agreement.Verdict], proved: set[str], failed: set[str]) -> None:
     equality.keep(verdicts, MADE_OF, tmp_path)
     with (tmp_path / equality.VERDICTS).open("a") as file:
         file.write('nonsense\n{"task": 1}\n[]\n')             # proves nothing
 
-    assert {("lenet5", name) for name in proved} == equality.proved(tmp_path, MADE_OF)
-    assert set() == equality.proved(tmp_path, {**MADE_OF, "torch-x": "4"})
+    assert {("lenet5", name): name in proved for name in proved | failed} == equality.proved(tmp_path, MADE_OF)
+    assert {} == equality.proved(tmp_path, dict.fromkeys(MADE_OF, "4"))
 
 
 def test_cells_of_a_check_are_as_large_as_the_machine_that_the_launcher_places_them_on(

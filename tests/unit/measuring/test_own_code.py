@@ -86,7 +86,7 @@ def test_results_that_differ_are_told_and_the_steps_timed(tmp_path: Path, new: d
         "old": lines("inferred", output=[1.0, 2.0]), "new": lines("inferred", **new)})
 
     assert 2 == len(left.cells) and f"new and old: your step, not proved equal; {said}" in told
-    assert set() == equality.proved(tmp_path, prints)
+    assert {} == equality.proved(tmp_path, prints)
     assert [said] == [agreement.apart(each) for each in equality.of_code(
         tmp_path, cells.model_name(made.cells[0].cell), prints)]
     assert [] == equality.of_code(tmp_path, cells.model_name(made.cells[0].cell), {**prints, "new": "another"})

@@ -176,7 +176,7 @@ def test_compiled_steps_of_keras_are_columns_of_their_own_where_they_are_asked_f
     assert ["keras-on-jax-step"] == [*own_models.study([name], lanes=["keras-on-jax-step"])[1]]
 
 
-def proved(folder: Path, ours: list[bytes], theirs: list[bytes]) -> tuple[Plan, set[tuple[str, str]]]:
+def proved(folder: Path, ours: list[bytes], theirs: list[bytes]) -> tuple[Plan, dict[tuple[str, str], bool]]:
     """The plan that is left of a compiled and an eager lane of a file, and what is known to be proved."""
     made = planned(written(folder, "net.py", TORCH), lanes=EAGER_AND_COMPILED)
     left, _, fingerprints = proof(made, folder, dict(zip(EAGER_AND_COMPILED, (theirs, ours), strict=True)))
@@ -191,7 +191,7 @@ def test_equal_lanes_are_proved_and_stay(tmp_path: Path) -> None:
     left, known = proved(tmp_path, lines(a=[1.0, 2.0]), lines(a=[1.0, 2.0]))
 
     assert 4 == len(left.cells)
-    assert {"pytorch", "pytorch-compile"} == {stack for _, stack in known}
+    assert {"pytorch": True, "pytorch-compile": True} == {stack: passed for (_, stack), passed in known.items()}
 
 
 @pytest.mark.parametrize(("ours", "theirs", "said"), [
@@ -310,11 +310,12 @@ def test_the_framework_that_a_file_is_for_is_taken_of_an_environment_that_has_se
 
 def test_a_lane_that_computes_something_else_in_another_environment_is_a_finding_and_is_timed(tmp_path: Path) -> None:
     stacks = {"old": held("old", torch="2.12.0"), "new": held("new", torch="2.13.0")}
-    made = planned(written(tmp_path, "net.py", TORCH), stacks=stacks, lanes=["pytorch"])
+    made = planned(written(tmp_path, "net.py", TORCH), stacks=stacks, lanes=["pytorch"], settings={"precision": "amp"})
+    sent = {"old": lines(a=[1.0]), "new": lines(a=[1.5])}             # as weights, which bfloat16 is not judged by
 
-    left, said, _ = proof(made, tmp_path, {"old": lines(a=[1.0]), "new": lines(a=[1.5])})
+    left, said, prints = proof(made, tmp_path, sent)
 
-    assert 4 == len(left.cells)
+    assert 4 == len(left.cells) and {False} == {*equality.proved(tmp_path, prints).values()}
     assert [line for line in said if "differ first in weight a" in line and "it is timed all the same" in line]
 
 

@@ -207,7 +207,7 @@ def test_a_row_with_a_switch_is_checked_against_itself_once_and_the_verdict_is_k
     assert [trial.cell.switches, ""] == sorted((cell.switches for cell, _ in launcher.started), reverse=True)
     assert {"check"} == {cell.measure for cell, _ in launcher.started}
     assert first == again and "loss loss" == first[trial.cell.stack].first
-    assert set() == equality.proved(tmp_path, {"tf-x": "f"})          # it proves nothing of a stack
+    assert {} == equality.proved(tmp_path, {"tf-x": "f"})          # it proves nothing of a stack
 
 
 def test_a_profiled_step_is_a_trace_of_a_process_a_row() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from runner.report.document import Answer
+from runner.results.contract import INTERRUPTED
 from tests import made_report
 from tests import made_rows as made
 from tests.made_report import DONE, FAST, SLOW, TF, TORCH
@@ -58,10 +59,17 @@ def test_a_stack_without_an_ok_run_stands_last_and_without_a_baseline_s_there_is
     assert words == [(each.stack, each.word) for each in block.standings]
 
 
-def test_nothing_was_measured_where_no_run_ended_well() -> None:
-    failed = [record for cell in (TF, TORCH) for record in made.run(cell, 0, ending="oom")]
-    assert [("Measured", "nothing, no run ended well")] == [
-        (name, said) for name, said, *_ in answer(*failed, cells={TF: [], TORCH: []}).trust]
+@pytest.mark.parametrize(("torch", "tf", "closed", "why"), [
+    ({"ending": "oom"}, {"ending": "oom"}, "done", "no run ended well"),
+    ({}, {"ending": "killed", "message": INTERRUPTED}, "interrupted", "unfinished (0 of 5 rounds could be measured)"),
+    ({}, {"ending": "not_started"}, "incomplete", "every round lost a run"),
+    ({}, {"after": {**made.AFTER, "foreign_cpu_share": 0.2}}, "incomplete",
+     "too busy (0 of 5 rounds could be measured)")])
+def test_why_nothing_was_measured_is_said(torch: dict[str, Any], tf: dict[str, Any], closed: str, why: str) -> None:
+    runs = [record for cell, how in ((TORCH, torch), (TF, tf))
+            for record in made.run(cell, 0, made.steps([1.0]), **how)]
+    assert [("Measured", f"nothing, {why}")] == [(name, said) for name, said, *_ in answer(
+        *runs, {"event": "closed", "reason": closed}, cells={TORCH: [], TF: []}).trust]
 
 
 def of_batches(*rates: dict[str, list[float]]) -> dict[Cell, list[float]]:
@@ -90,6 +98,17 @@ def test_the_verdict_says_by_how_much_or_counts_the_comparisons(cells: dict[Cell
     assert found.in_short == (f"{found.answer.verdict}.",)
 
 
+@pytest.mark.parametrize(("percent", "said"), [
+    ([9.0, 10.0, 11.0, 10.5, 9.5], "10 % faster (9–11)"), ([0.5, 1.9, 0.6, 1.8, 1.2], "1.2 % faster (0.4–2.0)"),
+    ([0.18, 2.22, 0.34, 2.06, 1.2], "1.20 % faster (0.03–2.37)"),
+    ([-0.5, -1.9, -0.6, -1.8, -1.2], "1.2 % slower (0.4–2.0)")])
+def test_between_two_versions_no_end_of_a_change_reads_as_none(percent: list[float], said: str) -> None:
+    new, facts = TORCH._replace(stack="new"), {**made.FACTS, "version": "2.14.0"}
+    runs = made.runs(new, [100.0 + each for each in percent], facts=facts)
+
+    assert f"PyTorch 2.13.0 → 2.14.0: {said}" == answer(*runs, cells={TORCH: [100.0] * 5, new: []}).verdict
+
+
 def test_it_is_trusted_by_models_turns_isolation_and_data() -> None:
     turns = [made.turn([0.1] * 4, foreign=0.5 if index == 0 else 0.0, before=index * 4) for index in range(10)]
     found = answer(*made.repeated(TORCH, 5, *turns), *made.repeated(TF, 5, *turns), DONE, cells={TORCH: [], TF: []})
@@ -108,6 +127,11 @@ def test_what_was_not_checked_is_said_with_the_option_that_does() -> None:
     found = made_report.reported(made_report.records()).answer
 
     assert found and ("Equal models", "not checked here, --prove does", False) == found.trust[0]
+    for known, said in (({"tf": False, "torch": False}, "a check failed, --prove says where"),
+                        ({"tf": False}, "a check failed of tf, --prove says where; not checked here of torch, "
+                                        "--prove does")):
+        found = made_report.reported(made_report.records(), {("lenet5", name): each for name, each in known.items()})
+        assert found.answer and ("Equal models", said, False) == found.answer.trust[0]
     alone = made_report.reported(made_report.records(cells={TORCH: SLOW})).answer
     assert alone and "one column, nothing to compare" == alone.trust[0][1]
 

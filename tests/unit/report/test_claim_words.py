@@ -119,7 +119,7 @@ def test_a_session_s_words_are_explained_in_two_sentences_and_withheld_ones_with
 
     assert "1.32 times as fast as torch" in first
     assert "a verdict (FASTEST: against every other stack) where they exclude 1" in second
-    assert "Needs five rounds: --rounds 5." == remedy
+    assert "Needs five rounds: more --rounds, until both ended ok in five." == remedy
 
 
 @pytest.mark.parametrize(("warm", "remedy"), [

@@ -78,7 +78,7 @@ def test_the_row_of_contributing_is_a_footnote_of_runs_that_it_holds_for() -> No
     short, ample = (measurements(made_report.records(before={**made.BEFORE, "free_bytes": size})).rows[0]
                     for size in (10, 2**32))
 
-    (note,) = {*made_flags["flags"](short, 2, set())} - {*made_flags["flags"](ample, 2, set())}
+    (note,) = {*made_flags["flags"](short, 2, {})} - {*made_flags["flags"](ample, 2, {})}
     assert ("short_of_memory", "Less than 1 GB of memory was free when a run began.") == (note.value, note.text)
 
 

@@ -180,6 +180,8 @@ def test_latex_has_a_booktabs_table_a_comparison() -> None:
     assert 1 == text.count(r"\toprule") == text.count(r"\bottomrule") == text.count(r"\caption")
     assert r"\textbf{tf} & 150 & " in text and r" & fastest \\" in text
     assert r" & 95 \% & Ratio & Interval & " in text
+    assert "the geometric mean over 5 rounds with" in text
+    assert "mean over 5 of 20 rounds with" in latex.latex(made_report.report_of(plan={"rounds": 20}))
     assert "\\input" not in latex.latex(made_report.reported(made_report.evil()))
 
 

@@ -200,7 +200,7 @@ def test_in_a_pipe_progress_is_a_line_a_round_and_of_what_did_not_go_well() -> N
     lines = shown_progress().splitlines()
 
     assert ["2 runs, about 20 s", "0 of 1 rounds measured, about 8.2 s left", "0 of 1 rounds measured",
-            "all rounds measured"] == [lines[0], *lines[3:]]
+            "enough rounds measured"] == [lines[0], *lines[3:]]
     assert lines[1].startswith("another program takes 80 % of a CPU: waiting")
     assert lines[2].startswith(f"[2/2] fedcba9876543210 tf: {LABEL}: oom, 4.0 s: out of memory xxx")
     assert "\x1b" not in lines[2]
