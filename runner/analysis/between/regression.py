@@ -18,6 +18,7 @@ from runner.analysis.stats import LEAST_ROUNDS, Ratio
 from runner.cells import lanes_key
 from runner.errors import InputError
 from runner.results.rows import Measurements, Row, by_comparison
+from workloads.spec.measures import TIMED
 
 ROUNDS = 10
 _POWER = 0.8                     # with which the estimated rounds would tell
@@ -91,7 +92,8 @@ class Outcome(NamedTuple):
 
 def judge(measured: Measurements, base: str, head: str, allow: float) -> Outcome:
     """What a session of both says. Raises InputError where no comparison has both."""
-    groups = [{row.cell.stack: row for row in rows} for rows in by_comparison(measured.rows).values()]
+    timed = (row for row in measured.rows if row.cell.measure in TIMED)
+    groups = [{row.cell.stack: row for row in rows} for rows in by_comparison(timed).values()]
     pairs = [(group[base], group[head]) for group in groups if base in group and head in group]
     if not pairs:
         raise InputError(f"gate: found no cell that both {base} and {head} have; `evenbench plan` says why cells are "

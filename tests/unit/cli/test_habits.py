@@ -117,6 +117,8 @@ def test_what_a_gate_cannot_compare_is_said_before_anything_runs(tmp_path: Path)
             (("--base", tmp_path / "env", "--head", tmp_path / "link"), "base and head hold the same packages"),
             ((tmp_path / "m.py", "--base", "pytorch", "--head", "onnxruntime", "--set", "measure=train"),
              "nothing is common to pytorch and onnxruntime"),
+            (("krisilias/kri-f5", "--base", "torch-1.7", "--head", "tf-2.5"),
+             "nothing is common to torch-1.7 and tf-2.5: no timed comparison has both"),
             ((tmp_path / "m.py", "--base", "pytorch", "--head", "onnx"), 'column "onnx" is unknown; known: pytorch')):
         assert message in str(answered("gate", *words, "--launcher", "venv", "--results", tmp_path).exception)
 

@@ -92,6 +92,15 @@ def test_four_rounds_tell_nothing_and_sides_that_share_no_cell_are_refused() -> 
         judged([], BASE, cells=0)
 
 
+def test_what_has_no_rate_is_not_judged_and_widens_no_interval() -> None:
+    rates = {made.cell(name): each for name, each in (("base", BASE), ("head", times(1.0)))}
+    profiled = [made.cell(name, measure="operators") for name in ("base", "head")]
+    runs = [record for cell in profiled for record in made.repeated(cell, len(BASE))]
+    measured = made.measured(*profiled, *runs, rates=rates, rounds=len(BASE), baseline="base")
+
+    assert judged(times(1.0)) == regression.judge(measured, "base", "head", 0.03)
+
+
 def test_a_doubt_about_both_sides_is_said_once() -> None:
     rates = {made.cell(name): BASE[:3] for name in ("base", "head")}
     measured = made.measured(made.INCOMPLETE, rates=rates, rounds=8, baseline="base")
