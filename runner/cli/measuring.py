@@ -60,9 +60,10 @@ def run(name: options.StudyName, more: MoreFiles = None, *, own: Own, form: Form
         rows = crossing_forms.rows(found)
         output.rows(rows, [rows, crossing_forms.conclusion(found)], crossing_forms.record(found))
         sys.exit(code)
-    request = requested()
-    enough = stopping_rule.decided if request.until is None else stopping_rule.narrow(request.until)
-    sys.exit(measure.ran(measure.named(request), functools.partial(show_result, output=output), enough=enough)[1])
+    job = measure.named(requested())
+    until, rounds = job.request.until, job.plan.study.rounds
+    enough = stopping_rule.decided if until is None else stopping_rule.narrow(until, rounds)
+    sys.exit(measure.ran(job, functools.partial(show_result, output=output), enough=enough)[1])
 
 
 @app.command()
