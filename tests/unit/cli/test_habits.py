@@ -131,8 +131,23 @@ def test_a_check_without_stacks_builds_today_s_four_alone(tmp_path: Path, monkey
         raise BuildFailed("nothing is built in this test")
 
     monkeypatch.setattr(environments, "ready", ready)
-    answered("check", "lenet5", "--launcher", "venv", "--results", tmp_path)
-    assert ["jax-0.10-cpu", "mxnet-1.9", "tf-2.21", "torch-2.13-cpu"] == sorted(asked)
+    nothing = answered("check", "lenet5", "--launcher", "venv", "--results", tmp_path)
+    assert (1, ["jax-0.10-cpu", "mxnet-1.9", "tf-2.21", "torch-2.13-cpu"]) == (nothing.exit_code, sorted(asked))
+
+
+@pytest.mark.parametrize(("words", "why"), [
+    ("--stack torch,jax", "nothing is built"), ("--stack torch --loop tuned", "nothing is built"),
+    ("--stack openvino-2026.4-cpu --parallel", "openvino has no parallel sync")])
+def test_a_stack_that_is_named_and_cannot_be_checked_fails_the_check_with_the_reason(
+        words: str, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def ready(*others: object) -> None:
+        raise BuildFailed("nothing is built in this test")
+
+    monkeypatch.setattr(environments, "ready", ready)
+    told = answered("check", "lenet5", *words.split(), "--launcher", "venv", "--results", tmp_path, "--json", "-")
+    rows = json.loads(told.stdout)["rows"]
+    assert (1, len(words.split()[1].split(","))) == (told.exit_code, len(rows))
+    assert all(why in each["problem"] and not each["passed"] for each in rows)
 
 
 SCALES = """
