@@ -132,8 +132,7 @@ def _two_sided(job: jobs.Job, sides: tuple[str, ...]) -> jobs.Job:
     held = tuple(planned for planned in job.plan.cells if planned.cell.measure in TIMED and set(sides) <= {
         each.cell.stack for each in of_comparison[comparison_key(planned.cell)]})
     if len(sides) == len(job.own()) == 2 and len({each.holds(is_here=False) for each in job.own().values()}) == 1:
-        raise InputError(f"gate: {' and '.join(sides)} hold the same packages, expected two that differ; `python -m "
-                         "tools aa` holds one against itself")
+        raise InputError(f"gate: {' and '.join(sides)} hold the same packages, expected two that differ")
     if not held:
         why = reasons(job) if job.plan.skipped else "no timed comparison has both"
         raise InputError(f"nothing is common to {' and '.join(sides)}: {why}")

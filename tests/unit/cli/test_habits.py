@@ -91,6 +91,10 @@ def test_a_result_is_named_by_latest_or_by_the_beginning_of_its_id(tmp_path: Pat
 @pytest.mark.parametrize(("words", "message"), [
     ("plan quick --device cpu --set device=gpu", "found --device cpu and --set device=, expected one"),
     ("plan quick --tuned --set loop=xla", "found --tuned and --set loop=, expected one"),
+    ("run net.py --tuned", "--tuned: found it with net.py, expected a study"),
+    ("run quick --sweep foo=1..4", '--sweep: key "foo" is unknown'),
+    ("run quick --sweep batch=1..4 --set batch=8", "--sweep batch=1: found batch twice"),
+    ("run quick --sweep batch=1..4 --set bach=8", '--set: key "bach" is unknown'),
     ("report x --csv - --json -", "found --csv - and --json -, expected one of them on standard output"),
     ("report x --run all --latex -", "found --run and --latex, expected one"),
     ("report x --study quick", "found --study and RESULT, expected one"),
@@ -119,6 +123,11 @@ def test_what_a_gate_cannot_compare_is_said_before_anything_runs(tmp_path: Path)
              "nothing is common to pytorch and onnxruntime"),
             (("krisilias/kri-f5", "--base", "torch-1.7", "--head", "tf-2.5"),
              "nothing is common to torch-1.7 and tf-2.5: no timed comparison has both"),
+            ((tmp_path / "m.py", "--base", tmp_path / "env", "--head", "tf", "--lane", "pytorch,onnxruntime"),
+             "--lane pytorch,onnxruntime: found several, expected one"),
+            ((tmp_path / "m.py", "--base", "pytorch", "--head", "onnxruntime", "--lane", "openvino"),
+             "--lane openvino: found columns on both sides, expected no --lane"),
+            (("--base", "torch", "--head", "torch-2.13-cpu"), 'found "torch" on both sides, expected two stacks'),
             ((tmp_path / "m.py", "--base", "pytorch", "--head", "onnx"), 'column "onnx" is unknown; known: pytorch')):
         assert message in str(answered("gate", *words, "--launcher", "venv", "--results", tmp_path).exception)
 
