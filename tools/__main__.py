@@ -48,7 +48,9 @@ def bench_self(stacks: StackNames = None,
     if device == "gpu" and not here_gpus.gpus:
         raise InputError(f"--device gpu: this machine has no NVIDIA GPU ({here_gpus.problem}); see `evenbench doctor`")
     how = choose.for_stacks(launcher, screen.say, here_gpus, here.named)
-    chosen = building.buildable([here.stacks[name] for name in chosen_names(here.names, here.stacks)], how, screen.say)
+    asked = {name: here.stacks[name] for name in chosen_names(here.names, here.stacks)}
+    failed = building.unbuilt(asked, how, screen.say)
+    chosen = [each for name, each in asked.items() if name not in failed]
     if refused := next((each for each in chosen if device not in each.devices), None):
         raise InputError(f"--device {device}: stack {refused.name} is for {', '.join(refused.devices)}; name others by "
                          "--stack")

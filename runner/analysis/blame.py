@@ -79,10 +79,14 @@ class Finding(NamedTuple):
     rest: Measured               # what is left of the difference without the proved reasons
 
     @property
+    def proved(self) -> tuple[Reason, ...]:
+        """The reasons that are proved, and of which no part is needless."""
+        return tuple(each for each in self.reasons if each.is_proved and each.is_least)
+
+    @property
     def is_whole(self) -> bool:
         """Whether nothing is shown to be left."""
-        return (bool(self.reasons) and all(each.is_proved and each.is_least for each in self.reasons)
-                and not self.rest.differs)
+        return bool(self.reasons) and self.proved == self.reasons and not self.rest.differs
 
 
 def search(loaded: Sequence[Group], others: Sequence[Group], new: Measured, measure: Measure) -> Finding:

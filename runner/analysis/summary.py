@@ -67,10 +67,13 @@ class _Session(NamedTuple):
                 "flags": (*marked, Flag.ABOVE_MACHINE) if share is not None and share > 1 else marked}
 
 
-def summary_of(measured: Measurements, proved: Proved = MappingProxyType({})) -> Summary:
-    """The Summary of what was measured; proved: by task and stack whether a check passed. Raises InputError."""
+def summary_of(measured: Measurements, proved: Proved = MappingProxyType({}), said: int = 0) -> Summary:
+    """The Summary of what was measured; proved: by task and stack whether a check passed. Raises InputError.
+
+    said: how many words are said of it in all, where it is a part.
+    """
     try:
-        return _summary(measured, proved)
+        return _summary(measured, proved, said)
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))
@@ -88,7 +91,7 @@ def to_json(summary: Summary) -> str:
         return json.dumps(summary.model_dump(by_alias=True), indent=2, allow_nan=False)
 
 
-def _summary(measured: Measurements, proved: Proved) -> Summary:
+def _summary(measured: Measurements, proved: Proved, said: int) -> Summary:
     session, planned = measured.session, [row for row in measured.rows if row.cell.measure in (*TIMED, "operators")]
     names = sorted(dict.fromkeys(row.cell.stack for row in planned), key=lambda name: name != measured.baseline)
     machine = Machine(**{name: value for name, value in recorded(session, "machine").items()
@@ -98,9 +101,8 @@ def _summary(measured: Measurements, proved: Proved) -> Summary:
     judged = tuple(judging.judge(claim, measured, doubted)
                    for claim in _of_plan("claims", measured.claims, claims.from_record))
     parts = grouped(judged, lambda claim: claims.paper_claim(claim.id))
-    groups = [{row.cell.stack: row for row in sorted(rows, key=lambda row: names.index(row.cell.stack))}
-              for rows in by_comparison(row for row in measured.rows if row.cell.measure in TIMED).values()]
-    words = _words(groups, measured.baseline)
+    groups = [dict(sorted(group.items(), key=lambda each: names.index(each[0]))) for group in timed(measured)]
+    words = said or words_of(groups, measured.baseline)
     whole = _Session(measured, machine.cpus, proved, doubted, stats.error_of(words), best(measured.products),
                      _unstamped(measured), grouped(measured.skipped, lambda skip: skip.comparison.key))
     comparisons = tuple(_comparison(group, whole) for group in groups)
@@ -132,7 +134,13 @@ def _of_plan(what: str, records: Iterable[Facts], read: Callable[[Facts], One]) 
         raise InputError(f"the plan's {what}: {' '.join(str(error).split())}") from error
 
 
-def _words(groups: lanes.Groups, baseline: str) -> int:
+def timed(measured: Measurements) -> lanes.Groups:
+    """The comparisons that have rates, each as its rows by stack."""
+    return [{row.cell.stack: row for row in rows} for rows in by_comparison(
+        row for row in measured.rows if row.cell.measure in TIMED).values()]
+
+
+def words_of(groups: lanes.Groups, baseline: str) -> int:
     """How many words the session's plan could say, whatever it measures.
 
     Of each comparison one of every stack against the baseline, and one of the fastest where that is not the same; of

@@ -180,6 +180,7 @@ class _Search:
                 loaded = self._journal.once("loaded", self._loaded)
                 others = [each for each in self._groups if each not in loaded]
                 finding = blame.search(loaded, others, new, self._measure)
+                code = 0 if finding.proved else UNCLEAR
                 for reason in finding.reasons:
                     if reason.is_proved and len(reason.groups) == 1:
                         (group,) = reason.groups
@@ -234,15 +235,16 @@ class _Search:
                 self._made += 1
                 screen.say(f"old with {title if len(title) < 80 else f'{title[:77]}...'}")
                 return self._of_session(python, limit)
-            except (Busy, DiskFull):
-                raise
-            except BenchError as error:                  # a release that is not to be had, a mix that cannot run
-                return Measured(reason=str(error))
             finally:
                 if not self._is_kept:
                     shutil.rmtree(folder, ignore_errors=True)
 
-        return self._journal.measured(_digest(title), limit, measure)
+        try:
+            return self._journal.measured(_digest(title), limit, measure)
+        except (Busy, DiskFull):
+            raise
+        except BenchError as error:      # a mix or a release that is not to be had now; it is tried again
+            return Measured(reason=str(error))
 
     def _of_session(self, python: Path, limit: float) -> Measured:
         """An environment against the old one, until told on which side of the limit it lies. Raises BenchError."""

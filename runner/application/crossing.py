@@ -16,7 +16,7 @@ from runner.application.read import measured_in, write_page
 from runner.cells import lanes_key
 from runner.measuring import equality
 from runner.measuring.bench import Request
-from runner.measuring.session import INCOMPLETE
+from runner.measuring.session import INCOMPLETE, exit_code
 from runner.report import contents
 from runner.report.between import crossing as told
 from runner.results import joined, sessions
@@ -26,11 +26,11 @@ ROUNDS = 20                  # of a value at most
 
 
 def swept(request_of: Callable[[int], Request], name: str, low: int, high: int) -> tuple[Swept, int]:
-    """What was found, kept in the last session's folder, and the exit code; request_of: what is measured at a value."""
+    """What was found, kept in the last session's folder, and the worst exit code; request_of: what a value measures."""
     going = request_of(low).going
     ends = time.monotonic() + 60 * (going.minutes or math.inf)
     sessions_of: dict[int, Measurements] = {}
-    folder = Path()
+    folder, codes = Path(), list[int]()
 
     def measured(value: int) -> Paired | None:
         nonlocal folder
@@ -47,7 +47,8 @@ def swept(request_of: Callable[[int], Request], name: str, low: int, high: int) 
             if ended == INCOMPLETE:
                 return None
         else:
-            folder = known.folder
+            folder, ended = known.folder, exit_code(known)
+        codes.append(ended)
         sessions_of[value] = measured_in(folder)
         return crossing.paired(sessions_of[value], low, high)
 
@@ -57,13 +58,14 @@ def swept(request_of: Callable[[int], Request], name: str, low: int, high: int) 
         _keep(found, folder, [*sessions_of.values()][::-1])
     if not is_whole:
         screen.say("the sweep is not complete; the same command goes on from here")
-    return found, 0 if is_whole else INCOMPLETE
+    return found, max(codes) if is_whole else INCOMPLETE
 
 
 def _keep(found: Swept, folder: Path, newest_first: list[Measurements]) -> None:
     """Beside the last session's events: what was found, and a page of all sessions with its chart."""
     measure.keep(folder, "crossing.json", told.record(found))
     together = joined.joined(newest_first)
-    report = contents.report(summary_of(together, equality.proved(folder.parent, together.made_of())), together)
+    proved, said = equality.proved(folder.parent, together.made_of()), crossing.most(found.low, found.high)
+    report = contents.report(summary_of(together, proved, said), together)
     if page := write_page(report._replace(ratios=(told.chart(found),)), folder / "crossing.html"):
         screen.say(f"page: {page}")

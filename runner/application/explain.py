@@ -53,6 +53,11 @@ def asked(folder: Path, record: Session, request: Request, stacks: Sequence[str]
     return Explanation(folder, folder, job, took, chosen)
 
 
+def record_of(result: str, found: Sequence[reasons.Reason]) -> dict[str, Any]:
+    """The reasons of rows of a result as JSON values."""
+    return {"schema": schemas.REASONS, "result": result, "reasons": [each.record() for each in found]}
+
+
 @dataclass
 class Explanation:
     """What is known of questions about a result, at any moment."""
@@ -91,8 +96,7 @@ class Explanation:
 
     def keep(self, found: Sequence[reasons.Reason]) -> dict[str, Any]:
         """Keep the reasons beside their session and the result; their record."""
-        record = {"schema": schemas.REASONS, "result": self.job.request.study,
-                  "reasons": [each.record() for each in found]}
+        record = record_of(self.job.request.study, found)
         if self.session != self.result:
             measure.keep(self.session, reasons_report.FILE, record)
             keep_reasons(self.result, record)

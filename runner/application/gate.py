@@ -52,6 +52,9 @@ def _of_sides(request: Request, base: str, head: str) -> tuple[Request, tuple[st
     """The request for both sides, and their names."""
     columns = own_models.columns(request.models) if request.models else []
     are_lanes = not {base, head}.isdisjoint(columns)
+    if len(request.lanes) > (0 if are_lanes else 1):
+        found, expected = ("columns on both sides", "no --lane") if are_lanes else ("several", "one")
+        raise InputError(f"--lane {','.join(request.lanes)}: found {found}, expected {expected}")
     for option, word in (("--base", base), ("--head", head)) if are_lanes else ():
         if word not in columns:
             raise unknown(f"{option}: column", word, columns)
@@ -61,8 +64,7 @@ def _of_sides(request: Request, base: str, head: str) -> tuple[Request, tuple[st
         words = _stack("base", base, known), _stack("head", head, known)
     names = (words[0].partition("=")[0], words[1].partition("=")[0])
     if names[0] == names[1]:
-        raise InputError(f'gate: found "{base}" on both sides, expected two stacks; `python -m tools aa` holds one '
-                         "against itself")
+        raise InputError(f'gate: found "{base}" on both sides, expected two stacks')
     wishes = request.wishes._replace(stacks=() if are_lanes else words, baseline=names[0])
     lanes = names if are_lanes else request.lanes or tuple(columns[:1])       # of two environments one lane
     return request._replace(wishes=wishes, lanes=lanes), names

@@ -38,6 +38,7 @@ from runner.results.records import best
 from runner.results.sessions import Session
 from runner.screen.progress import progress
 from workloads.spec import frameworks
+from workloads.spec.measures import TIMED
 
 
 def named(request: Request) -> jobs.Job:
@@ -125,15 +126,17 @@ def ran(job: jobs.Job, show: Callable[[Path], None] = lambda folder: None, is_pr
 
 
 def _two_sided(job: jobs.Job, sides: tuple[str, ...]) -> jobs.Job:
-    """The job with the comparisons that all sides are in. Raises InputError where one side is in none of them."""
+    """The job with the timed comparisons that all sides are in. Raises InputError where one side is in none of them."""
+    if not sides:
+        return job
     of_comparison = grouped(job.plan.cells, lambda planned: comparison_key(planned.cell))
-    held = tuple(planned for planned in job.plan.cells if set(sides) <= {
+    held = tuple(planned for planned in job.plan.cells if planned.cell.measure in TIMED and set(sides) <= {
         each.cell.stack for each in of_comparison[comparison_key(planned.cell)]})
     if len(sides) == len(job.own()) == 2 and len({each.holds(is_here=False) for each in job.own().values()}) == 1:
-        raise InputError(f"gate: {' and '.join(sides)} hold the same packages, expected two that differ; `python -m "
-                         "tools aa` holds one against itself")
-    if sides and not held:
-        raise InputError(f"nothing is common to {' and '.join(sides)}: {reasons(job)}")
+        raise InputError(f"gate: {' and '.join(sides)} hold the same packages, expected two that differ")
+    if not held:
+        why = reasons(job) if job.plan.skipped else "no timed comparison has both"
+        raise InputError(f"nothing is common to {' and '.join(sides)}: {why}")
     return job._replace(plan=job.plan._replace(cells=held))
 
 

@@ -55,14 +55,22 @@ def run(name: options.StudyName, more: MoreFiles = None, *, own: Own, form: Form
             raise InputError(f"--until {width}: found it with --sweep, whose rounds end once each value is decided")
         key, low, high = options.span("--sweep", sweep)
         form = form._replace(rounds=form.rounds or crossing.ROUNDS)
-        found, code = crossing.swept(lambda value: requested(f"{key}={value}")._replace(with_products=False), key, low,
-                                     high)
+        requested()                                    # what is wrong without the sweep is not its fault
+
+        def of_value(value: int) -> Request:
+            try:
+                return requested(f"{key}={value}")._replace(with_products=False)
+            except InputError as error:
+                raise InputError(str(error).replace("--set", "--sweep", 1)) from error
+
+        found, code = crossing.swept(of_value, key, low, high)
         rows = crossing_forms.rows(found)
         output.rows(rows, [rows, crossing_forms.conclusion(found)], crossing_forms.record(found))
         sys.exit(code)
-    request = requested()
-    enough = stopping_rule.decided if request.until is None else stopping_rule.narrow(request.until)
-    sys.exit(measure.ran(measure.named(request), functools.partial(show_result, output=output), enough=enough)[1])
+    job = measure.named(requested())
+    until, rounds = job.request.until, job.plan.study.rounds
+    enough = stopping_rule.decided if until is None else stopping_rule.narrow(until, rounds)
+    sys.exit(measure.ran(job, functools.partial(show_result, output=output), enough=enough)[1])
 
 
 @app.command()
@@ -112,6 +120,7 @@ def why_(name: options.NewestResult = store.LATEST,
                       places=folders.places, with_products=False, going=going._replace(is_agreed=True))
     known = explain.asked(folder, record, request, [word for word in words if not is_own(word)], seconds)
     if known is None:
+        output.rows([], ["no row to explain"], explain.record_of(record.id, ()))
         return
     try:
         known.look(time.monotonic() + seconds, Path(trace) if trace else None)

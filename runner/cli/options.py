@@ -116,7 +116,8 @@ def settings(pairs: list[str]) -> dict[str, Any]:
             raise unknown("--set: key", name, known)
         if name in fields:
             raise InputError(f"--set {pair}: found {name} twice, expected it once; {name}=A,B measures both")
-        values = tuple(dict.fromkeys(_value(pair, name, known[name], each) for each in text.split(",")))
+        texts = [text] if name == "switches" else text.split(",")         # whose values may have commas
+        values = tuple(dict.fromkeys(_value(pair, name, known[name], each) for each in texts))
         if len(values) > 1 and name in ("device", "measure"):
             raise InputError(f'--set {pair}: found {len(values)} values, expected one: a session has one {name}')
         fields[name] = values if len(values) > 1 else values[0]

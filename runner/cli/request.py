@@ -39,6 +39,8 @@ class Settled(NamedTuple):
             raise InputError(f"found --device {self.device} and --set device=, expected one of them")
         if self.is_tuned and any(pair.startswith("loop=") for pair in pairs):
             raise InputError("found --tuned and --set loop=, expected one of them")
+        if self.is_tuned and own_models.is_file(study):
+            raise InputError(f"--tuned: found it with {study}, expected a study: --lane chooses among a file's columns")
         pairs, values = own_models.options_of(study, pairs) if own_models.is_file(study) else (pairs, {})
         settings = options.settings([*pairs, *([f"device={self.device}"] if self.device else []),
                                  *(["loop=native,tuned"] if self.is_tuned else [])])

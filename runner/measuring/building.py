@@ -30,13 +30,6 @@ def unbuilt(stacks: Mapping[str, definition.Stack], launcher: Launcher, say: Say
     return {name: reason for name, reason in zip(stacks, reasons, strict=True) if reason}
 
 
-def buildable(stacks: list[definition.Stack], launcher: Launcher, say: Say) -> list[definition.Stack]:
-    """The stacks that the launcher can build, each once; of each other one the reason is said."""
-    named = {each.name: each for each in stacks}
-    failures = unbuilt(named, launcher, say)
-    return [each for name, each in named.items() if name not in failures]
-
-
 def prepared(job: Job, say: Say) -> Job:
     """The job with its data and stacks; what cannot be built is skipped. Raises InputError, DiskFull, BuildFailed."""
     cache = usable(cache_folder())

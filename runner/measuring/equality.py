@@ -26,7 +26,6 @@ from runner.machine import host
 from runner.measuring import at_once
 from runner.results import store
 from runner.stacks.definition import Stack
-from workloads.spec import cluster
 from workloads.spec.cell import Cell, switched
 
 VERDICTS = "checks.jsonl"
@@ -94,9 +93,6 @@ def run(names: list[str], stacks: list[Stack], check: Check) -> list[Verdict]:
 
     Another loop than the native one is checked against the first stack's native one; where none runs, none passes.
     """
-    if len(stacks) < 2 and check.loop == NATIVE:
-        raise InputError(f"check: found {stacks[0].name if stacks else 'no stack'} alone, expected two or more: "
-                         "--stack A,B")
     native = {} if check.loop == NATIVE else {task: _native(task, stacks, check) for task in names}
 
     def checked(of: tuple[str, Stack]) -> Sent | Ending:
@@ -142,8 +138,6 @@ def run_parallel(names: list[str], stacks: list[Stack], check: Check) -> list[Ve
     verdicts = []
     for task in names:
         for stack in stacks:
-            if cluster.impossible(stack.framework, "sync", NODES):
-                continue
             check.say(f"check: {task} in {stack.name}, {NODES} workers")
             one = check.cell(task, stack)._replace(optimizer="sgd", weight_decay=0.0)
             whole = check.of_one(one._replace(batch=NODES * BATCH), stack)

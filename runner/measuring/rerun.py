@@ -54,7 +54,7 @@ def chosen(recorded: Session, cell: str) -> Session:
     return replace(recorded, plan={**recorded.plan, "cells": some, "skipped": [], "claims": [], "published": []})
 
 
-def plan_again(recorded: Session, stacks: Mapping[str, Stack], rounds: int | None, seed: int = 1) -> Plan:
+def plan_again(recorded: Session, stacks: Mapping[str, Stack], rounds: int | None, seed: int) -> Plan:
     """The plan of a record in this seed's orders; cells of what is gone are skipped. Raises InputError."""
     record, name = recorded.plan, str(recorded.first.get("study", "rerun"))
     try:

@@ -33,9 +33,12 @@ def decided(measured: Measurements) -> Set[str]:
     return _blocks(measured, lambda one: one.verdict in SAID, needs_winner=True)
 
 
-def narrow(width: float) -> Callable[[Measurements], Set[str]]:
-    """Which blocks have intervals that are narrow enough; width: of an interval over its ratio."""
-    return lambda measured: _blocks(measured, lambda one: _width(one) <= width)
+def narrow(width: float, rounds: int) -> Callable[[Measurements], Set[str]]:
+    """Which blocks have intervals that are narrow enough, or no ratio and so many rounds, which are the study's.
+
+    width: of an interval over its ratio.
+    """
+    return lambda measured: _blocks(measured, lambda one: _width(one) <= width, rounds)
 
 
 def _width(one: Result | LaneResult) -> float:
@@ -45,9 +48,9 @@ def _width(one: Result | LaneResult) -> float:
     return (one.ratio_interval.high - one.ratio_interval.low) / one.ratio
 
 
-def _blocks(measured: Measurements, is_enough: Callable[[Result | LaneResult], bool], needs_winner: bool = False
-            ) -> Set[str]:
-    """The blocks that have ratios, all of which are enough."""
+def _blocks(measured: Measurements, is_enough: Callable[[Result | LaneResult], bool], rounds: float = math.inf,
+            needs_winner: bool = False) -> Set[str]:
+    """The blocks that have ratios, all of which are enough; those without any that have so many rounds."""
     summary, enough = summary_of(measured), dict[str, list[bool]]()
     for each in summary.comparisons:
         enough[each.key] = [is_enough(one) for one in each.results if one.ratio is not None]
@@ -56,4 +59,5 @@ def _blocks(measured: Measurements, is_enough: Callable[[Result | LaneResult], b
     for lanes in summary.lanes:
         enough[lanes.tuned] += [is_enough(one) for one in lanes.results if one.ratio is not None]
     return {block for block, rows in blocks(measured.rows).items()
-            if (found := [one for row in rows for one in enough.get(row.comparison.key, ())]) and all(found)}
+            if all(found := [one for row in rows for one in enough.get(row.comparison.key, ())])
+            and (found or rows[0].counted_rounds >= rounds)}

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from runner import formatting
-from runner.cells import comparison_key, key, lanes_key
+from runner.cells import compared, comparison_key, key, lanes_key
 from runner.errors import InputError, unknown
 from runner.grouping import grouped
 from runner.machine import gpus
@@ -146,7 +146,8 @@ def plan(study: Study, stacks: Mapping[str, Stack], machine: Machine, wishes: Wi
          missing: Callable[[Stack], str | None], gpus: gpus.Gpus = gpus.NONE, hosts: int = 1) -> Plan:
     """The cells of a study, and the skipped ones with reasons; gpus: the machine's; hosts: how many machines.
 
-    missing(stack) says why the launcher cannot run a stack, or None. Raises InputError for an unknown stack.
+    missing(stack) says why the launcher cannot run a stack, or None. Raises InputError for an unknown stack, and for
+    one that a comparison has twice.
     """
     here = Here(stacks, machine, gpus, hosts, missing=cache(lambda name: missing(stacks[name])))
     planned: dict[str, Planned] = {}
@@ -160,6 +161,11 @@ def plan(study: Study, stacks: Mapping[str, Stack], machine: Machine, wishes: Wi
                 earlier = planned.setdefault(key(cell), Planned(key(cell), experiment.id, cell))
                 planned[earlier.key] = earlier._replace(is_seed_fixed=earlier.is_seed_fixed or is_seed_fixed)
                 keys.setdefault(experiment.id, {})[key(cell)] = None
+    for one, *others in grouped((each.cell for each in planned.values()), compared).values():
+        for other in others:
+            name, *found = next(each for each in zip(Cell._fields, one, other, strict=True) if each[1] != each[2])
+            raise InputError(f'{name}: found "{found[0]}" and "{found[1]}" of {one.stack}, expected one of them: they '
+                             "are one comparison")
     # where the seed of one is said, that of all that it is compared with stays, too
     fixed = {comparison_key(each.cell) for each in planned.values() if each.is_seed_fixed}
     chosen = tuple(each._replace(is_seed_fixed=True) if fixed and comparison_key(each.cell) in fixed else each

@@ -78,10 +78,9 @@ def _between_versions(blocks: Sequence[Block], columns: Sequence[Column]) -> str
     if not (framework and old.version and new.version) or old.version == new.version:
         return ""
     title = frameworks.title(framework) if frameworks.is_known(framework) else framework
-    moved = [(block.heading, _change(next(each for each in block.standings if each.stack == new.stack)))
-             for block in blocks]
-    told = [change if len(moved) == 1 else f"{heading}: {change}" for heading, change in moved]
-    return f"{title} {old.version} → {new.version}: {'; '.join(told)}"
+    told = [_change(each) if len(blocks) == 1 else f"{block.heading}: {_change(each)}"
+            for block in blocks for each in block.standings if each.stack == new.stack]
+    return f"{title} {old.version} → {new.version}: {'; '.join(told)}" if told else ""
 
 
 def _change(standing: Standing) -> str:

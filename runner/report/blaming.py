@@ -36,11 +36,10 @@ def conclusion(answer: Answer) -> str:
     if not finding.reasons:
         return "No package is found yet."
     word = "slower" if new.ratio < 1 else "faster"
-    proved = [each for each in finding.reasons if each.is_proved and each.is_least]
-    named = " and ".join(_names(each.groups, answer) for each in proved)
+    named = " and ".join(_names(each.groups, answer) for each in finding.proved)
     if finding.is_whole:
         return f"{named}: the reason why new is {word}."
-    if proved:
+    if named:
         return f"{named}: a reason why new is {word}; {_ratio(finding.rest)} of old is left without it."
     if broken := _broken(finding.reasons[-1]):
         return f"It cannot be told which: packages cannot be combined: {broken}"

@@ -305,12 +305,13 @@ def all_images(folders: paths.Shelf) -> dict[str, Pinned]:
 
 
 def chosen_names(names: Sequence[str] | None, known: Mapping[str, Pinned | Stack]) -> Sequence[str]:
-    """The names, or without any those of all stacks for CPUs. Raises InputError for an unknown name."""
+    """The names, each once, or without any those of all stacks for CPUs. Raises InputError for an unknown name."""
     for name in names or []:
         if name not in known:
             raise unknown("stack", name, known)
-    return names or [name for name, each in known.items()
-                     if isinstance(each, Runner) or (isinstance(each, PinnedStack) and not each.is_gpu_only)]
+    return [*dict.fromkeys(names or [])] or [
+        name for name, each in known.items()
+        if isinstance(each, Runner) or (isinstance(each, PinnedStack) and not each.is_gpu_only)]
 
 
 def workloads_digest(root: Path) -> str:

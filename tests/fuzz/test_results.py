@@ -93,7 +93,7 @@ def use(folder: Path) -> None:
         read_or_refused(lambda: rerun.chosen(found, "a"))
         read_or_refused(lambda: rerun.data_argument(found, None))
         choose.again(found.first.get("launcher"))
-        if plan := read_or_refused(lambda: rerun.plan_again(found, STACKS, None)):
+        if plan := read_or_refused(lambda: rerun.plan_again(found, STACKS, None, 1)):
             screen.parts_view(plan_listing.parts(plan, 1.0))
 
 

@@ -481,7 +481,8 @@ class Optimizers(AdapterCase):
             found = [workload.check(sample.images, sample.labels) for _ in range(2)]
             expected = updated(weights, [each["gradient"] for each in found], cell)
             for name in found[0]["gradient"]:
-                self.assert_close(expected[name], found[1]["weight"][name], limit, "%s %s %s" % (name, precision, optimizer))
+                self.assert_close(expected[name], found[1]["weight"][name], limit,
+                                  "%s %s %s" % (name, precision, optimizer))
 
 
 class Switches(AdapterCase):

@@ -41,7 +41,7 @@ def test_a_study_s_id_that_is_no_plain_name_is_refused(name: str) -> None:
 @pytest.mark.parametrize("name", ["../../outside", "/outside", "a\0b", "\ud800", "x" * 500, "\x1b[2J"])
 def test_a_rerun_stays_in_the_results_whatever_the_record_calls_its_study(name: str, tmp_path: Path) -> None:
     found = Session(first={"study": name}, plan=made_rows.plan(made_rows.cell("torch-1.7")))
-    wanted = rerun.plan_again(found, STACKS, None)
+    wanted = rerun.plan_again(found, STACKS, None, 1)
     asked = Request("x", results=tmp_path)
     folder = session_record.new_folder(job.Job(asked, wanted, STACKS, fakes.FakeLauncher(None), fakes.MACHINE,
                                     choice.Data("digits32", tmp_path)))
@@ -74,10 +74,10 @@ def test_an_error_is_one_line_of_a_length_that_a_terminal_holds() -> None:
 def test_rounds_without_end_are_not_run_again_and_a_cell_under_its_own_key_alone() -> None:
     cell = made_rows.cell("torch-1.7")
     with pytest.raises(InputError, match="rounds: found 1000000000000, expected 1 to 200000"):
-        rerun.plan_again(Session(first={}, plan=made_rows.plan(cell, rounds=10**12)), STACKS, None)
+        rerun.plan_again(Session(first={}, plan=made_rows.plan(cell, rounds=10**12)), STACKS, None, 1)
     record = made_rows.plan(cell)
     record["cells"][0]["key"] = "../../x"
-    [planned] = rerun.plan_again(Session(first={}, plan=record), STACKS, None).cells
+    [planned] = rerun.plan_again(Session(first={}, plan=record), STACKS, None, 1).cells
     assert planned.key.isalnum() and cell == planned.cell
 
 
@@ -130,7 +130,7 @@ def test_a_stranger_s_published_number_names_a_known_quantity_of_a_cell_s_own_fi
                    {"of": {"stack": "a", "settings": {"__class__": 1}}}):
         changed = {**record, "published": [{**accuracy, **change}]}
         with pytest.raises(InputError, match="its plan cannot be repeated"):
-            rerun.plan_again(Session(first={}, plan=changed), STACKS, None)
+            rerun.plan_again(Session(first={}, plan=changed), STACKS, None, 1)
 
 
 def test_a_byte_order_mark_is_read_over_and_utf_16_is_named() -> None:

@@ -22,7 +22,7 @@ def seeded(parameters, seed: int, dtype="float32"):
 
 def with_vectors(arrays, seed: int):
     """The arrays, by name, with constant ones drawn around their value: a forward pass shows no missing bias of 0."""
-    return {name: array if np.ptp(array) else (array + _random(name, seed).uniform(-0.5, 0.5, array.shape)).astype(
+    return {name: array if np.ptp(array) else (array + _random(name, seed).uniform(-0.1, 0.1, array.shape)).astype(
         array.dtype) for name, array in arrays.items()}
 
 

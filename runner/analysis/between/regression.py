@@ -1,8 +1,8 @@
 """Whether a head is slower than its base by more than is allowed, over all comparisons of one session. Pure.
 
-The head is slower where the interval of its ratio to the base, which allows for all comparisons of the session
-(stats.error_of), lies below the allowed ratio, 1 - allow, and within the allowance where all intervals lie above it: at
-most one session in twenty of equal sides is called slower. For what lies between, the rounds that would tell are said.
+The head is slower where the interval of its ratio to the base, as the session's report has it (summary.words_of), lies
+below the allowed ratio, 1 - allow, and within the allowance where all intervals lie above it: at most one session in
+twenty of equal sides is called slower. For what lies between, the rounds that would tell are said.
 """
 
 import math
@@ -15,9 +15,10 @@ from runner.analysis import doubts, stats
 from runner.analysis.doubts import Doubts
 from runner.analysis.paired import Paired
 from runner.analysis.stats import LEAST_ROUNDS, Ratio
+from runner.analysis.summary import timed, words_of
 from runner.cells import lanes_key
 from runner.errors import InputError
-from runner.results.rows import Measurements, Row, by_comparison
+from runner.results.rows import Measurements, Row
 
 ROUNDS = 10
 _POWER = 0.8                     # with which the estimated rounds would tell
@@ -91,12 +92,13 @@ class Outcome(NamedTuple):
 
 def judge(measured: Measurements, base: str, head: str, allow: float) -> Outcome:
     """What a session of both says. Raises InputError where no comparison has both."""
-    groups = [{row.cell.stack: row for row in rows} for rows in by_comparison(measured.rows).values()]
+    groups = timed(measured)
     pairs = [(group[base], group[head]) for group in groups if base in group and head in group]
     if not pairs:
         raise InputError(f"gate: found no cell that both {base} and {head} have; `evenbench plan` says why cells are "
                          "skipped")
-    error, doubted, least = stats.error_of(len(pairs)), doubts.of(measured), min(LEAST_ROUNDS, measured.rounds)
+    error, doubted = stats.error_of(words_of(groups, base)), doubts.of(measured)
+    least = min(LEAST_ROUNDS, measured.rounds)
     return Outcome(base, head, allow, tuple(_compared(of_base, of_head, doubted, 1 - allow, error, least)
                                             for of_base, of_head in pairs))
 

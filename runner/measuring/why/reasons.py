@@ -5,7 +5,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from runner import formatting
-from runner.analysis import agreement, stats
+from runner.analysis import agreement, doubts, stats
 from runner.analysis.paired import Paired
 from runner.analysis.stats import Ratio, Verdict
 from runner.analysis.step_parts import Parts
@@ -18,6 +18,8 @@ from runner.results.rows import Measurements, Row
 from workloads.spec.cell import Cell
 
 _LONG = {"elementwise": "elementwise operators"}
+_NOT_SLOWER = {Verdict.FASTER: "faster than", Verdict.NO_DIFFERENCE: "not shown to be slower than",
+               Verdict.AS_FAST: "as fast as"}
 
 
 class Moved(NamedTuple):
@@ -27,6 +29,7 @@ class Moved(NamedTuple):
     title: str
     moves: str                     # what else it may change
     ratio: Ratio                   # to the row as it is
+    verdict: Verdict               # on it
     to_best: Ratio
     losses: float | None           # the largest relative difference of losses of the same steps; None of none
     check: agreement.Verdict | None = None          # of the model with it against the one without
@@ -35,7 +38,7 @@ class Moved(NamedTuple):
     @property
     def helped(self) -> bool:
         """Whether it is shown to be faster, and nothing shows another model."""
-        return stats.verdict(self.ratio) is Verdict.FASTER and not self.differs
+        return self.verdict is Verdict.FASTER and not self.differs
 
     @property
     def differs(self) -> str:
@@ -51,7 +54,7 @@ class Moved(NamedTuple):
         """What it did, for people: "2.60x (2.41–2.80), equal, outputs differ by up to 3e-07"."""
         if self.problem:
             return self.problem
-        told = [self.ratio.text("unknown")]
+        told = [self.ratio.text("unknown"), *([self.verdict.value] if self.verdict in doubts.REMEDIES else [])]
         if self.moves == "memory":
             told.append("may take more memory")
         if not self.check or self.check.problem:
@@ -77,6 +80,7 @@ class Reason(NamedTuple):
     stack: str
     best: str
     ratio: Ratio                   # of the row to the best, in the session of switches
+    verdict: Verdict               # on it
     parts: Mapping[str, Parts]     # of the row and the best, by stack; {} where profiling tells nothing of their steps
     without_parts: str             # why there are none; "" where there are
     moved: tuple[Moved, ...]
@@ -101,23 +105,24 @@ def of(measured: Measurements, asked: Sequence[Question], tried: Sequence[Trial]
     needed = {key(each) for question in asked for each in (question.row.cell, question.best.cell)}
     if not needed <= rows.keys():
         raise InputError("why: the session has other cells than the rows that are asked about")
-    error = stats.error_of(len(asked) + len(tried))
+    error, doubted = stats.error_of(len(asked) + len(tried)), doubts.of(measured)
 
-    def ratio(one: Cell, other: Cell) -> Ratio:
-        return Paired.of(rows[key(one)], rows[key(other)], error).ratio
+    def paired(one: Cell, other: Cell) -> Paired:
+        return Paired.of(rows[key(one)], rows[key(other)], error, doubted)
 
     def moved(trial: Trial) -> Moved:
         own, row = rows[key(trial.cell)], rows[key(trial.question.row.cell)]
         failed = next((run for run in own.runs if run.ending != "ok"), None)
-        return Moved(trial.sets, trial.switch.title, trial.switch.moves, ratio(trial.cell, row.cell),
-                     ratio(trial.cell, trial.question.best.cell), _losses(own, row), checks.get(trial.cell.stack),
+        to_row, to_best = (paired(trial.cell, each.cell) for each in trial.question)
+        return Moved(trial.sets, trial.switch.title, trial.switch.moves, to_row.ratio, to_row.verdict, to_best.ratio,
+                     _losses(own, row), checks.get(trial.cell.stack),
                      f"{failed.ending}: {failed.message}" if failed and not own.ok_runs else "")
 
     return [Reason(question.row.comparison.label, question.row.cell.stack, question.best.cell.stack,
-                   ratio(question.row.cell, question.best.cell),
-                   telling(question, parts), without_parts(question, parts),
+                   to_best.ratio, to_best.verdict, telling(question, parts), without_parts(question, parts),
                    tuple(moved(trial) for trial in tried if trial.question == question),
-                   tuple(trial.sets for trial in untried if trial.question == question)) for question in asked]
+                   tuple(trial.sets for trial in untried if trial.question == question))
+            for question in asked for to_best in [paired(question.row.cell, question.best.cell)]]
 
 
 def _losses(own: Row, row: Row) -> float | None:
@@ -137,16 +142,17 @@ def sentence(reason: Reason) -> str:
     row, best = reason.stack, reason.best
     if reason.ratio.value is None:
         return f"{row} or {best} did not run, so nothing can be said."
-    if (word := stats.verdict(reason.ratio)) in (Verdict.FASTER, Verdict.NO_DIFFERENCE):
-        now = "faster" if word is Verdict.FASTER else "not shown to be slower"
-        return f"{row} is {now} than {best} now: {reason.ratio.text()}."
+    if now := _NOT_SLOWER.get(reason.verdict):
+        return f"{row} is {now} {best} now: {reason.ratio.text()}."
     gap = gaps(reason.parts.get(row), reason.parts.get(best))
     largest = next(iter(gap.items()), None)
     where = f"{_LONG.get(largest[0], largest[0])} ({formatting.share(largest[1])} of the gap)" if largest else ""
     helped = sorted((each for each in reason.moved if each.helped), key=lambda each: -(each.ratio.value or 0.0))
     begins = f"{row} is {reason.ratio.text()} of {best}"
-    if word is Verdict.TOO_FEW:
+    if not reason.ratio.is_judged:
         begins += f" so far, by {formatting.count(reason.ratio.pairs, 'round')}"
+    elif reason.verdict in doubts.REMEDIES:
+        begins += f" ({reason.verdict.value})"
     if not helped:
         part = "most" if largest and largest[1] > 0.5 else "the largest part"
         lies = [f"{part} of the gap lies in {where}"] if where else []

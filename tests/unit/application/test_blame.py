@@ -1,12 +1,17 @@
 """What a blame has measured is kept for the same environments, and asked for once."""
 
+import json
 import math
 from pathlib import Path
 
 import pytest
 
 from runner.analysis.blame import Measured
-from runner.application.blame import Journal, TimeOver
+from runner.application.blame import UNCLEAR, Journal, TimeOver, blamed
+from runner.application.prepare import begin_model
+from runner.measuring.bench import Going, Request
+from runner.measuring.session import INCOMPLETE
+from tests import own_environment
 
 SLOWER = Measured(0.7, 0.69, 0.71)
 
@@ -48,3 +53,21 @@ def test_more_rounds_measure_again_what_fewer_did_not_tell(tmp_path: Path) -> No
     assert SLOWER == more.measured("new", 1.0, pytest.fail)
     assert SLOWER == more.measured("jax", 0.95, lambda: SLOWER)
     assert SLOWER == Journal(file, "old and new", math.inf, False, 20).measured("jax", 0.95, pytest.fail)
+
+
+def test_where_no_package_is_proved_nothing_is_clear_and_why_a_mix_could_not_be_made_is_not_kept(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    begin_model("torch", tmp_path / "m.py")
+    sides = [str(own_environment.made(tmp_path / version, torch="2.13.0", helper=version)) for version in "12"]
+    request = Request(str(tmp_path / "m.py"), models=(str(tmp_path / "m.py"),), results=tmp_path / "results",
+                      launcher="venv", going=Going(minutes=1e-9))
+    assert INCOMPLETE == blamed(request, (sides[0], sides[1]), "", is_kept=False)[1]
+    (journal,) = (tmp_path / "results").glob("*/blame.json")
+    known = {"new 1.0000": [0.7, 0.69, 0.71, "", "", 20], "loaded": []}
+    journal.write_text(json.dumps({**json.loads(journal.read_text()), "measured": known}))
+
+    answer, code = blamed(request._replace(going=Going()), (sides[0], sides[1]), "", is_kept=False)
+
+    assert (UNCLEAR, False) == (code, answer.finding.reasons[0].is_proved)
+    assert answer.finding.reasons[0].alone.reason and known == json.loads(journal.read_text())["measured"]

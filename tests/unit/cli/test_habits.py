@@ -91,6 +91,10 @@ def test_a_result_is_named_by_latest_or_by_the_beginning_of_its_id(tmp_path: Pat
 @pytest.mark.parametrize(("words", "message"), [
     ("plan quick --device cpu --set device=gpu", "found --device cpu and --set device=, expected one"),
     ("plan quick --tuned --set loop=xla", "found --tuned and --set loop=, expected one"),
+    ("run net.py --tuned", "--tuned: found it with net.py, expected a study"),
+    ("run quick --sweep foo=1..4", '--sweep: key "foo" is unknown'),
+    ("run quick --sweep batch=1..4 --set batch=8", "--sweep batch=1: found batch twice"),
+    ("run quick --sweep batch=1..4 --set bach=8", '--set: key "bach" is unknown'),
     ("report x --csv - --json -", "found --csv - and --json -, expected one of them on standard output"),
     ("report x --run all --latex -", "found --run and --latex, expected one"),
     ("report x --study quick", "found --study and RESULT, expected one"),
@@ -117,6 +121,13 @@ def test_what_a_gate_cannot_compare_is_said_before_anything_runs(tmp_path: Path)
             (("--base", tmp_path / "env", "--head", tmp_path / "link"), "base and head hold the same packages"),
             ((tmp_path / "m.py", "--base", "pytorch", "--head", "onnxruntime", "--set", "measure=train"),
              "nothing is common to pytorch and onnxruntime"),
+            (("krisilias/kri-f5", "--base", "torch-1.7", "--head", "tf-2.5"),
+             "nothing is common to torch-1.7 and tf-2.5: no timed comparison has both"),
+            ((tmp_path / "m.py", "--base", tmp_path / "env", "--head", "tf", "--lane", "pytorch,onnxruntime"),
+             "--lane pytorch,onnxruntime: found several, expected one"),
+            ((tmp_path / "m.py", "--base", "pytorch", "--head", "onnxruntime", "--lane", "openvino"),
+             "--lane openvino: found columns on both sides, expected no --lane"),
+            (("--base", "torch", "--head", "torch-2.13-cpu"), 'found "torch" on both sides, expected two stacks'),
             ((tmp_path / "m.py", "--base", "pytorch", "--head", "onnx"), 'column "onnx" is unknown; known: pytorch')):
         assert message in str(answered("gate", *words, "--launcher", "venv", "--results", tmp_path).exception)
 
@@ -129,8 +140,28 @@ def test_a_check_without_stacks_builds_today_s_four_alone(tmp_path: Path, monkey
         raise BuildFailed("nothing is built in this test")
 
     monkeypatch.setattr(environments, "ready", ready)
-    answered("check", "lenet5", "--launcher", "venv", "--results", tmp_path)
-    assert ["jax-0.10-cpu", "mxnet-1.9", "tf-2.21", "torch-2.13-cpu"] == sorted(asked)
+    nothing = answered("check", "lenet5", "--launcher", "venv", "--results", tmp_path)
+    assert (1, ["jax-0.10-cpu", "mxnet-1.9", "tf-2.21", "torch-2.13-cpu"]) == (nothing.exit_code, sorted(asked))
+
+
+@pytest.mark.parametrize(("words", "why"), [
+    ("--stack torch,jax", "nothing is built"), ("--stack torch --loop tuned", "nothing is built"),
+    ("--stack openvino-2026.4-cpu --parallel", "openvino has no parallel sync")])
+def test_a_stack_that_is_named_and_cannot_be_checked_fails_the_check_with_the_reason(
+        words: str, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def ready(*others: object) -> None:
+        raise BuildFailed("nothing is built in this test")
+
+    monkeypatch.setattr(environments, "ready", ready)
+    told = answered("check", "lenet5", *words.split(), "--launcher", "venv", "--results", tmp_path, "--json", "-")
+    rows = json.loads(told.stdout)["rows"]
+    assert (1, len(words.split()[1].split(","))) == (told.exit_code, len(rows))
+    assert all(why in each["problem"] and not each["passed"] for each in rows)
+
+
+def test_a_stack_that_is_named_twice_has_no_other_to_be_compared_with(tmp_path: Path) -> None:
+    found = answered("check", "lenet5", "--stack", "torch,torch-2.13-cpu", "--launcher", "venv", "--results", tmp_path)
+    assert "found torch-2.13-cpu alone" in str(found.exception)
 
 
 SCALES = """

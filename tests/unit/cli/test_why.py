@@ -115,3 +115,11 @@ def test_the_answer_is_kept_beside_both_records_and_asking_again_runs_nothing(
 def test_a_budget_that_is_none_is_refused_before_anything_runs(ask: Callable[..., Any]) -> None:
     launcher = Interrupted(at=-1)
     assert 'found "5"' in str(ask(launcher, budget="5").exception) and not launcher.started
+
+
+def test_the_record_says_so_where_no_row_is_behind(tmp_path: Path) -> None:
+    folder = made.kept(tmp_path / "even", made.session(id="even"), made.plan(TORCH, TF, baseline=TORCH.stack),
+                       *made.rated({TORCH: [100.0] * 5, TF: [100.0] * 5}))
+    answer = CliRunner().invoke(app, ["why", str(folder), "--results", str(tmp_path), "--json", "-"])
+
+    assert (0, "even", []) == (answer.exit_code, *map(json.loads(answer.stdout).get, ("result", "reasons")))

@@ -55,12 +55,17 @@ def test_of_a_list_each_value_is_measured() -> None:
                                                                 for each in made.cells]
 
 
+def test_switches_are_one_value_which_may_have_commas() -> None:
+    assert {"switches": "XLA_FLAGS=--a,--b"} == options.settings(["switches=XLA_FLAGS=--a,--b"])
+
+
 @pytest.mark.parametrize(("pairs", "message"), [
     ("batch", 'found "batch", expected KEY=VALUE'),
     ("bach=8", '^--set: key "bach" is unknown; known: task, measure, .*; did you mean "batch"[?]$'),
     ("stack=a", "an option of its own, --stack"), ("data=cifar10", "an option of its own, --data"),
     ("batch=many", '--set batch=many: found "many", expected a whole number'),
     ("seconds=soon", '--set seconds=soon: found "soon", expected a number'), ("batch=0", "--set batch=0: .*at least 1"),
+    ("switches=layout=nhwc,layout=nchw", '"layout": found "nhwc,layout=nchw", expected one of best, nchw, nhwc$'),
     ("loop=fast", '--set loop=fast: .*found "fast", expected one of native'),
     ("task=resnet51", 'task "resnet51" is unknown; known: lenet5'),
     ("batch=1,x", '^--set batch=1,x: found "x", expected a whole number$'),

@@ -15,7 +15,7 @@ from runner.stacks import definition
 from tests.clock import FakeClock
 from tests.fake_nvml import V100, FakeNvml
 from tests.fake_session import job_of
-from tests.fakes import FakeLauncher, quiet, stack, study
+from tests.fakes import FakeLauncher, quiet, study
 
 NO_WHEEL = BuildFailed("no wheel")
 
@@ -69,11 +69,6 @@ def test_a_stack_that_cannot_be_built_is_skipped_with_the_reason(count_at_once: 
 
     assert ["a", "c"] == [planned.cell.stack for planned in prepared.plan.cells]
     assert ["no wheel"] == [skip.reason for skip in prepared.plan.skipped] and ["b: no wheel"] == said
-
-
-def test_a_stack_that_is_named_twice_is_checked_once() -> None:
-    a, b = stack("a"), stack("b")
-    assert [a] == building.buildable([a, a, b], Builder(b=NO_WHEEL), quiet)
 
 
 def test_where_none_can_be_built_the_first_reason_is_told() -> None:

@@ -36,13 +36,13 @@ def test_the_same_plan_comes_back(tmp_path: Path) -> None:
     assert {name: recorded.plan[name] for name in known} == {name: again.record()[name] for name in known}
     assert ["no image"] == [skip.reason for skip in again.skipped]
     assert list(CELLS) == [planned.cell for planned in again.cells]
-    assert 2 == plan_again(recorded, STACKS, 2).rounds
+    assert 2 == plan_again(recorded, STACKS, 2, 1).rounds
 
 
 def test_one_cell_is_chosen_by_number_or_by_the_beginning_of_its_key(tmp_path: Path) -> None:
     record = kept(tmp_path)
     for one in (chosen(record, "3"), chosen(record, key(CELLS[2])[:9]), chosen(record, key(CELLS[2]))):
-        assert [CELLS[2]] == [planned.cell for planned in plan_again(one, STACKS, None).cells]
+        assert [CELLS[2]] == [planned.cell for planned in plan_again(one, STACKS, None, 1).cells]
 
 
 @pytest.mark.parametrize(("words", "said"), [
@@ -63,7 +63,7 @@ def test_a_key_of_digits_alone_is_a_key(tmp_path: Path) -> None:
 
 
 def test_cells_of_a_stack_that_is_gone_are_skipped_with_the_reason(tmp_path: Path) -> None:
-    again = plan_again(kept(tmp_path), {"torch": stack("torch")}, None)
+    again = plan_again(kept(tmp_path), {"torch": stack("torch")}, None, 1)
 
     assert [CELLS[0]] == [planned.cell for planned in again.cells]
     assert 2 == [skip.reason for skip in again.skipped].count("stack tf is not here any more")
@@ -74,7 +74,7 @@ def test_cells_of_a_stack_that_is_gone_are_skipped_with_the_reason(tmp_path: Pat
 def test_a_record_that_cannot_be_repeated_is_refused_in_one_line(tmp_path: Path, change: dict[str, Any]) -> None:
     recorded = kept(tmp_path)
     with pytest.raises(InputError, match="made: its plan cannot be repeated: "):
-        plan_again(replace(recorded, plan={**recorded.plan, **change}), STACKS, 3 if "rounds" not in change else None)
+        plan_again(replace(recorded, plan={**recorded.plan, **change}), STACKS, None if "rounds" in change else 3, 1)
 
 
 def test_a_folder_without_a_plan_is_refused(tmp_path: Path) -> None:

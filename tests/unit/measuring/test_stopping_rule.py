@@ -29,6 +29,12 @@ def rounds(folder: Path, enough: Enough, most: int, script: Any) -> list[int]:
     return [row.counted_rounds for row in found.rows]
 
 
+def failing(cell: Any, run: str) -> list[bytes]:
+    """The baseline, stack a, cannot do it."""
+    ending = b'{"event": "end", "status": "unsupported", "message": "m"}\n'
+    return good_lines() if cell.stack == "b" else [good_lines()[0], ending]
+
+
 def by_stack(seconds: float) -> Any:
     return lambda cell, run: good_lines(0.5 if cell.stack == "a" else seconds)
 
@@ -40,10 +46,11 @@ def test_rounds_stop_at_the_first_look_where_all_words_are_said(tmp_path: Path, 
 
 
 @pytest.mark.parametrize(("script", "width", "expected"), [
-    (noisy, 0.02, 9), (noisy, 1.0, 5), (by_stack(0.6), 0.02, 5)])       # the last is narrow before the first look
+    (noisy, 0.02, 9), (noisy, 1.0, 5), (by_stack(0.6), 0.02, 5),        # the last is narrow before the first look
+    (failing, 0.02, 3)])           # no ratio can become narrow: the study's three rounds
 def test_rounds_are_added_until_intervals_are_narrow_or_there_are_as_many_as_may_be(
         tmp_path: Path, script: Any, width: float, expected: int) -> None:
-    assert [expected] * 2 == rounds(tmp_path / "r", narrow(width), 9, script)
+    assert [expected] * 2 == rounds(tmp_path / "r", narrow(width, 3), 9, script)
 
 
 @pytest.mark.parametrize(("script", "expected"), [(by_stack(0.5), 5), (by_stack(1.0), 5), (noisy, 10)])

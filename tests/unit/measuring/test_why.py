@@ -122,6 +122,8 @@ def test_none_is_named_where_two_names_are_one_environment() -> None:
     assert "not shown to be slower" in said and "with " not in said
     faster = reasons.sentence(answered(asked, tried, {}, slow=[2 * rate for rate in FAST]))
     assert faster.startswith("torch-again is faster than torch-x now: 2.00x (")
+    alike = reasons.sentence(answered(asked, tried, {}, slow=FAST))
+    assert alike == "torch-again is as fast as torch-x now: 1.00x (1.00–1.00)."
 
 
 def test_a_switch_whose_gain_may_be_chance_is_no_reason() -> None:
@@ -133,6 +135,17 @@ def test_a_switch_whose_gain_may_be_chance_is_no_reason() -> None:
 
     assert not any(each.helped for each in reason.moved)
     assert "none made it faster" in reasons.sentence(reason)
+
+
+def test_a_switch_with_which_programs_are_compiled_while_timed_is_no_reason() -> None:
+    asked = asked_of(TF)
+    trial = trials.of(asked, {}, {}, 10_000.0)[0][0]
+    compiling = made.repeated(trial.cell, 5, *[made.turn([0.1], compiled=1)] * made.STEPS)
+    plain = [record for cell, rates in ((TORCH, FAST), (TF, SLOW)) for record in made.runs(cell, rates)]
+    (reason,) = reasons.of(made.measured(TORCH, TF, trial.cell, *plain, *compiling), asked, [trial], (), {})
+
+    assert "none made it faster" in reasons.sentence(reason)
+    assert reason.moved[0].told().startswith("2.50x") and "compiled while timed" in reason.moved[0].told()
 
 
 def test_rows_less_than_a_tenth_behind_are_not_asked_about_unless_they_are_named() -> None:

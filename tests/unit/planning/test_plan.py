@@ -113,6 +113,14 @@ def test_the_baseline_falls_back_to_a_stack_that_runs_and_one_that_no_cell_has_i
         planned(*TWO, wishes=Wishes(("c",)))
 
 
+@pytest.mark.parametrize("experiments", [
+    [{**LENET, "grid": {"switches": ["layout=nhwc", "layout=nchw"]}}],
+    [{**LENET, "switches": "layout=nhwc"}, {**LENET, "stacks": ["a"], "switches": "layout=nchw"}]])
+def test_a_stack_is_in_a_comparison_once(experiments: list[dict[str, Any]]) -> None:
+    with pytest.raises(InputError, match=r'^switches: found "layout=nhwc" and "layout=nchw" of a, expected'):
+        planned(*experiments)
+
+
 def test_a_key_is_of_the_content_alone_and_a_new_field_s_default_would_not_change_it() -> None:
     cell = Cell(stack="a", task="lenet5", measure="train")
     assert key(cell) == key(cell._replace(batch=42))

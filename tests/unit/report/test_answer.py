@@ -109,6 +109,18 @@ def test_between_two_versions_no_end_of_a_change_reads_as_none(percent: list[flo
     assert f"PyTorch 2.13.0 → 2.14.0: {said}" == answer(*runs, cells={TORCH: [100.0] * 5, new: []}).verdict
 
 
+@pytest.mark.parametrize(("lone", "said"), [
+    (None, r"PyTorch 2\.12\.0 → 2\.13\.0: 50 % faster \(.*\)"),
+    ("torch", r"PyTorch 2\.12\.0 → 2\.13\.0: LeNet-5 [^:]*batch 10: 50 % faster \([^;]*\)"),
+    ("tf", r"PyTorch 2\.12\.0 → 2\.13\.0: .* 50 % faster \(.*\); LeNet-5 .*batch 20: no ratio")])
+def test_of_two_versions_of_a_framework_it_says_how_each_comparison_that_has_the_newer_moved(
+        lone: str | None, said: str) -> None:
+    old = made.runs(TORCH, SLOW, facts={**made.FACTS, "version": "2.12.0"})
+    more = {made.cell(lone, steps=20, batch=20): SLOW} if lone else {}
+
+    assert re.fullmatch(said, answer(*old, cells={TORCH: [], TF: FAST, **more}).verdict)
+
+
 def test_it_is_trusted_by_models_turns_isolation_and_data() -> None:
     turns = [made.turn([0.1] * 4, foreign=0.5 if index == 0 else 0.0, before=index * 4) for index in range(10)]
     found = answer(*made.repeated(TORCH, 5, *turns), *made.repeated(TF, 5, *turns), DONE, cells={TORCH: [], TF: []})

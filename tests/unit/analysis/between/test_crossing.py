@@ -9,6 +9,7 @@ from runner.analysis.between import crossing
 from runner.analysis.between.crossing import Swept
 from runner.analysis.paired import Paired
 from runner.analysis.stats import Interval, Ratio
+from runner.analysis.summary import summary_of
 from runner.errors import InputError
 from runner.report.between import crossing as forms
 from tests import made_rows as made
@@ -41,6 +42,13 @@ def test_a_session_s_other_column_is_held_against_its_baseline_and_two_are_neede
     for others in (session("old"), session("new", "old", "other"), session("new", "old", batches=(1, 2))):
         with pytest.raises(InputError, match="expected one of two columns: --stack, --lane"):
             crossing.paired(others, 1, 256)
+
+
+def test_a_page_of_the_values_so_far_has_the_intervals_of_all_that_may_be_measured() -> None:
+    measured, low, high = session("old", "new"), 1, 1025
+    (comparison,) = summary_of(measured, said=crossing.most(low, high)).comparisons
+
+    assert crossing.paired(measured, low, high).ratio.interval == comparison.results[1].ratio_interval
 
 
 @pytest.mark.parametrize("at", [2, 3, 24, 100, 255, 256])

@@ -9,6 +9,7 @@ import pytest
 from runner.analysis import stats
 from runner.analysis.between import regression
 from runner.analysis.between.regression import Answer, Outcome
+from runner.analysis.summary import summary_of
 from runner.errors import InputError
 from runner.report.between import regression as forms
 from runner.results.looks import look, looks
@@ -90,6 +91,25 @@ def test_four_rounds_tell_nothing_and_sides_that_share_no_cell_are_refused() -> 
     assert Answer.UNCLEAR is outcome.answer and "4 rounds in which both ended ok" in outcome.compared[0].reason
     with pytest.raises(InputError, match="no cell that both base and head have"):
         judged([], BASE, cells=0)
+
+
+def test_what_has_no_rate_is_not_judged_and_widens_no_interval() -> None:
+    rates = {made.cell(name): each for name, each in (("base", BASE), ("head", times(1.0)))}
+    profiled = [made.cell(name, measure="operators") for name in ("base", "head")]
+    runs = [record for cell in profiled for record in made.repeated(cell, len(BASE))]
+    measured = made.measured(*profiled, *runs, rates=rates, rounds=len(BASE), baseline="base")
+
+    assert judged(times(1.0)) == regression.judge(measured, "base", "head", 0.03)
+
+
+def test_a_gate_of_both_lanes_has_the_intervals_of_its_session_s_report() -> None:
+    rates = {made.cell(name, loop=loop): each for loop in ("native", "tuned")
+             for name, each in (("base", BASE), ("head", times(1.0, 0.01)))}
+    measured = made.measured(rates=rates, rounds=len(BASE), baseline="base")
+    compared = regression.judge(measured, "base", "head", 0.03).compared
+
+    assert [each.results[1].ratio_interval for each in summary_of(measured).comparisons] == [
+        each.ratio.interval for each in compared]
 
 
 def test_a_doubt_about_both_sides_is_said_once() -> None:
