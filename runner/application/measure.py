@@ -142,7 +142,7 @@ def _measured(job: jobs.Job, folder: Path, kept: Session | None, show: Callable[
     with store.Store(folder) as opened, progress(job.plan) as shown, _signals() as is_stopping:
         try:
             made = jobs.bench(job, folder, lambda: is_stopping() or time.monotonic() > ends)._replace(enough=enough)
-            with closing(_events(job, made, kept is not None)) as events:
+            with closing(_events(job, made, kept)) as events:
                 for event in events:
                     for listener in (opened.append, shown.heard):
                         listener(event)
@@ -156,10 +156,10 @@ def _measured(job: jobs.Job, folder: Path, kept: Session | None, show: Callable[
     return folder, session.exit_code(sessions.read(folder))
 
 
-def _events(job: jobs.Job, bench: Bench, is_resumed: bool) -> Generator[Event, None, None]:
+def _events(job: jobs.Job, bench: Bench, kept: Session | None) -> Generator[Event, None, None]:
     """All of a session. Raises Stopped."""
-    yield session_record.of(job, bench.folder, is_resumed)
-    if not is_resumed:
+    yield session_record.of(job, bench.folder, is_resumed=kept is not None)
+    if not (kept and kept.plan):
         yield job.plan.record()
     if job.request.with_products:
         yield from matrix_products.measure(bench)

@@ -1,0 +1,33 @@
+"""A session from its job to its page: begun, interrupted and gone on with."""
+
+import functools
+from pathlib import Path
+
+import pytest
+
+from runner.application import measure
+from runner.measuring import job as jobs
+from runner.measuring import session_record
+from runner.measuring.bench import Bench, Request
+from tests import made_rows as made
+from tests.clock import FakeClock
+from tests.fake_session import events, job_of, rounds
+from tests.fakes import READING, FakeLauncher
+
+
+@pytest.fixture
+def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> jobs.Job:
+    """A job of two stacks that is measured in no time."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))         # whose lock another session may hold
+    monkeypatch.setattr(jobs, "Bench", functools.partial(Bench, clock=FakeClock(0.001), readings=lambda: READING))
+    request = Request("s", results=tmp_path / "results", with_products=False)
+    return job_of(FakeLauncher(FakeClock(0.001)), request=request)
+
+
+def test_a_session_that_ended_before_its_plan_was_written_gets_it_and_goes_on(job: jobs.Job) -> None:
+    begun = job.request.results / "1-s"
+    made.kept(begun, session_record.of(job.hashed(), begun, is_resumed=False))
+
+    assert (begun, 0) == measure.ran(job)
+    assert [False, True] == [each["resumed"] for each in events(begun, "session")] and 1 == len(events(begun, "plan"))
+    assert 2 == len(rounds(begun)) and all(rounds(begun))
