@@ -56,7 +56,7 @@ def swept(request_of: Callable[[int], Request], name: str, low: int, high: int) 
     if sessions_of:
         _keep(found, folder, [*sessions_of.values()][::-1])
     if not is_whole:
-        screen.say("the sweep is not complete; the same command goes on from here")
+        screen.say(f"the sweep is not complete; {going.goes_on} from here")
     return found, 0 if is_whole else INCOMPLETE
 
 

@@ -150,7 +150,7 @@ def _measured(job: jobs.Job, folder: Path, kept: Session | None, show: Callable[
             show(folder)
             if time.monotonic() > ends and not is_stopping():
                 return folder, INCOMPLETE
-            screen.say("interrupted; the same command goes on from here")
+            screen.say(f"interrupted; {job.request.going.goes_on} from here")
             raise Interrupted(folder) from None
     show(folder)
     return folder, session.exit_code(sessions.read(folder))

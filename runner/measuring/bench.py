@@ -30,6 +30,11 @@ class Going(NamedTuple):
     minutes: float | None = None     # after which no round begins
     waits: bool = False              # while another session measures on this machine
 
+    @property
+    def goes_on(self) -> str:
+        """Which command goes on with what this one leaves: with --fresh it would begin anew."""
+        return f"the same command{' without --fresh' * self.is_fresh} goes on"
+
 
 class Request(NamedTuple):
     """What is measured, and how."""

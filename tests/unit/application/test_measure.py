@@ -2,17 +2,19 @@
 
 import functools
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
 from runner.application import measure
 from runner.measuring import job as jobs
 from runner.measuring import session_record
-from runner.measuring.bench import Bench, Request
+from runner.measuring.bench import Bench, Going, Request
 from tests import made_rows as made
 from tests.clock import FakeClock
 from tests.fake_session import events, job_of, rounds
 from tests.fakes import READING, FakeLauncher
+from workloads.spec.cell import Cell
 
 
 @pytest.fixture
@@ -31,3 +33,18 @@ def test_a_session_that_ended_before_its_plan_was_written_gets_it_and_goes_on(jo
     assert (begun, 0) == measure.ran(job)
     assert [False, True] == [each["resumed"] for each in events(begun, "session")] and 1 == len(events(begun, "plan"))
     assert 2 == len(rounds(begun)) and all(rounds(begun))
+
+
+@pytest.mark.parametrize("is_fresh", [False, True])
+def test_an_interrupted_session_says_which_command_goes_on_with_it(
+        job: jobs.Job, is_fresh: bool, capsys: pytest.CaptureFixture[str]) -> None:
+    def interrupt(cell: Cell, run: str) -> NoReturn:
+        raise KeyboardInterrupt
+
+    going = Going(is_fresh=is_fresh)
+    with pytest.raises(measure.Interrupted):
+        measure.ran(job._replace(launcher=FakeLauncher(FakeClock(0.001), interrupt),
+                                 request=job.request._replace(going=going)))
+    assert f"interrupted; the same command{' without --fresh' if is_fresh else ''} goes on" in capsys.readouterr().err
+    measure.ran(job)
+    assert 1 == len([*job.request.results.glob("*")])
