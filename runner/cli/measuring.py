@@ -86,7 +86,7 @@ def rerun_(name: options.ResultName, cell: Annotated[str, typer.Option(
            data: options.DataArgument = None, run_code: options.RunCode = False,
            results: options.Results = options.RESULTS, *, going: Going, folders: Folders, output: Output) -> None:
     """Repeat a stored session, or one of its cells, from its record, and say what differs now."""
-    record = rerun.chosen(rerun.recorded(store.located(name, results)), cell)
+    record = rerun.chosen(rerun.named(name, results), cell)
     rerun.check_trusted(record, run_code)
     request = Request(name, None, launcher, data, Wishes(options.split_stacks(stacks), rounds), results=results,
                       going=going, places=folders.places)

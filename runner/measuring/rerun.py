@@ -2,6 +2,7 @@
 
 import secrets
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from runner.measuring import job, own_models, own_stacks
 from runner.measuring.bench import Request
 from runner.planning.plan import Plan, Planned, Skipped
 from runner.processes import Say
-from runner.results import sessions
+from runner.results import sessions, store
 from runner.results.sessions import Session
 from runner.stacks import definition
 from runner.stacks.definition import Stack
@@ -34,6 +35,16 @@ def recorded(folder: Path) -> Session:
     if not session.plan:
         raise InputError(f"{folder}: the events hold no plan, so there is nothing to repeat")
     return session
+
+
+def named(name: str, results: Path) -> Session:
+    """The session of a name; latest of an unfinished rerun means the one that it repeats. Raises InputError."""
+    folder = store.located(name, results)
+    latest = sessions.read(folder)
+    if name == store.LATEST and latest.state != "done" and "rerun_of" in latest.first:
+        with suppress(InputError):               # the other is elsewhere
+            folder = store.located(str(latest.first["rerun_of"]), results)
+    return recorded(folder)
 
 
 def chosen(recorded: Session, cell: str) -> Session:

@@ -10,7 +10,7 @@ import pytest
 from runner.cells import key
 from runner.errors import InputError
 from runner.measuring import job, session_record
-from runner.measuring.rerun import chosen, data_argument, differences, plan_again, recorded
+from runner.measuring.rerun import chosen, data_argument, differences, named, plan_again, recorded
 from runner.results import sessions
 from runner.results.sessions import Session
 from tests import made_rows as made
@@ -80,6 +80,16 @@ def test_a_record_that_cannot_be_repeated_is_refused_in_one_line(tmp_path: Path,
 def test_a_folder_without_a_plan_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="hold no plan, so there is nothing to repeat"):
         recorded(made.kept(tmp_path, made.session()))
+
+
+@pytest.mark.parametrize(("state", "first", "repeated"), [
+    ("interrupted", {"rerun_of": "1"}, "1"), ("done", {"rerun_of": "1"}, "2"), ("interrupted", {}, "2"),
+    ("interrupted", {"rerun_of": "elsewhere"}, "2")])
+def test_a_rerun_of_the_latest_that_was_interrupted_repeats_what_it_repeated(
+        tmp_path: Path, state: str, first: dict[str, str], repeated: str) -> None:
+    kept(tmp_path / "1", id="1")
+    kept(tmp_path / "2", {"event": "closed", "reason": state}, id="2", **first)
+    assert (repeated, "2") == tuple(named(name, tmp_path).id for name in ("latest", "2"))
 
 
 def test_what_differs_now_is_told_line_by_line(tmp_path: Path) -> None:
