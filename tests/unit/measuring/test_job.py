@@ -26,6 +26,7 @@ from runner.stacks.definition import Size, Stack
 from tests.clock import FakeClock
 from tests.fake_session import PLAIN, STACKS, job_of
 from tests.fakes import MACHINE, FakeLauncher, quiet, stack
+from tests.made_rows import kept
 from tests.stack_folder import small_stack
 
 pytestmark = pytest.mark.usefixtures("known_interpreters")
@@ -150,6 +151,26 @@ def test_a_session_whose_image_is_another_one_now_is_not_resumed_and_says_so(tmp
     assert with_image("sha256:2") is None
     name = made.plan.cells[0].cell.stack
     assert len(said) == 1 and f"{name}: another image" in said[0] and "1-s is not resumed" in said[0]
+
+
+def test_a_machine_or_stack_that_is_another_one_now_begins_a_new_session_and_says_so_once(tmp_path: Path) -> None:
+    made = asked_for(launcher=Launcher(a="then"), request=Request("s", results=tmp_path))
+    records = [session_record.of(made, tmp_path / "1-s", is_resumed=False), made.plan.record(), {
+        "event": "begin", "run": "r", "key": made.plan.cells[0].key, "round": 0, "place": {"fingerprint": "then"}}]
+    kept(tmp_path / "1-s", *records)
+    other = made._replace(machine=LARGER._replace(kernel="6.9"), launcher=Launcher(a="now"))
+    said: list[str] = []
+    assert session_record.resumable(other, said.append) is None
+    (line,) = said
+    for told in ("kernel was 6.1, is 6.9", "a: stack or workloads have changed", "so 1-s is not resumed"):
+        assert told in line
+
+    for asked in (other._replace(plan=made.plan._replace(settings={"batch": 8})), other._replace(facts={
+            "rerun_of": "0-s"})):
+        assert session_record.resumable(asked, said.append) is None and 1 == len(said)
+    kept(tmp_path / "2-s", session_record.of(other, tmp_path / "2-s", is_resumed=False), {
+        "event": "closed", "reason": "done"})
+    assert session_record.resumable(other, said.append) is None and 1 == len(said)
 
 
 @pytest.mark.parametrize(("began_with", "options", "outcome"), [
