@@ -83,7 +83,8 @@ def plan_again(recorded: Session, stacks: Mapping[str, Stack], rounds: int | Non
         raise InputError(f"{recorded.id}: its plan cannot be repeated: {' '.join(str(error).split())}") from error
     skipped += [Skipped(each.experiment, each.cell, reason) for each in cells if (reason := _gone(each.cell, stacks))]
     left = tuple(each for each in cells if not _gone(each.cell, stacks))
-    return Plan(study, rounds or study.rounds, study.baseline, seed, left, tuple(skipped))
+    return Plan(study, rounds or study.rounds, study.baseline, seed, left, tuple(skipped),
+                settings=record.get("settings", {}), stacks=tuple(record.get("stacks", ())))
 
 
 def _gone(cell: Cell, stacks: Mapping[str, Stack]) -> str | None:

@@ -23,8 +23,9 @@ STACKS = {name: stack(name) for name in ("torch", "tf")}
 
 
 def kept(folder: Path, *records: Any, **session: Any) -> Session:
-    return recorded(made.kept(folder, made.session(**session), made.plan(
-        *CELLS, skipped={made.cell("mxnet"): "no image"}), *records))
+    plan = made.plan(*CELLS, skipped={made.cell("mxnet"): "no image"})
+    return recorded(made.kept(folder, made.session(**session), {
+        **plan, "settings": {"data": "digits32", "batch": [10, 20]}, "stacks": ["torch", "tf"]}, *records))
 
 
 def test_the_same_plan_comes_back(tmp_path: Path) -> None:
