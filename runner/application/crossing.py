@@ -64,6 +64,6 @@ def _keep(found: Swept, folder: Path, newest_first: list[Measurements]) -> None:
     """Beside the last session's events: what was found, and a page of all sessions with its chart."""
     measure.keep(folder, "crossing.json", told.record(found))
     together = joined.joined(newest_first)
-    report = contents.report(summary_of(together, equality.proved(folder.parent, together.made_of())), together)
+    report = contents.report(summary_of(together, equality.proved_in(together, folder.parent)), together)
     if page := write_page(report._replace(ratios=(told.chart(found),)), folder / "crossing.html"):
         screen.say(f"page: {page}")

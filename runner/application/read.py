@@ -45,7 +45,7 @@ def measured_in(folder: Path) -> Measurements:
 def summarized(folder: Path) -> Result:
     """The session in a result's folder."""
     measured = measured_in(folder)
-    summarised = summary.summary_of(measured, equality.proved(folder.parent, measured.made_of()))
+    summarised = summary.summary_of(measured, equality.proved_in(measured, folder.parent))
     made = _with_trust(contents.report(summarised, measured), measured, folder)
     found = reasons.section(_reasons(folder))
     return Result(summarised, made._replace(sections=(*made.sections, *found)))
@@ -120,7 +120,7 @@ def of_study(name: str, results: Path) -> Result:
     for line in unlike:
         screen.say(f"left out: {line}")
     measured = joined.joined(fit)
-    summarised = summary.summary_of(measured, equality.proved(results, measured.made_of()))
+    summarised = summary.summary_of(measured, equality.proved_in(measured, results))
     return Result(summarised, contents.report(summarised, measured), tuple(dict.fromkeys(measured.sessions.values())))
 
 

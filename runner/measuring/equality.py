@@ -8,6 +8,7 @@ import json
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,12 +19,14 @@ from runner import formatting, paths
 from runner.analysis.agreement import ALIKE, BATCH, NATIVE, Sent, Verdict, check_cell, compare, sent, verdict_of
 from runner.cells import built, model_name
 from runner.errors import BenchError, InputError
+from runner.grouping import grouped
 from runner.launchers import watchdog
 from runner.launchers.protocol import Launcher
 from runner.launchers.watchdog import Ending, Limits, followed
 from runner.machine import host
 from runner.measuring import at_once
 from runner.results import store
+from runner.results.rows import Measurements
 from runner.stacks.definition import Stack
 from workloads.spec import cluster
 from workloads.spec.cell import Cell, switched
@@ -235,6 +238,16 @@ def _kept(results: Path) -> Iterator[tuple[Verdict, tuple[str, str]]]:
             told = {name: record[name] for name in Verdict._fields if name in record}
             made_of = str(record["fingerprint"]), str(record["reference_fingerprint"])
             yield _VERDICT.validate_python(told, strict=True), made_of
+
+
+def proved_in(measured: Measurements, results: Path) -> set[tuple[str, str]]:
+    """The (task, stack) that passed with what the stacks were made of in every session that ran the task in them."""
+    passed, others = set[tuple[str, str]](), set[tuple[str, str]]()
+    for rows in grouped(measured.rows, lambda row: measured.session_of(row.key)).values():
+        known = proved(results, {**measured.made_of(), **replace(measured, rows=tuple(rows)).made_of()})
+        passed |= known
+        others |= {(model_name(row.cell), built(row.cell.stack, row.cell.loop)) for row in rows if row.runs} - known
+    return passed - others
 
 
 def proved(results: Path, fingerprints: dict[str, str]) -> set[tuple[str, str]]:

@@ -45,6 +45,14 @@ def test_no_word_is_said_of_what_comes_from_an_interrupted_session() -> None:
     assert set(doubts.of(found)) == set(doubts.of(back))
 
 
+def test_a_session_of_which_nothing_is_shown_is_not_told_of() -> None:
+    records = [made.session(id="old"), made.plan(TORCH, TF, rounds=20), *made.runs(TORCH, [5.0]), {
+        "event": "closed", "reason": "interrupted"}]
+    found = joined([session("new", {TORCH: 4.0, TF: 8.0}), measurements(records)])
+
+    assert (5, True) == (found.rounds, found.is_done)
+
+
 def test_ratios_are_never_of_two_sessions_and_what_the_newest_did_not_run_is_an_older_one_s() -> None:
     """The newest has one of two stacks, so both are an older one's."""
     assert {TORCH: 1.0, TF: 2.0} == rates(joined([session("new", {TORCH: 4.0}), session("old", {TORCH: 1.0, TF: 2.0})]))
