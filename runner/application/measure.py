@@ -92,12 +92,12 @@ class Interrupted(SystemExit):
 
 
 def ran(job: jobs.Job, show: Callable[[Path], None] = lambda folder: None, is_proved: bool = False,
-        sides: tuple[str, ...] = (), enough: Enough = stopping_rule.decided, ends: float = math.inf
-        ) -> tuple[Path, int]:
+        sides: tuple[str, ...] = (), enough: Enough | None = None, ends: float = math.inf) -> tuple[Path, int]:
     """Prepare and run a job, new or resumed, and show its folder, which comes back with the exit code.
 
     is_proved: the user's own models were compared already. sides: only comparisons of all these stacks are run.
-    enough: which comparisons need no more rounds. ends: no run begins after it, by time.monotonic().
+    enough: which comparisons need no more rounds; None: as the request says. ends: no run begins after it, by
+    time.monotonic().
     """
     if not job.plan.cells:
         raise InputError(f"nothing can run here: {reasons(job)}")
@@ -120,7 +120,7 @@ def ran(job: jobs.Job, show: Callable[[Path], None] = lambda folder: None, is_pr
         if kept:
             screen.say(f"resuming {folder}: {formatting.count(len(kept.ended), 'run')} finished")
             job = session_record.resumed(job, kept)
-        return _measured(job, folder, kept, show, enough, ends)
+        return _measured(job, folder, kept, show, enough or stopping_rule.of(job.request.until), ends)
 
 
 def _two_sided(job: jobs.Job, sides: tuple[str, ...]) -> jobs.Job:

@@ -60,9 +60,7 @@ def run(name: options.StudyName, more: MoreFiles = None, *, own: Own, form: Form
         rows = crossing_forms.rows(found)
         output.rows(rows, [rows, crossing_forms.conclusion(found)], crossing_forms.record(found))
         sys.exit(code)
-    request = requested()
-    enough = stopping_rule.decided if request.until is None else stopping_rule.narrow(request.until)
-    sys.exit(measure.ran(measure.named(request), functools.partial(show_result, output=output), enough=enough)[1])
+    sys.exit(measure.ran(measure.named(requested()), functools.partial(show_result, output=output))[1])
 
 
 @app.command()
@@ -89,7 +87,7 @@ def rerun_(name: options.ResultName, cell: Annotated[str, typer.Option(
     record = rerun.chosen(rerun.named(name, results), cell)
     rerun.check_trusted(record, run_code)
     request = Request(name, None, launcher, data, Wishes(options.split_stacks(stacks), rounds), results=results,
-                      going=going, places=folders.places)
+                      going=going, places=folders.places, until=rerun.until(record))
     sys.exit(measure.ran(rerun.again(record, request, screen.say), functools.partial(show_result, output=output))[1])
 
 

@@ -65,6 +65,12 @@ def chosen(recorded: Session, cell: str) -> Session:
     return replace(recorded, plan={**recorded.plan, "cells": some, "skipped": [], "claims": [], "published": []})
 
 
+def until(recorded: Session) -> float | None:
+    """The width of intervals for which its rounds were added; None where they were not."""
+    width = recorded.first.get("until")
+    return width if isinstance(width, float) else None
+
+
 def plan_again(recorded: Session, stacks: Mapping[str, Stack], rounds: int | None, seed: int = 1) -> Plan:
     """The plan of a record in this seed's orders; cells of what is gone are skipped. Raises InputError."""
     record, name = recorded.plan, str(recorded.first.get("study", "rerun"))
@@ -143,7 +149,7 @@ def again(recorded: Session, request: Request, say: Say) -> job.Job:
     env = {str(name): str(value) for name, value in dict(recorded.first.get("env") or {}).items()}
     stacks = {name: stack.model_copy(update={"env": tuple(env.items())}) for name, stack in stacks.items()}
     request = request._replace(data=data_argument(recorded, request.data))
-    data, *more = choice.several(request.data, paths.cache_folder())
+    data, *others = choice.several(request.data, paths.cache_folder())
     plan = plan_again(recorded, stacks, request.wishes.rounds, secrets.randbelow(2**31))
     missing = {stack: reason for stack in dict.fromkeys(each.cell.stack for each in plan.cells)
                if (reason := launcher.missing(stacks[stack]))}
@@ -154,6 +160,6 @@ def again(recorded: Session, request: Request, say: Say) -> job.Job:
     changed = differences(recorded, here, launcher.name, used) + own_stacks.changes(recorded.first, stacks)
     for line in changed or [f"nothing that {recorded.id} recorded differs now"]:
         say(line)
-    facts = {"rerun_of": recorded.id, "differs": changed, **({"env": env} if env else {}),
-             **({"with": packages} if packages else {})}
-    return job.Job(request, plan, stacks, launcher, here, data, gpus, facts, tuple(more))
+    more = {"until": request.until, "env": env, "with": packages}
+    facts = {"rerun_of": recorded.id, "differs": changed, **{name: value for name, value in more.items() if value}}
+    return job.Job(request, plan, stacks, launcher, here, data, gpus, facts, tuple(others))

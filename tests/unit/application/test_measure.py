@@ -5,15 +5,18 @@ from pathlib import Path
 from typing import NoReturn
 
 import pytest
+from typer.testing import CliRunner
 
 from runner.application import measure
+from runner.cli import app
+from runner.launchers import table
 from runner.measuring import job as jobs
 from runner.measuring import session_record
 from runner.measuring.bench import Bench, Going, Request
 from tests import made_rows as made
 from tests.clock import FakeClock
 from tests.fake_session import events, job_of, rounds
-from tests.fakes import READING, FakeLauncher
+from tests.fakes import READING, FakeLauncher, good_lines, row_of
 from workloads.spec.cell import Cell
 
 
@@ -48,3 +51,22 @@ def test_an_interrupted_session_says_which_command_goes_on_with_it(
     assert f"interrupted; the same command{' without --fresh' if is_fresh else ''} goes on" in capsys.readouterr().err
     measure.ran(job)
     assert 1 == len([*job.request.results.glob("*")])
+
+
+@pytest.mark.parametrize(("width", "most"), [(None, 5), (1e-9, 8)])
+def test_a_rerun_adds_rounds_for_the_width_that_the_record_was_made_for(
+        monkeypatch: pytest.MonkeyPatch, job: jobs.Job, width: float | None, most: int) -> None:
+    def unsteady(cell: Cell, run: str) -> list[bytes]:
+        return good_lines(0.5 if cell.stack == "tf-2.21" else 0.2 + 0.001 * int(run.split(".")[1]))
+
+    cells = made.cell("torch-2.13-cpu"), made.cell("tf-2.21")
+    until = {"until": width} if width else {}
+    monkeypatch.setitem(table.LAUNCHERS, "fake", row_of(FakeLauncher(FakeClock(0.001), unsteady)))
+    made.kept(job.request.results / "1-s", made.session(id="1-s", launcher="fake", **until),
+              made.plan(*cells, rounds=8, baseline="torch-2.13-cpu"))
+    answer = CliRunner().invoke(app, ["rerun", "1-s", "--results", str(job.request.results)])
+    folder = max(job.request.results.glob("*-quick-*"))
+
+    assert 0 == answer.exit_code, answer.output
+    assert [most] * 2 == [len(of_cell) for of_cell in rounds(folder)]
+    assert width == events(folder, "session")[0].get("until")
