@@ -16,13 +16,14 @@ from runner.measuring import job, own_models, own_stacks
 from runner.measuring.bench import Request
 from runner.planning.plan import Plan, Planned, Skipped
 from runner.processes import Say
-from runner.results import sessions, store
+from runner.results import records, sessions, store
 from runner.results.sessions import Session
 from runner.stacks import definition
 from runner.stacks.definition import Stack
 from runner.stacks.own import OwnStack
 from runner.study import claims, published
-from runner.study.file import Study
+from runner.study.claims_file import Place
+from runner.study.file import Experiment, Node, Study
 from workloads.spec.cell import Cell, parse
 from workloads.spec.tasks import is_known
 
@@ -61,8 +62,10 @@ def chosen(recorded: Session, cell: str) -> Session:
         known = ", ".join(item["key"] for item in cells[:8]) + (" ..." if len(cells) > 8 else "")
         raise InputError(f'--cell: found "{cell}", which begins {len(some) or "no"} keys of {recorded.id}, expected '
                          f"one; known: {known}")
-    # claims and published numbers are of the whole study
-    return replace(recorded, plan={**recorded.plan, "cells": some, "skipped": [], "claims": [], "published": []})
+    # claims, published numbers and the index are of the whole study
+    own = [each for each in recorded.plan.get("experiments", ()) if some[0]["key"] in each["cells"]]
+    return replace(recorded, plan={**recorded.plan, "cells": some, "skipped": [], "claims": [], "published": [],
+                                   "index": [], "experiments": own})
 
 
 def until(recorded: Session) -> float | None:
@@ -83,13 +86,19 @@ def plan_again(recorded: Session, stacks: Mapping[str, Stack], rounds: int | Non
                    for item in record["skipped"]]
         if not isinstance(record["rounds"], int) or not 1 <= record["rounds"] <= _MOST_ROUNDS:
             raise ValueError(f"rounds: found {record['rounds']!r:.40}, expected 1 to {_MOST_ROUNDS}")
-        study = Study(name, name, record["rounds"], str(record["baseline"]), str(record.get("scale") or ""), (), {},
-                      numbers, claimed)
+        kept = [records.Experiment.model_validate(each) for each in record.get("experiments", ())]
+        experiments = tuple(Experiment(each.id, each.title, (), {}, (), {}, each.assumed, scaled=tuple(each.scaled),
+                                       node=Node(**each.node) if each.node else None) for each in kept)
+        places = tuple(map(Place.model_validate, record.get("index", ())))
+        study = Study(name, str(record.get("title") or name), record["rounds"], str(record["baseline"]),
+                      str(record.get("scale") or ""), experiments, {}, numbers, claimed, places=places)
     except (KeyError, TypeError, ValueError) as error:
         raise InputError(f"{recorded.id}: its plan cannot be repeated: {' '.join(str(error).split())}") from error
     skipped += [Skipped(each.experiment, each.cell, reason) for each in cells if (reason := _gone(each.cell, stacks))]
     left = tuple(each for each in cells if not _gone(each.cell, stacks))
-    return Plan(study, rounds or study.rounds, study.baseline, seed, left, tuple(skipped),
+    of_key = {item["key"]: cell.key for item, cell in zip(record["cells"], cells, strict=True) if cell in left}
+    keys = {each.id: tuple(of_key[key] for key in each.cells if key in of_key) for each in kept}
+    return Plan(study, rounds or study.rounds, study.baseline, seed, left, tuple(skipped), keys,
                 settings=record.get("settings", {}), stacks=tuple(record.get("stacks", ())))
 
 

@@ -49,6 +49,7 @@ def joined(sessions: Sequence[Measurements]) -> Measurements:
         rows=tuple(replace(row, comparison=compared[row.cell]) for row, _ in rows),
         skipped=tuple(replace(skip, comparison=compared[skip.cell]) for skip in skips.values()),
         published=_by_id(each.published for each in sessions), claims=_by_id(each.claims for each in sessions),
+        index=next((each.index for each in sessions if each.index), ()),       # which a rerun of one cell has not
         is_done=all(each.is_done for each in shown),
         interrupted=frozenset(row.key for row, index in rows if row.key in sessions[index].interrupted),
         experiments=_experiments(sessions, {row.key for row, _ in rows}),

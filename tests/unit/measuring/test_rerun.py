@@ -24,8 +24,12 @@ STACKS = {name: stack(name) for name in ("torch", "tf")}
 
 def kept(folder: Path, *records: Any, **session: Any) -> Session:
     plan = made.plan(*CELLS, skipped={made.cell("mxnet"): "no image"})
+    small = {"id": "f", "title": "F", "cells": [key(CELLS[2])], "assumed": {"data": "digits"}, "scaled": ["steps"],
+             "node": {"cpus": 4, "memory_bytes": 2**30}}
     return recorded(made.kept(folder, made.session(**session), {
-        **plan, "settings": {"data": "digits32", "batch": [10, 20]}, "stacks": ["torch", "tf"]}, *records))
+        **plan, "settings": {"data": "digits32", "batch": [10, 20]}, "stacks": ["torch", "tf"], "title": "Quick",
+        "index": [{"number": "Fig. 1", "title": "Speed", "experiment": "f", "why": ""}],
+        "experiments": [*plan["experiments"], small]}, *records))
 
 
 def test_the_same_plan_comes_back(tmp_path: Path) -> None:
@@ -33,8 +37,7 @@ def test_the_same_plan_comes_back(tmp_path: Path) -> None:
     again = plan_again(recorded, STACKS, None, 7)
 
     assert (7, 5, "torch", "quick") == (again.seed, again.rounds, again.baseline, again.study.id)
-    known = recorded.plan.keys() - {"experiments"}
-    assert {name: recorded.plan[name] for name in known} == {name: again.record()[name] for name in known}
+    assert recorded.plan == {name: again.record()[name] for name in recorded.plan}
     assert ["no image"] == [skip.reason for skip in again.skipped]
     assert list(CELLS) == [planned.cell for planned in again.cells]
     assert 2 == plan_again(recorded, STACKS, 2).rounds
@@ -43,7 +46,10 @@ def test_the_same_plan_comes_back(tmp_path: Path) -> None:
 def test_one_cell_is_chosen_by_number_or_by_the_beginning_of_its_key(tmp_path: Path) -> None:
     record = kept(tmp_path)
     for one in (chosen(record, "3"), chosen(record, key(CELLS[2])[:9]), chosen(record, key(CELLS[2]))):
-        assert [CELLS[2]] == [planned.cell for planned in plan_again(one, STACKS, None).cells]
+        again = plan_again(one, STACKS, None)
+        assert [CELLS[2]] == [planned.cell for planned in again.cells]
+        assert {"e": (key(CELLS[2]),), "f": (key(CELLS[2]),)} == again.keys
+    assert ["e"] == [each.id for each in plan_again(chosen(record, "1"), STACKS, None).study.experiments]
 
 
 @pytest.mark.parametrize(("words", "said"), [

@@ -1,5 +1,6 @@
 """Several sessions of a study as one."""
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from runner.analysis import doubts
@@ -27,11 +28,13 @@ def rates(of: Measurements) -> dict[Cell, float]:
 
 
 def test_what_is_compared_comes_from_its_newest_session() -> None:
-    found = joined([session("new", {TORCH: 4.0, TF: 8.0}), session("old", {TORCH: 1.0, TF: 2.0, OTHER: 5.0})])
+    figures = ({"number": "Fig. 1", "title": "Speed"},)
+    found = joined([session("new", {TORCH: 4.0, TF: 8.0}), replace(
+        session("old", {TORCH: 1.0, TF: 2.0, OTHER: 5.0}), index=figures)])
 
     assert {TORCH: 4.0, TF: 8.0, OTHER: 5.0} == rates(found)
     assert ["new", "new", "old"] == [found.session_of(key(cell)) for cell in (TORCH, TF, OTHER)]
-    assert {key(cell) for cell in (TORCH, TF, OTHER)} == set(found.experiments[0].cells)
+    assert {key(cell) for cell in (TORCH, TF, OTHER)} == set(found.experiments[0].cells) and figures == found.index
 
 
 def test_no_word_is_said_of_what_comes_from_an_interrupted_session() -> None:
