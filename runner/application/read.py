@@ -4,6 +4,7 @@ import json
 import shlex
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -37,7 +38,7 @@ class Result(NamedTuple):
 def measured_in(folder: Path) -> Measurements:
     """What was measured in a result's folder. Raises InputError with the file."""
     try:
-        return measurements(store.read(folder))
+        return replace(measurements(store.read(folder)), name=store.name_of(folder))
     except RecordError as error:
         raise InputError(f"{folder / store.EVENTS}: {error}") from error
 

@@ -54,7 +54,7 @@ def joined(sessions: Sequence[Measurements]) -> Measurements:
         interrupted=frozenset(row.key for row, index in rows if row.key in sessions[index].interrupted),
         experiments=_experiments(sessions, {row.key for row, _ in rows}),
         products=tuple(product for each in sessions for product in each.products),
-        sessions={row.key: str(sessions[index].session.get("id", "")) for row, index in rows})
+        sessions={row.key: sessions[index].session_of(row.key) for row, index in rows})
 
 
 def _chosen(sessions: Sequence[Measurements]) -> dict[str, int]:
