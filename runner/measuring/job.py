@@ -183,7 +183,8 @@ def planned_study(read: file.Study, request: Request, say: Say, names: Mapping[s
 def warnings(job: Job) -> list[str]:
     """What to know before the cells of a job start: of limits, variables, GPUs, and more CPUs than here."""
     limits = host.told_limits() if job.machine == host.observe() else ""
-    return [*filter(None, [limits, left_behind(job.request.env), own.warning(job.own().values())]),
+    left = left_behind(job.facts.get("env", ()), is_rerun="rerun_of" in job.facts)
+    return [*filter(None, [limits, left, own.warning(job.own().values())]),
             *too_large(job.plan, job.machine),
             *gpus.warnings((planned.cell for planned in job.plan.cells), job.stacks, job.gpus)]
 

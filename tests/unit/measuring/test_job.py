@@ -194,6 +194,16 @@ def test_auto_keeps_to_the_launcher_of_the_session_that_the_same_words_began(
 
 # ---- what runs beside it
 
+@pytest.mark.parametrize(("facts", "told"), [
+    ({}, "workers: LD_PRELOAD, MKL_X; --env NAME passes one on"),
+    ({"env": {"MKL_X": "1"}, "rerun_of": "made"}, "workers: LD_PRELOAD; its record has none of them"),
+    ({"env": {"MKL_X": "1", "LD_PRELOAD": "x"}}, "")])
+def test_a_variable_that_a_rerun_s_record_passes_on_is_not_said_to_be_left_behind(
+        monkeypatch: pytest.MonkeyPatch, facts: dict[str, Any], told: str) -> None:
+    monkeypatch.setattr(os, "environ", {"PATH": os.environ["PATH"], "LD_PRELOAD": "x", "MKL_X": "1"})
+    assert told == "".join(job.warnings(asked_for(facts=facts))).removeprefix("set here and not passed on to ")
+
+
 def test_a_cell_on_cpus_has_nobody_who_watches_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "environ", {"PATH": os.environ["PATH"]})
     made = asked_for()
