@@ -172,8 +172,7 @@ def reasons(job: jobs.Job) -> str:
     if not job.gpus.gpus and all(s.cell.device == "gpu" for s in job.plan.skipped) and job.plan.skipped:
         return (f"{job.request.study} needs an NVIDIA GPU, and this machine has none ({job.gpus.problem}); "
                 f"`evenbench plan {shlex.quote(job.request.study)}` shows what would run")
-    reasons = dict.fromkeys(f"{s.cell.stack}: {s.reason}" for s in job.plan.skipped)
-    return "; ".join(reasons) or "the study has no cells"
+    return formatting.reasons(job.plan.skipped) or "the study has no cells"
 
 
 @contextmanager
