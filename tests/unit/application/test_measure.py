@@ -8,11 +8,13 @@ import pytest
 from typer.testing import CliRunner
 
 from runner.application import measure
+from runner.application.read import summarized
 from runner.cli import app
 from runner.launchers import table
 from runner.measuring import job as jobs
 from runner.measuring import session_record
 from runner.measuring.bench import Bench, Going, Request
+from runner.report.writers import markdown
 from tests import made_rows as made
 from tests.clock import FakeClock
 from tests.fake_session import events, job_of, rounds
@@ -54,7 +56,7 @@ def test_an_interrupted_session_says_which_command_goes_on_with_it(
 
 
 @pytest.mark.parametrize(("width", "most"), [(None, 5), (1e-9, 8)])
-def test_a_rerun_adds_rounds_for_the_width_that_the_record_was_made_for(
+def test_a_rerun_adds_rounds_for_the_width_of_its_record_and_its_page_has_the_record_s_experiments(
         monkeypatch: pytest.MonkeyPatch, job: jobs.Job, width: float | None, most: int) -> None:
     def unsteady(cell: Cell, run: str) -> list[bytes]:
         return good_lines(0.5 if cell.stack == "tf-2.21" else 0.2 + 0.001 * int(run.split(".")[1]))
@@ -70,3 +72,5 @@ def test_a_rerun_adds_rounds_for_the_width_that_the_record_was_made_for(
     assert 0 == answer.exit_code, answer.output
     assert [most] * 2 == [len(of_cell) for of_cell in rounds(folder)]
     assert width == events(folder, "session")[0].get("until")
+    text = markdown.markdown(summarized(folder).report)
+    assert "## e\n" in text and "torch-2.13-cpu" in text.partition("## e\n")[2]
