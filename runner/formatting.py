@@ -6,6 +6,7 @@ Text from files is stripped of control characters before it is printed.
 import shlex
 import unicodedata
 from collections.abc import Callable, Iterable
+from typing import Any
 
 DASH = "–"
 _IN_ASCII = str.maketrans({DASH: "-", "×": "x", "…": "...", "━": "#"})
@@ -123,6 +124,11 @@ def share(value: float) -> str:
 def count(value: int, one: str, many: str = "") -> str:
     """1 run, 2 runs."""
     return f"{value:,} {one if value == 1 else many or one + 's'}"
+
+
+def reasons(skipped: Iterable[Any]) -> str:
+    """Why skipped cells are left out, each stack's reasons once."""
+    return "; ".join(dict.fromkeys(f"{each.cell.stack}: {each.reason}" for each in skipped))
 
 
 def by_reason(cells: Iterable[tuple[str, str, str]], most: int = 1) -> list[str]:

@@ -107,10 +107,14 @@ def passed_on(names: Iterable[str]) -> tuple[tuple[str, str], ...]:
     return tuple((name, os.environ[name]) for name in chosen)
 
 
-def left_behind(passed: Iterable[str]) -> str:
-    """A line on variables that are set here, move results and are not passed on; "" where there are none."""
+def left_behind(passed: Iterable[str], is_rerun: bool = False) -> str:
+    """A line on variables that are set here, move results and are not passed on; "" where there are none.
+
+    is_rerun: which has the variables of its record alone.
+    """
     names = sorted(name for name in os.environ if _MOVES_RESULTS.fullmatch(name) and name not in set(passed))
-    return f"set here and not passed on to workers: {', '.join(names)}; --env NAME passes one on" if names else ""
+    hint = "its record has none of them" if is_rerun else "--env NAME passes one on"
+    return f"set here and not passed on to workers: {', '.join(names)}; {hint}" if names else ""
 
 
 def pip_variable(setting: str) -> str:

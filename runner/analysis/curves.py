@@ -27,6 +27,17 @@ class Pair(NamedTuple):
     own: Samples
     other: Samples
 
+    @classmethod
+    def of(cls, row: Row, to: Row) -> "Pair":
+        """In the first round in which both tell the same steps; without a step where there is none."""
+        theirs = {run.round: run.first for run in to.ok_runs}
+        for run in row.ok_runs:
+            if other := theirs.get(run.round):
+                steps, own, others = np.intersect1d(run.first.loss_steps, other.loss_steps, return_indices=True)
+                if len(steps):
+                    return cls(row, to, steps + 1, run.first.losses[own], other.losses[others])
+        return cls(row, to, np.array([], int), np.array([]), np.array([]))
+
     def distances(self) -> Samples:
         """(steps,): the relative differences of the losses; FAR at most."""
         with np.errstate(over="ignore"):
@@ -93,15 +104,4 @@ def _all_pairs(rows: Iterable[Row], baseline: str) -> list[list[Pair]]:
     trained = ([row for row in group if any(len(run.first.losses) for run in row.ok_runs)] for group in groups.values())
     # the one that others are held against first
     ordered = (sorted(group, key=lambda row: row.cell.stack != baseline) for group in trained)
-    return [[Pair(row, group[0], *_same_round(row, group[0])) for row in group[1:]] for group in ordered]
-
-
-def _same_round(row: Row, to: Row) -> tuple[NDArray[np.int64], Samples, Samples]:
-    """The steps that both stacks tell in the first round in which they share some, and the losses of each."""
-    theirs = {run.round: run.first for run in to.ok_runs}
-    for run in row.ok_runs:
-        if other := theirs.get(run.round):
-            steps, own, others = np.intersect1d(run.first.loss_steps, other.loss_steps, return_indices=True)
-            if len(steps):
-                return steps + 1, run.first.losses[own], other.losses[others]
-    return np.array([], int), np.array([]), np.array([])
+    return [[Pair.of(row, group[0]) for row in group[1:]] for group in ordered]

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from operator import methodcaller
 
 from runner.analysis import stats
+from runner.analysis.paired import mean_rate
 from runner.analysis.summary_format import MachineLimit
 from runner.results.records import Product, Unit, best
 from runner.results.rows import Measurements, Row, recorded
@@ -35,7 +36,7 @@ def _name(measured: Measurements, product: Product) -> str:
 
 def of(row: Row, products: Mapping[Unit, Product]) -> float | None:
     """The share of the machine that a row's steps need; None of what has no rate, or no product to be a share of."""
-    product, rate = products.get(Unit.of(row.cell)), stats.geometric_mean(row.rates.values())
+    product, rate = products.get(Unit.of(row.cell)), mean_rate(row)
     if product is None or rate is None or row.cell.measure not in measures.RATED or not tasks.is_known(row.cell):
         return None
     steps = rate / (stats.middle(row.ok_runs, row.amount) or 1.0)

@@ -9,6 +9,11 @@ from runner.analysis.stats import Ratio, Verdict
 from runner.results.rows import Row
 
 
+def mean_rate(row: Row) -> float | None:
+    """The geometric mean of a row's rates, of one worker; None of none."""
+    return stats.geometric_mean(row.rates.values())
+
+
 class Paired(NamedTuple):
     """Rows of one session, held against each other round by round."""
 
@@ -26,9 +31,8 @@ class Paired(NamedTuple):
 
     @property
     def rates(self) -> tuple[float | None, float | None]:
-        """The geometric means of both rows' rates, of one worker."""
-        one, other = (stats.geometric_mean(row.rates.values()) if row else None for row in (self.one, self.other))
-        return one, other
+        """The means of both rows' rates."""
+        return mean_rate(self.one), mean_rate(self.other) if self.other else None
 
     @property
     def verdict(self) -> Verdict:

@@ -16,7 +16,7 @@ from runner.analysis.claims import judging
 from runner.analysis.claims.measured_here import ours
 from runner.analysis.doubts import Doubts
 from runner.analysis.flags import Flag, Proved, flags, left_off
-from runner.analysis.paired import Paired
+from runner.analysis.paired import Paired, mean_rate
 from runner.analysis.result_numbers import NUMBERS, Number
 from runner.analysis.stats import Interval, One, Ratio, Verdict, middle
 from runner.analysis.summary_format import (
@@ -153,7 +153,7 @@ def words_of(groups: lanes.Groups, baseline: str) -> int:
 
 def _fastest(rows: Sequence[Row], error: float) -> str | None:
     """The stack that is shown to be faster than every other measured stack; None where fewer than two were measured."""
-    means = {row: mean for row in rows if (mean := stats.geometric_mean(row.rates.values()))}
+    means = {row: mean for row in rows if (mean := mean_rate(row))}
     best = max(means, key=means.__getitem__, default=None)
     words = {Paired.of(best, row, error).verdict for row in means if best and row is not best}
     return best.cell.stack if best and words == {Verdict.FASTER} else None

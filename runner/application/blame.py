@@ -187,7 +187,7 @@ class _Search:
                         if found := self._release(group, reason):
                             releases[group] = found
         except TimeOver:
-            screen.say("the time is over; the same command goes on from here")
+            screen.say(f"the time is over; {self._request.going.goes_on} from here")
             code = INCOMPLETE
         answer = Answer(new, finding, releases, {group: self._versions(group) for group in self._groups},
                         tuple(loaded), len(self._names), self._made, time.monotonic() - self._began,
@@ -265,7 +265,7 @@ class _Search:
         if compared.answer is regression.Answer.UNCLEAR and ratio.excludes(limit):
             return Measured(doubt=f"{ratio.text()}, but {compared.reason}")      # as where steps get slower
         if not ratio.is_judged or ratio.interval is None or ratio.value is None:
-            raise Busy(f"blame: {compared.reason or 'too few rounds count'}: the same command goes on")
+            raise Busy(f"blame: {compared.reason or 'too few rounds count'}: {self._request.going.goes_on}")
         return Measured(ratio.value, *ratio.interval)
 
     def _release(self, group: str, reason: Reason) -> blame.Releases | None:

@@ -57,7 +57,7 @@ def swept(request_of: Callable[[int], Request], name: str, low: int, high: int) 
     if sessions_of:
         _keep(found, folder, [*sessions_of.values()][::-1])
     if not is_whole:
-        screen.say("the sweep is not complete; the same command goes on from here")
+        screen.say(f"the sweep is not complete; {going.goes_on} from here")
     return found, max(codes) if is_whole else INCOMPLETE
 
 
@@ -65,7 +65,7 @@ def _keep(found: Swept, folder: Path, newest_first: list[Measurements]) -> None:
     """Beside the last session's events: what was found, and a page of all sessions with its chart."""
     measure.keep(folder, "crossing.json", told.record(found))
     together = joined.joined(newest_first)
-    proved, said = equality.proved(folder.parent, together.made_of()), crossing.most(found.low, found.high)
+    proved, said = equality.proved_in(together, folder.parent), crossing.most(found.low, found.high)
     report = contents.report(summary_of(together, proved, said), together)
     if page := write_page(report._replace(ratios=(told.chart(found),)), folder / "crossing.html"):
         screen.say(f"page: {page}")

@@ -14,6 +14,7 @@ from runner.analysis.step_parts import Parts
 from runner.application import measure
 from runner.application.measure import Interrupted, ran
 from runner.application.read import keep_reasons, measured_in
+from runner.cells import key
 from runner.errors import InputError
 from runner.measuring import equality, rerun
 from runner.measuring.bench import Request
@@ -74,25 +75,37 @@ class Explanation:
 
     def look(self, ends: float, trace: Path | None) -> None:
         """Profile, check and try switches until `ends`, of time.monotonic(); trace: file for the profiled steps."""
-        job, took = self.job, self.took
-        seed, (_, self.untried) = job.plan.seed, trials.of(self.asked, {}, took, 0.0)
-        for folder in _of_plan(job, profiles.plan(self.asked, seed), ends):
+        job, (_, self.untried) = self.job, trials.of(self.asked, {}, self.took, 0.0)
+        for folder in _ran(_of_plan(job, profiles.plan(self.asked, job.plan.seed)), ends):
             profiled = measured_in(folder)
             self.parts = profiles.parts(profiled, self.asked)
             if trace:
                 store.write_beside(trace.parent, trace.name, json.dumps(profiles.trace(profiled)))
                 screen.say(f"written: {trace}")
-        tried, untried = trials.of(self.asked, self.parts, took, ends - time.monotonic())
-        self.untried = [*tried, *untried]
+        tried, self.untried = self._chosen(ends - time.monotonic())
         checks = equality.of_switches(
             [(each.cell, each.question.row.cell, job.stacks[each.question.row.cell.stack]) for each in tried],
             equality.Check.by(job.launcher, job.data.folder, screen.say), job.request.results,
             lambda: time.monotonic() > ends)
         tried = [each for each in tried if each.cell.stack in checks]
-        names = {trial.cell.stack: trial.question.row.cell.stack for trial in tried}
-        for folder in _of_plan(job, trials.plan(self.asked, tried, seed), ends, names):
+        for folder in _ran(self._by_turns(tried), ends, is_proved=bool(tried)):             # by its switches
             self.session, self.tried, self.checks = folder, tried, checks
             self.untried = [each for each in self.untried if each not in tried]
+
+    def _chosen(self, budget: float) -> tuple[list[trials.Trial], list[trials.Trial]]:
+        """The trials of the session that goes on, else those that the budget has room for; and all trials."""
+        tried, untried = trials.of(self.asked, self.parts, self.took, budget)
+        request, of_key = self.job.request, {key(each.cell): each for each in (*tried, *untried)}
+        if not request.going.is_fresh and (begun := sessions.unfinished(request.results, request.study, "rerun_of")):
+            kept = [of_key[item["key"]] for item in begun.plan.get("cells", ()) if item["key"] in of_key]
+            if self._by_turns(kept).command() == begun.first.get("command"):
+                tried = kept
+        return tried, [*of_key.values()]
+
+    def _by_turns(self, tried: Sequence[trials.Trial]) -> Job:
+        """The job of the session of switches."""
+        return _of_plan(self.job, trials.plan(self.asked, tried, self.job.plan.seed),
+                        {trial.cell.stack: trial.question.row.cell.stack for trial in tried})
 
     def keep(self, found: Sequence[reasons.Reason]) -> dict[str, Any]:
         """Keep the reasons beside their session and the result; their record."""
@@ -110,19 +123,23 @@ class Explanation:
         return found
 
 
-def _of_plan(job: Job, plan: Plan, ends: float, names: Mapping[str, str] = MappingProxyType({})) -> Iterator[Path]:
-    """The folder of the plan's session: done before, resumed or made now, also of one that is interrupted.
-
-    names: aliases of stacks. No run begins after `ends`.
-    """
+def _of_plan(job: Job, plan: Plan, names: Mapping[str, str] = MappingProxyType({})) -> Job:
+    """The job with another plan; names: aliases of stacks."""
     stacks = {**job.stacks, **{name: job.stacks[of] for name, of in names.items()}}
     made_of = {**job.made_of, **{name: job.fingerprint(of) for name, of in names.items()}}
-    job = job._replace(plan=plan, stacks=stacks, made_of=made_of)
+    return job._replace(plan=plan, stacks=stacks, made_of=made_of)
+
+
+def _ran(job: Job, ends: float, is_proved: bool = False) -> Iterator[Path]:
+    """The folder of the job's session: done before, resumed or made now, also of one that is interrupted.
+
+    No run begins after `ends`.
+    """
     if not job.request.going.is_fresh and (done := sessions.finished(job.request.results, job.command())):
         yield done.folder
         return
     try:
-        folder, _ = ran(job, is_proved=bool(names), ends=ends)             # by its switches, where it has some
+        folder, _ = ran(job, is_proved=is_proved, ends=ends)
     except Interrupted as stop:
         yield stop.folder
         raise

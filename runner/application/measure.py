@@ -94,12 +94,12 @@ class Interrupted(SystemExit):
 
 
 def ran(job: jobs.Job, show: Callable[[Path], None] = lambda folder: None, is_proved: bool = False,
-        sides: tuple[str, ...] = (), enough: Enough = stopping_rule.decided, ends: float = math.inf
-        ) -> tuple[Path, int]:
+        sides: tuple[str, ...] = (), enough: Enough | None = None, ends: float = math.inf) -> tuple[Path, int]:
     """Prepare and run a job, new or resumed, and show its folder, which comes back with the exit code.
 
     is_proved: the user's own models were compared already. sides: only comparisons of all these stacks are run.
-    enough: which comparisons need no more rounds. ends: no run begins after it, by time.monotonic().
+    enough: which comparisons need no more rounds; None: as the request says. ends: no run begins after it, by
+    time.monotonic().
     """
     if not job.plan.cells:
         raise InputError(f"nothing can run here: {reasons(job)}")
@@ -122,6 +122,7 @@ def ran(job: jobs.Job, show: Callable[[Path], None] = lambda folder: None, is_pr
         if kept:
             screen.say(f"resuming {folder}: {formatting.count(len(kept.ended), 'run')} finished")
             job = session_record.resumed(job, kept)
+        enough = enough or stopping_rule.of(job.request.until, job.plan.study.rounds)
         return _measured(job, folder, kept, show, enough, ends)
 
 
@@ -146,7 +147,7 @@ def _measured(job: jobs.Job, folder: Path, kept: Session | None, show: Callable[
     with store.Store(folder) as opened, progress(job.plan) as shown, _signals() as is_stopping:
         try:
             made = jobs.bench(job, folder, lambda: is_stopping() or time.monotonic() > ends)._replace(enough=enough)
-            with closing(_events(job, made, kept is not None)) as events:
+            with closing(_events(job, made, kept)) as events:
                 for event in events:
                     for listener in (opened.append, shown.heard):
                         listener(event)
@@ -154,16 +155,16 @@ def _measured(job: jobs.Job, folder: Path, kept: Session | None, show: Callable[
             show(folder)
             if time.monotonic() > ends and not is_stopping():
                 return folder, INCOMPLETE
-            screen.say("interrupted; the same command goes on from here")
+            screen.say(f"interrupted; {job.request.going.goes_on} from here")
             raise Interrupted(folder) from None
     show(folder)
     return folder, session.exit_code(sessions.read(folder))
 
 
-def _events(job: jobs.Job, bench: Bench, is_resumed: bool) -> Generator[Event, None, None]:
+def _events(job: jobs.Job, bench: Bench, kept: Session | None) -> Generator[Event, None, None]:
     """All of a session. Raises Stopped."""
-    yield session_record.of(job, bench.folder, is_resumed)
-    if not is_resumed:
+    yield session_record.of(job, bench.folder, is_resumed=kept is not None)
+    if not (kept and kept.plan):
         yield job.plan.record()
     if job.request.with_products:
         yield from matrix_products.measure(bench)
@@ -176,8 +177,7 @@ def reasons(job: jobs.Job) -> str:
     if not job.gpus.gpus and all(s.cell.device == "gpu" for s in job.plan.skipped) and job.plan.skipped:
         return (f"{job.request.study} needs an NVIDIA GPU, and this machine has none ({job.gpus.problem}); "
                 f"`evenbench plan {shlex.quote(job.request.study)}` shows what would run")
-    reasons = dict.fromkeys(f"{s.cell.stack}: {s.reason}" for s in job.plan.skipped)
-    return "; ".join(reasons) or "the study has no cells"
+    return formatting.reasons(job.plan.skipped) or "the study has no cells"
 
 
 @contextmanager

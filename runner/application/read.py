@@ -4,6 +4,7 @@ import json
 import shlex
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -37,7 +38,7 @@ class Result(NamedTuple):
 def measured_in(folder: Path) -> Measurements:
     """What was measured in a result's folder. Raises InputError with the file."""
     try:
-        return measurements(store.read(folder))
+        return replace(measurements(store.read(folder)), name=store.name_of(folder))
     except RecordError as error:
         raise InputError(f"{folder / store.EVENTS}: {error}") from error
 
@@ -45,7 +46,7 @@ def measured_in(folder: Path) -> Measurements:
 def summarized(folder: Path) -> Result:
     """The session in a result's folder."""
     measured = measured_in(folder)
-    summarised = summary.summary_of(measured, equality.proved(folder.parent, measured.made_of()))
+    summarised = summary.summary_of(measured, equality.proved_in(measured, folder.parent))
     made = _with_trust(contents.report(summarised, measured), measured, folder)
     found = reasons.section(_reasons(folder))
     return Result(summarised, made._replace(sections=(*made.sections, *found)))
@@ -120,7 +121,7 @@ def of_study(name: str, results: Path) -> Result:
     for line in unlike:
         screen.say(f"left out: {line}")
     measured = joined.joined(fit)
-    summarised = summary.summary_of(measured, equality.proved(results, measured.made_of()))
+    summarised = summary.summary_of(measured, equality.proved_in(measured, results))
     return Result(summarised, contents.report(summarised, measured), tuple(dict.fromkeys(measured.sessions.values())))
 
 

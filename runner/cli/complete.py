@@ -5,11 +5,10 @@ from pathlib import Path
 import typer
 
 from runner import paths
-from runner.results.store import EVENTS
+from runner.results.store import EVENTS, RESULTS
 from workloads.spec.cell import CHOICES, FIELDS
 from workloads.spec.tasks import NAMES
 
-RESULTS = Path("results")
 LISTS = ("stacks", "outdated", "tasks", "studies", "results")
 
 

@@ -67,10 +67,7 @@ def run(name: options.StudyName, more: MoreFiles = None, *, own: Own, form: Form
         rows = crossing_forms.rows(found)
         output.rows(rows, [rows, crossing_forms.conclusion(found)], crossing_forms.record(found))
         sys.exit(code)
-    job = measure.named(requested())
-    until, rounds = job.request.until, job.plan.study.rounds
-    enough = stopping_rule.decided if until is None else stopping_rule.narrow(until, rounds)
-    sys.exit(measure.ran(job, functools.partial(show_result, output=output), enough=enough)[1])
+    sys.exit(measure.ran(measure.named(requested()), functools.partial(show_result, output=output))[1])
 
 
 @app.command()
@@ -94,10 +91,10 @@ def rerun_(name: options.ResultName, cell: Annotated[str, typer.Option(
            data: options.DataArgument = None, run_code: options.RunCode = False,
            results: options.Results = options.RESULTS, *, going: Going, folders: Folders, output: Output) -> None:
     """Repeat a stored session, or one of its cells, from its record, and say what differs now."""
-    record = rerun.chosen(rerun.recorded(store.located(name, results)), cell)
+    record = rerun.chosen(rerun.named(name, results), cell)
     rerun.check_trusted(record, run_code)
     request = Request(name, None, launcher, data, Wishes(options.split_stacks(stacks), rounds), results=results,
-                      going=going, places=folders.places)
+                      going=going, places=folders.places, until=rerun.until(record))
     sys.exit(measure.ran(rerun.again(record, request, screen.say), functools.partial(show_result, output=output))[1])
 
 

@@ -13,6 +13,7 @@ from runner.cli import complete
 from runner.errors import InputError, unknown
 from runner.launchers import table
 from runner.measuring.bench import Going
+from runner.results import store
 from workloads.spec import cell as cells
 from workloads.spec import tasks
 
@@ -39,7 +40,7 @@ RunCode = Annotated[bool, typer.Option("--run-code", help="Run the Python files 
 NewestResult = Annotated[str, typer.Argument(metavar="RESULT", help="A result's id or folder; the newest if left out.",
                                              autocompletion=complete.results)]
 SomeStacks = Annotated[list[str] | None, typer.Argument(metavar="STACK", autocompletion=complete.stacks)]
-RESULTS = complete.RESULTS
+RESULTS = store.RESULTS
 
 
 class Folders(NamedTuple):

@@ -14,7 +14,7 @@ from runner.machine.programs import Clocks
 from runner.paths import Places
 from runner.planning.plan import Plan, Planned, Wishes
 from runner.results.rows import Measurements
-from runner.results.store import Record
+from runner.results.store import RESULTS, Record
 from runner.stacks.definition import Stack
 
 Event = Record                   # of a session; a record of its store, or "now", which nobody keeps
@@ -30,6 +30,11 @@ class Going(NamedTuple):
     minutes: float | None = None     # after which no round begins
     waits: bool = False              # while another session measures on this machine
 
+    @property
+    def goes_on(self) -> str:
+        """Which command goes on with what this one leaves: with --fresh it would begin anew."""
+        return f"the same command{' without --fresh' * self.is_fresh} goes on"
+
 
 class Request(NamedTuple):
     """What is measured, and how."""
@@ -41,7 +46,7 @@ class Request(NamedTuple):
     wishes: Wishes = Wishes()
     env: tuple[str, ...] = ()        # names of variables that workers get
     until: float | None = None       # the width of intervals over their ratios, for which rounds are added
-    results: Path = Path("results")
+    results: Path = RESULTS
     going: Going = Going()
     is_proving: bool = False
     models: tuple[str, ...] = ()     # the user's own files, in place of a study

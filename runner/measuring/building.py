@@ -66,8 +66,8 @@ def ahead(job: Job) -> list[str]:
 
 def _without(job: Job, failures: Mapping[str, str]) -> Plan:
     """The plan without stacks that failed; another form of the study may have more cells then."""
-    if not job.plan.study.experiments:
+    if not job.forms:                     # of a record
         return job.plan.without(failures)
-    return of_fullest_form(job.forms or (job.plan.study,), lambda form: plan(
+    return of_fullest_form(job.forms, lambda form: plan(
         form, job.stacks, job.machine, job.request.wishes,
         lambda stack: failures.get(stack.name) or job.launcher.missing(stack), job.gpus, job.launcher.hosts))

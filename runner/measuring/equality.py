@@ -8,6 +8,7 @@ import json
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,6 +26,7 @@ from runner.launchers.watchdog import Ending, Limits, followed
 from runner.machine import host
 from runner.measuring import at_once
 from runner.results import store
+from runner.results.rows import Measurements
 from runner.stacks.definition import Stack
 from workloads.spec.cell import Cell, switched
 
@@ -230,6 +232,16 @@ def _kept(results: Path) -> Iterator[tuple[Verdict, tuple[str, str]]]:
             told = {name: record[name] for name in Verdict._fields if name in record}
             made_of = str(record["fingerprint"]), str(record["reference_fingerprint"])
             yield _VERDICT.validate_python(told, strict=True), made_of
+
+
+def proved_in(measured: Measurements, results: Path) -> dict[tuple[str, str], bool]:
+    """The same, of rows of several sessions: (task, stack) as it was made in every session that ran it."""
+    told: dict[tuple[str, str], list[bool | None]] = {}
+    for rows in grouped(measured.rows, lambda row: measured.session_of(row.key)).values():
+        known = proved(results, {**measured.made_of(), **replace(measured, rows=tuple(rows)).made_of()})
+        for name in {(model_name(row.cell), built(row.cell.stack, row.cell.loop)) for row in rows if row.runs}:
+            told.setdefault(name, []).append(known.get(name))
+    return {name: all(each) for name, each in told.items() if None not in each or False in each}
 
 
 def proved(results: Path, fingerprints: dict[str, str]) -> dict[tuple[str, str], bool]:

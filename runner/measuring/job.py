@@ -73,18 +73,23 @@ class Job(NamedTuple):
         """Fingerprint of the stack of this name."""
         return self.made_of.get(name) or self.launcher.fingerprint(self.stacks[name])
 
-    def command(self, as_asked: bool = False) -> str:
-        """The digest by which the same command finds its unfinished session; a changed stack is another command.
+    def asked(self) -> str:
+        """The digest of what the same words ask for, whatever machine and stacks there are."""
+        own = {name: str(each.asked) for name, each in self.own().items()}
+        return _digest([sys.argv[1:], self.plan.study.id, dict(self.plan.settings), own, self.facts.get("rerun_of")])
 
-        as_asked: a stack of the user's own counts by its argument, not by its content.
-        """
-        asked = {name: str(each.asked) for name, each in self.own().items()} if as_asked else {}
-        made_of = {name: asked.get(name) or self.fingerprint(name) for name in self._names()}
+    def command(self) -> str:
+        """The digest by which the same command finds its unfinished session; a changed stack is another command."""
+        made_of = {name: self.fingerprint(name) for name in self._names()}
         seed = None if "rerun_of" in self.facts else self.plan.seed        # a rerun's is drawn each time
-        content = [self.plan.record(), seed, self.plan.study.id, self.launcher.name, *map(str, self.folders.values()),
-                   made_of, self.machine._asdict(), *([dict(self.facts)] if self.facts else []),
-                   *([self.gpus.record()] if self.gpus.gpus else []), *self.launcher.record().values()]
-        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+        return _digest([
+            self.plan.record(), seed, self.plan.study.id, self.launcher.name, *map(str, self.folders.values()),
+            made_of, self.machine._asdict(), *([dict(self.facts)] if self.facts else []),
+            *([self.gpus.record()] if self.gpus.gpus else []), *self.launcher.record().values()])
+
+
+def _digest(content: list[Any]) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def planned(request: Request, say: Say, launcher: Launcher | None = None) -> Job:
@@ -178,7 +183,8 @@ def planned_study(read: file.Study, request: Request, say: Say, names: Mapping[s
 def warnings(job: Job) -> list[str]:
     """What to know before the cells of a job start: of limits, variables, GPUs, and more CPUs than here."""
     limits = host.told_limits() if job.machine == host.observe() else ""
-    return [*filter(None, [limits, left_behind(job.request.env), own.warning(job.own().values())]),
+    left = left_behind(job.facts.get("env", ()), is_rerun="rerun_of" in job.facts)
+    return [*filter(None, [limits, left, own.warning(job.own().values())]),
             *too_large(job.plan, job.machine),
             *gpus.warnings((planned.cell for planned in job.plan.cells), job.stacks, job.gpus)]
 

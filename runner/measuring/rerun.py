@@ -2,6 +2,7 @@
 
 import secrets
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,13 +16,14 @@ from runner.measuring import job, own_models, own_stacks
 from runner.measuring.bench import Request
 from runner.planning.plan import Plan, Planned, Skipped
 from runner.processes import Say
-from runner.results import sessions
+from runner.results import records, sessions, store
 from runner.results.sessions import Session
 from runner.stacks import definition
 from runner.stacks.definition import Stack
 from runner.stacks.own import OwnStack
 from runner.study import claims, published
-from runner.study.file import Study
+from runner.study.claims_file import Place
+from runner.study.file import Experiment, Node, Study
 from workloads.spec.cell import Cell, parse
 from workloads.spec.tasks import is_known
 
@@ -34,6 +36,16 @@ def recorded(folder: Path) -> Session:
     if not session.plan:
         raise InputError(f"{folder}: the events hold no plan, so there is nothing to repeat")
     return session
+
+
+def named(name: str, results: Path) -> Session:
+    """The session of a name; latest of an unfinished rerun means the one that it repeats. Raises InputError."""
+    folder = store.located(name, results)
+    latest = sessions.read(folder)
+    if name == store.LATEST and latest.state != "done" and "rerun_of" in latest.first:
+        with suppress(InputError):               # the other is elsewhere
+            folder = store.located(str(latest.first["rerun_of"]), results)
+    return recorded(folder)
 
 
 def chosen(recorded: Session, cell: str) -> Session:
@@ -50,8 +62,16 @@ def chosen(recorded: Session, cell: str) -> Session:
         known = ", ".join(item["key"] for item in cells[:8]) + (" ..." if len(cells) > 8 else "")
         raise InputError(f'--cell: found "{cell}", which begins {len(some) or "no"} keys of {recorded.id}, expected '
                          f"one; known: {known}")
-    # claims and published numbers are of the whole study
-    return replace(recorded, plan={**recorded.plan, "cells": some, "skipped": [], "claims": [], "published": []})
+    # claims, published numbers and the index are of the whole study
+    own = [each for each in recorded.plan.get("experiments", ()) if some[0]["key"] in each["cells"]]
+    return replace(recorded, plan={**recorded.plan, "cells": some, "skipped": [], "claims": [], "published": [],
+                                   "index": [], "experiments": own})
+
+
+def until(recorded: Session) -> float | None:
+    """The width of intervals for which its rounds were added; None where they were not."""
+    width = recorded.first.get("until")
+    return width if isinstance(width, float) else None
 
 
 def plan_again(recorded: Session, stacks: Mapping[str, Stack], rounds: int | None, seed: int) -> Plan:
@@ -66,13 +86,20 @@ def plan_again(recorded: Session, stacks: Mapping[str, Stack], rounds: int | Non
                    for item in record["skipped"]]
         if not isinstance(record["rounds"], int) or not 1 <= record["rounds"] <= _MOST_ROUNDS:
             raise ValueError(f"rounds: found {record['rounds']!r:.40}, expected 1 to {_MOST_ROUNDS}")
-        study = Study(name, name, record["rounds"], str(record["baseline"]), str(record.get("scale") or ""), (), {},
-                      numbers, claimed)
+        kept = [records.Experiment.model_validate(each) for each in record.get("experiments", ())]
+        experiments = tuple(Experiment(each.id, each.title, (), {}, (), {}, each.assumed, scaled=tuple(each.scaled),
+                                       node=Node(**each.node) if each.node else None) for each in kept)
+        places = tuple(map(Place.model_validate, record.get("index", ())))
+        study = Study(name, str(record.get("title") or name), record["rounds"], str(record["baseline"]),
+                      str(record.get("scale") or ""), experiments, {}, numbers, claimed, places=places)
     except (KeyError, TypeError, ValueError) as error:
         raise InputError(f"{recorded.id}: its plan cannot be repeated: {' '.join(str(error).split())}") from error
     skipped += [Skipped(each.experiment, each.cell, reason) for each in cells if (reason := _gone(each.cell, stacks))]
     left = tuple(each for each in cells if not _gone(each.cell, stacks))
-    return Plan(study, rounds or study.rounds, study.baseline, seed, left, tuple(skipped))
+    of_key = {item["key"]: cell.key for item, cell in zip(record["cells"], cells, strict=True) if cell in left}
+    keys = {each.id: tuple(of_key[key] for key in each.cells if key in of_key) for each in kept}
+    return Plan(study, rounds or study.rounds, study.baseline, seed, left, tuple(skipped), keys,
+                settings=record.get("settings", {}), stacks=tuple(record.get("stacks", ())))
 
 
 def _gone(cell: Cell, stacks: Mapping[str, Stack]) -> str | None:
@@ -131,7 +158,7 @@ def again(recorded: Session, request: Request, say: Say) -> job.Job:
     env = {str(name): str(value) for name, value in dict(recorded.first.get("env") or {}).items()}
     stacks = {name: stack.model_copy(update={"env": tuple(env.items())}) for name, stack in stacks.items()}
     request = request._replace(data=data_argument(recorded, request.data))
-    data, *more = choice.several(request.data, paths.cache_folder())
+    data, *others = choice.several(request.data, paths.cache_folder())
     plan = plan_again(recorded, stacks, request.wishes.rounds, secrets.randbelow(2**31))
     missing = {stack: reason for stack in dict.fromkeys(each.cell.stack for each in plan.cells)
                if (reason := launcher.missing(stacks[stack]))}
@@ -142,6 +169,6 @@ def again(recorded: Session, request: Request, say: Say) -> job.Job:
     changed = differences(recorded, here, launcher.name, used) + own_stacks.changes(recorded.first, stacks)
     for line in changed or [f"nothing that {recorded.id} recorded differs now"]:
         say(line)
-    facts = {"rerun_of": recorded.id, "differs": changed, **({"env": env} if env else {}),
-             **({"with": packages} if packages else {})}
-    return job.Job(request, plan, stacks, launcher, here, data, gpus, facts, tuple(more))
+    more = {"until": request.until, "env": env, "with": packages}
+    facts = {"rerun_of": recorded.id, "differs": changed, **{name: value for name, value in more.items() if value}}
+    return job.Job(request, plan, stacks, launcher, here, data, gpus, facts, tuple(others))

@@ -11,7 +11,7 @@ from typing import Any
 
 from runner import __version__
 from runner.machine import hardware, host
-from runner.measuring import own_stacks
+from runner.measuring import own_stacks, rerun
 from runner.measuring.job import Job
 from runner.paths import ROOT
 from runner.processes import Say
@@ -26,8 +26,8 @@ def of(job: Job, folder: Path, is_resumed: bool) -> store.Record:
             "began": datetime.now(UTC).isoformat(timespec="seconds"), "machine": job.machine._asdict(),
             "launcher": job.launcher.name, "governor": host.governor(), "command": job.command(),
             "hardware": hardware.hardware(), "harness": _harness(), "resumed": is_resumed,
-            **({"own": {name: each.record() for name, each in own.items()}, "asked_command": job.command(as_asked=True)}
-               if (own := job.own()) else {}),
+            "asked_command": job.asked(),
+            **({"own": {name: each.record() for name, each in own.items()}} if (own := job.own()) else {}),
             **({"data": job.request.data} if job.request.data else {}), **job.facts,
             **job.launcher.record(), **({"gpus": job.gpus.record()} if job.gpus.gpus else {})}
 
@@ -59,17 +59,20 @@ def resumable(job: Job, say: Say) -> Session | None:
     """The unfinished session of the same command; None, and the reason said, if it cannot go on."""
     results = job.request.results
     same = sessions.unfinished(results, job.command())
-    kept = same or (sessions.unfinished(results, job.command(as_asked=True), "asked_command") if job.own() else None)
-    if kept is None:
+    kept = same or sessions.latest(results, job.asked(), "asked_command")
+    if kept is None or kept.state == "done":
         return None
-    changes = own_stacks.changes(kept.first, job.stacks)
     if same:
         images = same.images()
         now = {name: job.launcher.image(job.stacks[name]) for name in images if name in job.stacks}
         others = [name for name, image in now.items() if image and image != images[name]]
         changes = [f"{', '.join(others)}: another image or environment than the session's"] if others else []
-    for line in changes:
-        say(f"{line}; so {kept.folder.name} is not resumed and a new session begins")
+    else:
+        pinned = {name: made_of for name, made_of in job.hashed().made_of.items() if name not in job.own()}
+        changes = [*rerun.differences(kept, job.machine, job.launcher.name, pinned),
+                   *own_stacks.changes(kept.first, job.stacks)] or ["its plan, data or GPUs were others"]
+    if changes:
+        say(f"{'; '.join(changes)}; so {kept.folder.name} is not resumed and a new session begins")
     return None if changes else same
 
 

@@ -13,6 +13,7 @@ from runner.analysis.summary_format import LaneResult, Result
 from runner.cells import comparison_key
 from runner.errors import InputError
 from runner.grouping import grouped
+from runner.measuring.bench import Enough
 from runner.planning.plan import Plan
 from runner.results.rows import Measurements, blocks
 from workloads.spec.measures import TIMED
@@ -28,12 +29,17 @@ def check(plan: Plan) -> None:
                          "shows the cells")
 
 
+def of(width: float | None, rounds: int) -> Enough:
+    """The rule of a command: with --until of its width, else until all words are said; rounds: the study's."""
+    return decided if width is None else narrow(width, rounds)
+
+
 def decided(measured: Measurements) -> Set[str]:
     """The blocks (rows.blocks) of which every word is said: of each stack against the baseline, and of the fastest."""
     return _blocks(measured, lambda one: one.verdict in SAID, needs_winner=True)
 
 
-def narrow(width: float, rounds: int) -> Callable[[Measurements], Set[str]]:
+def narrow(width: float, rounds: int) -> Enough:
     """Which blocks have intervals that are narrow enough, or no ratio and so many rounds, which are the study's.
 
     width: of an interval over its ratio.

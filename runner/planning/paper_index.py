@@ -38,7 +38,7 @@ def _here(made: Plan, experiment: str) -> str:
         return ""
     planned, skipped = len(made.keys.get(experiment, ())), [
         each for each in made.skipped if each.experiment == experiment]
-    reasons = "; ".join(dict.fromkeys(f"{each.cell.stack}: {each.reason}" for each in skipped))
+    reasons = formatting.reasons(skipped)
     if not planned and not skipped:
         return f"not at scale {made.study.scale}: --scale paper has it"
     if not planned:

@@ -140,12 +140,11 @@ def _notes(context: Context, experiment: Experiment, rows: Sequence[Row]) -> Ite
     shared = sorted({row.experiment for row in rows} - {experiment.id})
     if shared:
         yield f"Shares measurements with {', '.join(shared)}."
-    skipped = [skip for skip in context.summary.skipped if skip.experiment == experiment.id]
-    reasons = dict.fromkeys(f"{skip.stack}: {skip.reason}" for skip in skipped)
+    skipped = [skip for skip in context.measured.skipped if skip.experiment == experiment.id]
     if skipped and not rows:
-        yield f"Nothing of it ran. {'; '.join(reasons)}."
+        yield f"Nothing of it ran. {formatting.reasons(skipped)}."
     elif skipped:
-        yield f"Left out: {formatting.count(len(skipped), 'cell')}. {'; '.join(reasons)}."
+        yield f"Left out: {formatting.count(len(skipped), 'cell')}. {formatting.reasons(skipped)}."
     if rows and not any(row.runs for row in rows):
         yield "No run of it has ended yet."
 
@@ -173,7 +172,7 @@ def _measured(measured: Measurements, experiment: str) -> str:
     if not experiment:
         return ""
     own = measured.of(experiment)
-    reasons = "; ".join(dict.fromkeys(f"{skip.cell.stack}: {skip.reason}" for skip in own.skipped))
+    reasons = formatting.reasons(own.skipped)
     if not own.rows:
         return reasons or "not in this session"
     done = sum(bool(row.ok_runs) for row in own.rows)

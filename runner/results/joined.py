@@ -40,19 +40,21 @@ def joined(sessions: Sequence[Measurements]) -> Measurements:
     chosen = _chosen(sessions)
     rows = [(row, index) for index, each in enumerate(sessions) for row in each.rows
             if chosen[lanes_key(row.cell)] == index]
+    shown = [sessions[index] for index in {index for _, index in rows}] or sessions
     skips = {(skip.experiment, skip.cell): skip for each in reversed(sessions) for skip in each.skipped
              if lanes_key(skip.cell) not in chosen or skip in sessions[chosen[lanes_key(skip.cell)]].skipped}
     compared = comparisons([*(row.cell for row, _ in rows), *(skip.cell for skip in skips.values())])
     return replace(
-        newest, rounds=max(each.rounds for each in sessions),
+        newest, rounds=max(each.rounds for each in shown),
         rows=tuple(replace(row, comparison=compared[row.cell]) for row, _ in rows),
         skipped=tuple(replace(skip, comparison=compared[skip.cell]) for skip in skips.values()),
         published=_by_id(each.published for each in sessions), claims=_by_id(each.claims for each in sessions),
-        is_done=all(each.is_done for each in sessions),
+        index=next((each.index for each in sessions if each.index), ()),       # which a rerun of one cell has not
+        is_done=all(each.is_done for each in shown),
         interrupted=frozenset(row.key for row, index in rows if row.key in sessions[index].interrupted),
         experiments=_experiments(sessions, {row.key for row, _ in rows}),
         products=tuple(product for each in sessions for product in each.products),
-        sessions={row.key: str(sessions[index].session.get("id", "")) for row, index in rows})
+        sessions={row.key: sessions[index].session_of(row.key) for row, index in rows})
 
 
 def _chosen(sessions: Sequence[Measurements]) -> dict[str, int]:

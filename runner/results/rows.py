@@ -120,7 +120,8 @@ class Measurements:
     settings: Facts = field(default_factory=dict)      # that the user put over the study's
     stacks: tuple[str, ...] = ()           # that the user chose instead of the study's
     products: tuple[Product, ...] = ()     # what matrix products reached, by stack
-    sessions: Mapping[str, str] = field(default_factory=dict)       # by cell its session's id, where several are joined
+    name: str = ""                         # by which commands find it; "": its id
+    sessions: Mapping[str, str] = field(default_factory=dict)     # by cell its session's name, where several are joined
 
     def of(self, experiment: str) -> "Measurements":
         """With the rows and skipped cells of one experiment alone, those that it shares too; "": with all."""
@@ -131,8 +132,8 @@ class Measurements:
                        skipped=tuple(skip for skip in self.skipped if skip.experiment == experiment))
 
     def session_of(self, key: str) -> str:
-        """The id of the session that measured the cell of that key."""
-        return self.sessions.get(key) or str(self.session.get("id", ""))
+        """By which name commands find the session that measured the cell of that key."""
+        return self.sessions.get(key) or self.name or str(self.session.get("id", ""))
 
     def made_of(self) -> dict[str, str]:
         """The fingerprint of what each stack's runs were made of, by the stack's name."""

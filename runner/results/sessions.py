@@ -116,6 +116,11 @@ def unfinished(results: Path, command: str | list[str], key: str = "command") ->
     return next((each for each in _of_command(results, command, key) if each.state != "done"), None)
 
 
+def latest(results: Path, command: str, key: str) -> Session | None:
+    """The newest session of the same command, by that key of its record, or None."""
+    return next(_of_command(results, command, key), None)
+
+
 def finished(results: Path, command: str) -> Session | None:
     """The newest session of the same command that was closed as done, or None."""
     return next((each for each in _of_command(results, command, "command") if each.state == "done"), None)

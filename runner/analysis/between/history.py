@@ -7,12 +7,14 @@ differ in nothing have no step. Beside it stands what was recorded around the tw
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from runner.analysis import doubts, stats
 from runner.analysis.between import comparing
 from runner.analysis.between.comparing import Compared, Difference, plain
 from runner.analysis.stats import Ratio
+from runner.cells import comparisons
 from runner.grouping import grouped
 from runner.results.rows import Measurements
 
@@ -79,10 +81,12 @@ class _Pair(NamedTuple):
 
 def over_time(sessions: Sequence[Measurements]) -> History:
     """The history of sessions, in any order."""
-    ordered = sorted(sessions, key=lambda session: _session(session)[::-1])
+    named = comparisons(row.cell for each in sessions for row in each.rows)
+    ordered = [replace(each, rows=tuple(replace(row, comparison=named[row.cell]) for row in each.rows))
+               for each in sorted(sessions, key=lambda session: _session(session)[::-1])]
     pairs = list(_pairs(ordered))
     error = stats.error_of(len(pairs)) * min((row.look.share for each in ordered for row in each.rows), default=1.0)
-    by_cell = grouped(pairs, lambda pair: (pair.compared.label, pair.compared.stack, pair.compared.baseline))
+    by_cell = grouped(pairs, lambda pair: (pair.compared.key, pair.compared.baseline))
     courses = tuple(_course(of_cell, error) for of_cell in by_cell.values())
     spread, degrees = stats.spread_of([[point.ratio for point in course.points] for course in courses]) or (None, 0)
     return History(tuple(map(_session, ordered)), len(pairs), spread, degrees, courses)

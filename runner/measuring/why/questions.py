@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from runner.analysis import stats
+from runner.analysis.paired import mean_rate
 from runner.analysis.stats import LEAST_ROUNDS
 from runner.cells import key
 from runner.errors import InputError, unknown
@@ -24,7 +24,8 @@ class Question(NamedTuple):
     @property
     def behind(self) -> float:
         """The row's rate as a share of the best one's."""
-        return _rate(self.row) / _rate(self.best)
+        row, best = map(mean_rate, self)
+        return row / best if row and best else 0.0
 
 
 def of(measured: Measurements, stacks: Sequence[str] = ()) -> list[Question]:
@@ -38,7 +39,7 @@ def of(measured: Measurements, stacks: Sequence[str] = ()) -> list[Question]:
     able = [row for row in measured.rows if row.rates and row.cell.measure in measures.RATED
             and row.cell.parallel == "none"]
     for rows in by_comparison(able).values():
-        *behind, best = sorted(rows, key=_rate)
+        *behind, best = sorted(rows, key=lambda row: mean_rate(row) or 0.0)
         if stacks and best.cell.stack in named:            # the one that is nearest to it stands for all
             asked += [Question(row, best) for row in behind[-1:]]
         asked += [question for row in behind if (question := Question(row, best)) not in asked and (
@@ -61,10 +62,6 @@ def affordable(asked: Sequence[Question], seconds: Mapping[str, float], budget: 
         if not chosen or seconds_of_rows(rows, seconds) <= budget:
             chosen.append(question)
     return [question for question in asked if question in chosen]
-
-
-def _rate(row: Row) -> float:
-    return stats.geometric_mean(row.rates.values()) or 0.0
 
 
 def seconds_of_rows(rows: Iterable[Row], seconds: Mapping[str, float]) -> float:

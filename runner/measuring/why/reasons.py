@@ -5,7 +5,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from runner import formatting
-from runner.analysis import agreement, doubts, stats
+from runner.analysis import agreement, curves, doubts, stats
 from runner.analysis.paired import Paired
 from runner.analysis.stats import Ratio, Verdict
 from runner.analysis.step_parts import Parts
@@ -14,7 +14,7 @@ from runner.errors import InputError
 from runner.measuring.why.profiles import gaps, telling, without_parts
 from runner.measuring.why.questions import Question
 from runner.measuring.why.trials import Trial
-from runner.results.rows import Measurements, Row
+from runner.results.rows import Measurements
 from workloads.spec.cell import Cell
 
 _LONG = {"elementwise": "elementwise operators"}
@@ -112,10 +112,11 @@ def of(measured: Measurements, asked: Sequence[Question], tried: Sequence[Trial]
 
     def moved(trial: Trial) -> Moved:
         own, row = rows[key(trial.cell)], rows[key(trial.question.row.cell)]
+        losses = curves.Pair.of(own, row).distances()
         failed = next((run for run in own.runs if run.ending != "ok"), None)
         to_row, to_best = (paired(trial.cell, each.cell) for each in trial.question)
         return Moved(trial.sets, trial.switch.title, trial.switch.moves, to_row.ratio, to_row.verdict, to_best.ratio,
-                     _losses(own, row), checks.get(trial.cell.stack),
+                     float(losses.max()) if len(losses) else None, checks.get(trial.cell.stack),
                      f"{failed.ending}: {failed.message}" if failed and not own.ok_runs else "")
 
     return [Reason(question.row.comparison.label, question.row.cell.stack, question.best.cell.stack,
@@ -123,18 +124,6 @@ def of(measured: Measurements, asked: Sequence[Question], tried: Sequence[Trial]
                    tuple(moved(trial) for trial in tried if trial.question == question),
                    tuple(trial.sets for trial in untried if trial.question == question))
             for question in asked for to_best in [paired(question.row.cell, question.best.cell)]]
-
-
-def _losses(own: Row, row: Row) -> float | None:
-    """The largest relative difference of the losses of the same steps in the first round that both have."""
-    told: list[dict[int, dict[int, float]]] = [
-        {run.round: dict(zip(run.first.loss_steps, run.first.losses.tolist(), strict=True)) for run in each.ok_runs}
-        for each in (own, row)]
-    for index in sorted(told[0].keys() & told[1].keys()):
-        one, other = (each[index] for each in told)
-        if shared := one.keys() & other.keys():
-            return max(abs(one[step] - other[step]) / max(abs(other[step]), 1e-12) for step in shared)
-    return None
 
 
 def sentence(reason: Reason) -> str:

@@ -1,15 +1,80 @@
-"""`run --prove`: what is checked before anything is measured, and what is said of it."""
+"""A session from its job to its page: proved, begun, interrupted and gone on with."""
 
+import functools
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
+from typer.testing import CliRunner
 
 from runner.application import measure
-from runner.measuring.bench import Request
+from runner.application.read import summarized
+from runner.cli import app
+from runner.launchers import table
+from runner.measuring import job as jobs
+from runner.measuring import session_record
+from runner.measuring.bench import Bench, Going, Request
+from runner.report.writers import markdown
+from tests import made_rows as made
 from tests.clock import FakeClock
-from tests.fake_session import job_of
-from tests.fakes import FakeLauncher
+from tests.fake_session import events, job_of, rounds
+from tests.fakes import READING, FakeLauncher, good_lines, row_of
 from tests.made_own import lines
+from workloads.spec.cell import Cell
+
+
+@pytest.fixture
+def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> jobs.Job:
+    """A job of two stacks that is measured in no time."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))         # whose lock another session may hold
+    monkeypatch.setattr(jobs, "Bench", functools.partial(Bench, clock=FakeClock(0.001), readings=lambda: READING))
+    request = Request("s", results=tmp_path / "results", with_products=False)
+    return job_of(FakeLauncher(FakeClock(0.001)), request=request)
+
+
+def test_a_session_that_ended_before_its_plan_was_written_gets_it_and_goes_on(job: jobs.Job) -> None:
+    begun = job.request.results / "1-s"
+    made.kept(begun, session_record.of(job.hashed(), begun, is_resumed=False))
+
+    assert (begun, 0) == measure.ran(job)
+    assert [False, True] == [each["resumed"] for each in events(begun, "session")] and 1 == len(events(begun, "plan"))
+    assert 2 == len(rounds(begun)) and all(rounds(begun))
+
+
+@pytest.mark.parametrize("is_fresh", [False, True])
+def test_an_interrupted_session_says_which_command_goes_on_with_it(
+        job: jobs.Job, is_fresh: bool, capsys: pytest.CaptureFixture[str]) -> None:
+    def interrupt(cell: Cell, run: str) -> NoReturn:
+        raise KeyboardInterrupt
+
+    going = Going(is_fresh=is_fresh)
+    with pytest.raises(measure.Interrupted):
+        measure.ran(job._replace(launcher=FakeLauncher(FakeClock(0.001), interrupt),
+                                 request=job.request._replace(going=going)))
+    assert f"interrupted; the same command{' without --fresh' if is_fresh else ''} goes on" in capsys.readouterr().err
+    measure.ran(job)
+    assert 1 == len([*job.request.results.glob("*")])
+
+
+@pytest.mark.parametrize(("width", "most"), [(None, 5), (1e-9, 8)])
+def test_a_rerun_adds_rounds_for_the_width_of_its_record_and_its_page_has_the_record_s_experiments(
+        monkeypatch: pytest.MonkeyPatch, job: jobs.Job, width: float | None, most: int) -> None:
+    def unsteady(cell: Cell, run: str) -> list[bytes]:
+        return good_lines(0.5 if cell.stack == "tf-2.21" else 0.2 + 0.001 * int(run.split(".")[1]))
+
+    cells = made.cell("torch-2.13-cpu"), made.cell("tf-2.21")
+    until = {"until": width} if width else {}
+    monkeypatch.setitem(table.LAUNCHERS, "fake", row_of(FakeLauncher(FakeClock(0.001), unsteady)))
+    made.kept(job.request.results / "1-s", made.session(id="1-s", launcher="fake", **until),
+              made.plan(*cells, rounds=8, baseline="torch-2.13-cpu"))
+    answer = CliRunner().invoke(app, ["rerun", "1-s", "--results", str(job.request.results)])
+    folder = max(job.request.results.glob("*-quick-*"))
+
+    assert 0 == answer.exit_code, answer.output
+    assert [most] * 2 == [len(of_cell) for of_cell in rounds(folder)]
+    assert width == events(folder, "session")[0].get("until")
+    text = markdown.markdown(summarized(folder).report)
+    assert "## e\n" in text and "torch-2.13-cpu" in text.partition("## e\n")[2]
 
 
 def proving(folder: Path, *names: str, **weights: float) -> FakeLauncher:

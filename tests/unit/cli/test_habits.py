@@ -248,6 +248,17 @@ def test_compare_says_the_ratios_first_and_what_differed_with_details(tmp_path: 
     assert long.startswith(short[:short.rindex("\n\n")]) and "Rates of one worker (runs):" in long
 
 
+@pytest.mark.parametrize(("results", "name"), [
+    ("results", "1-quick-a"), ("elsewhere", "elsewhere/1-quick-a")])
+def test_commands_of_a_report_name_a_result_as_they_find_it(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch, results: str, name: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    made_report.stored(tmp_path / results / "1-quick-a")
+    for words in (("1-quick-a",), ("--study", "quick")):
+        told = answered("report", *words, "--results", results, "--json", "-").stdout
+        assert {name} == set(re.findall(r"evenbench rerun (\S+) --cell", told))
+
+
 def test_a_report_from_a_folder_that_cannot_be_written_is_printed_all_the_same(tmp_path: Path) -> None:
     folder = made_report.stored(tmp_path / "a")
     for name in (".summary.json", ".report.html"):       # where root may write everything: no file can take their place

@@ -94,6 +94,15 @@ def test_what_was_interrupted_anywhere_goes_on_and_no_whole_round_is_repeated(
     assert 5 == sum(count for (measure, _), count in counts.items() if measure == "check")     # the plain one again
 
 
+def test_the_session_of_switches_goes_on_with_more_time_than_it_began_with(
+        tmp_path: Path, ask: Callable[..., Any]) -> None:
+    cut_off, last = Interrupted(at=10), Interrupted(at=-1)      # in the second round of two rows and two switches
+    assert 0 != ask(cut_off, budget="2m").exit_code
+    assert 0 == ask(last).exit_code
+    assert {"train": 4 * 4} == dict(Counter(cell.measure for cell, _ in last.started))
+    assert 1 == len([*tmp_path.glob("*-why-[0-9a-f]*")])
+
+
 def test_the_answer_is_kept_beside_both_records_and_asking_again_runs_nothing(
         tmp_path: Path, ask: Callable[..., Any]) -> None:
     first, again = Interrupted(at=-1), Interrupted(at=-1)

@@ -9,7 +9,10 @@ from runner.analysis import agreement
 from runner.launchers.watchdog import Ending
 from runner.measuring import equality
 from runner.report.writers import equality as written
+from runner.results.joined import joined
+from runner.results.rows import Measurements
 from runner.stacks.definition import Stack
+from tests import made_rows as made
 from tests.clock import FakeClock
 from tests.fakes import MACHINE, FakeLauncher, quiet, stack
 from workloads.measuring.count_sketch import WIDTH, sketch
@@ -151,6 +154,20 @@ def test_verdicts_prove_only_what_the_stacks_are_made_of_now(
 
     assert {("lenet5", name): name in proved for name in proved | failed} == equality.proved(tmp_path, MADE_OF)
     assert {} == equality.proved(tmp_path, dict.fromkeys(MADE_OF, "4"))
+
+
+@pytest.mark.parametrize(("older", "proved"), [("1", {"tf-x", "torch-x"}), ("0", set())])
+def test_of_several_sessions_a_stack_is_proved_where_it_is_in_each(
+        tmp_path: Path, older: str, proved: set[str]) -> None:
+    equality.keep([of_tf()], MADE_OF, tmp_path)
+
+    def session(name: str, made_of: dict[str, str], **values: int) -> Measurements:
+        cells = [made.cell(stack, **values) for stack in ("torch-x", "tf-x")]
+        return made.measured(*cells, made.session(id=name), *(record for each in cells for record in made.runs(
+            each, [1.0], place={"fingerprint": made_of[each.stack]})))
+
+    both = joined([session("2", MADE_OF), session("1", {**MADE_OF, "tf-x": older}, batch=20)])
+    assert dict.fromkeys((("lenet5", name) for name in proved), True) == equality.proved_in(both, tmp_path)
 
 
 def test_cells_of_a_check_are_as_large_as_the_machine_that_the_launcher_places_them_on(

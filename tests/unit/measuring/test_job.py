@@ -26,6 +26,7 @@ from runner.stacks.definition import Size, Stack
 from tests.clock import FakeClock
 from tests.fake_session import PLAIN, STACKS, job_of
 from tests.fakes import MACHINE, FakeLauncher, quiet, stack
+from tests.made_rows import kept
 from tests.stack_folder import small_stack
 
 pytestmark = pytest.mark.usefixtures("known_interpreters")
@@ -157,6 +158,26 @@ def test_a_session_whose_image_is_another_one_now_is_not_resumed_and_says_so(tmp
     assert len(said) == 1 and f"{name}: another image" in said[0] and "1-s is not resumed" in said[0]
 
 
+def test_a_machine_or_stack_that_is_another_one_now_begins_a_new_session_and_says_so_once(tmp_path: Path) -> None:
+    made = asked_for(launcher=Launcher(a="then"), request=Request("s", results=tmp_path))
+    records = [session_record.of(made, tmp_path / "1-s", is_resumed=False), made.plan.record(), {
+        "event": "begin", "run": "r", "key": made.plan.cells[0].key, "round": 0, "place": {"fingerprint": "then"}}]
+    kept(tmp_path / "1-s", *records)
+    other = made._replace(machine=LARGER._replace(kernel="6.9"), launcher=Launcher(a="now"))
+    said: list[str] = []
+    assert session_record.resumable(other, said.append) is None
+    (line,) = said
+    for told in ("kernel was 6.1, is 6.9", "a: stack or workloads have changed", "so 1-s is not resumed"):
+        assert told in line
+
+    for asked in (other._replace(plan=made.plan._replace(settings={"batch": 8})), other._replace(facts={
+            "rerun_of": "0-s"})):
+        assert session_record.resumable(asked, said.append) is None and 1 == len(said)
+    kept(tmp_path / "2-s", session_record.of(other, tmp_path / "2-s", is_resumed=False), {
+        "event": "closed", "reason": "done"})
+    assert session_record.resumable(other, said.append) is None and 1 == len(said)
+
+
 @pytest.mark.parametrize(("began_with", "options", "outcome"), [
     ("venv", {}, "venv"), ("docker", {}, "to begin a new session without an engine: --launcher venv"),
     ("docker", {"going": Going(is_fresh=True)}, "venv"), ("docker", {"launcher": "venv"}, "venv")])
@@ -177,6 +198,16 @@ def test_auto_keeps_to_the_launcher_of_the_session_that_the_same_words_began(
 
 
 # ---- what runs beside it
+
+@pytest.mark.parametrize(("facts", "told"), [
+    ({}, "workers: LD_PRELOAD, MKL_X; --env NAME passes one on"),
+    ({"env": {"MKL_X": "1"}, "rerun_of": "made"}, "workers: LD_PRELOAD; its record has none of them"),
+    ({"env": {"MKL_X": "1", "LD_PRELOAD": "x"}}, "")])
+def test_a_variable_that_a_rerun_s_record_passes_on_is_not_said_to_be_left_behind(
+        monkeypatch: pytest.MonkeyPatch, facts: dict[str, Any], told: str) -> None:
+    monkeypatch.setattr(os, "environ", {"PATH": os.environ["PATH"], "LD_PRELOAD": "x", "MKL_X": "1"})
+    assert told == "".join(job.warnings(asked_for(facts=facts))).removeprefix("set here and not passed on to ")
+
 
 def test_a_cell_on_cpus_has_nobody_who_watches_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "environ", {"PATH": os.environ["PATH"]})

@@ -10,7 +10,7 @@ import pytest
 from runner.cells import key
 from runner.errors import InputError
 from runner.measuring import job, session_record
-from runner.measuring.rerun import chosen, data_argument, differences, plan_again, recorded
+from runner.measuring.rerun import chosen, data_argument, differences, named, plan_again, recorded
 from runner.results import sessions
 from runner.results.sessions import Session
 from tests import made_rows as made
@@ -23,8 +23,13 @@ STACKS = {name: stack(name) for name in ("torch", "tf")}
 
 
 def kept(folder: Path, *records: Any, **session: Any) -> Session:
-    return recorded(made.kept(folder, made.session(**session), made.plan(
-        *CELLS, skipped={made.cell("mxnet"): "no image"}), *records))
+    plan = made.plan(*CELLS, skipped={made.cell("mxnet"): "no image"})
+    small = {"id": "f", "title": "F", "cells": [key(CELLS[2])], "assumed": {"data": "digits"}, "scaled": ["steps"],
+             "node": {"cpus": 4, "memory_bytes": 2**30}}
+    return recorded(made.kept(folder, made.session(**session), {
+        **plan, "settings": {"data": "digits32", "batch": [10, 20]}, "stacks": ["torch", "tf"], "title": "Quick",
+        "index": [{"number": "Fig. 1", "title": "Speed", "experiment": "f", "why": ""}],
+        "experiments": [*plan["experiments"], small]}, *records))
 
 
 def test_the_same_plan_comes_back(tmp_path: Path) -> None:
@@ -32,8 +37,7 @@ def test_the_same_plan_comes_back(tmp_path: Path) -> None:
     again = plan_again(recorded, STACKS, None, 7)
 
     assert (7, 5, "torch", "quick") == (again.seed, again.rounds, again.baseline, again.study.id)
-    known = recorded.plan.keys() - {"experiments"}
-    assert {name: recorded.plan[name] for name in known} == {name: again.record()[name] for name in known}
+    assert recorded.plan == {name: again.record()[name] for name in recorded.plan}
     assert ["no image"] == [skip.reason for skip in again.skipped]
     assert list(CELLS) == [planned.cell for planned in again.cells]
     assert 2 == plan_again(recorded, STACKS, 2, 1).rounds
@@ -42,7 +46,10 @@ def test_the_same_plan_comes_back(tmp_path: Path) -> None:
 def test_one_cell_is_chosen_by_number_or_by_the_beginning_of_its_key(tmp_path: Path) -> None:
     record = kept(tmp_path)
     for one in (chosen(record, "3"), chosen(record, key(CELLS[2])[:9]), chosen(record, key(CELLS[2]))):
-        assert [CELLS[2]] == [planned.cell for planned in plan_again(one, STACKS, None, 1).cells]
+        again = plan_again(one, STACKS, None, 1)
+        assert [CELLS[2]] == [planned.cell for planned in again.cells]
+        assert {"e": (key(CELLS[2]),), "f": (key(CELLS[2]),)} == again.keys
+    assert ["e"] == [each.id for each in plan_again(chosen(record, "1"), STACKS, None, 1).study.experiments]
 
 
 @pytest.mark.parametrize(("words", "said"), [
@@ -80,6 +87,16 @@ def test_a_record_that_cannot_be_repeated_is_refused_in_one_line(tmp_path: Path,
 def test_a_folder_without_a_plan_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="hold no plan, so there is nothing to repeat"):
         recorded(made.kept(tmp_path, made.session()))
+
+
+@pytest.mark.parametrize(("state", "first", "repeated"), [
+    ("interrupted", {"rerun_of": "1"}, "1"), ("done", {"rerun_of": "1"}, "2"), ("interrupted", {}, "2"),
+    ("interrupted", {"rerun_of": "elsewhere"}, "2")])
+def test_a_rerun_of_the_latest_that_was_interrupted_repeats_what_it_repeated(
+        tmp_path: Path, state: str, first: dict[str, str], repeated: str) -> None:
+    kept(tmp_path / "1", id="1")
+    kept(tmp_path / "2", {"event": "closed", "reason": state}, id="2", **first)
+    assert (repeated, "2") == tuple(named(name, tmp_path).id for name in ("latest", "2"))
 
 
 def test_what_differs_now_is_told_line_by_line(tmp_path: Path) -> None:

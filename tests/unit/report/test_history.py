@@ -19,9 +19,10 @@ from tests import made_rows as made
 NOISE = (1.0, 1.001, 0.999, 1.002, 0.998)
 
 
-def records(day: int, ratio: float, drift: float = 1.0, kernel: str = "6.1", noise: float = 1.0) -> list[Any]:
+def records(day: int, ratio: float, drift: float = 1.0, kernel: str = "6.1", noise: float = 1.0, **cell: Any
+            ) -> list[Any]:
     """Five rounds in which tf is so many times as fast as torch, on a machine that is so many times as fast."""
-    cells, shaken = (made.cell("torch"), made.cell("tf")), [each**noise for each in NOISE]
+    cells, shaken = (made.cell("torch", **cell), made.cell("tf", **cell)), [each**noise for each in NOISE]
     rates = [100 * drift / each for each in shaken], [100 * drift * each * ratio for each in shaken]
     runs = [record for cell, own in zip(cells, rates, strict=True) for record in made.runs(cell, own)]
     head = made.session(id=f"day{day}", began=f"2026-11-{day:02}T00:00:00+00:00",
@@ -84,6 +85,16 @@ def test_a_session_without_the_cell_is_passed_over() -> None:
     course = only(over_time([session(1, 0.8), other, session(3, 0.8)]))
 
     assert ["day1", "day3"] == [point.session for point in course.points]
+
+
+@pytest.mark.parametrize("settings", [{"cpus": 4}, {"seconds": 9.0}, {"learning_rate": 0.5}])
+def test_cells_of_other_settings_are_courses_of_their_own_with_labels_that_say_so(settings: dict[str, Any]) -> None:
+    history = over_time([session(day, 0.8, **(settings if day > 2 else {})) for day in range(1, 5)])
+
+    assert [["day1", "day2"], ["day3", "day4"]] == [
+        [point.session for point in each.points] for each in history.courses]
+    (name, value), *_ = settings.items()
+    assert 2 == len({each.label for each in history.courses}) and f"{name} {value}" in history.courses[1].label
 
 
 def test_a_hundred_equal_sessions_are_held_to_more_than_two() -> None:

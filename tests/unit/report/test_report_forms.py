@@ -82,18 +82,19 @@ def test_a_page_asks_for_nothing_from_outside() -> None:
 
 
 def test_the_command_prints_the_summary_and_writes_the_page_that_the_form_has(
-        tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    made_report.stored(tmp_path)
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.chdir(tmp_path)
+    folder = made_report.stored(Path("results/made"))
 
-    app(["report", str(tmp_path)], standalone_mode=False)
+    app(["report", "made"], standalone_mode=False)
     assert "1.50  1.50–1.50  FASTEST" in capsys.readouterr().out
-    app(["report", str(tmp_path), "--html", str(tmp_path / "other.html")], standalone_mode=False)
+    app(["report", "made", "--html", str(tmp_path / "other.html")], standalone_mode=False)
     assert "1.50  1.50–1.50  FASTEST" in capsys.readouterr().out
-    app(["report", str(tmp_path), "--html", "-"], standalone_mode=False)
+    app(["report", "made", "--html", "-"], standalone_mode=False)
     assert capsys.readouterr().out.startswith("<!DOCTYPE html>")
 
-    written = file_formats.FORMS["html"](made_report.reported(list(store.read(tmp_path))))
-    assert (tmp_path / "report.html").read_text() == (tmp_path / "other.html").read_text() == written
+    written = file_formats.FORMS["html"](made_report.reported(list(store.read(folder))))
+    assert (folder / "report.html").read_text() == (tmp_path / "other.html").read_text() == written
 
 
 @pytest.mark.parametrize(("word", "expected"), [

@@ -1,5 +1,6 @@
 """Several sessions of a study as one."""
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from runner.analysis import doubts
@@ -27,11 +28,13 @@ def rates(of: Measurements) -> dict[Cell, float]:
 
 
 def test_what_is_compared_comes_from_its_newest_session() -> None:
-    found = joined([session("new", {TORCH: 4.0, TF: 8.0}), session("old", {TORCH: 1.0, TF: 2.0, OTHER: 5.0})])
+    figures = ({"number": "Fig. 1", "title": "Speed"},)
+    found = joined([session("new", {TORCH: 4.0, TF: 8.0}), replace(
+        session("old", {TORCH: 1.0, TF: 2.0, OTHER: 5.0}), index=figures)])
 
     assert {TORCH: 4.0, TF: 8.0, OTHER: 5.0} == rates(found)
     assert ["new", "new", "old"] == [found.session_of(key(cell)) for cell in (TORCH, TF, OTHER)]
-    assert {key(cell) for cell in (TORCH, TF, OTHER)} == set(found.experiments[0].cells)
+    assert {key(cell) for cell in (TORCH, TF, OTHER)} == set(found.experiments[0].cells) and figures == found.index
 
 
 def test_no_word_is_said_of_what_comes_from_an_interrupted_session() -> None:
@@ -43,6 +46,14 @@ def test_no_word_is_said_of_what_comes_from_an_interrupted_session() -> None:
     assert {key(cell) for cell in (OTHER, other)} == set(doubts.of(found))
     back = joined([measurements(records), session("old", {TORCH: 4.0, TF: 8.0})])
     assert set(doubts.of(found)) == set(doubts.of(back))
+
+
+def test_a_session_of_which_nothing_is_shown_is_not_told_of() -> None:
+    records = [made.session(id="old"), made.plan(TORCH, TF, rounds=20), *made.runs(TORCH, [5.0]), {
+        "event": "closed", "reason": "interrupted"}]
+    found = joined([session("new", {TORCH: 4.0, TF: 8.0}), measurements(records)])
+
+    assert (5, True) == (found.rounds, found.is_done)
 
 
 def test_ratios_are_never_of_two_sessions_and_what_the_newest_did_not_run_is_an_older_one_s() -> None:
