@@ -14,9 +14,11 @@ import pytest
 
 from runner.cli import options
 from runner.datasets import choice
-from runner.errors import InputError
+from runner.errors import EngineUnreachable, InputError
 from runner.launchers import choose, kernel_cache, table
 from runner.launchers.docker import DockerLauncher, with_workloads
+from runner.launchers.inside import InsideLauncher
+from runner.launchers.nodes import Nodes
 from runner.launchers.protocol import Launcher
 from runner.launchers.venv import VenvLauncher
 from runner.machine import gpus, nvml
@@ -483,6 +485,53 @@ def test_each_stack_goes_to_the_launcher_that_can_start_it(tmp_path: Path, monke
     assert [host, engine] == [beside_images.of(each) for each in (here, pinned)]
     assert [engine, host] == [on_host.of(each) for each in (boxed, pinned)]
     assert ("docker", "venv") == (beside_images.name, on_host.name)
+
+
+@pytest.mark.parametrize("asked", ["docker", "venv"])
+def test_a_session_of_several_launchers_is_planned_for_what_the_engine_has(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: str) -> None:
+    client = engine_with("sha256:1")
+    for each in (DockerLauncher(client), VenvLauncher(tmp_path)):
+        monkeypatch.setitem(table.LAUNCHERS, each.name, row_of(each))
+    both = launched(asked, own_of(), own_of(image="sha256:1"))
+
+    client.info.return_value = {"NCPU": 1, "MemTotal": 2**30, "KernelVersion": "another"}
+    assert MACHINE._replace(cpus=1, memory_bytes=2**30) == both.machine(MACHINE)
+    client.info.return_value = {"NCPU": 2**12, "MemTotal": 2**50, "KernelVersion": "another"}
+    with pytest.raises(EngineUnreachable, match="is another machine's"):
+        both.machine(MACHINE)
+
+
+def test_a_session_of_several_launchers_is_recorded_and_checked_by_the_first(tmp_path: Path) -> None:
+    class Spread(FakeLauncher):
+        hosts = 3
+
+        def record(self) -> dict[str, Any]:
+            return {"nodes": 3}
+
+        def check(self, cells: Any) -> None:
+            raise InputError(f"too few for {cells}")
+
+        check_data = check
+
+    both = choose.ByStack([Spread(None), VenvLauncher(tmp_path)])
+
+    assert (3, {"nodes": 3}) == (both.hosts, both.record())
+    for check in (both.check, both.check_data):
+        with pytest.raises(InputError, match="too few for"):
+            check([])
+
+
+@pytest.mark.parametrize(("local", "stack"), [("docker", {}), ("venv", {"image": "sha256:1"})])
+def test_on_a_cluster_no_stack_is_started_beside_its_nodes(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch, local: str, stack: dict[str, str]) -> None:
+    each = DockerLauncher(engine_with("sha256:1")) if local == "docker" else VenvLauncher(tmp_path)
+    nodes = Nodes(("127.0.0.1", 0), b"a secret", "")
+    nodes.close()
+    monkeypatch.setitem(table.LAUNCHERS, "inside", row_of(InsideLauncher(nodes, each, 3)))
+    with pytest.raises(InputError, match=r"mine=\S+: found --launcher inside, whose nodes do not start it; expected "
+                                         "environments with --launcher inside:venv, or images with inside:docker"):
+        launched("inside", own_of(**stack), PINNED["torch-x"])
 
 
 def test_a_launcher_of_pinned_stacks_alone_starts_no_stack_of_the_users(monkeypatch: pytest.MonkeyPatch) -> None:
