@@ -114,7 +114,8 @@ class ProcessGroup(Worker):
             self._reader.join(_READING_SECONDS)          # helpers may hold the pipe open
         except subprocess.TimeoutExpired:
             code = None
-        is_out_of_memory = code == -signal.SIGKILL and self._kills() > self._kills_before
+        is_killed = code in (-signal.SIGKILL, 128 + signal.SIGKILL)      # the second as a shell or a container says it
+        is_out_of_memory = is_killed and self._kills() > self._kills_before
         return Exit(code, is_out_of_memory, self._errors.last_words(), limit_bytes=self._limit_bytes)
 
     def trouble(self) -> str:

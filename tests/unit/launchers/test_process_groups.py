@@ -26,13 +26,16 @@ def ended(program: str, limits: Limits, **how: Any) -> Exit:
         group.stop()
 
 
-@pytest.mark.parametrize(("counts", "number", "is_out_of_memory"), [
-    ((3, 4), signal.SIGKILL, True), ((3, 3), signal.SIGKILL, False), ((3, 4), signal.SIGTERM, False)])
+@pytest.mark.parametrize(("counts", "code", "is_out_of_memory"), [
+    ((3, 4), -signal.SIGKILL, True), ((3, 3), -signal.SIGKILL, False), ((3, 4), -signal.SIGTERM, False),
+    ((3, 4), 137, True), ((3, 3), 137, False), ((3, 4), 143, False)])
 def test_a_worker_that_the_kernel_killed_for_want_of_memory_is_told_from_one_that_somebody_killed(
-        counts: tuple[int, int], number: signal.Signals, is_out_of_memory: bool) -> None:
+        counts: tuple[int, int], code: int, is_out_of_memory: bool) -> None:
+    """A container leaves with 128 more than the signal that its worker died of."""
     seen = iter(counts)
-    exit = ended(f"import os; os.kill(os.getpid(), {number:d})", Limits([0]), kills=lambda: next(seen))
-    assert (-number, is_out_of_memory) == (exit.code, exit.is_out_of_memory)
+    end = f"os.kill(os.getpid(), {-code})" if code < 0 else f"os._exit({code})"
+    exit = ended(f"import os; {end}", Limits([0]), kills=lambda: next(seen))
+    assert (code, is_out_of_memory) == (exit.code, exit.is_out_of_memory)
 
 
 @pytest.mark.parametrize("limit", [0, 2**28])
