@@ -9,8 +9,10 @@ import hashlib
 import os
 import re
 import shutil
+import stat
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 _PREFIX = "evenbench-"
@@ -30,8 +32,18 @@ def is_gone(owner: str, root: Path = Path("/proc")) -> bool:
         return False
     try:
         return _start(pid, root) != start
-    except FileNotFoundError:
-        return True
+    except OSError:                      # it is gone, or /proc hides others' processes (proc(5), hidepid)
+        return not _lives(int(pid))
+
+
+def _lives(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:              # it is another user's
+        pass
+    return True
 
 
 def _start(process: str, root: Path) -> str:
@@ -54,9 +66,10 @@ def folders() -> list[Path]:
     found = []
     for path in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
         owner = re.match(rf"{_PREFIX}(\d+-\d+-[0-9a-f]+)-", path.name)
-        is_ours = not path.is_symlink() and path.is_dir() and path.stat().st_uid == os.getuid()
-        if owner and is_ours and is_gone(owner[1]):
-            found.append(path)
+        with suppress(FileNotFoundError):        # another sweep was faster
+            about = path.lstat()
+            if owner and stat.S_ISDIR(about.st_mode) and about.st_uid == os.getuid() and is_gone(owner[1]):
+                found.append(path)
     return found
 
 

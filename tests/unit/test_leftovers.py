@@ -33,6 +33,15 @@ def test_this_process_lives_and_one_of_its_number_that_started_at_another_time_d
     assert not leftovers.is_gone(leftovers.mine())
 
 
+@pytest.mark.parametrize("shown", ["nothing", "a folder"])
+def test_a_living_process_that_is_hidden_lives(tmp_path: Path, shown: str) -> None:
+    """Process 1 is another user's, unless root asks."""
+    root = place(tmp_path)
+    if shown == "a folder":                      # which cannot be read, whoever asks
+        (root / "1/stat").mkdir(parents=True)
+    assert not leftovers.is_gone(f"1-1-{leftovers.mine(root).split('-')[2]}", root)
+
+
 @pytest.mark.parametrize("other", [{"boot": "c"}, {"namespace": "pid:[2]"}], ids=["boot", "namespace"])
 def test_of_a_runner_of_another_boot_or_namespace_nothing_is_known(tmp_path: Path, other: dict[str, str]) -> None:
     there, here = place(tmp_path / "there", **other), place(tmp_path / "here")
@@ -68,3 +77,19 @@ def test_a_killed_runner_s_folders_are_removed_and_a_living_one_s_are_not(
         leftovers.sweep_folders(said.append)
         assert {living, str(others), str(link)} == {str(path) for path in tmp_path.iterdir()}
     assert [f"removing {dead}, left by a runner that is gone"] == said
+
+
+def test_a_folder_that_another_sweep_removes_meanwhile_is_passed_over(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    both = [tmp_path / f"evenbench-{leftovers.mine()}-{name}" for name in "ab"]
+    for path in both:
+        path.mkdir()
+
+    def is_gone(owner: str) -> bool:
+        for path in both:
+            path.rmdir()
+        return True
+
+    monkeypatch.setattr(leftovers, "is_gone", is_gone)
+    assert 1 == len(leftovers.folders())
