@@ -1,8 +1,9 @@
 """Who owns a container, network or folder that a killed runner left behind, and the sweeping up after dead owners.
 
 An owner is "<pid>-<its start>-<place>". The start is in clock ticks since the machine's: a wall clock that is set, by
-hand or by NTP, does not make a living runner look dead. (psutil's create_time is of the wall clock.) The place stands
-for the machine, its boot and the namespace of process numbers: of an owner of another place nothing is known.
+hand or by NTP, does not make a living runner look dead. (psutil's create_time is of the wall clock.) The place is
+"<machine, by its hostname>.<boot>.<namespace of process numbers>". A reboot ends all of a machine's runners; of another
+machine, or another namespace of this boot, nothing is known.
 """
 
 import hashlib
@@ -16,6 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 
 _PREFIX = "evenbench-"
+_OWNER = r"(\d{1,9})-(\d+)-([0-9a-f]+)\.([0-9a-f]+)\.([0-9a-f]+)"
 
 
 def mine(root: Path = Path("/proc")) -> str:
@@ -24,11 +26,16 @@ def mine(root: Path = Path("/proc")) -> str:
 
 
 def is_gone(owner: str, root: Path = Path("/proc")) -> bool:
-    """Whether the process is known to live no longer; False for words that name none, and of another place."""
-    pid, _, rest = owner.partition("-")
-    start, _, place = rest.partition("-")
+    """Whether the process is known to live no longer; False for words that name none."""
+    words = re.fullmatch(_OWNER, owner)
+    if not words:
+        return False
+    pid, start, *there = words.groups()
+    here = _place(root).split(".")
+    if there[0] == here[0] and there[1] != here[1]:
+        return True
     # without a mount of its own a namespace shows another one's numbers
-    if place != _place(root) or not pid.isdigit() or str((root / "self").readlink()) != str(os.getpid()):
+    if there != here or str((root / "self").readlink()) != str(os.getpid()):
         return False
     try:
         return _start(pid, root) != start
@@ -39,7 +46,7 @@ def is_gone(owner: str, root: Path = Path("/proc")) -> bool:
 def _lives(pid: int) -> bool:
     try:
         os.kill(pid, 0)
-    except (ProcessLookupError, OverflowError):
+    except ProcessLookupError:
         return False
     except PermissionError:              # it is another user's
         pass
@@ -52,8 +59,9 @@ def _start(process: str, root: Path) -> str:
 
 
 def _place(root: Path) -> str:
-    words = (root / "sys/kernel/random/boot_id").read_text().strip(), str((root / "self/ns/pid").readlink())
-    return hashlib.sha256(" ".join(words).encode()).hexdigest()[:12]
+    words = *((root / "sys/kernel" / name).read_text() for name in ("hostname", "random/boot_id")), str(
+        (root / "self/ns/pid").readlink())
+    return ".".join(hashlib.sha256(word.strip().encode()).hexdigest()[:8] for word in words)
 
 
 def temporary_folder() -> "tempfile.TemporaryDirectory[str]":
@@ -65,7 +73,7 @@ def folders() -> list[Path]:
     """The temporary folders of runners that are gone."""
     found = []
     for path in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
-        owner = re.match(rf"{_PREFIX}(\d+-\d+-[0-9a-f]+)-", path.name)
+        owner = re.match(rf"{_PREFIX}({_OWNER})-", path.name)
         with suppress(FileNotFoundError):        # another sweep was faster
             about = path.lstat()
             if owner and stat.S_ISDIR(about.st_mode) and about.st_uid == os.getuid() and is_gone(owner[1]):

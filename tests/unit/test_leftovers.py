@@ -12,11 +12,11 @@ from runner import leftovers
 from tests.made_files import files
 
 
-def place(root: Path, boot: str = "b", namespace: str = "pid:[1]", shown: int | None = None) -> Path:
+def place(root: Path, boot: str = "b", namespace: str = "pid:[1]", shown: int | None = None, host: str = "h") -> Path:
     """A folder as /proc is, in which this process is the only one."""
     own = str(shown or os.getpid())
     files(root, {f"{own}/stat": f"{os.getpid()} (a (b) c) {' '.join(map(str, range(3, 30)))}",
-                 "sys/kernel/random/boot_id": f"{boot}\n"})
+                 "sys/kernel/random/boot_id": f"{boot}\n", "sys/kernel/hostname": f"{host}\n"})
     (root / own / "ns").mkdir()
     (root / own / "ns/pid").symlink_to(namespace)
     (root / "self").symlink_to(own)
@@ -42,12 +42,16 @@ def test_a_living_process_that_is_hidden_lives(tmp_path: Path, shown: str) -> No
     assert not leftovers.is_gone(f"1-1-{leftovers.mine(root).split('-')[2]}", root)
 
 
-@pytest.mark.parametrize("other", [{"boot": "c"}, {"namespace": "pid:[2]"}], ids=["boot", "namespace"])
-def test_of_a_runner_of_another_boot_or_namespace_nothing_is_known(tmp_path: Path, other: dict[str, str]) -> None:
+@pytest.mark.parametrize(("other", "is_gone"), [
+    ({"boot": "c"}, True), ({"boot": "c", "namespace": "pid:[2]"}, True), ({"namespace": "pid:[2]"}, False),
+    ({"host": "i"}, False), ({"host": "i", "boot": "c"}, False)])
+def test_a_reboot_ends_every_runner_and_of_another_machine_or_namespace_nothing_is_known(
+        tmp_path: Path, other: dict[str, str], is_gone: bool) -> None:
     there, here = place(tmp_path / "there", **other), place(tmp_path / "here")
     _, start, where = leftovers.mine(there).split("-")
 
-    assert not leftovers.is_gone(f"999999999-{start}-{where}", here)
+    assert is_gone == leftovers.is_gone(f"{os.getpid()}-{start}-{where}", here)
+    assert is_gone == leftovers.is_gone(f"999999999-{start}-{where}", here)
     assert leftovers.is_gone(f"999999999-{start}-{where}", there)
 
 
@@ -56,7 +60,7 @@ def test_where_another_namespace_s_processes_are_shown_nothing_is_known(tmp_path
     assert not leftovers.is_gone(f"999999999-1-{leftovers.mine(root).split('-')[2]}", root)
 
 
-@pytest.mark.parametrize("words", ["", "-", "x-1", "99999999-1", "1", "999999999:1.00"])
+@pytest.mark.parametrize("words", ["", "-", "x-1", "99999999-1", "1", "999999999:1.00", "999999999-1-0123456789ab"])
 def test_of_words_that_name_no_process_nothing_is_known(words: str) -> None:
     assert not leftovers.is_gone(words)
 
