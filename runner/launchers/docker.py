@@ -17,7 +17,7 @@ from runner.machine.host import Machine
 from runner.processes import Say
 from runner.stacks import engine, images
 from runner.stacks import own as own_stacks
-from runner.stacks.containers import CONFINED, OWNER, left, mounted
+from runner.stacks.containers import CONFINED, OWNER, left, mounted, remove
 from runner.stacks.definition import PinnedStack, Stack, pinned
 from runner.stacks.engine import DockerClient, DockerException
 from runner.stacks.own import OwnStack
@@ -173,15 +173,10 @@ def sweep(client: DockerClient, say: Say) -> None:
     """Remove the containers and networks of runners that no longer live."""
     for container in left(client):
         say(f"engine: removing {container.name}, left by a runner that is gone")
-        _remove(container, force=True, v=True)
+        remove(container, force=True, v=True)
     for network in client.networks.list(filters={"label": OWNER}):
         if leftovers.is_gone(network.attrs["Labels"][OWNER]):
-            _remove(network)
-
-
-def _remove(what: Any, **how: bool) -> None:
-    with suppress(engine.APIError):     # it is being removed already; a network that it still holds is the next sweep's
-        what.remove(**how)
+            remove(network)
 
 
 class DockerRunning(Running):
@@ -236,9 +231,9 @@ class DockerRunning(Running):
 
     def _remove(self) -> None:
         for each in self._workers.values():
-            _remove(each.container, force=True, v=True)
+            remove(each.container, force=True, v=True)
         if self._network is not None:
-            _remove(self._network)
+            remove(self._network)
 
 
 class _Container(Worker):

@@ -2,12 +2,13 @@
 
 import shlex
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from runner import leftovers
 from runner.stacks import own
-from runner.stacks.engine import Container, DockerClient, DockerException, gpu_request, tagged
+from runner.stacks.engine import APIError, Container, DockerClient, DockerException, gpu_request, tagged
 from runner.stacks.own import Asked, OwnStack
 
 OWNER = "org.evenbench.owner"       # the runner whose container it is, as runner/leftovers.py names it
@@ -21,13 +22,19 @@ _WORKLOADS = "/opt/evenbench"       # where the workloads lie in an image that i
 
 def question() -> dict[str, Any]:
     """How a container that only answers a question is started."""
-    return {"command": [], "network_mode": "none", "remove": True, **CONFINED, "labels": {OWNER: leftovers.mine()}}
+    return {"command": [], "network_mode": "none", **CONFINED, "labels": {OWNER: leftovers.mine()}}
 
 
 def left(client: DockerClient) -> list[Container]:
     """Those of runners that no longer live."""
     return [each for each in client.containers.list(all=True, filters={"label": OWNER}, ignore_removed=True)
             if leftovers.is_gone(each.labels[OWNER])]
+
+
+def remove(what: Any, **how: bool) -> None:
+    """Remove a container or network."""
+    with suppress(APIError):            # it is being removed already; a network that it still holds is the next sweep's
+        what.remove(**how)
 
 
 def mounted(root: Path) -> dict[str, Any]:
@@ -46,7 +53,7 @@ def own_stack(client: DockerClient, asked: Asked, root: Path, gpus: Sequence[str
                           f"`docker pull {shlex.quote(asked.image)}` may bring it")
     identity = str(image.id)
     for python in _PYTHONS:
-        answer = _output_of(client, identity, [python, "-m", own.INVENTORY], root, {})
+        answer = _output_of(client, asked, identity, [python, "-m", own.INVENTORY], root, {})
         if answer is not None:
             break
     else:
@@ -54,12 +61,24 @@ def own_stack(client: DockerClient, asked: Asked, root: Path, gpus: Sequence[str
                           + " and ".join(_PYTHONS))
     on_gpus = {"device_requests": [gpu_request(gpus)]}
     return own.stack(asked, root, own.inventory(asked, answer), python,
-                     (lambda words: _output_of(client, identity, words, root, on_gpus)) if gpus else None, identity)
+                     (lambda words: _output_of(client, asked, identity, words, root, on_gpus)) if gpus else None,
+                     identity)
 
 
-def _output_of(client: DockerClient, image: str, command: list[str], root: Path, more: dict[str, Any]) -> bytes | None:
-    """What a program prints in a container of the user's image, None where it fails."""
+def _output_of(client: DockerClient, asked: Asked, image: str, command: list[str], root: Path, more: dict[str, Any],
+               ) -> bytes | None:
+    """What a program prints in a container of the user's image, None where it fails. Raises InputError."""
     try:
-        return bytes(client.containers.run(image, **{"entrypoint": command, **question(), **mounted(root), **more}))
+        container = client.containers.create(image, **{"entrypoint": command, **question(), **mounted(root), **more})
+        try:
+            container.start()
+            with suppress(OSError):              # the time is over
+                container.wait(timeout=own.SECONDS)
+            container.reload()
+            if container.attrs["State"]["Running"]:
+                raise asked.wrong(f"{command[0]} in it did not answer within {own.SECONDS} s")
+            return None if container.attrs["State"]["ExitCode"] else bytes(container.logs(stderr=False))
+        finally:
+            remove(container, force=True, v=True)
     except (DockerException, OSError):
         return None

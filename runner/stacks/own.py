@@ -29,7 +29,7 @@ INVENTORY = "workloads.process.inventory"
 DEVICES = "workloads.process.gpu_code"
 _NAME = re.compile(r"[a-z0-9][a-z0-9.-]{0,39}")
 _IMAGE = "image:"
-_SECONDS = 120                       # a framework's first import from a cold disk takes most of a minute
+SECONDS = 120                        # a framework's first import from a cold disk takes most of a minute
 # since which CUDA the oldest capability is which, and the newest major one: libraries and compilers know no others
 _OF_CUDA = (("0.0", ("6.0", 12)), ("8.0", ("6.0", 6)), ("9.0", ("6.0", 7)), ("11.0", ("6.0", 8)), ("11.8", ("6.0", 9)),
             ("12.8", ("6.0", 12)), ("13.0", ("7.5", 12)))
@@ -250,11 +250,11 @@ def _run(command: Sequence[str | Path], folder: Path, asked: Asked, variables: M
          ) -> "subprocess.CompletedProcess[str]":
     """A program that has ended. Raises InputError."""
     try:
-        return answer_of(command, cwd=folder, timeout=_SECONDS, env=variables, stdin=subprocess.DEVNULL)
+        return answer_of(command, cwd=folder, timeout=SECONDS, env=variables, stdin=subprocess.DEVNULL)
     except OSError as error:
         raise asked.wrong(f"{command[0]} is not a Python interpreter: {error.strerror}") from error
     except subprocess.TimeoutExpired as error:
-        raise asked.wrong(f"{command[0]} did not answer within {_SECONDS} s") from error
+        raise asked.wrong(f"{command[0]} did not answer within {SECONDS} s") from error
 
 
 def answer_in(output: str | bytes | None) -> Any:

@@ -91,7 +91,7 @@ def test_what_tells_of_an_image_has_no_more_rights_either(client: Any) -> None:
     try:
         assert [] == excess(container)
     finally:
-        container.kill()                           # which removes it
+        container.remove(force=True)
 
 
 def test_too_many_rights_are_seen(client: Any, launcher: DockerLauncher) -> None:

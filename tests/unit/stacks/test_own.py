@@ -423,15 +423,40 @@ def test_a_framework_is_asked_for_its_code_for_gpus_where_a_cell_is_of_one(mine:
     assert job.planned_study(study("torch-x", input="synthetic"), on_cpu, print).own()["mine"].gpu is None
 
 
-def engine_with(image: str, **answers: bytes) -> Any:
+class FakeContainer:
+    """Prints that and ends; None: it never does."""
+
+    def __init__(self, printed: bytes | None) -> None:
+        self.attrs = {"State": {"Running": printed is None, "ExitCode": 0}}
+        self._printed, self.is_removed = printed, False
+
+    def start(self) -> None:
+        pass
+
+    def wait(self, timeout: float) -> None:
+        if self._printed is None:
+            raise ConnectionError(f"read timed out after {timeout}")
+
+    def reload(self) -> None:
+        pass
+
+    def logs(self, stderr: bool) -> bytes | None:
+        return self._printed
+
+    def remove(self, force: bool, v: bool) -> None:
+        self.is_removed = True
+
+
+def engine_with(image: str, **answers: bytes | None) -> Any:
     """An engine with one image of that id, "" for none, that answers for the interpreters that it has."""
-    def run(image: str, entrypoint: list[str], **settings: Any) -> bytes:
+    def create(image: str, entrypoint: list[str], **settings: Any) -> FakeContainer:
         if entrypoint[2] == own.INVENTORY and entrypoint[0] in answers:
-            return answers[entrypoint[0]]
+            client.made.append(FakeContainer(answers[entrypoint[0]]))
+            return client.made[-1]
         raise DockerException("exec: not found")
 
-    client = MagicMock()
-    client.containers.run.side_effect = run
+    client = MagicMock(made=[])
+    client.containers.create.side_effect = create
     client.images.get.return_value = SimpleNamespace(id=image)
     client.images.get.side_effect = None if image else ImageNotFound("user/torch:1")
     return client
@@ -443,8 +468,8 @@ def test_an_image_is_asked_in_a_container_without_a_network_that_may_only_read()
 
     assert ("pytorch", "2.11.0", "sha256:1", "python3") == (held.framework, held.version, held.image,
                                                           held.interpreter)
-    started = client.containers.run.call_args.kwargs
-    assert ("none", True, True) == tuple(started[key] for key in ("network_mode", "read_only", "remove"))
+    started = client.containers.create.call_args.kwargs
+    assert ("none", True) == tuple(started[key] for key in ("network_mode", "read_only"))
     assert [{"bind": "/opt/evenbench/workloads", "mode": "ro"}] == list(started["volumes"].values())
 
 
@@ -452,10 +477,12 @@ def test_an_image_is_asked_in_a_container_without_a_network_that_may_only_read()
     (engine_with(""), 'this engine has no image "user/torch:1": `docker images` shows'),
     (engine_with("sha256:1"), "found no Python 3.6 or newer in the image"),
     (engine_with("sha256:1", python=b"hello"), "it did not tell what it holds"),
+    (engine_with("sha256:1", python=None), "--stack mine=image:user/torch:1: python in it did not answer within 120 s"),
 ])
-def test_an_image_that_cannot_be_a_stack_is_refused(client: Any, message: str) -> None:
+def test_an_image_that_cannot_be_a_stack_is_refused_and_leaves_no_container(client: Any, message: str) -> None:
     with pytest.raises(InputError, match=re.escape(message)):
         own_stack(client, Asked("mine", "", "user/torch:1"), ROOT, ())
+    assert all(each.is_removed for each in client.made)
 
 
 def test_the_workloads_are_put_into_an_image_of_the_users_alone() -> None:
