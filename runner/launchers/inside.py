@@ -323,8 +323,12 @@ def _by_ssh(asked: rank.Asked, port: int, key: bytes, is_examined: bool) -> Call
         program = (["evenbench", "doctor", "--launcher", f"inside:{','.join(words)}"] if is_examined
                    else [InsideLauncher.__module__, *words])
         command = shlex.join(["env", "EVENBENCH_SECRET_FILE=/dev/stdin", sys.executable, "-m", *program])
-        process = started[name] = subprocess.Popen(["ssh", "-T", "-o", "BatchMode=yes", name, command],
-                                                   stdin=subprocess.PIPE, stdout=sys.stderr)
+        try:
+            process = started[name] = subprocess.Popen(["ssh", "-T", "-o", "BatchMode=yes", name, command],
+                                                       stdin=subprocess.PIPE, stdout=sys.stderr)
+        except FileNotFoundError as error:
+            raise InputError("--hosts: found no ssh on PATH, expected one: install an ssh client, such as "
+                             "openssh-client") from error
         assert process.stdin is not None
         process.stdin.write(key + b"\n")
         process.stdin.flush()

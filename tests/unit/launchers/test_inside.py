@@ -444,6 +444,14 @@ def test_one_process_alone_needs_no_secret_and_no_engine(monkeypatch: pytest.Mon
         launcher.close()
 
 
+def test_without_a_program_of_ssh_that_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(inside, "_MADE", [])
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setitem(table.LAUNCHERS, "venv", row_of(Script()))
+    with pytest.raises(InputError, match=r"^--hosts: found no ssh on PATH, expected one: install an ssh client"):
+        InsideLauncher.made(gpus.NONE, ["venv", "hosts=lab2"])
+
+
 def test_more_processes_need_a_secret(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(inside, "_MADE", [])
     monkeypatch.delenv("EVENBENCH_SECRET", raising=False)
