@@ -2,8 +2,8 @@
 
 An owner is "<pid>-<its start>-<place>". The start is in clock ticks since the machine's: a wall clock that is set, by
 hand or by NTP, does not make a living runner look dead. (psutil's create_time is of the wall clock.) The place is
-"<machine, by its hostname>.<boot>.<namespace of process numbers>". A reboot ends all of a machine's runners; of another
-machine, or another namespace of this boot, nothing is known.
+"<machine, by its hostname and machine-id>.<boot>.<namespace of process numbers>". A reboot ends all of a machine's
+runners; of another machine, or another namespace of this boot, nothing is known.
 """
 
 import hashlib
@@ -17,6 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 
 _PREFIX = "evenbench-"
+_ID = Path("/etc/machine-id")          # machine-id(5)
 _OWNER = r"(\d{1,9})-(\d+)-([0-9a-f]+)\.([0-9a-f]+)\.([0-9a-f]+)"
 
 
@@ -59,8 +60,8 @@ def _start(process: str, root: Path) -> str:
 
 
 def _place(root: Path) -> str:
-    words = *((root / "sys/kernel" / name).read_text() for name in ("hostname", "random/boot_id")), str(
-        (root / "self/ns/pid").readlink())
+    machine = (root / "sys/kernel/hostname").read_text() + (_ID.read_text() if _ID.is_file() else "")
+    words = machine, (root / "sys/kernel/random/boot_id").read_text(), str((root / "self/ns/pid").readlink())
     return ".".join(hashlib.sha256(word.strip().encode()).hexdigest()[:8] for word in words)
 
 
