@@ -35,7 +35,7 @@ def lock(names: Sequence[str] | None, places: Places) -> None:
     """Write the locks of these images, or of all. Raises InputError, BuildFailed."""
     known = definition.all_images(places.stacks)
     for name in chosen_names(names, known):
-        known[name].lock.write_text(locking.relock(known[name]))
+        paths.write_whole(known[name].lock, locking.relock(known[name]))
         screen.say(f"{name}: wrote {known[name].lock}")
 
 
