@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import time
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -139,10 +138,15 @@ def _machine(cache: Path) -> list[Finding]:
 
 
 def _pace() -> Finding:
-    before, throttled, began = host.reading(), _throttled_periods(), time.perf_counter()
+    before, throttled = host.reading().all_cpus, _throttled_periods()
     seen = pace.most_uneven(sorted(os.sched_getaffinity(0)))
-    stolen = host.reading().all_cpus.stolen - before.all_cpus.stolen
-    return pace_told(seen, stolen / (time.perf_counter() - began), _throttled_periods() != throttled)
+    return pace_told(seen, stolen_share(before, host.reading().all_cpus), _throttled_periods() != throttled)
+
+
+def stolen_share(before: host.CpuSeconds, after: host.CpuSeconds) -> float:
+    """The share that other guests took of the time in which there was work, on however many CPUs."""
+    busy, stolen = after.busy - before.busy, max(0.0, after.stolen - before.stolen)
+    return stolen / (busy + stolen) if stolen else 0.0
 
 
 def _throttled_periods() -> int:

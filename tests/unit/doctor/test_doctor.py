@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from runner.doctor import gpu
-from runner.doctor.host import engine_limits, left_told, pace_told
+from runner.doctor.host import engine_limits, left_told, pace_told, stolen_share
 from runner.findings import Finding
 from runner.machine import nvml
+from runner.machine.host import CpuSeconds
 from runner.machine.pace import Pace
 from runner.stacks.definition import read_all
 from tests.fake_nvml import H100, V100, FakeGpu, FakeNvml
@@ -118,6 +119,11 @@ def test_a_pace_is_good_where_work_takes_alike_and_no_other_guest_takes_time(
 
     assert grade == finding.grade and re.search(told, finding.found)
     assert ("more --rounds" in finding.mend) is (grade == "note")
+
+
+def test_other_guests_share_of_the_time_is_never_more_than_all_of_it_on_however_many_cpus() -> None:
+    assert [0.0, 0.25, 0.75] == [stolen_share(CpuSeconds(10.0, 1.0), CpuSeconds(*after))
+                                 for after in ((12.0, 1.0), (13.0, 2.0), (14.0, 13.0))]
 
 
 def test_what_runners_that_are_gone_have_left_is_told() -> None:
