@@ -28,7 +28,7 @@ def examine(stacks: Mapping[str, PinnedStack], cache: Path) -> list[Finding]:
     has_interpreter = any(finding.grade == "good" for finding in interpreters)
     said, of_engine = _engine(plain, can_do_without=has_interpreter)
     graphics = gpu.examine(stacks, nvml.observe(), nvml.computing(), said)
-    return [*of_engine, *interpreters, *_packages(plain, cache), *left(), *graphics, *_machine(cache)]
+    return [*of_engine, *interpreters, *packages(plain, cache), *left(), *graphics, *_machine(cache)]
 
 
 def _engine(stacks: Mapping[str, PinnedStack], can_do_without: bool) -> tuple[dict[str, Any] | None, list[Finding]]:
@@ -89,15 +89,17 @@ def _lacking(what: str, error: BenchError, grade: str) -> Finding:
     return Finding(what, grade, reason, mend)
 
 
-def _packages(stacks: Mapping[str, PinnedStack], cache: Path) -> list[Finding]:
+def packages(stacks: Mapping[str, PinnedStack], cache: Path) -> list[Finding]:
     """Whether the frameworks of stacks that have no virtual environment yet can be had here."""
     ahead = [stack for stack in stacks.values()
              if not stack.base.has_framework and not environments.folder(stack, cache).exists()]
     lacking = package_sources.not_had(ahead, package_sources.pip_settings())
-    if ahead and not lacking:
-        return [Finding("packages", "good",
-                        f"{formatting.count(len(ahead), 'stack')} to build, whose frameworks can be had")]
-    return [Finding(f"packages {name}", "note", *why.rsplit(": ", 1)) for name, why in lacking.items()]
+    if lacking or not ahead:
+        return [Finding(f"packages {name}", "note", *why.rsplit(": ", 1)) for name, why in (lacking or {}).items()]
+    to_build = f"{formatting.count(len(ahead), 'stack')} to build"
+    return [judged("packages", lacking is not None,
+                   f"{to_build}, whose frameworks {'no index was asked for' if lacking is None else 'can be had'}",
+                   "install pip, or set PIP_INDEX_URL")]
 
 
 def left() -> list[Finding]:
