@@ -18,6 +18,8 @@ def build(names: Sequence[str] | None, places: Places, is_pruning: bool) -> None
         images.prune(client, list(known.values()), screen.say)
         return
     for name in chosen_names(names, known):
+        if foreign := known[name].foreign:
+            raise InputError(foreign)
         images.build(client, known[name], screen.say)
 
 

@@ -23,12 +23,13 @@ _STOLEN = 0.02                    # of the time, likewise; bursts that are too f
 
 def examine(stacks: Mapping[str, PinnedStack], cache: Path) -> list[Finding]:
     """All findings, the engine's first. Builds and changes nothing."""
-    plain = {name: stack for name, stack in stacks.items() if not stack.is_gpu_only}
+    told, ours = foreign(stacks), {name: stack for name, stack in stacks.items() if not stack.foreign}
+    plain = {name: stack for name, stack in ours.items() if not stack.is_gpu_only}
     interpreters = [_interpreter(python) for python in sorted({stack.python for stack in plain.values()})]
     has_interpreter = any(finding.grade == "good" for finding in interpreters)
-    said, of_engine = _engine(plain, can_do_without=has_interpreter)
+    said, of_engine = _engine(plain, can_do_without=has_interpreter or bool(told))
     graphics = gpu.examine(stacks, nvml.observe(), nvml.computing(), said)
-    return [*of_engine, *interpreters, *packages(plain, cache), *left(), *graphics, *_machine(cache)]
+    return [*of_engine, *told, *interpreters, *packages(plain, cache), *left(), *graphics, *_machine(cache)]
 
 
 def _engine(stacks: Mapping[str, PinnedStack], can_do_without: bool) -> tuple[dict[str, Any] | None, list[Finding]]:
@@ -44,8 +45,15 @@ def _engine(stacks: Mapping[str, PinnedStack], can_do_without: bool) -> tuple[di
     return said, [
         Finding("engine", "good", f"{name} {version['Version']}, API {version['ApiVersion']}"),
         engine_limits(said, podman),
-        judged("images", not missing, f"{len(stacks) - len(missing)} of {len(stacks)} stacks are built and up to date",
-               f"evenbench images {' '.join(missing)}")]
+        *([judged("images", not missing, f"{len(stacks) - len(missing)} of {len(stacks)} stacks are built and current",
+                  f"evenbench images {' '.join(missing)}")] if stacks else ())]
+
+
+def foreign(stacks: Mapping[str, PinnedStack]) -> list[Finding]:
+    """A note where packages of stacks do not run on this kind of machine."""
+    others = [why for stack in stacks.values() if (why := stack.foreign)]
+    return [_lacking("stacks", f"{len(others)} of {len(stacks)} are not for this machine; {others[0]}", "note")
+            ] if others else []
 
 
 _LIMITED = {"cpuset": "a run's CPUs", "cpu": "a share of CPUs", "memory": "a run's memory"}
@@ -84,7 +92,7 @@ def _interpreter(python: str) -> Finding:
         return _lacking(f"python {python}", error, "note")
 
 
-def _lacking(what: str, error: BenchError, grade: str) -> Finding:
+def _lacking(what: str, error: BenchError | str, grade: str) -> Finding:
     reason, _, mend = str(error).partition(": ")
     return Finding(what, grade, reason, mend)
 
