@@ -100,7 +100,7 @@ def _lacking(what: str, error: BenchError | str, grade: str) -> Finding:
 def packages(stacks: Mapping[str, PinnedStack], cache: Path) -> list[Finding]:
     """Whether the frameworks of stacks that have no virtual environment yet can be had here."""
     ahead = [stack for stack in stacks.values()
-             if not stack.base.has_framework and not environments.folder(stack, cache).exists()]
+             if not stack.base.has_framework and not environments.is_made(stack, cache)]
     lacking = package_sources.not_had(ahead, package_sources.pip_settings())
     if lacking or not ahead:
         return [Finding(f"packages {name}", "note", *why.rsplit(": ", 1)) for name, why in (lacking or {}).items()]
