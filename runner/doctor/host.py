@@ -1,6 +1,7 @@
 """What measuring on this machine needs and what disturbs it, each with the command that mends it."""
 
 import os
+import re
 import shutil
 from collections.abc import Mapping
 from contextlib import suppress
@@ -38,7 +39,7 @@ def _engine(stacks: Mapping[str, PinnedStack], can_do_without: bool) -> tuple[di
         client = engine.connect()
         said = engine.told_here(client)
     except BenchError as error:
-        return None, [_lacking("engine", error, "note" if can_do_without else "fails")]
+        return None, [lacking("engine", error, "note" if can_do_without else "fails")]
     missing = [name for name, stack in stacks.items() if not images.is_current(client, stack)]
     version, podman = client.version(), engine.podman_info(client)
     name = "Docker" if podman is None else "Podman"
@@ -52,7 +53,7 @@ def _engine(stacks: Mapping[str, PinnedStack], can_do_without: bool) -> tuple[di
 def foreign(stacks: Mapping[str, PinnedStack]) -> list[Finding]:
     """A note where packages of stacks do not run on this kind of machine."""
     others = [why for stack in stacks.values() if (why := stack.foreign)]
-    return [_lacking("stacks", f"{len(others)} of {len(stacks)} are not for this machine; {others[0]}", "note")
+    return [lacking("stacks", f"{len(others)} of {len(stacks)} are not for this machine; {others[0]}", "note")
             ] if others else []
 
 
@@ -89,12 +90,13 @@ def _interpreter(python: str) -> Finding:
     try:
         return Finding(f"python {python}", "good", str(environments.find_interpreter(python)[1]))
     except BenchError as error:
-        return _lacking(f"python {python}", error, "note")
+        return lacking(f"python {python}", error, "note")
 
 
-def _lacking(what: str, error: BenchError | str, grade: str) -> Finding:
-    reason, _, mend = str(error).partition(": ")
-    return Finding(what, grade, reason, mend)
+def lacking(what: str, error: BenchError | str, grade: str) -> Finding:
+    """A finding of an error: what it says, and behind its colon what mends it; in brackets are another's words."""
+    found = re.fullmatch(r"(.*\)|.*?): (.*)", str(error))
+    return Finding(what, grade, *(found.groups() if found else (str(error),)))
 
 
 def packages(stacks: Mapping[str, PinnedStack], cache: Path) -> list[Finding]:
@@ -130,7 +132,6 @@ def _machine(cache: Path) -> list[Finding]:
     here, told, now, governor = host.observe(), host.told_limits(), host.reading(), host.governor()
     folder = next(path for path in (cache, *cache.parents) if path.exists())
     free = shutil.disk_usage(folder).free
-    version = "2" if Path("/sys/fs/cgroup/cgroup.controllers").exists() else "1"
     return [
         judged("limits", not told, told or f"all of {formatting.count(here.cpus, 'CPU')} and "
                f"{formatting.size(here.memory_bytes)}",
@@ -144,7 +145,14 @@ def _machine(cache: Path) -> list[Finding]:
                "swapoff -a && swapon -a"),
         judged("governor", governor in (None, "performance"), governor or "none visible, as on most virtual machines",
                "cpupower frequency-set -g performance"),
-        Finding("control groups", "good", f"version {version}")]
+        groups_told(Path("/sys/fs/cgroup"))]
+
+
+def groups_told(folder: Path) -> Finding:
+    """Of the control groups that are mounted there."""
+    if not any(folder.glob("*")):
+        return Finding("control groups", "note", "none visible: limits and a quota of this process's own are not seen")
+    return Finding("control groups", "good", f"version {2 if (folder / 'cgroup.controllers').exists() else 1}")
 
 
 def _pace() -> Finding:
