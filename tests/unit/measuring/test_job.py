@@ -221,6 +221,16 @@ def test_a_cell_on_cpus_has_nobody_who_watches_gpus(monkeypatch: pytest.MonkeyPa
     assert [] == job.warnings(made)
 
 
+def test_gpus_that_are_chosen_in_vain_are_warned_of_on_gpus_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "environ", {"PATH": os.environ["PATH"], "CUDA_VISIBLE_DEVICES": "1"})
+    made = asked_for()
+    on_gpus = tuple(each._replace(cell=each.cell._replace(device="gpu")) for each in made.plan.cells)
+
+    assert [] == job.warnings(made)
+    (told,) = job.warnings(made._replace(plan=made.plan._replace(cells=on_gpus)))
+    assert told.startswith("CUDA_VISIBLE_DEVICES is set here and not heeded: ")
+
+
 def test_sessions_keep_each_other_out_whatever_their_caches_and_one_that_waits_begins_when_the_other_has_ended(
         tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     one, other, said = tmp_path / "one", tmp_path / "other", list[str]()
