@@ -108,6 +108,21 @@ def writing(path: Path) -> Iterator[None]:
         raise OSError(number, os.strerror(number), str(path)) from error
 
 
+def write_whole(path: Path, text: str) -> None:
+    """Write a file whole or not at all, by renaming a temporary one. Raises OSError."""
+    unfinished = path.with_name(f".{path.name}")
+    try:
+        with writing(path):
+            unfinished.unlink(missing_ok=True)
+            with unfinished.open("x", encoding="utf-8", errors="surrogateescape") as file:
+                file.write(text)
+            unfinished.replace(path)
+    except OSError:
+        with suppress(OSError):
+            unfinished.unlink(missing_ok=True)
+        raise
+
+
 def unusable(error: OSError) -> InputError | None:
     """The line for a file or folder of the user's that cannot be used, or an engine that went away; None else."""
     asking = sys.modules.get("requests")           # to import it would take longer than most commands

@@ -5,6 +5,8 @@ CI's third, so three commits in a row run all; THIRD=1 .ci/run, or pytest --thir
 """
 
 import os
+import resource
+from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
@@ -34,6 +36,15 @@ def known_interpreters(monkeypatch: pytest.MonkeyPatch) -> None:
 def by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     """A session of a test's own process keeps out none but its own."""
     monkeypatch.setattr(alone, "MACHINE", f"evenbench-test-{os.getpid()}")
+
+
+@pytest.fixture
+def small_files() -> Iterator[None]:
+    """No file gets longer than 100 kB here: numpy then says of a write how far it came, and no more."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, before[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -18,6 +18,8 @@ def build(names: Sequence[str] | None, places: Places, is_pruning: bool) -> None
         images.prune(client, list(known.values()), screen.say)
         return
     for name in chosen_names(names, known):
+        if foreign := known[name].foreign:
+            raise InputError(foreign)
         images.build(client, known[name], screen.say)
 
 
@@ -35,7 +37,7 @@ def lock(names: Sequence[str] | None, places: Places) -> None:
     """Write the locks of these images, or of all. Raises InputError, BuildFailed."""
     known = definition.all_images(places.stacks)
     for name in chosen_names(names, known):
-        known[name].lock.write_text(locking.relock(known[name]))
+        paths.write_whole(known[name].lock, locking.relock(known[name]))
         screen.say(f"{name}: wrote {known[name].lock}")
 
 

@@ -1,8 +1,8 @@
 """What measuring on this machine needs and what disturbs it, each with the command that mends it."""
 
 import os
+import re
 import shutil
-import time
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -24,12 +24,13 @@ _STOLEN = 0.02                    # of the time, likewise; bursts that are too f
 
 def examine(stacks: Mapping[str, PinnedStack], cache: Path) -> list[Finding]:
     """All findings, the engine's first. Builds and changes nothing."""
-    plain = {name: stack for name, stack in stacks.items() if not stack.is_gpu_only}
+    told, ours = foreign(stacks), {name: stack for name, stack in stacks.items() if not stack.foreign}
+    plain = {name: stack for name, stack in ours.items() if not stack.is_gpu_only}
     interpreters = [_interpreter(python) for python in sorted({stack.python for stack in plain.values()})]
     has_interpreter = any(finding.grade == "good" for finding in interpreters)
-    said, of_engine = _engine(plain, can_do_without=has_interpreter)
+    said, of_engine = _engine(plain, can_do_without=has_interpreter or bool(told))
     graphics = gpu.examine(stacks, nvml.observe(), nvml.computing(), said)
-    return [*of_engine, *interpreters, *_packages(plain, cache), *left(), *graphics, *_machine(cache)]
+    return [*of_engine, *told, *interpreters, *packages(plain, cache), *left(), *graphics, *_machine(cache)]
 
 
 def _engine(stacks: Mapping[str, PinnedStack], can_do_without: bool) -> tuple[dict[str, Any] | None, list[Finding]]:
@@ -38,15 +39,22 @@ def _engine(stacks: Mapping[str, PinnedStack], can_do_without: bool) -> tuple[di
         client = engine.connect()
         said = engine.told_here(client)
     except BenchError as error:
-        return None, [_lacking("engine", error, "note" if can_do_without else "fails")]
+        return None, [lacking("engine", error, "note" if can_do_without else "fails")]
     missing = [name for name, stack in stacks.items() if not images.is_current(client, stack)]
     version, podman = client.version(), engine.podman_info(client)
     name = "Docker" if podman is None else "Podman"
     return said, [
         Finding("engine", "good", f"{name} {version['Version']}, API {version['ApiVersion']}"),
         engine_limits(said, podman),
-        judged("images", not missing, f"{len(stacks) - len(missing)} of {len(stacks)} stacks are built and up to date",
-               f"evenbench images {' '.join(missing)}")]
+        *([judged("images", not missing, f"{len(stacks) - len(missing)} of {len(stacks)} stacks are built and current",
+                  f"evenbench images {' '.join(missing)}")] if stacks else ())]
+
+
+def foreign(stacks: Mapping[str, PinnedStack]) -> list[Finding]:
+    """A note where packages of stacks do not run on this kind of machine."""
+    others = [why for stack in stacks.values() if (why := stack.foreign)]
+    return [lacking("stacks", f"{len(others)} of {len(stacks)} are not for this machine; {others[0]}", "note")
+            ] if others else []
 
 
 _LIMITED = {"cpuset": "a run's CPUs", "cpu": "a share of CPUs", "memory": "a run's memory"}
@@ -82,23 +90,26 @@ def _interpreter(python: str) -> Finding:
     try:
         return Finding(f"python {python}", "good", str(environments.find_interpreter(python)[1]))
     except BenchError as error:
-        return _lacking(f"python {python}", error, "note")
+        return lacking(f"python {python}", error, "note")
 
 
-def _lacking(what: str, error: BenchError, grade: str) -> Finding:
-    reason, _, mend = str(error).partition(": ")
-    return Finding(what, grade, reason, mend)
+def lacking(what: str, error: BenchError | str, grade: str) -> Finding:
+    """A finding of an error: what it says, and behind its colon what mends it; in brackets are another's words."""
+    found = re.fullmatch(r"(.*\)|.*?): (.*)", str(error))
+    return Finding(what, grade, *(found.groups() if found else (str(error),)))
 
 
-def _packages(stacks: Mapping[str, PinnedStack], cache: Path) -> list[Finding]:
+def packages(stacks: Mapping[str, PinnedStack], cache: Path) -> list[Finding]:
     """Whether the frameworks of stacks that have no virtual environment yet can be had here."""
     ahead = [stack for stack in stacks.values()
-             if not stack.base.has_framework and not environments.folder(stack, cache).exists()]
+             if not stack.base.has_framework and not environments.is_made(stack, cache)]
     lacking = package_sources.not_had(ahead, package_sources.pip_settings())
-    if ahead and not lacking:
-        return [Finding("packages", "good",
-                        f"{formatting.count(len(ahead), 'stack')} to build, whose frameworks can be had")]
-    return [Finding(f"packages {name}", "note", *why.rsplit(": ", 1)) for name, why in lacking.items()]
+    if lacking or not ahead:
+        return [Finding(f"packages {name}", "note", *why.rsplit(": ", 1)) for name, why in (lacking or {}).items()]
+    to_build = f"{formatting.count(len(ahead), 'stack')} to build"
+    return [judged("packages", lacking is not None,
+                   f"{to_build}, whose frameworks {'no index was asked for' if lacking is None else 'can be had'}",
+                   "install pip, or set PIP_INDEX_URL")]
 
 
 def left() -> list[Finding]:
@@ -121,7 +132,6 @@ def _machine(cache: Path) -> list[Finding]:
     here, told, now, governor = host.observe(), host.told_limits(), host.reading(), host.governor()
     folder = next(path for path in (cache, *cache.parents) if path.exists())
     free = shutil.disk_usage(folder).free
-    version = "2" if Path("/sys/fs/cgroup/cgroup.controllers").exists() else "1"
     return [
         judged("limits", not told, told or f"all of {formatting.count(here.cpus, 'CPU')} and "
                f"{formatting.size(here.memory_bytes)}",
@@ -135,14 +145,26 @@ def _machine(cache: Path) -> list[Finding]:
                "swapoff -a && swapon -a"),
         judged("governor", governor in (None, "performance"), governor or "none visible, as on most virtual machines",
                "cpupower frequency-set -g performance"),
-        Finding("control groups", "good", f"version {version}")]
+        groups_told(Path("/sys/fs/cgroup"))]
+
+
+def groups_told(folder: Path) -> Finding:
+    """Of the control groups that are mounted there."""
+    if not any(folder.glob("*")):
+        return Finding("control groups", "note", "none visible: limits and a quota of this process's own are not seen")
+    return Finding("control groups", "good", f"version {2 if (folder / 'cgroup.controllers').exists() else 1}")
 
 
 def _pace() -> Finding:
-    before, throttled, began = host.reading(), _throttled_periods(), time.perf_counter()
+    before, throttled = host.reading().all_cpus, _throttled_periods()
     seen = pace.most_uneven(sorted(os.sched_getaffinity(0)))
-    stolen = host.reading().all_cpus.stolen - before.all_cpus.stolen
-    return pace_told(seen, stolen / (time.perf_counter() - began), _throttled_periods() != throttled)
+    return pace_told(seen, stolen_share(before, host.reading().all_cpus), _throttled_periods() != throttled)
+
+
+def stolen_share(before: host.CpuSeconds, after: host.CpuSeconds) -> float:
+    """The share that other guests took of the time in which there was work, on however many CPUs."""
+    busy, stolen = after.busy - before.busy, max(0.0, after.stolen - before.stolen)
+    return stolen / (busy + stolen) if stolen else 0.0
 
 
 def _throttled_periods() -> int:

@@ -41,7 +41,7 @@ class VenvLauncher(HostLauncher):
         return environments.missing_tools(stack)
 
     def is_built(self, stack: PinnedStack) -> bool:
-        return environments.folder(stack, self._cache).exists()
+        return environments.is_made(stack, self._cache)
 
     def prepare(self, stacks: list[Stack], say: Say) -> None:
         """As HostLauncher; the workloads are compiled too."""

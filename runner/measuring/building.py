@@ -60,7 +60,7 @@ def ahead(job: Job) -> list[str]:
     if not unbuilt:
         return []
     sizes = ", ".join(f"{stack.name} {stack.size.wheels_bytes / 1e9:.1f} GB" for stack in unbuilt)
-    lacking = package_sources.not_had(unbuilt, package_sources.pip_settings())
+    lacking = package_sources.not_had(unbuilt, package_sources.pip_settings()) or {}
     return [f"to build first, with the size on disk: {sizes}", *(f"{name}: {why}" for name, why in lacking.items())]
 
 

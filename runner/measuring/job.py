@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -184,7 +185,10 @@ def warnings(job: Job) -> list[str]:
     """What to know before the cells of a job start: of limits, variables, GPUs, and more CPUs than here."""
     limits = host.told_limits() if job.machine == host.observe() else ""
     left = left_behind(job.facts.get("env", ()), is_rerun="rerun_of" in job.facts)
-    return [*filter(None, [limits, left, own.warning(job.own().values())]),
+    in_vain = "CUDA_VISIBLE_DEVICES" in os.environ and any(each.cell.device == "gpu" for each in job.plan.cells)
+    hidden = ("CUDA_VISIBLE_DEVICES is set here and not heeded: cells take the first GPUs that run their stacks"
+              if in_vain else "")
+    return [*filter(None, [limits, left, hidden, own.warning(job.own().values())]),
             *too_large(job.plan, job.machine),
             *gpus.warnings((planned.cell for planned in job.plan.cells), job.stacks, job.gpus)]
 

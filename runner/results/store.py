@@ -195,16 +195,10 @@ def write_beside(folder: Path, name: str, text: str) -> None:
 
 
 def _replace(path: Path, text: str) -> None:
-    """Write a file whole or not at all, by renaming a temporary one. Raises InputError, DiskFull."""
-    unfinished = path.with_name(f".{path.name}")
+    """As paths.write_whole. Raises InputError, DiskFull."""
     try:
-        unfinished.unlink(missing_ok=True)
-        with unfinished.open("x", encoding="utf-8", errors="surrogateescape") as file:
-            file.write(text)
-        unfinished.replace(path)
+        paths.write_whole(path, text)
     except OSError as error:
-        with suppress(OSError):
-            unfinished.unlink(missing_ok=True)
         raise _refusal(path, error, "name another file, or another folder with --results") from error
 
 

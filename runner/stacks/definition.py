@@ -107,6 +107,14 @@ class Pinned(Keys, frozen=True):
                 f"{self.base.image}` where a registry answers, and write it into its stack.toml")
 
     @property
+    def foreign(self) -> str | None:
+        """Why its packages do not run on this machine, with the way out; None where they do."""
+        if (kind := platform.machine()) == _LOCKED_FOR:
+            return None
+        return (f"{self.name} is locked for {_LOCKED_FOR}, and this machine is {kind}: measure an environment of your "
+                "own, --stack mine=PATH")
+
+    @property
     def root(self) -> Path:
         """The repository: what an image's build sees."""
         return self.beside.parent
@@ -225,14 +233,6 @@ class PinnedStack(Pinned, Stack):
     def is_gpu_only(self) -> bool:
         """Whether it runs on GPUs alone, and is built only where it is asked for by name."""
         return "cpu" not in self.devices
-
-    @property
-    def foreign(self) -> str | None:
-        """Why its packages do not run on this machine, with the way out; None where they do."""
-        if (kind := platform.machine()) == _LOCKED_FOR:
-            return None
-        return (f"{self.name} is locked for {_LOCKED_FOR}, and this machine is {kind}: measure an environment of your "
-                "own, --stack mine=PATH")
 
 
 def pinned(stack: Stack) -> PinnedStack:

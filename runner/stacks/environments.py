@@ -44,12 +44,17 @@ def folder(stack: PinnedStack, cache: Path) -> Path:
     return cache / "venvs" / f"{stack.name}-{wheels_fingerprint(stack)[:12]}"
 
 
+def is_made(stack: PinnedStack, cache: Path) -> bool:
+    """Whether the stack's environment is there with its interpreter, which its system may have removed."""
+    return (folder(stack, cache) / "bin" / "python").exists()
+
+
 def ready(stack: PinnedStack, cache: Path, say: Say = lambda line: None) -> Path:
     """The python of the stack's environment, made if missing. Raises InterpreterMissing, DiskFull, BuildFailed."""
     home = folder(stack, cache)
     python = home / "bin" / "python"
     with locked(home.with_name(home.name + ".lock")):
-        if not python.exists():
+        if not is_made(stack, cache):
             _make(stack, home, say)
     return python
 

@@ -64,15 +64,15 @@ def made(stack: Stack, packages: Sequence[str], cache: Path, say: Say) -> Stack:
     folder = cache.absolute() / "with" / f"{stack.name}-with-{digest}"
     with locked(folder.with_name(folder.name + ".lock")):
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / "requirements.in").write_text(wanted, encoding="utf-8")
-        (folder / "stack.toml").write_text(_described(stack, folder.name, packages), encoding="utf-8")
+        paths.write_whole(folder / "requirements.in", wanted)
+        paths.write_whole(folder / "stack.toml", _described(stack, folder.name, packages))
         extended = definition.read(folder, shared=stack.beside)
         if not extended.lock.exists():
             say(f"{stack.name}: locking it with {', '.join(packages)}")
             for each in packages:
                 if _is_of_pytorch(each) and "+" not in each and stack.index.get("torch"):
                     say(f"{each} is built for CUDA, and its operators are missing here: {each}+cpu is for this torch")
-            extended.lock.write_text(locking.relock(extended), encoding="utf-8")
+            paths.write_whole(extended.lock, locking.relock(extended))
     return extended
 
 

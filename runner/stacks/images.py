@@ -9,7 +9,7 @@ from pathlib import Path
 
 from runner import leftovers
 from runner.errors import BuildFailed, ImageMissing
-from runner.paths import cache_folder, digest
+from runner.paths import cache_folder, digest, writing
 from runner.processes import Say, fresh_log
 from runner.stacks import bases, environments, package_sources
 from runner.stacks.definition import Pinned, PinnedStack, build_files, wheels_fingerprint
@@ -78,7 +78,7 @@ def build(client: DockerClient, stack: Pinned, say: Say) -> Image:
         return image
     build_as(client, stack, tag(stack), say)
     made = tagged(client, tag(stack))
-    with _built(stack).open("a") as built:
+    with writing(_built(stack)), _built(stack).open("a") as built:
         built.write(f"{made and made.id}\n")
     image = find(client, stack)
     if image is None:

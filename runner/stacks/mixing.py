@@ -195,9 +195,11 @@ def releases(name: str, old: str, new: str, python: str) -> list[str]:
 def brought(name: str, version: str, beside: Iterable[str], folder: Path, python: str) -> list[Package]:
     """A release, and the packages beside it that are bound to it, in a folder of their own. Raises BuildFailed."""
     others, log = [*beside], fresh_log(folder.with_name(f"{folder.name}.log"))
-    if not folder.is_dir():
+    if not (folder / "complete").exists():
+        shutil.rmtree(folder, ignore_errors=True)
         package_sources.install(["--quiet", *([] if others else ["--no-deps"]), *_for(python), f"--target={folder}",
                                  f"{name}=={version}", *others], log)
+        (folder / "complete").touch()
     return [each for each in held(folder) if each.name in {name, *others}]
 
 

@@ -20,7 +20,7 @@ from urllib.parse import unquote, urlsplit
 
 import requests
 
-from runner import formatting, leftovers, processes
+from runner import formatting, leftovers, paths, processes
 from runner.errors import BuildFailed
 from runner.processes import ELSEWHERE, TO_SET, Say, clean_environment, no_answer, pip_variable, run, without_passwords
 from runner.stacks.definition import Pinned, PinnedStack
@@ -97,7 +97,7 @@ def versions(said: str) -> tuple[str, ...]:
 def wheel_folders(settings: Mapping[str, str]) -> list[Path]:
     """The folders on this machine among pip's find-links."""
     return [path for folder in settings.get("find-links", "").split()
-            if (path := Path(folder.removeprefix("file://"))).is_dir()]
+            if (path := paths.named(folder.removeprefix("file://"))).is_dir()]
 
 
 class Downloads:
@@ -173,14 +173,15 @@ def requirement(text: str, package: str) -> str:
 
 
 def not_had(stacks: Iterable[PinnedStack], settings: Mapping[str, str],
-            page: Callable[[str], str] = lambda address: _page(address)) -> dict[str, str]:
+            page: Callable[[str], str] = lambda address: _page(address)) -> dict[str, str] | None:
     """What keeps each stack's framework from being had here, by the stack's name; those are left out that can be had.
 
     Asks the folders and indexes that pip would ask, and takes a few seconds at most. The other packages are small ones
     of the usual index. page: the text at an address, "" where there is none; raises OSError.
+    None: nobody was asked, since without a pip here nobody says which index is the usual.
     """
     if not (settings.get("no-index") or settings.get("index-url") or _usual_index()):
-        return {}                       # without a pip here nobody says which index is the usual
+        return None
     folders = wheel_folders(settings)
     wanted = [(stack, name, version, [(address, f"{address.rstrip('/')}/{name}/")
                                       for address in _addresses(settings, stack.index.get(name, ""))])

@@ -59,7 +59,7 @@ def missing(stack: PinnedStack, cache: Path) -> str | None:
     """Why the stack's file is not to be had here, or None; builds nothing."""
     if command() is None:
         return "no apptainer or singularity on PATH: install Apptainer 1.1 or newer (docs/apptainer.md)"
-    return None if path(stack, cache).exists() else stack.unbuildable
+    return stack.foreign or (None if path(stack, cache).exists() else stack.unbuildable)
 
 
 def ready(stack: PinnedStack, cache: Path, say: Say = lambda line: None, source: str = "") -> Sif:

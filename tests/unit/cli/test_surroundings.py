@@ -3,10 +3,8 @@
 import os
 import pwd
 import re
-import resource
 import sys
 import tomllib
-from collections.abc import Iterator
 from pathlib import Path
 from typing import NoReturn
 
@@ -122,15 +120,6 @@ def test_a_full_disk_under_a_log_is_told_with_the_log(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="No space left") as told:
         processes.run(["true"], log)
     assert str(log) == told.value.filename
-
-
-@pytest.fixture
-def small_files() -> Iterator[None]:
-    """No file gets longer than 100 kB here: numpy then says of a write how far it came, and no more."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, before[1]))
-    yield
-    resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 def test_a_disk_that_is_full_under_the_digits_is_told_with_their_folder_and_nothing_is_left(

@@ -7,12 +7,14 @@ from typing import Any
 import pytest
 
 from runner.doctor import gpu
-from runner.doctor.host import engine_limits, left_told, pace_told
+from runner.doctor.host import engine_limits, groups_told, lacking, left_told, pace_told, stolen_share
 from runner.findings import Finding
 from runner.machine import nvml
+from runner.machine.host import CpuSeconds
 from runner.machine.pace import Pace
 from runner.stacks.definition import read_all
 from tests.fake_nvml import H100, V100, FakeGpu, FakeNvml
+from tests.made_files import files
 
 STACKS = read_all(Path(__file__).parents[3] / "docker")
 GOOD = V100[0]._replace(persistence=1, ecc=(1, 1))
@@ -118,6 +120,29 @@ def test_a_pace_is_good_where_work_takes_alike_and_no_other_guest_takes_time(
 
     assert grade == finding.grade and re.search(told, finding.found)
     assert ("more --rounds" in finding.mend) is (grade == "note")
+
+
+def test_other_guests_share_of_the_time_is_never_more_than_all_of_it_on_however_many_cpus() -> None:
+    assert [0.0, 0.25, 0.75] == [stolen_share(CpuSeconds(10.0, 1.0), CpuSeconds(*after))
+                                 for after in ((12.0, 1.0), (13.0, 2.0), (14.0, 13.0))]
+
+
+@pytest.mark.parametrize(("error", "found", "mend"), [
+    ("no engine at tcp://127.0.0.1:9 (Error (1): HTTP: refused): run `a`", "no engine at tcp://127.0.0.1:9 (Error (1): "
+     "HTTP: refused)", "run `a`"), ("no Python 3.6: run `b: c`", "no Python 3.6", "run `b: c`"), ("gone", "gone", "")])
+def test_an_error_is_told_apart_from_what_mends_it_whatever_stands_in_its_brackets(error: str, found: str, mend: str
+                                                                                   ) -> None:
+    assert Finding("engine", "note", found, mend) == lacking("engine", error, "note")
+
+
+@pytest.mark.parametrize(("names", "grade", "told"), [
+    ((), "note", "none visible"), (("memory/tasks",), "good", "version 1"), (("cgroup.controllers",), "good",
+                                                                           "version 2")])
+def test_control_groups_are_told_by_what_is_mounted(names: tuple[str, ...], grade: str, told: str, tmp_path: Path
+                                                    ) -> None:
+    finding = groups_told(files(tmp_path, dict.fromkeys(names, "")))
+
+    assert grade == finding.grade and finding.found.startswith(told)
 
 
 def test_what_runners_that_are_gone_have_left_is_told() -> None:

@@ -14,6 +14,7 @@ import pytest
 from runner import processes
 from runner.cli import options
 from runner.datasets.choice import Data
+from runner.doctor import host
 from runner.errors import Busy, EngineUnreachable, InputError
 from runner.launchers.venv import VenvLauncher
 from runner.machine.host import Machine
@@ -26,6 +27,7 @@ from runner.stacks.definition import Size, Stack
 from tests.clock import FakeClock
 from tests.fake_session import PLAIN, STACKS, job_of
 from tests.fakes import MACHINE, FakeLauncher, quiet, stack
+from tests.made_files import program
 from tests.made_rows import kept
 from tests.stack_folder import small_stack
 
@@ -93,8 +95,11 @@ def test_what_is_to_be_built_is_told_with_its_size_and_what_cannot_be_had(
             "torch-9: torch==9.0 is in no folder: set PIP_FIND_LINKS to a folder that has it, or unset PIP_NO_INDEX"
             ] == building.ahead(asked)
 
-    environments.folder(own, tmp_path / "evenbench").mkdir(parents=True)
-    assert [] == building.ahead(asked)
+    home = environments.folder(own, tmp_path / "evenbench")
+    home.mkdir(parents=True)
+    assert 2 == len(building.ahead(asked)) and host.packages({own.name: own}, tmp_path / "evenbench")
+    program(home / "bin/python", "")
+    assert [] == building.ahead(asked) == host.packages({own.name: own}, tmp_path / "evenbench")
 
 
 def test_the_same_command_is_the_same_job_whatever_a_stack_is_that_is_not_measured() -> None:
@@ -214,6 +219,16 @@ def test_a_cell_on_cpus_has_nobody_who_watches_gpus(monkeypatch: pytest.MonkeyPa
     made = asked_for()
     assert [] == [watch for each in made.plan.cells if (watch := job.gpu_watch(made, each))]
     assert [] == job.warnings(made)
+
+
+def test_gpus_that_are_chosen_in_vain_are_warned_of_on_gpus_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "environ", {"PATH": os.environ["PATH"], "CUDA_VISIBLE_DEVICES": "1"})
+    made = asked_for()
+    on_gpus = tuple(each._replace(cell=each.cell._replace(device="gpu")) for each in made.plan.cells)
+
+    assert [] == job.warnings(made)
+    (told,) = job.warnings(made._replace(plan=made.plan._replace(cells=on_gpus)))
+    assert told.startswith("CUDA_VISIBLE_DEVICES is set here and not heeded: ")
 
 
 def test_sessions_keep_each_other_out_whatever_their_caches_and_one_that_waits_begins_when_the_other_has_ended(

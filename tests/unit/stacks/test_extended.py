@@ -42,6 +42,16 @@ def test_it_is_locked_once_and_again_for_other_packages(torch: definition.Pinned
     assert one.name == extended.made(rebased, ["einops==0.8.1"], tmp_path, lambda line: None).name and 2 == len(asked)
 
 
+def test_a_lock_that_a_full_disk_cuts_short_is_named_and_made_anew(
+        torch: definition.PinnedStack, asked: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+        small_files: None) -> None:
+    with monkeypatch.context() as once, pytest.raises(OSError, match=r"requirements\.txt"):
+        once.setattr(locking, "relock", lambda stack: "einops==0.8.1 \\\n" * 10_000)
+        extended.made(torch, ["einops==0.8.1"], tmp_path, lambda line: None)
+
+    assert extended.made(torch, ["einops==0.8.1"], tmp_path, lambda line: None).lock_text.endswith("0\n") and asked
+
+
 def test_without_packages_it_is_the_stack_itself(torch: definition.PinnedStack, asked: list[str], tmp_path: Path
                                                  ) -> None:
     assert torch is extended.made(torch, [], tmp_path, lambda line: None)

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from runner.doctor import host
 from runner.errors import BuildFailed, InputError
 from runner.stacks import bases, package_sources
 from runner.stacks.definition import read
@@ -37,10 +38,11 @@ def test_pips_variables_win_over_its_files_and_an_empty_one_unsets(listed, varia
     assert package_sources.settings_of(listed, variables) == settings
 
 
-def test_wheel_folders_are_the_links_that_are_folders_here(tmp_path):
-    links = f"https://wheels.example {tmp_path} file://{tmp_path} {tmp_path}/none"
+def test_wheel_folders_are_the_links_that_are_folders_here(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    links = f"https://wheels.example {tmp_path} file://{tmp_path} ~ {tmp_path}/none"
 
-    assert package_sources.wheel_folders({"find-links": links}) == [tmp_path, tmp_path]
+    assert package_sources.wheel_folders({"find-links": links}) == [tmp_path] * 3
 
 
 def test_a_containers_configuration_has_no_path_of_this_machine():
@@ -187,4 +189,8 @@ def test_an_environment_without_a_pip_of_its_own_takes_that_of_the_python_it_was
     assert [os.path.realpath(sys.executable), "-m", "pip"] == package_sources.pip()
 
     monkeypatch.setattr(package_sources, "_usual_index", lambda: "")          # nor has that one a pip
-    assert package_sources.not_had([small_stack(tmp_path)], {}) == {}
+    stack = small_stack(tmp_path)
+    assert package_sources.not_had([stack], {}) is None
+    monkeypatch.setattr(package_sources, "pip_settings", dict)
+    assert [("packages", "note", "1 stack to build, whose frameworks no index was asked for",
+             "install pip, or set PIP_INDEX_URL")] == host.packages({stack.name: stack}, tmp_path)

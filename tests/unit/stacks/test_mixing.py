@@ -11,6 +11,7 @@ from runner.stacks import mixing, package_sources
 from runner.stacks.mixing import Environment, Package
 from tests import own_environment
 from tests.made_files import files
+from tests.made_wheel import MINOR, lock_of_wheel
 
 
 def package(name: str, version: str, *needs: tuple[str, str], content: str = "") -> Package:
@@ -92,6 +93,19 @@ def test_a_package_without_a_list_of_its_files_is_refused_by_name(tmp_path: Path
 
     with pytest.raises(InputError, match=r"mine in /site has no RECORD of its files, expected a package that pip or"):
         mixing.made(tmp_path / "mix", python, [package("mine", "1.0")._replace(files=())])
+
+
+def test_a_release_that_was_cut_short_is_brought_again_and_a_whole_one_is_kept(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lock_of_wheel(tmp_path, "mine")
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path))
+    files(tmp_path / "made", {"mine-1.0.dist-info/METADATA": "Name: mine\nVersion: 1.0\n"})
+
+    for _ in range(2):
+        (found,) = mixing.brought("mine", "1.0", (), tmp_path / "made", MINOR)
+        assert "mine.py" in found.files and (tmp_path / "made" / "mine.py").is_file()
+        monkeypatch.setenv("PIP_FIND_LINKS", "")
 
 
 def test_a_lock_that_only_uv_reads_says_so_where_it_is_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,11 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from runner import paths
+from runner.application import prepare
+from runner.doctor import host
 from runner.errors import InputError
-from runner.stacks import definition
+from runner.stacks import definition, engine, sif
 from runner.stacks.definition import read, read_all, read_runner, wheels_fingerprint, workloads_digest
 from tests import fakes
-from tests.made_files import program
+from tests.made_files import files, program
 from tests.stack_folder import DIGEST, STACK_TOML, repository, small_stack
 from workloads.spec import frameworks
 
@@ -172,8 +175,17 @@ def test_a_worker_in_a_stack_takes_the_framework_that_it_is_called_after_whateve
     assert [frameworks.package(framework)] == frameworks.meant(everything, name)
 
 
-def test_a_stack_is_refused_on_another_kind_of_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert fakes.stack("torch-2.13-cpu").foreign is None
+def test_a_stack_is_refused_on_another_kind_of_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    stacks = {"torch-2.13-cpu": fakes.stack("torch-2.13-cpu")}
+    assert fakes.stack("torch-2.13-cpu").foreign is None and [] == host.foreign(stacks)
     monkeypatch.setattr(definition.platform, "machine", lambda: "aarch64")
     told = fakes.stack("torch-2.13-cpu").foreign or ""
     assert "locked for x86_64" in told and "machine is aarch64" in told and "--stack mine=PATH" in told
+    monkeypatch.setattr(sif, "command", lambda: "apptainer")
+    files(tmp_path, {str(sif.path(stacks["torch-2.13-cpu"], tmp_path)): "of another machine"})
+    assert told == sif.missing(stacks["torch-2.13-cpu"], tmp_path)
+    monkeypatch.setattr(engine, "connect", lambda: None)
+    with pytest.raises(InputError, match="locked for x86_64"):
+        prepare.build(["torch-2.13-cpu"], paths.Places(), is_pruning=False)
+    (finding,) = host.foreign(stacks)
+    assert "1 of 1 are not for this machine; torch-2.13-cpu is locked" in finding.found and "--stack" in finding.mend
