@@ -7,7 +7,7 @@ from runner.analysis.agreement import NATIVE, Verdict, verdict_of
 from runner.errors import InputError, unknown
 from runner.launchers import choose
 from runner.machine import nvml
-from runner.measuring import alone, building, equality, job, own_models, own_stacks
+from runner.measuring import building, equality, job, own_models, own_stacks
 from runner.measuring.bench import Request
 from runner.results import store
 from runner.stacks import definition
@@ -42,11 +42,9 @@ def of_tasks(request: Request, tasks: Sequence[str], precision: str, loop: str, 
                               is_parallel=is_parallel)
     reasons = {each.name: why for each in chosen
                if is_parallel and (why := cluster.impossible(each.framework, "sync", equality.NODES))}
-    with alone.measuring_alone(paths.cache_folder(), say=screen.say):
-        reasons |= building.unbuilt({each.name: each for each in chosen if each.name not in reasons}, launcher,
-                                    screen.say)
-        names, left = [*NAMES] if is_all else [*tasks], [each for each in chosen if each.name not in reasons]
-        verdicts = check.kept(names, left, request.results)
+    reasons |= building.unbuilt({each.name: each for each in chosen if each.name not in reasons}, launcher, screen.say)
+    names, left = [*NAMES] if is_all else [*tasks], [each for each in chosen if each.name not in reasons]
+    verdicts = check.kept(names, left, request.results)
     lacking = [each for each in chosen if each.name in reasons] if here.names or not verdicts else []
     return [*verdicts, *(
         verdict_of(check.cell(task, each, loop), each, (left or chosen)[0], {}, problem=reasons[each.name])._replace(
@@ -56,8 +54,6 @@ def of_tasks(request: Request, tasks: Sequence[str], precision: str, loop: str, 
 def of_files(request: Request) -> list[Verdict]:
     """Verdicts on models of the user's own. Raises InputError."""
     store.check_usable(request.results)
-    planned = job.planned(request, screen.say)
-    with alone.measuring_alone(paths.cache_folder(), say=screen.say):
-        made = building.prepared(planned, screen.say)
-        check = equality.Check.by(made.launcher, made.data.folder, screen.say)
-        return own_models.checked(made.plan, made.stacks, check, request.results)[1]
+    made = building.prepared(job.planned(request, screen.say), screen.say)
+    check = equality.Check.by(made.launcher, made.data.folder, screen.say)
+    return own_models.checked(made.plan, made.stacks, check, request.results)[1]

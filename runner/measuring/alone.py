@@ -18,19 +18,16 @@ _ASK_AGAIN_SECONDS = 2.0
 
 
 @contextmanager
-def measuring_alone(folder: Path, waits: bool | None = None, say: Say = lambda line: None) -> Iterator[None]:
-    """Keep a second session out, whatever its user and cache; folder: locked, too. Raises Busy.
-
-    waits: for its end; None: the command has no option for it.
-    """
+def measuring_alone(folder: Path, waits: bool = False, say: Say = lambda line: None) -> Iterator[None]:
+    """Keep a second session out, whatever its user and cache; folder: locked, too. waits: for its end. Raises Busy."""
     folder.mkdir(parents=True, exist_ok=True)
     told = ""
     with ExitStack() as held:
         while busy := _holder_of_machine(held) or _holder_of(folder, held, say):
             held.close()
             if not waits:
-                how = "give the same command again" if waits is None else "--wait begins"
-                raise Busy(f"another evenbench session ({busy}) is measuring on this machine: {how} when it has ended")
+                raise Busy(f"another evenbench session ({busy}) is measuring on this machine: --wait begins when it "
+                           "has ended")
             if busy != told:
                 say(f"waiting for another evenbench session ({busy})")
             told = busy

@@ -1,21 +1,18 @@
 """A session from its job to its page: proved, begun, interrupted and gone on with."""
 
 import functools
-from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
 
 import pytest
 from typer.testing import CliRunner
 
-from runner import paths
-from runner.application import measure, prove
+from runner.application import measure
 from runner.application.read import summarized
 from runner.cli import app
-from runner.errors import Busy
 from runner.launchers import table
-from runner.measuring import alone, building, session_record
 from runner.measuring import job as jobs
+from runner.measuring import session_record
 from runner.measuring.bench import Bench, Going, Request
 from runner.report.writers import markdown
 from tests import made_rows as made
@@ -33,19 +30,6 @@ def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> jobs.Job:
     monkeypatch.setattr(jobs, "Bench", functools.partial(Bench, clock=FakeClock(0.001), readings=lambda: READING))
     request = Request("s", results=tmp_path / "results", with_products=False)
     return job_of(FakeLauncher(FakeClock(0.001)), request=request)
-
-
-@pytest.mark.parametrize("checked", [
-    lambda request: prove.of_tasks(request, ["lenet5"], "float64", "native", is_parallel=False, is_all=False),
-    prove.of_files])
-def test_a_check_disturbs_no_session(job: jobs.Job, checked: Callable[[Request], object],
-                                     monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jobs, "planned", lambda request, say: job)
-    monkeypatch.setattr(building, "unbuilt", pytest.fail)
-    request = job.request._replace(launcher="venv")
-
-    with alone.measuring_alone(paths.cache_folder()), pytest.raises(Busy, match="the same command again when it has"):
-        checked(request)
 
 
 def test_a_session_that_ended_before_its_plan_was_written_gets_it_and_goes_on(job: jobs.Job) -> None:
