@@ -145,6 +145,7 @@ def settings(order: Order, rank: int, share: Share) -> dict[str, Any]:
         "cpu_shares": _MOST_SHARES,                     # other containers of this engine wait
         "mem_limit": cell.memory_bytes or None,
         "memswap_limit": cell.memory_bytes or None,      # equal to the memory: no swap
+        "shm_size": "1g",                               # by which a loader sends batches; the engine gives 64 MB
         **CONFINED,
         "volumes": {str(order.data): {"bind": "/data", "mode": "ro"}},
         "log_config": {"Type": "none"},                 # lines come by the attached stream; a log would be disk work
@@ -158,12 +159,12 @@ def settings(order: Order, rank: int, share: Share) -> dict[str, Any]:
 def on_gpus(settings: dict[str, Any], own: Sequence[gpus.Gpu], kernels: Path | None) -> dict[str, Any]:
     """A container's settings with these GPUs and the folder that keeps compiled kernels; without one, unchanged.
 
-    Several GPUs exchange by shared and pinned memory, of which the engine gives 64 MB and the host's usual limit:
-    NCCL's guide asks for these (troubleshooting, "Docker").
+    Several GPUs exchange by pinned memory, of which the engine gives the host's usual limit: NCCL's guide asks for more
+    (troubleshooting, "Docker").
     """
     if kernels is None:
         return settings
-    several = {"shm_size": "1g", "ulimits": [engine.Ulimit(name="memlock", soft=-1, hard=-1)]} if len(own) > 1 else {}
+    several = {"ulimits": [engine.Ulimit(name="memlock", soft=-1, hard=-1)]} if len(own) > 1 else {}
     return {**settings, "device_requests": [engine.gpu_request([gpu.uuid for gpu in own])], **several,
             "volumes": {**settings["volumes"], str(kernels): {"bind": kernel_cache.INSIDE, "mode": "rw"}},
             "environment": {**settings.get("environment", {}), kernel_cache.VARIABLE: kernel_cache.INSIDE}}
