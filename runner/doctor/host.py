@@ -71,19 +71,19 @@ def engine_limits(info: Mapping[str, Any], podman: Mapping[str, Any] | None) -> 
     """
     own = (podman or {}).get("host") or {}
     known = own.get("cgroupControllers")
-    lacking = [what for name, what in _LIMITED.items()
+    missing = [what for name, what in _LIMITED.items()
                if info.get(_FLAGS[name]) is False or (isinstance(known, list) and name not in known)]
     is_rootless = (own.get("security") or {}).get("rootless") is True or any(
         "name=rootless" in str(option) for option in info.get("SecurityOptions") or ())
     who = "a user's own engine (rootless)" if is_rootless else "root's engine"
-    if not lacking:
+    if not missing:
         return Finding("engine limits", "good", f"{who}: {', '.join(_LIMITED.values())}")
     version = str(own.get("cgroupVersion") or info.get("CgroupVersion") or "").removeprefix("v")
     mend = _DELEGATE if is_rootless else "boot a kernel with these control groups, or measure with --launcher venv"
     if is_rootless and version == "1":
         mend = ("measure with root's engine (`unset DOCKER_HOST`) or --launcher venv: control groups version 1 cannot "
                 "be delegated")
-    return Finding("engine limits", "fails", f"{who} cannot limit {', '.join(lacking)}", mend)
+    return Finding("engine limits", "fails", f"{who} cannot limit {', '.join(missing)}", mend)
 
 
 def _interpreter(python: str) -> Finding:
@@ -103,12 +103,12 @@ def packages(stacks: Mapping[str, PinnedStack], cache: Path) -> list[Finding]:
     """Whether the frameworks of stacks that have no virtual environment yet can be had here."""
     ahead = [stack for stack in stacks.values()
              if not stack.base.has_framework and not environments.is_made(stack, cache)]
-    lacking = package_sources.not_had(ahead, package_sources.pip_settings())
-    if lacking or not ahead:
-        return [Finding(f"packages {name}", "note", *why.rsplit(": ", 1)) for name, why in (lacking or {}).items()]
+    not_had = package_sources.not_had(ahead, package_sources.pip_settings())
+    if not_had or not ahead:
+        return [Finding(f"packages {name}", "note", *why.rsplit(": ", 1)) for name, why in (not_had or {}).items()]
     to_build = f"{formatting.count(len(ahead), 'stack')} to build"
-    return [judged("packages", lacking is not None,
-                   f"{to_build}, whose frameworks {'no index was asked for' if lacking is None else 'can be had'}",
+    return [judged("packages", not_had is not None,
+                   f"{to_build}, whose frameworks {'no index was asked for' if not_had is None else 'can be had'}",
                    "install pip, or set PIP_INDEX_URL")]
 
 
