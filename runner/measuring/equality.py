@@ -234,16 +234,6 @@ def _kept(results: Path) -> Iterator[tuple[Verdict, tuple[str, str]]]:
             yield _VERDICT.validate_python(told, strict=True), made_of
 
 
-def proved_in(measured: Measurements, results: Path) -> dict[tuple[str, str], bool]:
-    """The same, of rows of several sessions: (task, stack) as it was made in every session that ran it."""
-    told: dict[tuple[str, str], list[bool | None]] = {}
-    for rows in grouped(measured.rows, lambda row: measured.session_of(row.key)).values():
-        known = proved(results, {**measured.made_of(), **replace(measured, rows=tuple(rows)).made_of()})
-        for name in {(model_name(row.cell), built(row.cell.stack, row.cell.loop)) for row in rows if row.runs}:
-            told.setdefault(name, []).append(known.get(name))
-    return {name: all(each) for name, each in told.items() if None not in each or False in each}
-
-
 def proved(results: Path, fingerprints: dict[str, str]) -> dict[tuple[str, str], bool]:
     """Whether (task, stack), as built() names it, is shown to be the same model as the others; False: a check failed.
 
@@ -269,6 +259,16 @@ def proved(results: Path, fingerprints: dict[str, str]) -> dict[tuple[str, str],
                      if any(each.stack != each.reference for each in group)), key=len, default=set())
         found |= {(task, name): name in equal for name in {*equal}.union(*failed)}
     return found
+
+
+def proved_in(measured: Measurements, results: Path) -> dict[tuple[str, str], bool]:
+    """What proved() says of rows of several sessions: of (task, stack) as it was made in every one that ran it."""
+    told: dict[tuple[str, str], list[bool | None]] = {}
+    for rows in grouped(measured.rows, lambda row: measured.session_of(row.key)).values():
+        known = proved(results, {**measured.made_of(), **replace(measured, rows=tuple(rows)).made_of()})
+        for name in {(model_name(row.cell), built(row.cell.stack, row.cell.loop)) for row in rows if row.runs}:
+            told.setdefault(name, []).append(known.get(name))
+    return {name: all(each) for name, each in told.items() if None not in each or False in each}
 
 
 def _names(verdict: Verdict) -> tuple[str, str]:

@@ -380,13 +380,13 @@ def _drawn(cell: Cell, workload: contract.Workload):
 
     Gives whether it is one: of several each has its own, and what they say apart from gradients is not compared.
     """
-    is_one = cell.parallel == "none" and cell.gpus <= 1
-    own = workload.weights() if is_one else {}
-    if is_one:
-        workload.load(weights.with_vectors(own, cell.seed))
-    yield is_one
-    if is_one:
-        workload.load(own)
+    if cell.parallel != "none" or cell.gpus > 1:
+        yield False
+        return
+    own = workload.weights()
+    workload.load(weights.with_vectors(own, cell.seed))
+    yield True
+    workload.load(own)
 
 
 def _answer(workload: contract.Sequences, batch):
