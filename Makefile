@@ -35,7 +35,7 @@ images:        .venv/done  ## build the images of all stacks and the runner's, o
 	$(EVENBENCH) images $(STACKS)
 
 check:         setup       ## ruff, the order of imports, and mypy: strict on the host side, by the adapters' contract on workloads/
-	.venv/bin/ruff check . && .venv/bin/lint-imports && .venv/bin/mypy
+	.venv/bin/ruff check . && .venv/bin/lint-imports --no-logo && .venv/bin/mypy
 
 test-unit:     setup       ## the tests that need no engine, under a minute
 	.venv/bin/pytest -n auto -m "not slow" tests/unit
