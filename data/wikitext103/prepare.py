@@ -17,7 +17,7 @@ import numpy as np
 
 import evenbench  # noqa: F401  of an installed one, whose folder it puts on the path
 from runner.datasets.published import Download, Published, run
-from runner.datasets.writing import RaggedWriter, sources, text_lines
+from runner.datasets.writing import ragged, sources, text_lines
 from runner.errors import InputError
 
 SET = Published(                     # nobody published a checksum: facts.json has the text's digest
@@ -33,12 +33,12 @@ def write(source: Path, folder: Path, asked: Namespace) -> dict[str, Any]:
     path = source / "wiki.train.raw"
     coding = WordPieces(asked.vocabulary) if asked.vocabulary else Bytes()
     counts = Counter[str]()
-    with RaggedWriter(folder, "tokens", np.dtype(np.int32)) as tokens:
+    with ragged(folder, "tokens", np.dtype(np.int32)) as add:
         for article in articles(text_lines(path)):
             if asked.limit and counts["articles"] >= asked.limit:
                 break
             ids = [number for line in article for number in coding.ids(line)]
-            tokens.append(np.array(ids, np.int32))
+            add(np.array(ids, np.int32))
             counts.update({"articles": 1, "tokens": len(ids)})
     if not counts["articles"]:
         raise InputError(f"{path}: found no article, expected lines such as \" = Title = \"")
