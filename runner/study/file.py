@@ -80,6 +80,14 @@ class Study(NamedTuple):
     setup: str = ""                                          # its machine, versions and sizes
 
 
+def parted(name: str) -> tuple[str, tuple[str, ...]]:
+    """The study's name or path, and the experiments after it, STUDY/ONE,OTHER; none: all of them."""
+    file, end, rest = name.partition(".toml")
+    if not end:
+        file, _, rest = name.partition("/")
+    return f"{file}{end}" or name, tuple(filter(None, rest.removeprefix("/").split(","))) if file else ()
+
+
 def available(folders: paths.Shelf) -> list[str]:
     """The ids of the studies in the folders."""
     return sorted({path.parent.name if path.name == tables.STUDY else path.stem for each in paths.several(folders)
@@ -111,15 +119,41 @@ def read(name: str, folders: paths.Shelf, scale: str | None = None, on_gpu: bool
     return from_document(_document(path), str(path), scale, on_gpu)
 
 
+def selected(name: str, folders: paths.Shelf, scale: str | None = None, on_gpu: bool = False) -> Study:
+    """As read, of STUDY/ONE,OTHER those experiments alone, and what claims and numbers can say of their cells.
+
+    Raises InputError, also where it has no such experiment, or its scale no cell of them.
+    """
+    of, ids = parted(name)
+    whole = read(of, folders, scale, on_gpu)
+    known = [experiment.id for experiment in whole.experiments]
+    for each in ids:
+        if each not in known:
+            raise unknown(f"study {whole.id}: experiment", each, known)
+    if not ids:
+        return whole
+    chosen = tuple(experiment for experiment in whole.experiments if experiment.id in ids)
+    if not any(experiment.cases for experiment in chosen):
+        fuller = [f"--scale {other}" for other, at_scale in experiments(of, folders, on_gpu).items()
+                  if any(experiment.cases for experiment in at_scale.experiments if experiment.id in ids)]
+        raise InputError(f"study {whole.id}: {', '.join(ids)}: found no cells at scale {whole.scale}, "
+                         f"expected {' or '.join(fuller) or 'other experiments'}")
+    cells_by_id = {experiment.id: [*cells_of(experiment)] for experiment in chosen}
+    return whole._replace(experiments=chosen,
+                          published=tuple(number for number in whole.published if _can_be_said(number, cells_by_id)),
+                          claims=tuple(claim for claim in whole.claims if _can_be_said(claim, cells_by_id)))
+
+
+def _can_be_said(one: Claim | Published, cells_by_id: Mapping[str, Sequence[cells.Cell]]) -> bool:
+    """Whether each subject has a cell that its number could come from."""
+    is_about = one.selection()
+    of = [cell for name, own in cells_by_id.items() if one.experiment in ("", name) for cell in own if is_about(cell)]
+    return all(any(subject.owns(cell) for cell in of) for subject in one.subjects)
+
+
 def repeats_publication(name: str, folders: paths.Shelf) -> bool:
     """Whether the study of that id has figures or claims of a publication. Raises InputError."""
     return not {"published", "claim"}.isdisjoint(_document(located(name, folders)))
-
-
-def scales(name: str, folders: paths.Shelf) -> tuple[str, ...]:
-    """The scales of the study of that id or path, the first one first. Raises InputError."""
-    path = located(name, folders)
-    return document.head(_document(path), str(path)).scales
 
 
 def experiments(name: str, folders: paths.Shelf, on_gpu: bool = False) -> dict[str, Study]:
