@@ -23,7 +23,7 @@ CELL = cell.Cell("torch-1.7", "lenet5", "train")._asdict()
 @given(st.data())
 def test_a_study_s_file(data: st.DataObject) -> None:
     content = data.draw(bytes_of(data.draw(st.sampled_from(SMALL))))
-    assert isinstance(read_or_refused(lambda: studies.parse(content, "s.toml")), file.Study | None)
+    assert isinstance(read_or_refused(lambda: studies.parse(content)), file.Study | None)
 
 
 @given(st.data())

@@ -2,7 +2,6 @@
 
 import json
 import runpy
-import wave
 from argparse import Namespace
 from collections.abc import Callable
 from functools import cache
@@ -17,7 +16,7 @@ from runner.datasets import choice, published
 from runner.datasets.speech import spectrogram
 from runner.errors import InputError
 from tests.fakes import quiet
-from tests.made_files import files
+from tests.made_files import files, sound
 from workloads.inputs import images, ragged
 from workloads.spec.cell import Cell
 from workloads.spec.data.framing import LIBRISPEECH, LJSPEECH, frame_count
@@ -36,11 +35,7 @@ def prepared(name: str, source: Path, **options: Any) -> Path:
 
 def tone(path: Path, samples: int, rate: int = 22050) -> None:
     values = (8000 * np.sin(2 * np.pi * 1000 * np.arange(samples) / rate)).astype("<i2")
-    with wave.open(str(path), "wb") as clip:
-        clip.setnchannels(1)
-        clip.setsampwidth(2)
-        clip.setframerate(rate)
-        clip.writeframes(values.tobytes())
+    path.write_bytes(sound(values.tobytes(), rate))
 
 
 @pytest.fixture

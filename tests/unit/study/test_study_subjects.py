@@ -10,11 +10,10 @@ from runner.errors import InputError
 from runner.machine import nvml
 from runner.planning.plan import Wishes, plan
 from runner.stacks.definition import CAPABILITIES, GpuCode
-from runner.study.file import Study
 from runner.study.subjects import Subject
 from tests.fake_nvml import P100, FakeNvml
 from tests.fakes import MACHINE, stack
-from tests.studies import changed, parse
+from tests.studies import parse
 
 STUDY = """
 [study]
@@ -63,13 +62,9 @@ STACKS = {"a": stack("a"), "b": stack("b", devices=("cpu", "gpu"), gpu=CODE),
           **{name: stack(name, devices=("gpu",), gpu=CODE) for name in ("a-gpu", "a-nv")}}
 
 
-def parsed(*changes: tuple[str, str]) -> Study:
-    return parse(changed(STUDY, *changes), "s.toml")
-
-
 def planned(wishes: Wishes, *changes: tuple[str, str], missing: Collection[str] = ()) -> Any:
-    return plan(parsed(*changes), STACKS, MACHINE, wishes, lambda stack: "no image" if stack.name in missing else None,
-                nvml.observe(FakeNvml(P100)))
+    return plan(parse(STUDY, *changes), STACKS, MACHINE, wishes,
+                lambda stack: "no image" if stack.name in missing else None, nvml.observe(FakeNvml(P100)))
 
 
 def test_an_experiment_gives_each_stack_settings_of_its_own() -> None:
@@ -108,14 +103,14 @@ def test_a_form_of_the_baseline_is_the_baseline_where_it_runs_and_one_that_is_no
 
 
 def test_claims_and_numbers_know_the_forms_of_a_stack() -> None:
-    study = parsed()
+    study = parse(STUDY)
 
     assert Subject("a", "", (("lstm", "cudnn"),), ("a-gpu", "a-nv")) == study.claims[0].of
     assert ("a-gpu", "a-nv") == study.published[0].of.also and -12.5 == study.published[0].value
 
 
 def test_a_claim_of_one_experiment_has_the_cases_of_its_cells_alone() -> None:
-    assert ((8,), (16,)) == parsed().claims[1].cases
+    assert ((8,), (16,)) == parse(STUDY).claims[1].cases
 
 
 @pytest.mark.parametrize("settings", [{"conv": "fixed"}, {"gpus": 2}, {"measure": "kernels"}])
@@ -153,4 +148,4 @@ CLAIM = 'experiment = "e2"\nof = { stack = "a" }'
 ])
 def test_a_mistake_is_told_in_one_line(changes: Any, message: str) -> None:
     with pytest.raises(InputError, match=rf"^s\.toml: .*{re.escape(message)}"):
-        parsed(*changes)
+        parse(STUDY, *changes)
