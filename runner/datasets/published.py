@@ -141,25 +141,24 @@ def fetch(download: Download, folder: Path, say: Say = print, sleep: Callable[[f
     """The file, downloaded from where an earlier try ended, of the published size and digest. Raises BenchError."""
     path, part = folder / download.file, folder / f"{download.file}.part"
     folder.mkdir(parents=True, exist_ok=True)
-    pauses = iter(PAUSES)
-    while not path.is_file():
+    if path.is_file():
+        return path
+    for pause in (*PAUSES, None):
         try:
             _receive(download, part, say)
+            break
         except requests.RequestException as error:
-            pause = next(pauses, None)
             if pause is None:
                 raise BenchError(f"{download.address}: {error}; {formatting.size(_size(part))} are kept: the same "
-                                     "command goes on from there") from error
+                                 "command goes on from there") from error
             say(f"{download.file}: {error}; next try in {pause:.0f} s")
             sleep(pause)
-            continue
-        kind, _, expected = download.checksum.partition(":")
-        if expected and (found := paths.digest(part, kind)) != expected:
-            part.unlink()
-            raise BenchError(f"{download.address}: found {kind} {found}, expected {expected}: not the file that "
-                                 "was published")
-        part.rename(path)
-    return path
+    kind, _, expected = download.checksum.partition(":")
+    if expected and (found := paths.digest(part, kind)) != expected:
+        part.unlink()
+        raise BenchError(f"{download.address}: found {kind} {found}, expected {expected}: not the file that was "
+                         "published")
+    return part.rename(path)
 
 
 def _receive(download: Download, part: Path, say: Say) -> None:
@@ -171,7 +170,7 @@ def _receive(download: Download, part: Path, say: Say) -> None:
         if 400 <= answer.status_code < 500:
             part.unlink(missing_ok=True)
             raise BenchError(f"{download.address}: the server says {answer.status_code} {answer.reason}: get the "
-                                 "file by hand and name its folder with --from")
+                             "file by hand and name its folder with --from")
         answer.raise_for_status()
         goes_on = answer.status_code == requests.codes.partial_content
         done = done if goes_on else 0
