@@ -109,30 +109,28 @@ def test_librispeech_reads_flac_and_names_a_file_cut_short(tmp_path: Path) -> No
         prepared("librispeech", tmp_path / "LibriSpeech")
 
 
-def pairs(folder: Path, english: str, german: str, stem: str = "train.tok.clean.bpe.32000") -> Path:
-    return files(folder, {f"{stem}.en": english, f"{stem}.de": german})
+SPLIT = "train.tok.clean.bpe.32000"
 
 
-def test_wmt16_takes_the_ids_of_the_published_vocabulary(tmp_path: Path) -> None:
-    pairs(tmp_path / "wmt", "the h@@ ouse\nthe\n", "das h@@ aus\n\n")
-    written = str(prepared("wmt16", files(tmp_path / "wmt", {"vocab.bpe.32000": "the\ndas\nh@@\nouse\n"})))
-    assert [[4, 6, 7, 3]] == [each.tolist() for each in ragged.ragged(written, "source")]
-    assert [[5, 6, 1, 3]] == [each.tolist() for each in ragged.ragged(written, "target")]       # aus is unknown
+@pytest.mark.parametrize(("texts", "source", "target", "unknown", "vocabulary"), [
+    ({f"{SPLIT}.en": "the h@@ ouse\nthe\n", f"{SPLIT}.de": "das h@@ aus\n\n",
+      "vocab.bpe.32000": "the\ndas\nh@@\nouse\n"}, [4, 6, 7, 3], [5, 6, 1, 3], 1, 8),
+    # b first, then a before c; a long pair is left out
+    ({"europarl-v7.de-en.en": f"b a\n{'b ' * 50}\n", "europarl-v7.de-en.de": "b c\nb\n"}, [4, 5, 3], [4, 6, 3], 0, 7)],
+    ids=["published vocabulary", "words counted"])
+def test_wmt16_becomes_ids(texts: dict[str, str], source: list[int], target: list[int], unknown: int, vocabulary: int,
+                           tmp_path: Path) -> None:
+    written = str(prepared("wmt16", files(tmp_path / "wmt", texts)))
+    assert [source] == [each.tolist() for each in ragged.ragged(written, "source")]
+    assert [target] == [each.tolist() for each in ragged.ragged(written, "target")]
     facts = ragged.facts(written, "wmt16")
-    assert {"pairs": 1, "left_out": 1, "source_tokens": 4, "target_tokens": 4, "unknown": 1} == facts["counts"]
-    assert 8 == facts["made"]["vocabulary"]
-
-
-def test_wmt16_without_a_vocabulary_counts_words_and_leaves_long_pairs_out(tmp_path: Path) -> None:
-    long = " ".join(["b"] * 50)
-    folder = pairs(tmp_path / "wmt", f"b a\n{long}\n", "b c\nb\n", "europarl-v7.de-en")
-    cached = str(prepared("wmt16", folder))
-    assert [[4, 5, 3]] == [each.tolist() for each in ragged.ragged(cached, "source")]    # b first, then a before c
-    assert [[4, 6, 3]] == [each.tolist() for each in ragged.ragged(cached, "target")]
+    assert {"pairs": 1, "left_out": 1, "source_tokens": len(source), "target_tokens": len(target), "unknown": unknown
+            } == facts["counts"]
+    assert vocabulary == facts["made"]["vocabulary"]
 
 
 def test_wmt16_with_one_side_cut_short_is_named(tmp_path: Path) -> None:
-    folder = pairs(tmp_path / "wmt", "a\nb\n", "a\n")
+    folder = files(tmp_path / "wmt", {f"{SPLIT}.en": "a\nb\n", f"{SPLIT}.de": "a\n"})
     with pytest.raises(InputError, match=r"\.de: not as many lines as .*\.en"):
         prepared("wmt16", folder)
 

@@ -2,16 +2,20 @@
 
 import json
 import re
+import tomllib
+from typing import Any
 
+import jsonschema
 import pytest
 
 from runner.paths import STUDIES
-from runner.study import claims, file, published
+from runner.study import claims, file, published, tables
 from runner.study.claims import paper_claim
 from runner.study.file import Study
 from runner.study.published import parted
 from tests.studies import read
 from tools import paper_check
+from tools.pages.study_schema import json_schema
 from workloads.spec.cell import Cell
 
 # figures and tables of each paper, by the ids of its experiments, and of how many of its claims there are any
@@ -22,15 +26,42 @@ FIGURES = {
     "patel": ("pat", "f1 f2 f3 f4 f5 dp", 6),
     "tian": ("tian", "f1 f2 f3 f4 f5 f6 f7 f8 f9 51", 10),
 }
+SCHEMA = jsonschema.Draft202012Validator(json_schema())
 
 
 def cells_of(study: Study) -> list[Cell]:
     return [cell for experiment in study.experiments for cell in file.cells_of(experiment)]
 
 
+def tables_of(name: str) -> dict[str, Any]:
+    path = file.located(name, STUDIES)
+    return {**tomllib.loads(path.read_text()), **tables.beside(path)}
+
+
 @pytest.mark.parametrize("name", file.available(STUDIES))
-def test_every_study_of_the_repository_is_read(name: str) -> None:
+def test_every_study_of_the_repository_is_read_valid_by_the_schema_and_names_it(name: str) -> None:
     assert name == read(name).id
+    SCHEMA.validate(tables_of(name))
+    path = file.located(name, STUDIES)
+    up = "../" * (1 + (path.name == tables.STUDY))
+    assert f"#:schema {up}docs/study.schema.json" == path.read_text().splitlines()[0]
+
+
+@pytest.mark.parametrize(("place", "change"), [
+    ((), {"claims": []}), (("study",), {"name": "x"}), (("study",), {"rounds": 0}),
+    (("experiment", 0), {"step": 3}), (("experiment", 0), {"measure": "fly"}), (("experiment", 0), {"steps": 0}),
+    (("experiment", 0), {"task": "lenet6"}), (("experiment", 0), {"grid": {"batch": []}}),
+    (("experiment", 0), {"scale": {"quick": {"stack": ["a"]}}}), (("claim", 0), {"kind": "best"}),
+    (("claim", 0), {"at_least": "x"}), (("claim", 0), {"over": "task"}), (("claim", 0), {"cases": []}),
+    (("published", 0), {"unit": "m"}), (("published", 0), {"printed": 1}), (("published", 0), {"of": {"stock": "a"}}),
+])
+def test_the_schema_marks_a_mistake(place: tuple[Any, ...], change: dict[str, Any]) -> None:
+    table: Any = (document := tables_of("krisilias"))
+    for name in place:
+        table = table[name]
+    table.update(change)
+
+    assert not SCHEMA.is_valid(document)
 
 
 @pytest.mark.parametrize("name", FIGURES)
