@@ -163,19 +163,20 @@ def pictures(folder: Path, names: list[str]) -> Path:
     """One-coloured pictures, the n-th of grey 10 n."""
     image = pytest.importorskip("PIL.Image")
     for number, name in enumerate(names):
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        image.new("RGB", (30, 20), (10 * number, 0, 255)).save(path, format="PNG" if name.endswith("png") else "JPEG")
+        image.new("RGB", (30, 20), (10 * number, 0, 255)).save(
+            files(folder, {name: ""}) / name, format="PNG" if name.endswith("png") else "JPEG")
     return folder
+
+
+EIGHT_PIXELS = Cell(stack="s", task="vgg16", measure="epochs", batch=1, image=8, classes=1000, data="imagenet")
 
 
 def test_imagenet_s_folders_become_records_that_workers_read(tmp_path: Path) -> None:
     source = pictures(tmp_path / "i", ["train/n00000002/a.png", "train/n00000001/b.png", "val/n00000002/c.png",
                                        "val/n00000001/d.png"])
     folder = prepared("imagenet", source, image=8)
-    cell = Cell(stack="s", task="vgg16", measure="epochs", batch=2, image=8, classes=2, data="imagenet")
     choice.verify("imagenet", folder)
-    read = images.read(str(folder), cell)
+    read = images.read(str(folder), EIGHT_PIXELS._replace(batch=2, classes=2))
     assert (2, 3, 8, 8) == read.images.shape
     by_label = dict(zip(read.labels.tolist(), read.images.tolist(), strict=True))
     assert 10 == by_label[0][0][0][0] and 0 == by_label[1][0][0][0] and 255 == by_label[0][2][7][7]
@@ -185,9 +186,8 @@ def test_classes_beyond_a_byte_are_read(tmp_path: Path) -> None:
     source = pictures(tmp_path / "i", [f"ILSVRC2010_val_0000000{n}.JPEG" for n in range(5)])
     (tmp_path / "labels.txt").write_text("1\n1000\n300\n2\n3\n")
     folder = prepared("imagenet", source, image=8, labels=tmp_path / "labels.txt")
-    cell = Cell(stack="s", task="vgg16", measure="epochs", batch=1, image=8, classes=1000, data="imagenet")
-    assert {999, 299, 1, 2} == set(images.read(str(folder), cell).labels.tolist())
-    assert [0] == images.read(str(folder), cell, "test").labels.tolist()
+    assert {999, 299, 1, 2} == set(images.read(str(folder), EIGHT_PIXELS).labels.tolist())
+    assert [0] == images.read(str(folder), EIGHT_PIXELS, "test").labels.tolist()
 
 
 def test_an_image_cut_short_is_named(tmp_path: Path) -> None:

