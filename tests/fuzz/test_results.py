@@ -33,34 +33,32 @@ STACKS = definition.read_all(paths.STACKS)
 def session() -> list[Any]:
     """A session with every kind of line: steps, epochs, operators, kernels, graphs, many places, claims, numbers."""
     train, other = made_rows.cell("torch-1.7"), made_rows.cell("tf-2.5")
-    phases, epochs = other._replace(measure="phases"), train._replace(measure="epochs")
-    profiled, kernels = train._replace(measure="operators"), train._replace(measure="kernels")
     lines = {
         train: made_rows.steps([0.1, 0.2], loss=[2.0, None], phases={"load": [0.01, 0.01]}, drain_seconds=0.1),
         other: made_rows.steps([0.2, 0.2], loss=[2.0, 1.0], count=2, place="node1"),
-        phases: made_rows.steps([0.2, 0.2], phases={"forward": [0.1, 0.1], "communication": [0.1, 0.1]}, worker=1),
-        epochs: made_rows.epoch(),
-        profiled: {"event": "operators", "steps": 2, "operators": {"aten::conv2d": [2, 0.1], "aten::relu": [2, 0.01]}},
-        kernels: {**made_rows.KERNELS, "launch_seconds": None},
-    }
-    whole, blocks = train._replace(sync="end"), train._replace(sync="blocks", warm="steady", seconds=1.0)
-    lines[whole] = made_rows.steps([0.5], count=3, blocks={"counts": [1, 2], "seconds": [0.2, 0.3]})
-    lines[blocks] = made_rows.steps([0.2, 0.3], count=3, counts=[1, 2], device_seconds=[0.2, 0.3])
-    runs = [record for cell, line in lines.items() for turn in range(3)
-            for record in made_rows.run(cell, turn, line, {"event": "weights", "sha256": "0"})]
+        other._replace(measure="phases"): made_rows.steps(
+            [0.2, 0.2], phases={"forward": [0.1, 0.1], "communication": [0.1, 0.1]}, worker=1),
+        train._replace(measure="epochs"): made_rows.epoch(),
+        train._replace(measure="operators"): {
+            "event": "operators", "steps": 2, "operators": {"aten::conv2d": [2, 0.1], "aten::relu": [2, 0.01]}},
+        train._replace(measure="kernels"): {**made_rows.KERNELS, "launch_seconds": None},
+        train._replace(sync="end"): made_rows.steps([0.5], count=3, blocks={"counts": [1, 2], "seconds": [0.2, 0.3]}),
+        train._replace(sync="blocks", warm="steady", seconds=1.0): made_rows.steps(
+            [0.2, 0.3], count=3, counts=[1, 2], device_seconds=[0.2, 0.3])}
+    runs = [record for cell, line in lines.items()
+            for record in made_rows.repeated(cell, 3, line, {"event": "weights", "sha256": "0"})]
     subject = {"stack": "tf-2.5", "parallel": "", "settings": {}, "also": []}
     other_one = {**subject, "stack": "torch-1.7"}
     number = {"id": "n", "source": "Table 1", "text": "", "quantity": "step", "of": subject, "to": other_one,
               "where": {"task": ["lenet5"]}, "value": 1.5, "unit": "x", "experiment": ""}
     claim = {"id": "s-c1", "text": "faster", "kind": "faster", "quantity": "step", "where": {}, "cases": [[10]],
              "of": subject, "to": other_one, "over": ["batch"], "experiment": "e"}
-    plan = {**made_rows.plan(*lines, rounds=3, baseline="tf-2.5", skipped={train._replace(task="vgg16"): "large"},
-                             claims=[claim]), "published": [number]}
-    experiment = {"id": "e", "title": "E", "assumed": {"batch": "10"}, "scaled": ["steps 2 for 4"],
-                  "cells": [item["key"] for item in plan["cells"]]}
+    plan = made_rows.plan(*lines, rounds=3, baseline="tf-2.5", skipped={train._replace(task="vgg16"): "large"},
+                          claims=[claim])
+    plan["experiments"][0].update(title="E", assumed={"batch": "10"}, scaled=["steps 2 for 4"])
     return [made_rows.session(command="c", argv=["run", "quick", "--data", "cifar10=/x"]),
-            {**plan, "experiments": [experiment], "title": "T", "settings": {"batch": 10}, "stacks": ["tf-2.5"]},
-            *runs, {"event": "closed", "reason": "done"}]
+            {**plan, "published": [number], "title": "T", "settings": {"batch": 10}, "stacks": ["tf-2.5"]},
+            *runs, made_rows.DONE]
 
 
 WHOLE = session()
