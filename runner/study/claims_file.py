@@ -10,8 +10,8 @@ from runner import strict_toml
 from runner.strict_toml import Position, Table, Text
 from runner.study import claims, document, quantities
 from runner.study.claims import Claim
-from runner.study.inheritance import Names
 from runner.study.published import Published, amount, wrong_number
+from runner.study.shorthand import Names
 from runner.study.subjects import Stated, Subject, named, sizes
 from runner.study.tables import source
 from workloads.spec.cell import Cell

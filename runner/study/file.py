@@ -1,18 +1,15 @@
-"""Study files: experiments as data, read strictly. Nothing in them is an expression."""
+"""Study files: experiments as data, read strictly, whole or some of them. Nothing in them is an expression."""
 
 import itertools
 import math
-import re
 from collections.abc import Iterator, Mapping, Sequence
-from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from runner import paths, strict_toml
 from runner.errors import InputError, unknown
-from runner.grouping import grouped
 from runner.strict_toml import Position, Table
-from runner.study import claims_file, document, inheritance, tables
+from runner.study import claims_file, document, shorthand, tables
 from runner.study.claims import Claim
 from runner.study.published import Published
 from workloads.spec import cell as cells
@@ -27,6 +24,12 @@ class Node(NamedTuple):
 
     cpus: int
     memory_bytes: int
+
+    @classmethod
+    def of(cls, text: str) -> "Node":
+        """The node of such a text as "4 CPUs, 16 GB"."""
+        cpus, _, memory, _ = text.split()
+        return cls(int(cpus), int(memory) * 10**9)
 
 
 class Experiment(NamedTuple):
@@ -57,7 +60,7 @@ class Experiment(NamedTuple):
     def variants_of(self, stack: str) -> tuple[dict[str, Any], ...]:
         """The settings of the stack's own variants; one without any gets every variant of the study."""
         every = [settings for own in self.variants.values() for settings in own]
-        return self.variants.get(stack) or tuple(inheritance.distinct(every)) or ({},)
+        return self.variants.get(stack) or tuple(shorthand.distinct(every)) or ({},)
 
 
 class Study(NamedTuple):
@@ -177,11 +180,11 @@ def from_document(whole: Table, file: str, scale: str | None = None, on_gpu: boo
     return study._replace(published=published, claims=claims, told=told, places=index)
 
 
-def _at_scales(whole: Table, file: str, on_gpu: bool) -> tuple[dict[str, Study], inheritance.Names]:
+def _at_scales(whole: Table, file: str, on_gpu: bool) -> tuple[dict[str, Study], shorthand.Names]:
     """The study at each scale, without claims, with names and "same" replaced by what they stand for; the names."""
     position, head = Position(file), document.head(whole, file)
-    known = inheritance.names_of(whole, head.scales, position)
-    written = inheritance.experiments(whole, known, position, on_gpu)
+    known = shorthand.names_of(whole, head.scales, position)
+    written = shorthand.experiments(whole, known, position, on_gpu)
     strict_toml.refuse_twice("experiment", [each["id"] for each in written], position)
     at_scales = {name: Study(
         head.id, head.title, head.rounds if isinstance(head.rounds, int) else head.rounds.get(name, 5), head.baseline,
@@ -220,19 +223,21 @@ def _experiment(table: Table, position: Position, scale: str) -> Experiment:
         found = "both" if "stacks" in values else "neither"
         raise position.wrong(f'found {found}, expected either "stacks" or "subjects", a list')
     variants = _variants(values.get("subjects", []), grid, position)
-    node = [int(word) for word in re.findall(r"\d+", values.get("node", ""))]           # of "4 CPUs, 16 GB"
     return Experiment(values["id"], values.get("title", ""), tuple(variants or values["stacks"]), settings, cases, grid,
                       values.get("assumed", {}), variants, tuple(_overrides(table, scale)),
-                      Node(node[0], node[1] * 10**9) if node else None)
+                      Node.of(values["node"]) if "node" in values else None)
 
 
 def _variants(subjects: Sequence[Table], grid: Mapping[str, Any],
               position: Position) -> dict[str, tuple[dict[str, Any], ...]]:
     """The settings of each stack in the list `subjects`, which a study may have instead of `stacks`."""
-    if wrong := [name for subject in subjects for name in subject if name in (*grid, "task", "measure")]:
-        raise position.at("subjects").wrong(f'key "{wrong[0]}" is of the experiment, not of a stack')
-    return {stack: tuple({name: value for name, value in each.items() if name != "stack"} for each in own)
-            for stack, own in grouped(subjects, itemgetter("stack")).items()}
+    variants: dict[str, tuple[dict[str, Any], ...]] = {}
+    for subject in subjects:
+        own = {name: value for name, value in subject.items() if name != "stack"}
+        if wrong := [name for name in own if name in (*grid, "task", "measure")]:
+            raise position.at("subjects").wrong(f'key "{wrong[0]}" is of the experiment, not of a stack')
+        variants[subject["stack"]] = (*variants.get(subject["stack"], ()), own)
+    return variants
 
 
 def _overrides(table: Table, scale: str) -> Iterator[str]:

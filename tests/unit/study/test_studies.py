@@ -1,4 +1,4 @@
-"""The studies of the repository: every figure and claim of the papers is there, every number of cells they have."""
+"""The studies of the repository: every figure, claim and number of the papers is there; the schema that they name."""
 
 import json
 import re

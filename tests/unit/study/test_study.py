@@ -1,4 +1,4 @@
-"""Study files: read strictly, refused in one line."""
+"""Study files: read strictly, whole or some of their experiments, refused in one line."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""What a study's file says shorter, written out: names of subjects and models, [cells], "same cells as". Pure."""
+"""The shorthand of study files, written out: names of subjects and models, [cells], "same cells as". Pure."""
 
 import itertools
 import math
