@@ -112,21 +112,23 @@ def test_librispeech_reads_flac_and_names_a_file_cut_short(tmp_path: Path) -> No
 SPLIT = "train.tok.clean.bpe.32000"
 
 
-@pytest.mark.parametrize(("texts", "source", "target", "unknown", "vocabulary"), [
-    ({f"{SPLIT}.en": "the h@@ ouse\nthe\n", f"{SPLIT}.de": "das h@@ aus\n\n",
-      "vocab.bpe.32000": "the\ndas\nh@@\nouse\n"}, [4, 6, 7, 3], [5, 6, 1, 3], 1, 8),
-    # b first, then a before c; a long pair is left out
-    ({"europarl-v7.de-en.en": f"b a\n{'b ' * 50}\n", "europarl-v7.de-en.de": "b c\nb\n"}, [4, 5, 3], [4, 6, 3], 0, 7)],
-    ids=["published vocabulary", "words counted"])
-def test_wmt16_becomes_ids(texts: dict[str, str], source: list[int], target: list[int], unknown: int, vocabulary: int,
-                           tmp_path: Path) -> None:
-    written = str(prepared("wmt16", files(tmp_path / "wmt", texts)))
-    assert [source] == [each.tolist() for each in ragged.ragged(written, "source")]
-    assert [target] == [each.tolist() for each in ragged.ragged(written, "target")]
+def test_wmt16_takes_the_ids_of_the_published_vocabulary(tmp_path: Path) -> None:
+    folder = files(tmp_path / "wmt", {f"{SPLIT}.en": "the h@@ ouse\nthe\n", f"{SPLIT}.de": "das h@@ aus\n\n",
+                                      "vocab.bpe.32000": "the\ndas\nh@@\nouse\n"})
+    written = str(prepared("wmt16", folder))
+    assert [[4, 6, 7, 3]] == [each.tolist() for each in ragged.ragged(written, "source")]
+    assert [[5, 6, 1, 3]] == [each.tolist() for each in ragged.ragged(written, "target")]       # aus is unknown
     facts = ragged.facts(written, "wmt16")
-    assert {"pairs": 1, "left_out": 1, "source_tokens": len(source), "target_tokens": len(target), "unknown": unknown
-            } == facts["counts"]
-    assert vocabulary == facts["made"]["vocabulary"]
+    assert {"pairs": 1, "left_out": 1, "source_tokens": 4, "target_tokens": 4, "unknown": 1} == facts["counts"]
+    assert 8 == facts["made"]["vocabulary"]
+
+
+def test_wmt16_without_a_vocabulary_counts_words_and_leaves_long_pairs_out(tmp_path: Path) -> None:
+    folder = files(tmp_path / "wmt", {"europarl-v7.de-en.en": f"b a\n{'b ' * 50}\n",
+                                      "europarl-v7.de-en.de": "b c\nb\n"})
+    cached = str(prepared("wmt16", folder))
+    assert [[4, 5, 3]] == [each.tolist() for each in ragged.ragged(cached, "source")]    # b first, then a before c
+    assert [[4, 6, 3]] == [each.tolist() for each in ragged.ragged(cached, "target")]
 
 
 def test_wmt16_with_one_side_cut_short_is_named(tmp_path: Path) -> None:
