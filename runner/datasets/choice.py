@@ -40,7 +40,7 @@ def chosen(argument: str | None, cache: Path) -> Data:
     if name not in NAMES or not (folder if separator else name != own_model.DATA):
         raise InputError(f'--data: found "{argument}", expected NAME=FOLDER, or NAME of what the cache holds, '
                          f'with NAME one of {", ".join(NAMES)}')
-    path = paths.named(folder).absolute() if separator else cache / "data" / name
+    path = paths.named(folder).absolute() if separator else cached(cache, name)
     if not separator and not path.is_dir():
         raise InputError(f"--data {name}: not in the cache ({path}): run `{command(name)}`, or name its "
                          f"folder: --data {name}=FOLDER")
@@ -61,6 +61,11 @@ def names(argument: str | None) -> tuple[str, ...]:
     return tuple(word.partition("=")[0] for word in _NEXT.split(argument)) if argument else (STAND_IN,)
 
 
+def cached(cache: Path, name: str) -> Path:
+    """Where the cache keeps what runs read of a data set but the stand-in, whether it is there or not."""
+    return cache / "data" / name
+
+
 def command(name: str) -> str:
     """What downloads a data set and writes it as workers read it."""
     return shlex.join([sys.executable, str(paths.ROOT / "data" / name / "prepare.py")])
@@ -79,14 +84,19 @@ def verify(name: str, folder: Path) -> None:
         except prepared.FactsError as error:
             raise InputError(f"--data: {error}") from error
     for stem in (*known.train, *known.test) if known else ():
-        path = next((each for each in (folder / f"{stem}.bin", folder / stem) if each.is_file()), None)
-        if path is None:
-            raise InputError(f"--data: {folder}: found no {stem}.bin and no {stem}, expected the files of {name}; "
-                             "is it the folder inside the unpacked archive?")
-        if not os.access(path, os.R_OK):
-            raise InputError(f"--data: {path}: not readable")
-        if path.suffix == ".bin" and (problem := size_problem(name, stem, path.stat().st_size, side)):
-            raise InputError(f"--data: {path}: {problem}")
+        _verify_images(name, folder, stem, side)
+
+
+def _verify_images(name: str, folder: Path, stem: str, side: int) -> None:
+    """Check one file, binary or pickled. Raises InputError."""
+    path = next((each for each in (folder / f"{stem}.bin", folder / stem) if each.is_file()), None)
+    if path is None:
+        raise InputError(f"--data: {folder}: found no {stem}.bin and no {stem}, expected the files of {name}; "
+                         "is it the folder inside the unpacked archive?")
+    if not os.access(path, os.R_OK):
+        raise InputError(f"--data: {path}: not readable")
+    if path.suffix == ".bin" and (problem := size_problem(name, stem, path.stat().st_size, side)):
+        raise InputError(f"--data: {path}: {problem}")
 
 
 def digits32_folder(cache: Path, images: int = DATA_SETS[STAND_IN].usual) -> Path:

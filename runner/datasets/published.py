@@ -73,7 +73,7 @@ def for_people(rows: Iterable[dict[str, Any]]) -> list[dict[str, str]]:
 
 def _here(cache: Path, name: str) -> str:
     """What the cache has of a data set, in a word or the fault that makes it useless."""
-    folder = cache / "data" / name
+    folder = choice.cached(cache, name)
     try:
         if folder.is_dir():
             choice.verify(name, folder)
@@ -103,7 +103,7 @@ def run(published: Published, write: Write, **options: dict[str, Any]) -> None:
 
 def prepared(published: Published, write: Write, asked: Namespace, cache: Path, say: Say = print) -> Path:
     """The cache's folder of the data set, written anew. Raises BenchError, OSError."""
-    target = cache / "data" / published.name
+    target = choice.cached(cache, published.name)
     with locked(cache / "downloads" / f"{published.name}.lock"):
         source = paths.named(asked.source).absolute() if asked.source else _unpacked(published, cache, say)
         if not source.is_dir():
