@@ -21,24 +21,18 @@ class Told(Stated):
     """A statement of a paper that no claim of ours tests."""
 
     id: Text
-    source: Text
-    """Its place in the paper."""
-    text: Text
-    """In our words."""
-    why: Text
-    """It is not tested."""
+    source: Text                 # its place in the paper
+    text: Text                   # in our words
+    why: Text                    # it is not tested
 
 
 class Place(Stated):
     """A figure or table of a paper."""
 
-    number: Text
-    """As the paper has it: "Table V"."""
+    number: Text                 # as the paper has it: "Table V"
     title: Text
-    experiment: str = ""
-    """That has it here; "" for none."""
-    why: str = ""
-    """Why no experiment has it, or what of it is missing."""
+    experiment: str = ""         # that has it here; "" for none
+    why: str = ""                # no experiment has it, or what of it is missing
 
 
 Entry = TypeVar("Entry", Published, Claim, Told)

@@ -30,12 +30,9 @@ class Subject:
                                                json_schema_serialization_defaults_required=True)
 
     stack: str
-    parallel: str = ""
-    """sync or async; "" where no nodes or GPUs train together."""
-    settings: _Settings = ()
-    """Fields of its cells, where a study compares those."""
-    also: tuple[str, ...] = ()
-    """Stacks that stand for it where it cannot run."""
+    parallel: str = ""               # sync or async; "" where no nodes or GPUs train together
+    settings: _Settings = ()         # fields of its cells, where a study compares those
+    also: tuple[str, ...] = ()       # stacks that stand for it where it cannot run
 
     def __str__(self) -> str:
         return " ".join([self.stack, *filter(None, [self.parallel]),
