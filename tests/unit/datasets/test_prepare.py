@@ -33,19 +33,16 @@ def prepared(name: str, source: Path, **options: Any) -> Path:
     return published.prepared(script(name)["SET"], script(name)["write"], asked, source.parent / "cache", quiet)
 
 
-def tone(path: Path, samples: int, rate: int = 22050) -> None:
-    values = (8000 * np.sin(2 * np.pi * 1000 * np.arange(samples) / rate)).astype("<i2")
-    path.write_bytes(sound(values.tobytes(), rate))
+def tone(samples: int, rate: int = 22050) -> bytes:
+    return sound((8000 * np.sin(2 * np.pi * 1000 * np.arange(samples) / rate)).astype("<i2").tobytes(), rate)
 
 
 @pytest.fixture
 def speech(tmp_path: Path) -> Path:
     """Two clips in LJSpeech's layout."""
-    (tmp_path / "LJ" / "wavs").mkdir(parents=True)
-    tone(tmp_path / "LJ" / "wavs" / "LJ001-0001.wav", 5000)
-    tone(tmp_path / "LJ" / "wavs" / "LJ001-0002.wav", 2000)
-    (tmp_path / "LJ" / "metadata.csv").write_text("LJ001-0001|No. 2|Number two\nLJ001-0002|Ab|Ab, \u00fc\n")
-    return tmp_path / "LJ"
+    return files(tmp_path / "LJ", {
+        "wavs/LJ001-0001.wav": tone(5000), "wavs/LJ001-0002.wav": tone(2000),
+        "metadata.csv": "LJ001-0001|No. 2|Number two\nLJ001-0002|Ab|Ab, \u00fc\n"})
 
 
 def test_ljspeech_becomes_frames_and_character_ids(speech: Path) -> None:
@@ -74,7 +71,7 @@ def test_a_prepared_folder_is_what_a_run_takes_from_the_cache_unless_it_was_cut_
 @pytest.mark.parametrize(("broken", "message"), [
     (lambda path: path.write_bytes(path.read_bytes()[:-500]),
      r"LJ001-0002\.wav: found 1750 samples, expected 2000 by its header: cut short"),
-    (lambda path: tone(path, 2000, rate=16000), "found 16000 Hz, 1 channels, 16 bits, expected 22050 Hz"),
+    (lambda path: path.write_bytes(tone(2000, rate=16000)), "found 16000 Hz, 1 channels, 16 bits, expected 22050 Hz"),
     (lambda path: path.unlink(), r"LJ001-0002\.wav: no such file")], ids=["cut", "rate", "missing"])
 def test_a_recording_that_is_not_as_published_is_named_and_nothing_is_left(
         broken: Callable[[Path], None], message: str, speech: Path) -> None:

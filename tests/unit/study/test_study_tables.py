@@ -9,6 +9,7 @@ from runner.errors import InputError
 from runner.study import file
 from runner.study.file import read
 from runner.study.subjects import Subject
+from tests.made_files import files
 from tests.studies import parse
 
 STUDY = """
@@ -66,11 +67,8 @@ Figure 1,A drawing,,a drawing
 @pytest.fixture
 def paper(tmp_path: Path) -> Path:
     """A folder of studies with a paper's, s."""
-    (tmp_path / "s").mkdir()
-    for name, text in (("study.toml", STUDY), ("published.csv", PUBLISHED), ("claims.csv", CLAIMS),
-                       ("index.csv", INDEX)):
-        (tmp_path / "s" / name).write_text(text)
-    return tmp_path
+    return files(tmp_path, {"s/study.toml": STUDY, "s/published.csv": PUBLISHED, "s/claims.csv": CLAIMS,
+                            "s/index.csv": INDEX})
 
 
 def cells(name: str, scale: str) -> list[tuple[str, int, int, int]]:
