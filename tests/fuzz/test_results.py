@@ -2,6 +2,7 @@
 
 import io
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from runner.screen.summary import summary_view
 from runner.stacks import definition
 from tests import made_rows
 from tests.fuzz.mutations import bytes_of, document_of, json_lines, read_or_refused
+from tests.made_files import files
 
 pytestmark = pytest.mark.filterwarnings("ignore:Generating overly large repr")    # of a session that fails a test
 STACKS = definition.read_all(paths.STACKS)
@@ -65,11 +67,8 @@ WHOLE = session()
 
 
 def written(folder: Path, content: bytes) -> Path:
-    folder.mkdir(parents=True, exist_ok=True)
-    for path in folder.iterdir():
-        path.unlink()
-    (folder / store.EVENTS).write_bytes(content)
-    return folder
+    shutil.rmtree(folder, ignore_errors=True)
+    return files(folder, {store.EVENTS: content})
 
 
 def use(folder: Path) -> None:
@@ -154,6 +153,5 @@ VERDICT = {"schema": 1, "when": "", "task": "lenet5", "stack": "a", "reference":
 
 @given(content=st.one_of(bytes_of(json_lines([VERDICT])), document_of([VERDICT]).map(json_lines)))
 def test_verdicts_of_checks_that_prove_nothing_are_passed_over(content: bytes, folder: Path) -> None:
-    folder.parent.mkdir(exist_ok=True)
-    (folder.parent / equality.VERDICTS).write_bytes(content)
-    assert {name for _, name in equality.proved(folder.parent, {"a": "f", "b": "g"})} <= {"a", "b"}
+    results = files(folder.parent, {equality.VERDICTS: content})
+    assert {name for _, name in equality.proved(results, {"a": "f", "b": "g"})} <= {"a", "b"}

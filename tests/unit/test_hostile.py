@@ -21,6 +21,7 @@ from runner.results.reader import measurements
 from runner.results.sessions import Session
 from runner.stacks import definition
 from tests import fakes, made_report, made_rows, studies
+from tests.made_files import files
 
 STACKS = definition.read_all(paths.STACKS)
 EVIL_IDS = ("../../outside", "/outside", "a/b", "..", "a\\0b", "a\\nb", "\\u202e", "x" * 65, "")
@@ -106,10 +107,8 @@ RECORDS: list[Any] = [
 
 @pytest.mark.parametrize("record", RECORDS, ids=json.dumps)
 def test_a_record_of_another_shape_is_refused_by_all_that_read_results(record: Any, tmp_path: Path) -> None:
-    folder = tmp_path / "r"
-    folder.mkdir()
     session = {"event": "session", "schema": store.SCHEMA}
-    (folder / store.EVENTS).write_text(json.dumps(session) + "\n" + json.dumps(record) + "\n")
+    folder = files(tmp_path / "r", {store.EVENTS: json.dumps(session) + "\n" + json.dumps(record) + "\n"})
 
     for read in (rerun.recorded, measured_in):
         with pytest.raises(InputError, match=r"events\.jsonl:(2: \w+| record 2 \(\w+\)): key \"[\w.]+\""):

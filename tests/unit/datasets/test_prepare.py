@@ -213,14 +213,12 @@ def test_a_limit_is_taken_evenly_from_all_classes(tmp_path: Path) -> None:
 
 
 def test_cifar_s_files_are_taken_as_they_are_and_a_cut_one_leaves_nothing(tmp_path: Path) -> None:
-    (tmp_path / "cifar").mkdir()
-    for name, count in (("train", 50_000), ("test", 10_000)):
-        (tmp_path / "cifar" / f"{name}.bin").write_bytes(bytes(count * 3074))
-    folder = prepared("cifar100", tmp_path / "cifar")
+    source = files(tmp_path / "cifar", {"train.bin": bytes(50_000 * 3074), "test.bin": bytes(10_000 * 3074)})
+    folder = prepared("cifar100", source)
     assert choice.Data("cifar100", folder) == choice.chosen("cifar100", tmp_path / "cache")
-    (tmp_path / "cifar" / "train.bin").write_bytes(bytes(3074))
+    (source / "train.bin").write_bytes(bytes(3074))
     with pytest.raises(InputError, match=r"train\.bin: found 3074 bytes, expected 153700000: cut short"):
-        prepared("cifar100", tmp_path / "cifar")
+        prepared("cifar100", source)
     assert {"cifar100"} == {path.name for path in (tmp_path / "cache" / "data").iterdir()}
 
 
