@@ -7,7 +7,7 @@ from itertools import chain
 from typing import Any, TypeVar
 
 from runner import strict_toml
-from runner.strict_toml import Position, Table, Text
+from runner.strict_toml import Position, Table, Text, without
 from runner.study import claims, document, quantities
 from runner.study.claims import Claim
 from runner.study.published import Published, amount, wrong_number
@@ -151,7 +151,7 @@ def _unknown_experiment(name: Any, grounds: Grounds) -> str | None:
 
 def _subject(named_so: Table | str, key: str, position: Position, grounds: Grounds) -> Subject:
     values = grounds.names.subject(named_so, position.at(key))
-    settings = {name: value for name, value in values.items() if name not in ("stack", "parallel")}
+    settings = without(values, "stack", "parallel")
     strict_toml.refuse_unknown(settings, [name for name in document.SETTABLE if name != "measure"], position.at(key))
     if (parallel := values.get("parallel", "")) not in ("", *_MODES):
         raise position.at(key).wrong(f'key "parallel": found "{parallel}", expected one of {", ".join(_MODES)}')

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from runner import paths, strict_toml
 from runner.errors import InputError, unknown
-from runner.strict_toml import Position, Table
+from runner.strict_toml import Position, Table, without
 from runner.study import claims_file, document, shorthand, tables
 from runner.study.claims import Claim
 from runner.study.published import Published
@@ -233,7 +233,7 @@ def _variants(subjects: Sequence[Table], grid: Mapping[str, Any],
     """The settings of each stack in the list `subjects`, which a study may have instead of `stacks`."""
     variants: dict[str, tuple[dict[str, Any], ...]] = {}
     for subject in subjects:
-        own = {name: value for name, value in subject.items() if name != "stack"}
+        own = without(subject, "stack")
         if wrong := [name for name in own if name in (*grid, "task", "measure")]:
             raise position.at("subjects").wrong(f'key "{wrong[0]}" is of the experiment, not of a stack')
         variants[subject["stack"]] = (*variants.get(subject["stack"], ()), own)

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from runner import strict_toml
-from runner.strict_toml import Position, Table
+from runner.strict_toml import Position, Table, without
 from workloads.spec import tasks
 
 _MOST_CASES = 20_000           # of one line; as many cells a study may have
@@ -43,8 +43,8 @@ class Names(NamedTuple):
         tables: list[Table] = [{"model": item} if isinstance(item, str) else item for item in cases]
         for own in tables:
             for model in self.model(own["model"], position) if "model" in own else ({},):
-                both = {name: value for name, value in model.items() if name not in (*self.scales, *said)}
-                both |= {name: value for name, value in own.items() if name not in ("model", *self.scales)}
+                both = without(model, *self.scales, *said)
+                both |= without(own, "model", *self.scales)
                 both |= {**model.get(scale, {}), **own.get(scale, {})}
                 choices = [value if isinstance(value, list) else [value] for value in both.values()]
                 if (count := math.prod(map(len, choices))) > _MOST_CASES:
@@ -69,7 +69,7 @@ def _model(name: str, value: Any, names: Names, position: Position) -> tuple[Tab
     """
     if isinstance(value, list):
         return names.model(value, position)
-    own = {field: options for field, options in value.items() if field != "model"}
+    own = without(value, "model")
     bases = names.model(value["model"], position) if "model" in value else ({"task": name},)
     task = own.get("task", name)
     if "model" not in value and task not in (known := tasks.NAMES):
@@ -101,22 +101,21 @@ def experiments(document: Table, names: Names, position: Position, on_gpu: bool)
 
 def _over(parent: Table, own: Table) -> Table:
     """An experiment's own tables over its parent's. A key set in one of grid and settings removes it from the other."""
-    taken = _without({name: value for name, value in parent.items() if name not in ("id", "title", "same")}, own)
+    taken = _kept(without(parent, "id", "title", "same"), own)
     if "scale" in taken:
-        taken["scale"] = {name: _without(each, own) if isinstance(each, dict) else each
+        taken["scale"] = {name: _kept(each, own) if isinstance(each, dict) else each
                           for name, each in taken["scale"].items()}
     merged = {name: _merged(taken.get(name, {}), own.get(name, {})) for name in _MERGED if name in taken or name in own}
-    return {**taken, **{name: value for name, value in own.items() if name != "same"}, **merged}
+    return {**taken, **without(own, "same"), **merged}
 
 
-def _without(table: Table, own: Table) -> Table:
+def _kept(table: Table, own: Table) -> Table:
     """A parent's table without the keys that the experiment's own settings, grid, stacks or task replace."""
     instead, grid = {"stacks": "subjects", "subjects": "stacks"}, own.get("grid", {})
-    gone = {*grid, *(instead[name] for name in own if name in instead),
-            *(("cases",) if "task" in own or "task" in grid else ())}
-    left = {name: value for name, value in table.items() if name not in gone}
+    left = without(table, *grid, *(instead[name] for name in own if name in instead),
+                   *(("cases",) if "task" in own or "task" in grid else ()))
     if "grid" in left:
-        left["grid"] = {name: value for name, value in left["grid"].items() if name not in own}
+        left["grid"] = without(left["grid"], *own)
     return left
 
 
@@ -135,9 +134,10 @@ def _with_scales(whole: Table, names: Names, position: Position, but_device: str
     if "cases" in expanded:
         expanded["cases"] = names.cases(whole["cases"], "", whole.get("grid", {}), position)
     written = {scale: _scale(scale, whole, expanded.get("cases", []), names, position) for scale in names.scales}
-    return {**expanded, "scale": {scale: {key: value for key, value in table.items()
-                                          if (key, value) != ("device", but_device)}
-                                  for scale, table in written.items()}}
+    for table in written.values():
+        if table.get("device") == but_device:
+            del table["device"]
+    return {**expanded, "scale": written}
 
 
 def _scale(scale: str, whole: Table, usual: list[Any], names: Names, position: Position) -> Table:
