@@ -176,7 +176,7 @@ def from_document(whole: Table, file: str, scale: str | None = None, on_gpu: boo
     study = at_scales[scale]
     by_scale = {name: {one.id: [*cells_of(one)] for one in each.experiments} for name, each in at_scales.items()}
     grounds = claims_file.Grounds(scale, by_scale, study.forms, known)
-    published, claims, told, index = claims_file.read(whole, Position(file), grounds)
+    published, claims, told, index = claims_file.read(whole, file, grounds)
     return study._replace(published=published, claims=claims, told=told, places=index)
 
 
