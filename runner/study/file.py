@@ -116,7 +116,7 @@ def read(name: str, folders: paths.Shelf, scale: str | None = None, on_gpu: bool
     on_gpu: what a scale moves from the GPU to the CPU stays on the GPU.
     """
     path = located(name, folders)
-    return from_document(_document(path), str(path), scale, on_gpu)
+    return from_document(tables_of(path), str(path), scale, on_gpu)
 
 
 def selected(name: str, folders: paths.Shelf, scale: str | None = None, on_gpu: bool = False) -> Study:
@@ -153,17 +153,17 @@ def _can_be_said(one: Claim | Published, cells_by_id: Mapping[str, Sequence[cell
 
 def repeats_publication(name: str, folders: paths.Shelf) -> bool:
     """Whether the study of that id has figures or claims of a publication. Raises InputError."""
-    return not {"published", "claim"}.isdisjoint(_document(located(name, folders)))
+    return not {"published", "claim"}.isdisjoint(tables_of(located(name, folders)))
 
 
 def experiments(name: str, folders: paths.Shelf, on_gpu: bool = False) -> dict[str, Study]:
     """The study of that id at each of its scales, without claims, whose checks take longest. Raises InputError."""
     path = located(name, folders)
-    return _at_scales(_document(path), str(path), on_gpu)[0]
+    return _at_scales(tables_of(path), str(path), on_gpu)[0]
 
 
-def _document(path: Path) -> Table:
-    """The tables of a study's file, and of the CSV files beside a paper's."""
+def tables_of(path: Path) -> Table:
+    """The tables of a study's file, and of the CSV files beside a paper's. Raises InputError."""
     return {**strict_toml.document(path.read_bytes(), str(path)), **tables.beside(path)}
 
 

@@ -2,7 +2,6 @@
 
 import json
 import re
-import tomllib
 from typing import Any
 
 import jsonschema
@@ -33,16 +32,11 @@ def cells_of(study: Study) -> list[Cell]:
     return [cell for experiment in study.experiments for cell in file.cells_of(experiment)]
 
 
-def tables_of(name: str) -> dict[str, Any]:
-    path = file.located(name, STUDIES)
-    return {**tomllib.loads(path.read_text()), **tables.beside(path)}
-
-
 @pytest.mark.parametrize("name", file.available(STUDIES))
 def test_every_study_of_the_repository_is_read_valid_by_the_schema_and_names_it(name: str) -> None:
     assert name == read(name).id
-    SCHEMA.validate(tables_of(name))
     path = file.located(name, STUDIES)
+    SCHEMA.validate(file.tables_of(path))
     up = "../" * (1 + (path.name == tables.STUDY))
     assert f"#:schema {up}docs/study.schema.json" == path.read_text().splitlines()[0]
 
@@ -56,7 +50,7 @@ def test_every_study_of_the_repository_is_read_valid_by_the_schema_and_names_it(
     (("published", 0), {"unit": "m"}), (("published", 0), {"printed": 1}), (("published", 0), {"of": {"stock": "a"}}),
 ])
 def test_the_schema_marks_a_mistake(place: tuple[Any, ...], change: dict[str, Any]) -> None:
-    table: Any = (document := tables_of("krisilias"))
+    table: Any = (document := file.tables_of(file.located("krisilias", STUDIES)))
     for name in place:
         table = table[name]
     table.update(change)
