@@ -70,7 +70,3 @@ class DiskFull(BenchError):
 
 class BuildFailed(BenchError):
     """An image, a base, a virtual environment or a lock could not be made."""
-
-
-class DownloadFailed(BenchError):
-    """A data set could not be downloaded, is not the published one, or could not be unpacked."""

@@ -127,6 +127,11 @@ def validated(kind: type[_Kind], values: Any, position: Position, context: Table
     return made
 
 
+def without(table: Table, *keys: str) -> Table:
+    """The table but for these keys."""
+    return {key: value for key, value in table.items() if key not in keys}
+
+
 def frozen(value: Any) -> Any:
     """Lists as tuples, also within tables."""
     if isinstance(value, dict):

@@ -39,7 +39,7 @@ def job_of(launcher: Launcher, names: Iterable[str] = STACKS, wishes: Wishes = P
 
 def bench(folder: Path, script: Any = lambda cell, run: good_lines(), seed: int = 1) -> Bench:
     clock = FakeClock(step=0.001)
-    planned = plan(parse(STUDY, "s.toml"), STACKS, MACHINE, Wishes(seed=seed), lambda stack: None)
+    planned = plan(parse(STUDY), STACKS, MACHINE, Wishes(seed=seed), lambda stack: None)
     return Bench(planned, STACKS, FakeLauncher(clock, script), folder, folder, seconds_estimate=600.0, clock=clock,
                  readings=lambda: READING)
 

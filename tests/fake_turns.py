@@ -83,7 +83,7 @@ def turn_bench(folder: Path, rounds: int = 1, nodes: int = 1, parallel: str = "n
                ) -> tuple[Bench, TurnMachine]:
     made, clock = bench(folder), FakeClock(step=0.001)
     study = OPEN + f'nodes = {nodes}\nparallel = "{parallel}"\n'.encode()
-    planned = plan(parse(study, "s.toml"), STACKS, MACHINE, Wishes(), lambda stack: None)
+    planned = plan(parse(study), STACKS, MACHINE, Wishes(), lambda stack: None)
     launcher = TurnMachine(clock, **machine)
     return made._replace(plan=planned._replace(rounds=rounds), launcher=launcher, clock=clock,
                          wait=clock.advance), launcher

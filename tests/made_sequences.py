@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from runner.datasets.writing import RaggedWriter, finished
+from runner.datasets.writing import finished, ragged
 
 
 def prepared(folder: Path, name: str, made: Mapping[str, Any] | None = None, **files: Sequence[Any]) -> str:
@@ -16,8 +16,8 @@ def prepared(folder: Path, name: str, made: Mapping[str, Any] | None = None, **f
         arrays = [np.asarray(sequence) for sequence in sequences]
         is_frames = arrays[0].ndim == 2
         dtype: np.dtype[Any] = np.dtype(np.float16 if is_frames else np.int32)
-        with RaggedWriter(folder, file, dtype, arrays[0].shape[1] if is_frames else None) as writer:
+        with ragged(folder, file, dtype, arrays[0].shape[1] if is_frames else None) as append:
             for array in arrays:
-                writer.append(array.astype(dtype))
+                append(array.astype(dtype))
     finished(folder, name, {"title": "t", "licence": "l", "sources": {}, "counts": {}, "made": dict(made or {})})
     return str(folder)

@@ -1,4 +1,4 @@
-"""The repository's studies, each read once for all tests of a process; and texts of studies, changed."""
+"""The repository's studies, each read once for all tests of a process; and texts of studies."""
 
 from functools import cache
 
@@ -8,17 +8,13 @@ from runner.study import file
 from runner.study.file import Study
 
 
-def changed(text: str, *changes: tuple[str, str]) -> bytes:
-    """A study's text with the first of each old part replaced by the new one."""
+def parse(text: str | bytes, *changes: tuple[str, str], scale: str | None = None, on_gpu: bool = False) -> Study:
+    """The study in the text of a file s.toml, in which the first of each old part is replaced by the new one."""
+    content = text.encode() if isinstance(text, str) else text
     for old, new in changes:
-        assert old in text
-        text = text.replace(old, new, 1)
-    return text.encode()
-
-
-def parse(content: bytes, name: str, scale: str | None = None, on_gpu: bool = False) -> Study:
-    """The study in a file's bytes."""
-    return file.from_document(strict_toml.document(content, name), name, scale, on_gpu)
+        assert old.encode() in content
+        content = content.replace(old.encode(), new.encode(), 1)
+    return file.from_document(strict_toml.document(content, "s.toml"), "s.toml", scale, on_gpu)
 
 
 @cache

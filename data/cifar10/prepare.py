@@ -1,27 +1,13 @@
 """CIFAR-10 as it is published, in its binary layout: .venv/bin/python data/cifar10/prepare.py."""
 
-import shutil
-from argparse import Namespace
-from pathlib import Path
-from typing import Any
-
 import evenbench  # noqa: F401  of an installed one, whose folder it puts on the path
 from runner.datasets.published import Download, Published, run
-from runner.datasets.writing import sources
+from runner.datasets.writing import copy_records as write
 
 SET = Published(
     "cifar10", "https://www.cs.toronto.edu/~kriz/cifar.html", "none stated; free to use, cite Krizhevsky 2009",
     (Download("https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz", 170_052_171,
               "md5:c32a1d4ab5d03f1284b67883e8d87530"),), "cifar-10-batches-bin")
-
-
-def write(source: Path, folder: Path, asked: Namespace) -> dict[str, Any]:
-    """Copy the files of records."""
-    files = sorted(source.glob("*.bin"))
-    for path in files:
-        shutil.copyfile(path, folder / path.name)
-    return {"sources": sources(files), "counts": {"files": len(files)}, "made": {}}
-
 
 if __name__ == "__main__":
     run(SET, write)

@@ -10,6 +10,7 @@ import unicodedata
 from argparse import Namespace
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ import numpy as np
 
 import evenbench  # noqa: F401  of an installed one, whose folder it puts on the path
 from runner.datasets.published import Download, Published, run
-from runner.datasets.writing import RaggedWriter, sources, text_lines
+from runner.datasets.writing import ragged, sources, text_lines
 from runner.errors import InputError
 
 SET = Published(                     # nobody published a checksum: facts.json has the text's digest
@@ -33,12 +34,10 @@ def write(source: Path, folder: Path, asked: Namespace) -> dict[str, Any]:
     path = source / "wiki.train.raw"
     coding = WordPieces(asked.vocabulary) if asked.vocabulary else Bytes()
     counts = Counter[str]()
-    with RaggedWriter(folder, "tokens", np.dtype(np.int32)) as tokens:
-        for article in articles(text_lines(path)):
-            if asked.limit and counts["articles"] >= asked.limit:
-                break
+    with ragged(folder, "tokens", np.dtype(np.int32)) as add:
+        for article in islice(articles(text_lines(path)), asked.limit or None):
             ids = [number for line in article for number in coding.ids(line)]
-            tokens.append(np.array(ids, np.int32))
+            add(np.array(ids, np.int32))
             counts.update({"articles": 1, "tokens": len(ids)})
     if not counts["articles"]:
         raise InputError(f"{path}: found no article, expected lines such as \" = Title = \"")

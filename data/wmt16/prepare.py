@@ -14,7 +14,7 @@ import numpy as np
 
 import evenbench  # noqa: F401  of an installed one, whose folder it puts on the path
 from runner.datasets.published import Download, Published, run
-from runner.datasets.writing import RaggedWriter, sources, text_lines
+from runner.datasets.writing import ragged, sources, text_lines
 from runner.errors import InputError
 from workloads.spec.data.lengths import WMT16_LONGEST
 from workloads.spec.models.gnmt import BEGIN, END, FIRST_WORD, PAD, UNKNOWN
@@ -40,8 +40,8 @@ def write(source: Path, folder: Path, asked: Namespace) -> dict[str, Any]:
     pairs = pairs_in(source)
     numbers, vocabulary = vocabulary_of(source, pairs, asked.vocabulary)
     counts = Counter[str]()
-    with RaggedWriter(folder, "source", np.dtype(np.int32)) as english, \
-            RaggedWriter(folder, "target", np.dtype(np.int32)) as german:
+    with ragged(folder, "source", np.dtype(np.int32)) as add_english, \
+            ragged(folder, "target", np.dtype(np.int32)) as add_german:
         for texts in lines(pairs):
             if asked.limit and counts["pairs"] >= asked.limit:
                 break
@@ -50,8 +50,8 @@ def write(source: Path, folder: Path, asked: Namespace) -> dict[str, Any]:
             if min(lengths) < 2 or max(lengths) > WMT16_LONGEST:
                 counts["left_out"] += 1
                 continue
-            english.append(np.array(both[0], np.int32))
-            german.append(np.array(both[1], np.int32))
+            add_english(np.array(both[0], np.int32))
+            add_german(np.array(both[1], np.int32))
             counts.update({"pairs": 1, "source_tokens": lengths[0], "target_tokens": lengths[1],
                            "unknown": both[0].count(UNKNOWN) + both[1].count(UNKNOWN)})
     if not counts["pairs"]:

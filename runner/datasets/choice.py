@@ -62,8 +62,8 @@ def names(argument: str | None) -> tuple[str, ...]:
 
 
 def cached(cache: Path, name: str) -> Path:
-    """Where the cache keeps what runs read of a data set, whether it is there or not."""
-    return digits32_folder(cache) if name == STAND_IN else cache / "data" / name
+    """Where the cache keeps what runs read of a data set but the stand-in, whether it is there or not."""
+    return cache / "data" / name
 
 
 def command(name: str) -> str:

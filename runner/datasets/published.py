@@ -16,7 +16,7 @@ import requests
 from runner import formatting, paths
 from runner.datasets import choice
 from runner.datasets.writing import finished, whole
-from runner.errors import BenchError, DownloadFailed, InputError
+from runner.errors import BenchError, InputError
 from runner.processes import Say, locked
 from workloads.spec.data.datasets import DATA_SETS
 from workloads.spec.data.prepared import SEQUENCE_SETS
@@ -102,7 +102,7 @@ def run(published: Published, write: Write, **options: dict[str, Any]) -> None:
 
 
 def prepared(published: Published, write: Write, asked: Namespace, cache: Path, say: Say = print) -> Path:
-    """The cache's folder of the data set, written anew. Raises InputError, DownloadFailed, OSError."""
+    """The cache's folder of the data set, written anew. Raises BenchError, OSError."""
     target = choice.cached(cache, published.name)
     with locked(cache / "downloads" / f"{published.name}.lock"):
         source = paths.named(asked.source).absolute() if asked.source else _unpacked(published, cache, say)
@@ -131,47 +131,46 @@ def _unpacked(published: Published, cache: Path, say: Say) -> Path:
                 try:
                     shutil.unpack_archive(archive, unfinished, **how)  # type: ignore[arg-type]
                 except (shutil.ReadError, tarfile.TarError, zipfile.BadZipFile, zlib.error, EOFError) as error:
-                    raise DownloadFailed(f"{archive}: not an archive that can be unpacked: {error}") from error
+                    raise BenchError(f"{archive}: not an archive that can be unpacked: {error}") from error
         for archive in archives:
             archive.unlink()
     return target / published.inside
 
 
 def fetch(download: Download, folder: Path, say: Say = print, sleep: Callable[[float], None] = time.sleep) -> Path:
-    """The file, downloaded from where an earlier try ended, of the published size and digest. Raises DownloadFailed."""
+    """The file, downloaded from where an earlier try ended, of the published size and digest. Raises BenchError."""
     path, part = folder / download.file, folder / f"{download.file}.part"
     folder.mkdir(parents=True, exist_ok=True)
-    pauses = iter(PAUSES)
-    while not path.is_file():
+    if path.is_file():
+        return path
+    for pause in (*PAUSES, None):
         try:
             _receive(download, part, say)
+            break
         except requests.RequestException as error:
-            pause = next(pauses, None)
             if pause is None:
-                raise DownloadFailed(f"{download.address}: {error}; {formatting.size(_size(part))} are kept: the same "
-                                     "command goes on from there") from error
+                raise BenchError(f"{download.address}: {error}; {formatting.size(_size(part))} are kept: the same "
+                                 "command goes on from there") from error
             say(f"{download.file}: {error}; next try in {pause:.0f} s")
             sleep(pause)
-            continue
-        kind, _, expected = download.checksum.partition(":")
-        if expected and (found := paths.digest(part, kind)) != expected:
-            part.unlink()
-            raise DownloadFailed(f"{download.address}: found {kind} {found}, expected {expected}: not the file that "
-                                 "was published")
-        part.rename(path)
-    return path
+    kind, _, expected = download.checksum.partition(":")
+    if expected and (found := paths.digest(part, kind)) != expected:
+        part.unlink()
+        raise BenchError(f"{download.address}: found {kind} {found}, expected {expected}: not the file that was "
+                         "published")
+    return part.rename(path)
 
 
 def _receive(download: Download, part: Path, say: Say) -> None:
-    """Write what is missing of a file. Raises DownloadFailed, or what requests raises where another try may help."""
+    """Write what is missing of a file. Raises BenchError, or what requests raises where another try may help."""
     if (done := _size(part)) == download.size_bytes:
         return
     asked = {"Accept-Encoding": "identity", **({"Range": f"bytes={done}-"} if done else {})}
     with requests.get(download.address, headers=asked, stream=True, timeout=_TIMEOUT) as answer:
         if 400 <= answer.status_code < 500:
             part.unlink(missing_ok=True)
-            raise DownloadFailed(f"{download.address}: the server says {answer.status_code} {answer.reason}: get the "
-                                 "file by hand and name its folder with --from")
+            raise BenchError(f"{download.address}: the server says {answer.status_code} {answer.reason}: get the "
+                             "file by hand and name its folder with --from")
         answer.raise_for_status()
         goes_on = answer.status_code == requests.codes.partial_content
         done = done if goes_on else 0
@@ -185,7 +184,7 @@ def _receive(download: Download, part: Path, say: Say) -> None:
                     break
     if done > download.size_bytes:
         part.unlink()
-        raise DownloadFailed(f"{download.address}: more than the expected {download.size_bytes} bytes came")
+        raise BenchError(f"{download.address}: more than the expected {download.size_bytes} bytes came")
     if done < download.size_bytes:
         raise requests.ConnectionError(f"it ended after {done} of {download.size_bytes} bytes")
 

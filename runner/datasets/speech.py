@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from runner.datasets.writing import RaggedWriter, sources
+from runner.datasets.writing import ragged, sources
 from runner.errors import InputError
 from workloads.spec.data.alphabets import ids
 from workloads.spec.data.framing import Framing, frame_count
@@ -30,8 +30,8 @@ def write(clips: Sequence[tuple[Path, str]], folder: Path, framing: Framing, let
     texts, counts = hashlib.sha256(), {"clips": len(clips), "frames": 0, "characters": 0}
     if not clips:
         raise InputError("found no clips, expected --from to name the folder of the published ones")
-    with RaggedWriter(folder, "frames", np.dtype(np.float16), framing.bins) as sounds, \
-            RaggedWriter(folder, "characters", np.dtype(np.uint8)) as characters:
+    with ragged(folder, "frames", np.dtype(np.float16), framing.bins) as add_frames, \
+            ragged(folder, "characters", np.dtype(np.uint8)) as add_characters:
         for path, text in clips:
             try:
                 path.stat()
@@ -39,8 +39,8 @@ def write(clips: Sequence[tuple[Path, str]], folder: Path, framing: Framing, let
                 raise InputError(f"{path}: no such file, though its text is there") from error
             frames = spectrogram(samples(path), framing, bands)
             numbers = ids(text.lower() if letters.islower() else text.upper(), letters)
-            sounds.append(frames)
-            characters.append(np.array(numbers, np.uint8))
+            add_frames(frames)
+            add_characters(np.array(numbers, np.uint8))
             counts["frames"] += len(frames)
             counts["characters"] += len(numbers)
             texts.update(f"{path.name} {hashlib.sha256(text.encode()).hexdigest()}\n".encode())

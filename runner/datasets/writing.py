@@ -4,11 +4,11 @@ import hashlib
 import json
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from argparse import Namespace
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 from numpy.lib import format as npy
@@ -17,40 +17,42 @@ from runner import paths
 from runner.errors import InputError
 from workloads.spec.data.prepared import FACTS, FORMAT
 
+Append = Callable[["np.ndarray[Any, Any]"], None]
 
-class RaggedWriter:
-    """Writes NAME.npy and NAME.offsets.npy. Values go to the disk as they come, the header last."""
 
-    def __init__(self, folder: Path, name: str, dtype: "np.dtype[Any]", columns: int | None = None) -> None:
-        self._path, self._offsets_path = folder / f"{name}.npy", folder / f"{name}.offsets.npy"
-        self._dtype, self._row = dtype, () if columns is None else (columns,)
-        self._offsets = [0]
-        self._file: IO[bytes] = self._path.open("wb")
-        self._write_header(0)
+@contextmanager
+def ragged(folder: Path, name: str, dtype: "np.dtype[Any]", columns: int | None = None) -> Iterator[Append]:
+    """Write NAME.npy and NAME.offsets.npy. Values go to the disk as they come, the header last.
 
-    def append(self, values: "np.ndarray[Any, Any]") -> None:
-        """Add a sequence: (length,) or (length, columns)."""
-        if values.shape[1:] != self._row:
-            raise ValueError(f"found shape {values.shape}, expected a length and then the columns {self._row}")
-        self._file.write(np.ascontiguousarray(values, dtype=self._dtype).tobytes())
-        self._offsets.append(self._offsets[-1] + len(values))
+    What it lends adds a sequence: (length,) or (length, columns).
+    """
+    row = () if columns is None else (columns,)
+    offsets = [0]
 
-    def __enter__(self) -> "RaggedWriter":
-        return self
+    def append(values: "np.ndarray[Any, Any]") -> None:
+        if values.shape[1:] != row:
+            raise ValueError(f"found shape {values.shape}, expected a length and then the columns {row}")
+        file.write(np.ascontiguousarray(values, dtype=dtype).tobytes())
+        offsets.append(offsets[-1] + len(values))
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
-                 trace: TracebackType | None) -> None:
-        with self._file:
-            if kind is None:
-                self._file.seek(0)
-                self._write_header(self._offsets[-1])
-        if kind is None:
-            np.save(self._offsets_path, np.array(self._offsets, np.int64))
+    def write_header() -> None:              # numpy gives it the same size whatever the length
+        npy.write_array_header_1_0(file, {"descr": npy.dtype_to_descr(dtype), "fortran_order": False,
+                                          "shape": (offsets[-1], *row)})
 
-    def _write_header(self, length: int) -> None:
-        """That of an array of so many rows; numpy gives it the same size whatever the length."""
-        npy.write_array_header_1_0(self._file, {"descr": npy.dtype_to_descr(self._dtype), "fortran_order": False,
-                                                "shape": (length, *self._row)})
+    with (folder / f"{name}.npy").open("wb") as file:
+        write_header()
+        yield append
+        file.seek(0)
+        write_header()
+    np.save(folder / f"{name}.offsets.npy", np.array(offsets, np.int64))
+
+
+def copy_records(source: Path, folder: Path, asked: Namespace) -> dict[str, Any]:
+    """Write a set whose files of records are taken as they are; its facts."""
+    files = sorted(source.glob("*.bin"))
+    for path in files:
+        shutil.copyfile(path, folder / path.name)
+    return {"sources": sources(files), "counts": {"files": len(files)}, "made": {}}
 
 
 def finished(folder: Path, name: str, facts: Mapping[str, Any]) -> str:

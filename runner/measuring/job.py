@@ -28,7 +28,7 @@ from runner.results import sessions
 from runner.results.records import Product, Unit
 from runner.stacks import definition, own
 from runner.stacks.own import OwnStack
-from runner.study import file, selection
+from runner.study import file
 from workloads.spec.models import own_model
 
 HOUR = 3600.0                    # a plan that takes longer is asked about, and another scale is chosen where none is
@@ -113,7 +113,7 @@ def planned(request: Request, say: Say, launcher: Launcher | None = None) -> Job
                          "own, MODEL.py")
 
     say = cache(say)                    # what each scale's plan would tell of the launcher and the data
-    read = partial(selection.read, request.study, request.places.studies, request.scale)
+    read = partial(file.selected, request.study, request.places.studies, request.scale)
     there = None if "device" in request.wishes.settings else partial(read, on_gpu=True)
     job = planned_study(read(), request, say, launcher=launcher, there=there)
     return job if request.scale else _fitting(job, request, say)
@@ -127,7 +127,7 @@ def _fitting(job: Job, request: Request, say: Say) -> Job:
     if job.plan.cells and job.seconds() <= HOUR:
         return job
     able = [job] if job.plan.cells else []
-    for scale in file.scales(selection.parted(request.study)[0], request.places.studies)[1:]:
+    for scale in [*file.experiments(file.parted(request.study)[0], request.places.studies)][1:]:
         with suppress(InputError):                 # a scale without a cell of the experiments that were named
             able += [other for other in [planned(request._replace(scale=scale), say, job.launcher)] if other.plan.cells]
     short = [each for each in able if each.seconds() <= HOUR]

@@ -31,7 +31,7 @@ one fitted slope, so that the run stays the unit of replication; rank tests give
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
 from itertools import chain
 from typing import Annotated, Any, NamedTuple
@@ -42,7 +42,7 @@ from runner import formatting
 from runner.results.lines import says
 from runner.strict_toml import Text
 from runner.study.quantities import PASSES, QUANTITIES, SHARABLE
-from runner.study.subjects import OfCells, Subject, Value, named, selection, unknown_fields
+from runner.study.subjects import OfCells, Subject, Value, named, unknown_fields
 from workloads.spec.cell import FIELDS, Cell
 
 _THRESHOLDS = ("at_least", "at_most", "about", "within")
@@ -155,10 +155,6 @@ class Claim(Statement):
     def named(self, case: Case) -> dict[str, Value]:
         """A case's values by field."""
         return dict(zip(self.fields, case, strict=True))
-
-    def selection(self) -> Callable[[Cell], bool]:
-        """Whether it looks at a cell, if that is of one of its subjects."""
-        return selection(self.subjects, QUANTITIES[self.quantity].measure, self.where)
 
 
 def from_record(record: Mapping[str, Any]) -> Claim:

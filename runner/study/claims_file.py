@@ -7,11 +7,11 @@ from itertools import chain
 from typing import Any, TypeVar
 
 from runner import strict_toml
-from runner.strict_toml import Position, Table, Text
+from runner.strict_toml import Position, Table, Text, without
 from runner.study import claims, document, quantities
 from runner.study.claims import Claim
-from runner.study.names import Names
 from runner.study.published import Published, amount, wrong_number
+from runner.study.shorthand import Names
 from runner.study.subjects import Stated, Subject, named, sizes
 from runner.study.tables import source
 from workloads.spec.cell import Cell
@@ -21,24 +21,18 @@ class Told(Stated):
     """A statement of a paper that no claim of ours tests."""
 
     id: Text
-    source: Text
-    """Its place in the paper."""
-    text: Text
-    """In our words."""
-    why: Text
-    """It is not tested."""
+    source: Text                 # its place in the paper
+    text: Text                   # in our words
+    why: Text                    # it is not tested
 
 
 class Place(Stated):
     """A figure or table of a paper."""
 
-    number: Text
-    """As the paper has it: "Table V"."""
+    number: Text                 # as the paper has it: "Table V"
     title: Text
-    experiment: str = ""
-    """That has it here; "" for none."""
-    why: str = ""
-    """Why no experiment has it, or what of it is missing."""
+    experiment: str = ""         # that has it here; "" for none
+    why: str = ""                # no experiment has it, or what of it is missing
 
 
 Entry = TypeVar("Entry", Published, Claim, Told)
@@ -67,24 +61,23 @@ class Grounds:
                 if experiment in ("", name) for cell in cells))
         return self._listed[asked]
 
-    def about(self, stated: Claim | Published) -> Iterator[list[Cell]]:
-        """The cells of its subjects that something stated looks at, scale by scale."""
+    def about(self, stated: Claim | Published, scale: str) -> list[Cell]:
+        """The cells of its subjects that something stated looks at."""
         is_about, subjects = stated.selection(), stated.subjects
-        for scale in self.by_scale:
-            yield [cell for cell in self.cells(stated.experiment, scale)
-                   if is_about(cell) and any(one.owns(cell) for one in subjects)]
+        return [cell for cell in self.cells(stated.experiment, scale)
+                if is_about(cell) and any(one.owns(cell) for one in subjects)]
 
 
 MADE = ("value", "paper", "paper_cells", "cases", "fuller")       # of the study's cells: no key of its file
 
 
-def read(tables: Table, position: Position, grounds: Grounds
+def read(tables: Table, file: str, grounds: Grounds
          ) -> tuple[tuple[Published, ...], tuple[Claim, ...], tuple[Told, ...], tuple[Place, ...]]:
     """What a study prints, claims in the cells of its scale, and only tells, and its index. Raises InputError."""
-    numbers = tuple(_published(*each, grounds) for each in _entries(Published, "published", tables, position, grounds))
-    claimed = tuple(_claim(*each, grounds) for each in _entries(Claim, "claim", tables, position, grounds))
-    told = tuple(entry for entry, _ in _entries(Told, "told", tables, position, grounds))
-    of_index = Position(source(position.file, "index"))
+    numbers = tuple(_published(*each, grounds) for each in _entries(Published, "published", tables, file, grounds))
+    claimed = tuple(_claim(*each, grounds) for each in _entries(Claim, "claim", tables, file, grounds))
+    told = tuple(entry for entry, _ in _entries(Told, "told", tables, file, grounds))
+    of_index = Position(source(file, "index"))
     return numbers, claimed, told, tuple(_place(table, of_index, grounds) for table in tables.get("index", []))
 
 
@@ -98,10 +91,10 @@ def _place(table: Table, position: Position, grounds: Grounds) -> Place:
     return place
 
 
-def _entries(model: type[Entry], kind: str, tables: Table, position: Position, grounds: Grounds
+def _entries(model: type[Entry], kind: str, tables: Table, file: str, grounds: Grounds
              ) -> Iterator[tuple[Entry, Position]]:
     """The file's [[kind]] tables, each with its position."""
-    entries, position = tables.get(kind, []), Position(source(position.file, kind))
+    entries, position = tables.get(kind, []), Position(source(file, kind))
     for table in entries:
         here = position.entry(table, kind)
         strict_toml.refuse_unknown(table, [name for name in model.model_fields if name not in MADE], here)
@@ -114,7 +107,7 @@ def _published(number: Published, position: Position, grounds: Grounds) -> Publi
     position.refuse(wrong_number(number))
     if "steps" in number.model_fields_set and (number.unit != "s" or number.to):
         raise position.wrong('key "steps": only of a number of one subject in unit "s"')
-    cells = next(grounds.about(number))
+    cells = grounds.about(number, next(iter(grounds.by_scale)))
     return number.model_copy(update={"paper": sizes(cells),
                                      "paper_cells": sum(number.of.owns(cell) for cell in cells)})
 
@@ -124,7 +117,7 @@ def _claim(claim: Claim, position: Position, grounds: Grounds) -> Claim:
     anywhere = grounds.cells(claim.experiment)
     for subject in claim.subjects:
         position.refuse(_absent(claim, subject, anywhere))
-    of_scales = dict(zip(grounds.by_scale, grounds.about(claim), strict=True))
+    of_scales = {scale: grounds.about(claim, scale) for scale in grounds.by_scale}
     fullest = max(of_scales, key=lambda scale: len(of_scales[scale]))
     is_fuller = len(of_scales[fullest]) > len(of_scales[grounds.scale])
     claim = claim.model_copy(update={
@@ -157,7 +150,7 @@ def _unknown_experiment(name: Any, grounds: Grounds) -> str | None:
 
 def _subject(named_so: Table | str, key: str, position: Position, grounds: Grounds) -> Subject:
     values = grounds.names.subject(named_so, position.at(key))
-    settings = {name: value for name, value in values.items() if name not in ("stack", "parallel")}
+    settings = without(values, "stack", "parallel")
     strict_toml.refuse_unknown(settings, [name for name in document.SETTABLE if name != "measure"], position.at(key))
     if (parallel := values.get("parallel", "")) not in ("", *_MODES):
         raise position.at(key).wrong(f'key "parallel": found "{parallel}", expected one of {", ".join(_MODES)}')

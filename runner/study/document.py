@@ -106,16 +106,14 @@ _Models: Any = _or(Names, list, "a list of names")       # one or several, by na
 class Head(Keys):
     """A file's table [study]."""
 
+    # it becomes a part of folders' names
     id: _of_form(IDENTIFIER, 'at most 64 letters, digits, dots, dashes or "_"')    # type: ignore[valid-type]
-    """It becomes a part of folders' names."""
     title: Text
     rounds: _Rounds | dict[str, _Rounds] = 5
     baseline: str = ""
-    scales: Names = ("paper",)
-    """The paper's own first."""
+    scales: Names = ("paper",)           # the paper's own first
     forms: Mapping[str, Names] = {}
-    setup: str = ""
-    """A paper's machine, versions and sizes."""
+    setup: str = ""                      # a paper's machine, versions and sizes
 
 
 class Case(Where):

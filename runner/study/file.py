@@ -1,4 +1,4 @@
-"""Study files: experiments as data, read strictly. Nothing in them is an expression."""
+"""Study files: experiments as data, read strictly, whole or some of them. Nothing in them is an expression."""
 
 import itertools
 import math
@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 from runner import paths, strict_toml
 from runner.errors import InputError, unknown
-from runner.strict_toml import Position, Table
-from runner.study import claims_file, document, inheritance, names, tables
+from runner.strict_toml import Position, Table, without
+from runner.study import claims_file, document, shorthand, tables
 from runner.study.claims import Claim
 from runner.study.published import Published
 from workloads.spec import cell as cells
@@ -60,7 +60,7 @@ class Experiment(NamedTuple):
     def variants_of(self, stack: str) -> tuple[dict[str, Any], ...]:
         """The settings of the stack's own variants; one without any gets every variant of the study."""
         every = [settings for own in self.variants.values() for settings in own]
-        return self.variants.get(stack) or tuple(inheritance.distinct(every)) or ({},)
+        return self.variants.get(stack) or tuple(shorthand.distinct(every)) or ({},)
 
 
 class Study(NamedTuple):
@@ -78,6 +78,14 @@ class Study(NamedTuple):
     told: tuple[claims_file.Told, ...] = ()                  # what the paper states and no cell can test
     places: tuple[claims_file.Place, ...] = ()               # the paper's figures and tables
     setup: str = ""                                          # its machine, versions and sizes
+
+
+def parted(name: str) -> tuple[str, tuple[str, ...]]:
+    """The study's name or path, and the experiments after it, STUDY/ONE,OTHER; none: all of them."""
+    file, end, rest = name.partition(".toml")
+    if not end:
+        file, _, rest = name.partition("/")
+    return f"{file}{end}" or name, tuple(filter(None, rest.removeprefix("/").split(","))) if file else ()
 
 
 def available(folders: paths.Shelf) -> list[str]:
@@ -108,28 +116,54 @@ def read(name: str, folders: paths.Shelf, scale: str | None = None, on_gpu: bool
     on_gpu: what a scale moves from the GPU to the CPU stays on the GPU.
     """
     path = located(name, folders)
-    return from_document(_document(path), str(path), scale, on_gpu)
+    return from_document(tables_of(path), str(path), scale, on_gpu)
+
+
+def selected(name: str, folders: paths.Shelf, scale: str | None = None, on_gpu: bool = False) -> Study:
+    """As read, of STUDY/ONE,OTHER those experiments alone, and what claims and numbers can say of their cells.
+
+    Raises InputError, also where it has no such experiment, or its scale no cell of them.
+    """
+    of, ids = parted(name)
+    whole = read(of, folders, scale, on_gpu)
+    known = [experiment.id for experiment in whole.experiments]
+    for each in ids:
+        if each not in known:
+            raise unknown(f"study {whole.id}: experiment", each, known)
+    if not ids:
+        return whole
+    chosen = tuple(experiment for experiment in whole.experiments if experiment.id in ids)
+    if not any(experiment.cases for experiment in chosen):
+        fuller = [f"--scale {other}" for other, at_scale in experiments(of, folders, on_gpu).items()
+                  if any(experiment.cases for experiment in at_scale.experiments if experiment.id in ids)]
+        raise InputError(f"study {whole.id}: {', '.join(ids)}: found no cells at scale {whole.scale}, "
+                         f"expected {' or '.join(fuller) or 'other experiments'}")
+    cells_by_id = {experiment.id: [*cells_of(experiment)] for experiment in chosen}
+    return whole._replace(experiments=chosen,
+                          published=tuple(number for number in whole.published if _can_be_said(number, cells_by_id)),
+                          claims=tuple(claim for claim in whole.claims if _can_be_said(claim, cells_by_id)))
+
+
+def _can_be_said(one: Claim | Published, cells_by_id: Mapping[str, Sequence[cells.Cell]]) -> bool:
+    """Whether each subject has a cell that its number could come from."""
+    is_about = one.selection()
+    of = [cell for name, own in cells_by_id.items() if one.experiment in ("", name) for cell in own if is_about(cell)]
+    return all(any(subject.owns(cell) for cell in of) for subject in one.subjects)
 
 
 def repeats_publication(name: str, folders: paths.Shelf) -> bool:
     """Whether the study of that id has figures or claims of a publication. Raises InputError."""
-    return not {"published", "claim"}.isdisjoint(_document(located(name, folders)))
-
-
-def scales(name: str, folders: paths.Shelf) -> tuple[str, ...]:
-    """The scales of the study of that id or path, the first one first. Raises InputError."""
-    path = located(name, folders)
-    return document.head(_document(path), str(path)).scales
+    return not {"published", "claim"}.isdisjoint(tables_of(located(name, folders)))
 
 
 def experiments(name: str, folders: paths.Shelf, on_gpu: bool = False) -> dict[str, Study]:
     """The study of that id at each of its scales, without claims, whose checks take longest. Raises InputError."""
     path = located(name, folders)
-    return _at_scales(_document(path), str(path), on_gpu)[0]
+    return _at_scales(tables_of(path), str(path), on_gpu)[0]
 
 
-def _document(path: Path) -> Table:
-    """The tables of a study's file, and of the CSV files beside a paper's."""
+def tables_of(path: Path) -> Table:
+    """The tables of a study's file, and of the CSV files beside a paper's. Raises InputError."""
     return {**strict_toml.document(path.read_bytes(), str(path)), **tables.beside(path)}
 
 
@@ -142,15 +176,15 @@ def from_document(whole: Table, file: str, scale: str | None = None, on_gpu: boo
     study = at_scales[scale]
     by_scale = {name: {one.id: [*cells_of(one)] for one in each.experiments} for name, each in at_scales.items()}
     grounds = claims_file.Grounds(scale, by_scale, study.forms, known)
-    published, claims, told, index = claims_file.read(whole, Position(file), grounds)
+    published, claims, told, index = claims_file.read(whole, file, grounds)
     return study._replace(published=published, claims=claims, told=told, places=index)
 
 
-def _at_scales(whole: Table, file: str, on_gpu: bool) -> tuple[dict[str, Study], names.Names]:
+def _at_scales(whole: Table, file: str, on_gpu: bool) -> tuple[dict[str, Study], shorthand.Names]:
     """The study at each scale, without claims, with names and "same" replaced by what they stand for; the names."""
     position, head = Position(file), document.head(whole, file)
-    known = names.read(whole, head.scales, position)
-    written = inheritance.experiments(whole, known, position, on_gpu)
+    known = shorthand.names_of(whole, head.scales, position)
+    written = shorthand.experiments(whole, known, position, on_gpu)
     strict_toml.refuse_twice("experiment", [each["id"] for each in written], position)
     at_scales = {name: Study(
         head.id, head.title, head.rounds if isinstance(head.rounds, int) else head.rounds.get(name, 5), head.baseline,
@@ -199,7 +233,7 @@ def _variants(subjects: Sequence[Table], grid: Mapping[str, Any],
     """The settings of each stack in the list `subjects`, which a study may have instead of `stacks`."""
     variants: dict[str, tuple[dict[str, Any], ...]] = {}
     for subject in subjects:
-        own = {name: value for name, value in subject.items() if name != "stack"}
+        own = without(subject, "stack")
         if wrong := [name for name in own if name in (*grid, "task", "measure")]:
             raise position.at("subjects").wrong(f'key "{wrong[0]}" is of the experiment, not of a stack')
         variants[subject["stack"]] = (*variants.get(subject["stack"], ()), own)

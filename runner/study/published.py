@@ -1,7 +1,7 @@
 """Published numbers: what a study printed, as data. Pure."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Annotated, Any, NamedTuple
 
 from pydantic import FiniteFloat, PositiveInt
@@ -9,8 +9,7 @@ from pydantic import FiniteFloat, PositiveInt
 from runner.results.lines import says
 from runner.strict_toml import Position, Text
 from runner.study import quantities
-from runner.study.subjects import OfCells, Subject, selection, unknown_fields
-from workloads.spec.cell import Cell
+from runner.study.subjects import OfCells, Subject, unknown_fields
 
 # of ratios: their mean, the ratio of the sums, the greatest of them
 STATISTICS = ("mean", "total", "greatest")
@@ -37,10 +36,6 @@ class Published(OfCells):
     def subjects(self) -> tuple[Subject, ...]:
         """`of`, and `to` where it has one: the number holds `of` against it."""
         return (self.of, self.to) if self.to else (self.of,)
-
-    def selection(self) -> Callable[[Cell], bool]:
-        """Whether it looks at a cell, if that is of one of its subjects."""
-        return selection(self.subjects, quantities.QUANTITIES[self.quantity].measure, self.where)
 
     @property
     def ratio(self) -> float:

@@ -1,6 +1,6 @@
 """Subjects: whose number it is. A stack, its parallel mode, and settings of its cells where a study compares those."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar
 
@@ -8,6 +8,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer
 
 from runner.results.lines import says
 from runner.strict_toml import Text
+from runner.study.quantities import QUANTITIES
 from workloads.spec import cluster, tasks
 from workloads.spec.cell import FIELDS, Cell
 
@@ -29,12 +30,9 @@ class Subject:
                                                json_schema_serialization_defaults_required=True)
 
     stack: str
-    parallel: str = ""
-    """sync or async; "" where no nodes or GPUs train together."""
-    settings: _Settings = ()
-    """Fields of its cells, where a study compares those."""
-    also: tuple[str, ...] = ()
-    """Stacks that stand for it where it cannot run."""
+    parallel: str = ""               # sync or async; "" where no nodes or GPUs train together
+    settings: _Settings = ()         # fields of its cells, where a study compares those
+    also: tuple[str, ...] = ()       # stacks that stand for it where it cannot run
 
     def __str__(self) -> str:
         return " ".join([self.stack, *filter(None, [self.parallel]),
@@ -109,12 +107,17 @@ class OfCells(Stated):
     paper: Annotated[Mapping[str, tuple[Value, ...]], says(
         "Devices and sizes of its cells at the paper's scale, by field.")] = {}
 
+    @property
+    def subjects(self) -> tuple[Subject, ...]:
+        """Whose numbers it needs."""
+        raise NotImplementedError
 
-def selection(subjects: Sequence[Subject], measure: str, where: Mapping[str, Sequence[Any]]) -> Callable[[Cell], bool]:
-    """Whether a cell has the measure and values that `where` lists.
+    def selection(self) -> Callable[[Cell], bool]:
+        """Whether it looks at a cell, if that is of one of its subjects.
 
-    Cells without overlap, or of the framework's own loader, only where a claim names that field.
-    """
-    usual = {"overlap": ("default",), "input": ("pipeline", "synthetic")}
-    allowed = {"measure": (measure,), **{name: usual[name] for name in usual if name not in named(subjects)}, **where}
-    return lambda cell: all(getattr(cell, name) in values for name, values in allowed.items())
+        At cells without overlap, or of the framework's own loader, only where it names that field.
+        """
+        usual = {"overlap": ("default",), "input": ("pipeline", "synthetic")}
+        allowed = {"measure": (QUANTITIES[self.quantity].measure,),
+                   **{name: usual[name] for name in usual if name not in named(self.subjects)}, **self.where}
+        return lambda cell: all(getattr(cell, name) in values for name, values in allowed.items())

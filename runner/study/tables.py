@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from runner import paths
-from runner.strict_toml import Position, Table
+from runner.strict_toml import Position, Table, without
 
 STUDY = "study.toml"
 FILES = {"published": "published.csv", "claim": "claims.csv", "index": "index.csv"}
@@ -31,8 +31,7 @@ def beside(path: Path) -> Table:
         file = path.parent / name
         for entry in _entries(paths.text_of(file.read_bytes(), str(file)), str(file)) if file.is_file() else ():
             is_told = entry.get("kind") == _TOLD
-            tables.setdefault(_TOLD if is_told else kind, []).append(
-                {name: value for name, value in entry.items() if not (is_told and name == "kind")})
+            tables.setdefault(_TOLD if is_told else kind, []).append(without(entry, "kind") if is_told else entry)
     return tables
 
 

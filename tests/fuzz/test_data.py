@@ -1,14 +1,11 @@
 """Data of strangers: images, pickles, prepared folders, sounds, transcripts. Read, or refused in one line."""
 
-import io
 import json
 import pickle
 import runpy
-import struct
 import tempfile
-import wave
 from argparse import Namespace
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -19,22 +16,23 @@ from hypothesis import strategies as st
 from runner import paths
 from runner.datasets import choice
 from tests.fuzz.mutations import bytes_of, document_of, read_or_refused
+from tests.made_files import files, sound
 from tests.made_sequences import prepared
 from workloads.inputs import images as inputs
 from workloads.inputs import ragged
 from workloads.spec.cell import Cell
+from workloads.spec.data.datasets import DATA_SETS
 
 CELL = Cell("s", "lenet5", "train", batch=2, steps=1, warmup=0, data="cifar10")
 SCRIPTS = {path.parent.name: runpy.run_path(str(path)) for path in paths.ROOT.glob("data/*/prepare.py")}
-BATCHES = ("data_batch_1", "data_batch_2", "data_batch_3", "data_batch_4", "data_batch_5", "test_batch")
+BATCHES = (*DATA_SETS["cifar10"].train, *DATA_SETS["cifar10"].test)
 
 
 @contextmanager
-def folder() -> Iterator[Path]:
-    """An empty folder in one that nothing else may come into."""
+def folder(contents: Mapping[str, str | bytes]) -> Iterator[Path]:
+    """A folder of these files, in one that nothing else may come into."""
     with tempfile.TemporaryDirectory() as name:
-        inside = Path(name) / "data"
-        inside.mkdir()
+        inside = files(Path(name) / "data", contents)
         yield inside
         assert [inside] == list(Path(name).iterdir())
 
@@ -47,9 +45,7 @@ def pickled(protocol: int = 2) -> bytes:
 
 @given(st.sampled_from((pickled(), pickled(4))).flatmap(bytes_of))
 def test_a_pickle_of_cifar(content: bytes) -> None:
-    with folder() as here:
-        for name in BATCHES:
-            (here / name).write_bytes(content)
+    with folder(dict.fromkeys(BATCHES, content)) as here:
         read_or_refused(lambda: inputs.read(str(here), CELL))
 
 
@@ -61,25 +57,21 @@ def test_a_pickle_of_cifar(content: bytes) -> None:
                                  b"X\xff\xff\xff\x7f", b"r\xff\xff\xff\x7f",
                                  b"p999999999\n", b"I1000000000000\n", b"\x85", b"\x86", b"\x87"))).map(b"".join))
 def test_a_pickle_of_a_stranger_s_own_making(content: bytes) -> None:
-    with folder() as here:
-        for name in BATCHES:
-            (here / name).write_bytes(b"\x80\x04" + content)
+    with folder(dict.fromkeys(BATCHES, b"\x80\x04" + content)) as here:
         assert read_or_refused(lambda: inputs.read(str(here), CELL)) is None
 
 
 @given(st.binary(max_size=400), st.integers(-2, 2))
 def test_a_binary_file_of_cifar(content: bytes, more: int) -> None:
     whole = (content or b"\0") * (3073 * 20 // max(1, len(content)) + 1)
-    with folder() as here:
-        for name in BATCHES:
-            (here / f"{name}.bin").write_bytes(whole[: 3073 * 20 + more])
+    with folder({f"{name}.bin": whole[: 3073 * 20 + more] for name in BATCHES}) as here:
         read_or_refused(lambda: choice.verify("cifar10", here))
         read_or_refused(lambda: inputs.read(str(here), CELL._replace(data="digits32")))
 
 
 @given(st.data())
 def test_a_prepared_folder(drawn: st.DataObject) -> None:
-    with folder() as here:
+    with folder({}) as here:
         sentences = [[1, 2, 3], [4]]
         prepared(here, "wmt16", {"vocabulary": 10, "marks": {"pad": 0}}, source=sentences, target=sentences)
         name = drawn.draw(st.sampled_from(sorted(path.name for path in here.iterdir())))
@@ -94,16 +86,6 @@ def test_a_prepared_folder(drawn: st.DataObject) -> None:
             assert sum(len(found[index]) for index in range(len(found))) == sum(found.lengths)
 
 
-def sound() -> bytes:
-    file = io.BytesIO()
-    with wave.open(file, "wb") as opened:
-        opened.setnchannels(1)
-        opened.setsampwidth(2)
-        opened.setframerate(22050)
-        opened.writeframes(struct.pack("<8h", *range(8)))
-    return file.getvalue()
-
-
 def written(name: str, source: Path, to: Path, **options: object) -> None:
     """Prepare a data set, or refuse it in one line."""
     asked = Namespace(**{"limit": 0, "image": 8, "labels": None, "vocabulary": None, **options})
@@ -111,28 +93,20 @@ def written(name: str, source: Path, to: Path, **options: object) -> None:
     read_or_refused(lambda: SCRIPTS[name]["write"](source, to, asked))
 
 
-@given(bytes_of(sound()), bytes_of(b"LJ001-0001|Printing|Printing\n"))
+@given(bytes_of(sound(bytes(range(16)))), bytes_of(b"LJ001-0001|Printing|Printing\n"))
 def test_a_sound_and_a_transcript(content: bytes, transcript: bytes) -> None:
-    with folder() as here:
-        (here / "wavs").mkdir()
-        (here / "wavs" / "LJ001-0001.wav").write_bytes(content)
-        (here / "metadata.csv").write_bytes(transcript)
+    with folder({"wavs/LJ001-0001.wav": content, "metadata.csv": transcript}) as here:
         written("ljspeech", here, here / "to")
 
 
 @given(bytes_of(b"a b c\nd e\n" * 3), bytes_of(b"x y\nz z z\n" * 3), bytes_of(b"a\nb\nx\n"))
 def test_texts_and_a_vocabulary(english: bytes, german: bytes, vocabulary: bytes) -> None:
-    with folder() as here:
-        (here / "train.tok.clean.bpe.32000.en").write_bytes(english)
-        (here / "train.tok.clean.bpe.32000.de").write_bytes(german)
-        (here / "v").write_bytes(vocabulary)
+    with folder({"train.tok.clean.bpe.32000.en": english, "train.tok.clean.bpe.32000.de": german, "v": vocabulary}
+                ) as here:
         written("wmt16", here, here / "to", vocabulary=here / "v")
 
 
 @given(bytes_of(b"1\n2\n3\n"))
 def test_class_numbers(content: bytes) -> None:
-    with folder() as here:
-        for name in ("a.JPEG", "b.JPEG", "c.JPEG"):
-            (here / name).write_bytes(b"")
-        (here / "labels").write_bytes(content)
+    with folder({"a.JPEG": "", "b.JPEG": "", "c.JPEG": "", "labels": content}) as here:
         written("imagenet", here, here / "to", labels=here / "labels")

@@ -12,6 +12,7 @@ from runner.stacks import definition
 from runner.study import file, tables
 from tests import studies
 from tests.fuzz.mutations import bytes_of, document_of, read_or_refused
+from tests.made_files import files
 from workloads.spec import cell
 
 SMALL = (STUDIES / "quick.toml").read_bytes(), (STUDIES / "learning.toml").read_bytes()
@@ -23,7 +24,7 @@ CELL = cell.Cell("torch-1.7", "lenet5", "train")._asdict()
 @given(st.data())
 def test_a_study_s_file(data: st.DataObject) -> None:
     content = data.draw(bytes_of(data.draw(st.sampled_from(SMALL))))
-    assert isinstance(read_or_refused(lambda: studies.parse(content, "s.toml")), file.Study | None)
+    assert isinstance(read_or_refused(lambda: studies.parse(content)), file.Study | None)
 
 
 @given(st.data())
@@ -38,9 +39,7 @@ def test_a_study_s_tables(data: st.DataObject) -> None:
 
 @given(content=st.sampled_from(STACK_FILES).flatmap(bytes_of))
 def test_a_stack_s_file(content: bytes, tmp_path_factory: pytest.TempPathFactory) -> None:
-    folder = tmp_path_factory.getbasetemp() / "stack-of-a-stranger"
-    folder.mkdir(exist_ok=True)
-    (folder / "stack.toml").write_bytes(content)
+    folder = files(tmp_path_factory.getbasetemp() / "stack-of-a-stranger", {"stack.toml": content})
     assert isinstance(read_or_refused(lambda: definition.read(folder)), definition.Stack | None)
 
 

@@ -2,6 +2,7 @@
 
 import io
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from runner.screen.summary import summary_view
 from runner.stacks import definition
 from tests import made_rows
 from tests.fuzz.mutations import bytes_of, document_of, json_lines, read_or_refused
+from tests.made_files import files
 
 pytestmark = pytest.mark.filterwarnings("ignore:Generating overly large repr")    # of a session that fails a test
 STACKS = definition.read_all(paths.STACKS)
@@ -33,45 +35,40 @@ STACKS = definition.read_all(paths.STACKS)
 def session() -> list[Any]:
     """A session with every kind of line: steps, epochs, operators, kernels, graphs, many places, claims, numbers."""
     train, other = made_rows.cell("torch-1.7"), made_rows.cell("tf-2.5")
-    phases, epochs = other._replace(measure="phases"), train._replace(measure="epochs")
-    profiled, kernels = train._replace(measure="operators"), train._replace(measure="kernels")
     lines = {
         train: made_rows.steps([0.1, 0.2], loss=[2.0, None], phases={"load": [0.01, 0.01]}, drain_seconds=0.1),
         other: made_rows.steps([0.2, 0.2], loss=[2.0, 1.0], count=2, place="node1"),
-        phases: made_rows.steps([0.2, 0.2], phases={"forward": [0.1, 0.1], "communication": [0.1, 0.1]}, worker=1),
-        epochs: made_rows.epoch(),
-        profiled: {"event": "operators", "steps": 2, "operators": {"aten::conv2d": [2, 0.1], "aten::relu": [2, 0.01]}},
-        kernels: {**made_rows.KERNELS, "launch_seconds": None},
-    }
-    whole, blocks = train._replace(sync="end"), train._replace(sync="blocks", warm="steady", seconds=1.0)
-    lines[whole] = made_rows.steps([0.5], count=3, blocks={"counts": [1, 2], "seconds": [0.2, 0.3]})
-    lines[blocks] = made_rows.steps([0.2, 0.3], count=3, counts=[1, 2], device_seconds=[0.2, 0.3])
-    runs = [record for cell, line in lines.items() for turn in range(3)
-            for record in made_rows.run(cell, turn, line, {"event": "weights", "sha256": "0"})]
+        other._replace(measure="phases"): made_rows.steps(
+            [0.2, 0.2], phases={"forward": [0.1, 0.1], "communication": [0.1, 0.1]}, worker=1),
+        train._replace(measure="epochs"): made_rows.epoch(),
+        train._replace(measure="operators"): {
+            "event": "operators", "steps": 2, "operators": {"aten::conv2d": [2, 0.1], "aten::relu": [2, 0.01]}},
+        train._replace(measure="kernels"): {**made_rows.KERNELS, "launch_seconds": None},
+        train._replace(sync="end"): made_rows.steps([0.5], count=3, blocks={"counts": [1, 2], "seconds": [0.2, 0.3]}),
+        train._replace(sync="blocks", warm="steady", seconds=1.0): made_rows.steps(
+            [0.2, 0.3], count=3, counts=[1, 2], device_seconds=[0.2, 0.3])}
+    runs = [record for cell, line in lines.items()
+            for record in made_rows.repeated(cell, 3, line, {"event": "weights", "sha256": "0"})]
     subject = {"stack": "tf-2.5", "parallel": "", "settings": {}, "also": []}
     other_one = {**subject, "stack": "torch-1.7"}
     number = {"id": "n", "source": "Table 1", "text": "", "quantity": "step", "of": subject, "to": other_one,
               "where": {"task": ["lenet5"]}, "value": 1.5, "unit": "x", "experiment": ""}
     claim = {"id": "s-c1", "text": "faster", "kind": "faster", "quantity": "step", "where": {}, "cases": [[10]],
              "of": subject, "to": other_one, "over": ["batch"], "experiment": "e"}
-    plan = {**made_rows.plan(*lines, rounds=3, baseline="tf-2.5", skipped={train._replace(task="vgg16"): "large"},
-                             claims=[claim]), "published": [number]}
-    experiment = {"id": "e", "title": "E", "assumed": {"batch": "10"}, "scaled": ["steps 2 for 4"],
-                  "cells": [item["key"] for item in plan["cells"]]}
+    plan = made_rows.plan(*lines, rounds=3, baseline="tf-2.5", skipped={train._replace(task="vgg16"): "large"},
+                          claims=[claim])
+    plan["experiments"][0].update(title="E", assumed={"batch": "10"}, scaled=["steps 2 for 4"])
     return [made_rows.session(command="c", argv=["run", "quick", "--data", "cifar10=/x"]),
-            {**plan, "experiments": [experiment], "title": "T", "settings": {"batch": 10}, "stacks": ["tf-2.5"]},
-            *runs, {"event": "closed", "reason": "done"}]
+            {**plan, "published": [number], "title": "T", "settings": {"batch": 10}, "stacks": ["tf-2.5"]},
+            *runs, made_rows.DONE]
 
 
 WHOLE = session()
 
 
 def written(folder: Path, content: bytes) -> Path:
-    folder.mkdir(parents=True, exist_ok=True)
-    for path in folder.iterdir():
-        path.unlink()
-    (folder / store.EVENTS).write_bytes(content)
-    return folder
+    shutil.rmtree(folder, ignore_errors=True)
+    return files(folder, {store.EVENTS: content})
 
 
 def use(folder: Path) -> None:
@@ -156,6 +153,5 @@ VERDICT = {"schema": 1, "when": "", "task": "lenet5", "stack": "a", "reference":
 
 @given(content=st.one_of(bytes_of(json_lines([VERDICT])), document_of([VERDICT]).map(json_lines)))
 def test_verdicts_of_checks_that_prove_nothing_are_passed_over(content: bytes, folder: Path) -> None:
-    folder.parent.mkdir(exist_ok=True)
-    (folder.parent / equality.VERDICTS).write_bytes(content)
-    assert {name for _, name in equality.proved(folder.parent, {"a": "f", "b": "g"})} <= {"a", "b"}
+    results = files(folder.parent, {equality.VERDICTS: content})
+    assert {name for _, name in equality.proved(results, {"a": "f", "b": "g"})} <= {"a", "b"}

@@ -1,6 +1,5 @@
 """Workers gone wrong: whatever one writes, its run has an ending, the session goes on, and its results can be read."""
 
-import json
 import socket
 import tempfile
 from pathlib import Path
@@ -18,10 +17,10 @@ from runner.planning.plan import Plan, Planned
 from runner.results import contract, store
 from runner.results.reader import measurements
 from runner.study.file import Study
-from tests import fakes
+from tests import fakes, made_rows
 from tests.clock import FakeClock
 from tests.fake_session import run
-from tests.fuzz.mutations import bytes_of, document_of
+from tests.fuzz.mutations import bytes_of, document_of, json_lines
 from workloads.places import wire
 from workloads.spec.cell import Cell
 
@@ -36,20 +35,15 @@ EVENTS: list[Any] = [
      "device_seconds": [0.5, 0.25]},
     {"event": "steps", "first": 8, "seconds": [0.75], "count": 6, "worker": 1,
      "blocks": {"counts": [4, 2], "seconds": [0.5, 0.25], "device_seconds": [0.5, 0.25]}},
-    {"event": "epoch", "train_seconds": 1.0, "validation_seconds": 0.1, "steps": 3, "loss": 1.0, "accuracy": 0.5},
+    made_rows.epoch(),
     {"event": "operators", "steps": 2, "operators": {"aten::conv2d": [2, 0.1]}},
-    {"event": "kernels", "steps": 1, "kernel_seconds": 0.1, "copy_seconds": 0.1, "gap_seconds": 0.1,
-     "launch_seconds": None, "kernels": 3, "top": [["gemm", 1, 0.1]]},
+    {**made_rows.KERNELS, "launch_seconds": None},
     {"event": "weights", "sha256": "0"},
     {"event": "end", "status": "ok", "message": "", "peak_bytes": 1, "group_peak_bytes": 2, "cpu_seconds": 1.5,
      "throttling": {"periods": 1, "throttled_periods": 0}}]
 
 
-def lines(events: Any) -> list[bytes]:
-    return [json.dumps(event).encode() + b"\n" for event in events]
-
-
-GOOD = lines(EVENTS)
+GOOD = json_lines(EVENTS).splitlines(keepends=True)
 
 
 def ran(broken: list[bytes]) -> None:
@@ -71,7 +65,7 @@ def test_a_worker_that_is_whole_ends_ok() -> None:
 
 @given(document_of(EVENTS))
 def test_a_worker_that_writes_other_values(events: Any) -> None:
-    ran(lines(events))
+    ran(json_lines(events).splitlines(keepends=True))
 
 
 @given(bytes_of(b"".join(GOOD)))
@@ -93,7 +87,7 @@ MESSAGES: list[Any] = [{"run": "r", "line": '{"event": "warm"}'}, {"number": 1, 
 def test_a_node_s_message(message: Any) -> None:
     link, other = socket.socketpair()
     with other:
-        other.sendall(b"".join(lines([{"rank": 0, "stack": "", "host": "h", "machine": "m"}, message])))
+        other.sendall(json_lines([{"rank": 0, "stack": "", "host": "h", "machine": "m"}, message]))
     node = Node(wire.Link(link))
     worker = RemoteWorker(node, "r", "node0", Pipe(0))
     node.listen()

@@ -20,22 +20,18 @@ from runner.results import sessions, store
 from runner.results.reader import measurements
 from runner.results.sessions import Session
 from runner.stacks import definition
-from runner.study import file as study
 from tests import fakes, made_report, made_rows, studies
+from tests.made_files import files
 
 STACKS = definition.read_all(paths.STACKS)
 EVIL_IDS = ("../../outside", "/outside", "a/b", "..", "a\\0b", "a\\nb", "\\u202e", "x" * 65, "")
 STUDY = '[study]\nid = "s"\ntitle = "S"\n[[experiment]]\nid = "e"\nmeasure = "train"\ntask = "lenet5"\nstacks = ["a"]\n'
 
 
-def parsed(text: str) -> study.Study:
-    return studies.parse(text.encode(), "s.toml")
-
-
 @pytest.mark.parametrize("name", EVIL_IDS)
 def test_a_study_s_id_that_is_no_plain_name_is_refused(name: str) -> None:
     with pytest.raises(InputError, match=r'key "id"|not TOML'):
-        parsed(STUDY.replace('"s"', f'"{name}"'))
+        studies.parse(STUDY.replace('"s"', f'"{name}"'))
 
 
 @pytest.mark.parametrize("name", ["../../outside", "/outside", "a\0b", "\ud800", "x" * 500, "\x1b[2J"])
@@ -61,7 +57,7 @@ def test_a_rerun_stays_in_the_results_whatever_the_record_calls_its_study(name: 
 ], ids=lambda text: str(len(text)))
 def test_a_study_that_would_fill_the_memory_or_the_screen_is_refused_in_one_line(text: str, message: str) -> None:
     with pytest.raises(InputError, match=message) as caught:
-        parsed(text)
+        studies.parse(text)
     assert 2000 > len(str(caught.value))
 
 
@@ -111,10 +107,8 @@ RECORDS: list[Any] = [
 
 @pytest.mark.parametrize("record", RECORDS, ids=json.dumps)
 def test_a_record_of_another_shape_is_refused_by_all_that_read_results(record: Any, tmp_path: Path) -> None:
-    folder = tmp_path / "r"
-    folder.mkdir()
     session = {"event": "session", "schema": store.SCHEMA}
-    (folder / store.EVENTS).write_text(json.dumps(session) + "\n" + json.dumps(record) + "\n")
+    folder = files(tmp_path / "r", {store.EVENTS: json.dumps(session) + "\n" + json.dumps(record) + "\n"})
 
     for read in (rerun.recorded, measured_in):
         with pytest.raises(InputError, match=r"events\.jsonl:(2: \w+| record 2 \(\w+\)): key \"[\w.]+\""):
@@ -134,6 +128,6 @@ def test_a_stranger_s_published_number_names_a_known_quantity_of_a_cell_s_own_fi
 
 
 def test_a_byte_order_mark_is_read_over_and_utf_16_is_named() -> None:
-    assert "s" == parsed("\ufeff" + STUDY).id
+    assert "s" == studies.parse("\ufeff" + STUDY).id
     with pytest.raises(InputError, match=r"s\.toml: found UTF-16, expected UTF-8: save it as UTF-8"):
-        studies.parse(STUDY.encode("utf-16"), "s.toml")
+        studies.parse(STUDY.encode("utf-16"))

@@ -10,6 +10,7 @@ import pytest
 from runner.datasets import choice
 from runner.errors import InputError
 from tests.fakes import quiet
+from tests.made_files import files
 from workloads.inputs import images as data
 from workloads.inputs import pickled
 from workloads.process.errors import DataError
@@ -153,8 +154,7 @@ def test_a_pickle_that_would_run_code_is_refused_and_runs_none(tmp_path: Path) -
         def __reduce__(self) -> tuple[object, tuple[str]]:
             return Path.touch, (str(tmp_path / "ran"),)
 
-    for stem in STEMS:
-        (tmp_path / stem).write_bytes(pickle.dumps(Evil(), protocol=2))
+    files(tmp_path, dict.fromkeys(STEMS, pickle.dumps(Evil(), protocol=2)))
     with pytest.raises(DataError, match="expected numpy arrays only"):
         data.read(str(tmp_path), CELL._replace(data="cifar10"))
     assert not (tmp_path / "ran").exists()

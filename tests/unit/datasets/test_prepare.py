@@ -2,7 +2,6 @@
 
 import json
 import runpy
-import wave
 from argparse import Namespace
 from collections.abc import Callable
 from functools import cache
@@ -17,7 +16,7 @@ from runner.datasets import choice, published
 from runner.datasets.speech import spectrogram
 from runner.errors import InputError
 from tests.fakes import quiet
-from tests.made_files import files
+from tests.made_files import files, sound
 from workloads.inputs import images, ragged
 from workloads.spec.cell import Cell
 from workloads.spec.data.framing import LIBRISPEECH, LJSPEECH, frame_count
@@ -34,23 +33,16 @@ def prepared(name: str, source: Path, **options: Any) -> Path:
     return published.prepared(script(name)["SET"], script(name)["write"], asked, source.parent / "cache", quiet)
 
 
-def tone(path: Path, samples: int, rate: int = 22050) -> None:
-    values = (8000 * np.sin(2 * np.pi * 1000 * np.arange(samples) / rate)).astype("<i2")
-    with wave.open(str(path), "wb") as clip:
-        clip.setnchannels(1)
-        clip.setsampwidth(2)
-        clip.setframerate(rate)
-        clip.writeframes(values.tobytes())
+def tone(samples: int, rate: int = 22050) -> bytes:
+    return sound((8000 * np.sin(2 * np.pi * 1000 * np.arange(samples) / rate)).astype("<i2").tobytes(), rate)
 
 
 @pytest.fixture
 def speech(tmp_path: Path) -> Path:
     """Two clips in LJSpeech's layout."""
-    (tmp_path / "LJ" / "wavs").mkdir(parents=True)
-    tone(tmp_path / "LJ" / "wavs" / "LJ001-0001.wav", 5000)
-    tone(tmp_path / "LJ" / "wavs" / "LJ001-0002.wav", 2000)
-    (tmp_path / "LJ" / "metadata.csv").write_text("LJ001-0001|No. 2|Number two\nLJ001-0002|Ab|Ab, \u00fc\n")
-    return tmp_path / "LJ"
+    return files(tmp_path / "LJ", {
+        "wavs/LJ001-0001.wav": tone(5000), "wavs/LJ001-0002.wav": tone(2000),
+        "metadata.csv": "LJ001-0001|No. 2|Number two\nLJ001-0002|Ab|Ab, \u00fc\n"})
 
 
 def test_ljspeech_becomes_frames_and_character_ids(speech: Path) -> None:
@@ -79,7 +71,7 @@ def test_a_prepared_folder_is_what_a_run_takes_from_the_cache_unless_it_was_cut_
 @pytest.mark.parametrize(("broken", "message"), [
     (lambda path: path.write_bytes(path.read_bytes()[:-500]),
      r"LJ001-0002\.wav: found 1750 samples, expected 2000 by its header: cut short"),
-    (lambda path: tone(path, 2000, rate=16000), "found 16000 Hz, 1 channels, 16 bits, expected 22050 Hz"),
+    (lambda path: path.write_bytes(tone(2000, rate=16000)), "found 16000 Hz, 1 channels, 16 bits, expected 22050 Hz"),
     (lambda path: path.unlink(), r"LJ001-0002\.wav: no such file")], ids=["cut", "rate", "missing"])
 def test_a_recording_that_is_not_as_published_is_named_and_nothing_is_left(
         broken: Callable[[Path], None], message: str, speech: Path) -> None:
@@ -114,13 +106,13 @@ def test_librispeech_reads_flac_and_names_a_file_cut_short(tmp_path: Path) -> No
         prepared("librispeech", tmp_path / "LibriSpeech")
 
 
-def pairs(folder: Path, english: str, german: str, stem: str = "train.tok.clean.bpe.32000") -> Path:
-    return files(folder, {f"{stem}.en": english, f"{stem}.de": german})
+SPLIT = "train.tok.clean.bpe.32000"
 
 
 def test_wmt16_takes_the_ids_of_the_published_vocabulary(tmp_path: Path) -> None:
-    pairs(tmp_path / "wmt", "the h@@ ouse\nthe\n", "das h@@ aus\n\n")
-    written = str(prepared("wmt16", files(tmp_path / "wmt", {"vocab.bpe.32000": "the\ndas\nh@@\nouse\n"})))
+    folder = files(tmp_path / "wmt", {f"{SPLIT}.en": "the h@@ ouse\nthe\n", f"{SPLIT}.de": "das h@@ aus\n\n",
+                                      "vocab.bpe.32000": "the\ndas\nh@@\nouse\n"})
+    written = str(prepared("wmt16", folder))
     assert [[4, 6, 7, 3]] == [each.tolist() for each in ragged.ragged(written, "source")]
     assert [[5, 6, 1, 3]] == [each.tolist() for each in ragged.ragged(written, "target")]       # aus is unknown
     facts = ragged.facts(written, "wmt16")
@@ -129,15 +121,15 @@ def test_wmt16_takes_the_ids_of_the_published_vocabulary(tmp_path: Path) -> None
 
 
 def test_wmt16_without_a_vocabulary_counts_words_and_leaves_long_pairs_out(tmp_path: Path) -> None:
-    long = " ".join(["b"] * 50)
-    folder = pairs(tmp_path / "wmt", f"b a\n{long}\n", "b c\nb\n", "europarl-v7.de-en")
+    folder = files(tmp_path / "wmt", {"europarl-v7.de-en.en": f"b a\n{'b ' * 50}\n",
+                                      "europarl-v7.de-en.de": "b c\nb\n"})
     cached = str(prepared("wmt16", folder))
     assert [[4, 5, 3]] == [each.tolist() for each in ragged.ragged(cached, "source")]    # b first, then a before c
     assert [[4, 6, 3]] == [each.tolist() for each in ragged.ragged(cached, "target")]
 
 
 def test_wmt16_with_one_side_cut_short_is_named(tmp_path: Path) -> None:
-    folder = pairs(tmp_path / "wmt", "a\nb\n", "a\n")
+    folder = files(tmp_path / "wmt", {f"{SPLIT}.en": "a\nb\n", f"{SPLIT}.de": "a\n"})
     with pytest.raises(InputError, match=r"\.de: not as many lines as .*\.en"):
         prepared("wmt16", folder)
 
@@ -170,19 +162,20 @@ def pictures(folder: Path, names: list[str]) -> Path:
     """One-coloured pictures, the n-th of grey 10 n."""
     image = pytest.importorskip("PIL.Image")
     for number, name in enumerate(names):
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        image.new("RGB", (30, 20), (10 * number, 0, 255)).save(path, format="PNG" if name.endswith("png") else "JPEG")
+        image.new("RGB", (30, 20), (10 * number, 0, 255)).save(
+            files(folder, {name: ""}) / name, format="PNG" if name.endswith("png") else "JPEG")
     return folder
+
+
+EIGHT_PIXELS = Cell(stack="s", task="vgg16", measure="epochs", batch=1, image=8, classes=1000, data="imagenet")
 
 
 def test_imagenet_s_folders_become_records_that_workers_read(tmp_path: Path) -> None:
     source = pictures(tmp_path / "i", ["train/n00000002/a.png", "train/n00000001/b.png", "val/n00000002/c.png",
                                        "val/n00000001/d.png"])
     folder = prepared("imagenet", source, image=8)
-    cell = Cell(stack="s", task="vgg16", measure="epochs", batch=2, image=8, classes=2, data="imagenet")
     choice.verify("imagenet", folder)
-    read = images.read(str(folder), cell)
+    read = images.read(str(folder), EIGHT_PIXELS._replace(batch=2, classes=2))
     assert (2, 3, 8, 8) == read.images.shape
     by_label = dict(zip(read.labels.tolist(), read.images.tolist(), strict=True))
     assert 10 == by_label[0][0][0][0] and 0 == by_label[1][0][0][0] and 255 == by_label[0][2][7][7]
@@ -192,9 +185,8 @@ def test_classes_beyond_a_byte_are_read(tmp_path: Path) -> None:
     source = pictures(tmp_path / "i", [f"ILSVRC2010_val_0000000{n}.JPEG" for n in range(5)])
     (tmp_path / "labels.txt").write_text("1\n1000\n300\n2\n3\n")
     folder = prepared("imagenet", source, image=8, labels=tmp_path / "labels.txt")
-    cell = Cell(stack="s", task="vgg16", measure="epochs", batch=1, image=8, classes=1000, data="imagenet")
-    assert {999, 299, 1, 2} == set(images.read(str(folder), cell).labels.tolist())
-    assert [0] == images.read(str(folder), cell, "test").labels.tolist()
+    assert {999, 299, 1, 2} == set(images.read(str(folder), EIGHT_PIXELS).labels.tolist())
+    assert [0] == images.read(str(folder), EIGHT_PIXELS, "test").labels.tolist()
 
 
 def test_an_image_cut_short_is_named(tmp_path: Path) -> None:
@@ -221,14 +213,12 @@ def test_a_limit_is_taken_evenly_from_all_classes(tmp_path: Path) -> None:
 
 
 def test_cifar_s_files_are_taken_as_they_are_and_a_cut_one_leaves_nothing(tmp_path: Path) -> None:
-    (tmp_path / "cifar").mkdir()
-    for name, count in (("train", 50_000), ("test", 10_000)):
-        (tmp_path / "cifar" / f"{name}.bin").write_bytes(bytes(count * 3074))
-    folder = prepared("cifar100", tmp_path / "cifar")
+    source = files(tmp_path / "cifar", {"train.bin": bytes(50_000 * 3074), "test.bin": bytes(10_000 * 3074)})
+    folder = prepared("cifar100", source)
     assert choice.Data("cifar100", folder) == choice.chosen("cifar100", tmp_path / "cache")
-    (tmp_path / "cifar" / "train.bin").write_bytes(bytes(3074))
+    (source / "train.bin").write_bytes(bytes(3074))
     with pytest.raises(InputError, match=r"train\.bin: found 3074 bytes, expected 153700000: cut short"):
-        prepared("cifar100", tmp_path / "cifar")
+        prepared("cifar100", source)
     assert {"cifar100"} == {path.name for path in (tmp_path / "cache" / "data").iterdir()}
 
 

@@ -13,7 +13,7 @@ import pytest
 from runner import paths
 from runner.datasets import published
 from runner.datasets.published import PAUSES, Download, Published, fetch
-from runner.errors import DownloadFailed, InputError
+from runner.errors import BenchError, InputError
 from tests.fakes import quiet
 from tests.web import Site, serving
 
@@ -47,7 +47,7 @@ def test_a_download_that_breaks_comes_whole_at_last_and_leaves_nothing_else(
 
 
 def test_another_session_goes_on_where_the_first_one_ended_and_a_file_that_changed_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(DownloadFailed, match="the same command goes on from there"):
+    with pytest.raises(BenchError, match="the same command goes on from there"):
         fetched(Site(CONTENT, cuts=[400_000, 0]), tmp_path)
     part = (tmp_path / "file.tar.gz.part").read_bytes()
     again = Site(CONTENT)
@@ -55,17 +55,17 @@ def test_another_session_goes_on_where_the_first_one_ended_and_a_file_that_chang
 
     (tmp_path / "file.tar.gz").rename(tmp_path / "file.tar.gz.part")
     (tmp_path / "file.tar.gz.part").write_bytes(b"x" * len(part))
-    with pytest.raises(DownloadFailed, match="not the file that was published"):
+    with pytest.raises(BenchError, match="not the file that was published"):
         fetched(Site(CONTENT), tmp_path)
     assert set() == names(tmp_path)
 
 
 def test_tries_come_to_an_end_with_longer_pauses(tmp_path: Path) -> None:
     site, waited = Site(CONTENT, statuses=[503]), list[float]()
-    with pytest.raises(DownloadFailed, match="503"):
+    with pytest.raises(BenchError, match="503"):
         fetched(site, tmp_path, waited)
     assert [*PAUSES] == waited and len(PAUSES) + 1 == len(site.asked)
-    with pytest.raises(DownloadFailed, match=r"127\.0\.0\.1:9/file"):
+    with pytest.raises(BenchError, match=r"127\.0\.0\.1:9/file"):
         fetch(Download("http://127.0.0.1:9/file", 10), tmp_path, quiet, waited.append)
 
 
@@ -76,7 +76,7 @@ def test_tries_come_to_an_end_with_longer_pauses(tmp_path: Path) -> None:
 def test_another_file_than_was_published_is_refused_at_once_and_nothing_is_kept(
         content: bytes, how: dict[str, Any], message: str, tmp_path: Path) -> None:
     waited: list[float] = []
-    with pytest.raises(DownloadFailed, match=message):
+    with pytest.raises(BenchError, match=message):
         fetched(Site(content, **how), tmp_path, waited)
     assert set() == names(tmp_path) and not waited
 
@@ -112,7 +112,7 @@ def test_what_was_downloaded_is_unpacked_once_and_written(tmp_path: Path) -> Non
 @pytest.mark.parametrize("content", [archive("../outside"), archive("inside/text")[:60], b"nothing packed"],
                          ids=["outside", "cut off", "none"])
 def test_an_archive_that_leads_out_or_is_none_is_refused_and_leaves_nothing(content: bytes, tmp_path: Path) -> None:
-    with pytest.raises(DownloadFailed, match="not an archive that can be unpacked"):
+    with pytest.raises(BenchError, match="not an archive that can be unpacked"):
         prepared(content, tmp_path / "cache")
     assert {"cache"} == names(tmp_path) and not list((tmp_path / "cache" / "sources").iterdir())
 

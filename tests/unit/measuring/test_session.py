@@ -233,7 +233,7 @@ def sizes(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
     """A bench of three batches in this order, of which those above 8 run out of memory."""
     end = b'{"event": "end", "status": "oom", "message": "full"}\n'
     made = bench(folder, lambda cell, run: [*good_lines()[:1], end] if cell.batch > 8 else good_lines())
-    planned = plan(parse(GRID, "s.toml"), STACKS, MACHINE, Wishes(), lambda stack: None)
+    planned = plan(parse(GRID), STACKS, MACHINE, Wishes(), lambda stack: None)
     monkeypatch.setattr(type(planned), "order", lambda self, _: sorted(self.cells, key=lambda each: each.cell.batch))
     return made._replace(plan=planned._replace(cells=tuple(planned.order(0))))
 
@@ -284,7 +284,7 @@ def test_what_a_stack_cannot_do_is_asked_once_a_session(tmp_path: Path) -> None:
 
 
 def test_runs_that_differ_by_what_labels_leave_out_are_told_apart(tmp_path: Path) -> None:
-    study = parse(STUDY + b"grid = {seed = [1, 2]}\n", "s.toml")
+    study = parse(STUDY + b"grid = {seed = [1, 2]}\n")
     planned, file = plan(study, STACKS, MACHINE, Wishes(), lambda stack: None), io.StringIO()
     with closing(RunProgress(planned, Console(file=file, width=200), FakeClock(step=0.001), True)) as shown:
         run(bench(tmp_path / "r")._replace(plan=planned), heard=shown.heard)

@@ -1,15 +1,14 @@
-"""Study files: read strictly, refused in one line."""
+"""Study files: read strictly, whole or some of their experiments, refused in one line."""
 
 import re
-from pathlib import Path
 
 import pytest
 
 from runner.errors import InputError
-from runner.study.file import read
-from tests.studies import changed, parse
+from runner.paths import STUDIES
+from runner.study.file import selected
+from tests.studies import parse
 
-STUDIES = Path(__file__).parents[3] / "studies"
 GOOD = """
 [study]
 id = "s"
@@ -26,13 +25,13 @@ scale.quick = { steps = 5, grid = { batch = [1] } }
 
 
 def test_rounds_may_be_said_for_some_scales() -> None:
-    text = changed(GOOD, ('title = "S"', 'title = "S"\nrounds = { paper = 3 }'))
-    assert [3, 5] == [parse(text, "s.toml", scale).rounds for scale in ("paper", "quick")]
+    change = 'title = "S"', 'title = "S"\nrounds = { paper = 3 }'
+    assert [3, 5] == [parse(GOOD, change, scale=scale).rounds for scale in ("paper", "quick")]
 
 
 def test_a_scale_may_leave_an_experiment_out() -> None:
-    text = changed(GOOD, ("scale.quick = { steps = 5,", "scale.quick = { cases = [],"))
-    [paper], [quick] = (parse(text, "s.toml", scale).experiments for scale in ("paper", "quick"))
+    change = "scale.quick = { steps = 5,", "scale.quick = { cases = [],"
+    [paper], [quick] = (parse(GOOD, change, scale=scale).experiments for scale in ("paper", "quick"))
     assert (4, 0) == (paper.size, quick.size)
     assert "none of its cells run" in quick.scaled
 
@@ -40,8 +39,8 @@ def test_a_scale_may_leave_an_experiment_out() -> None:
 @pytest.mark.parametrize(("own", "on_gpu", "device"), [
     ("gpu", False, "cpu"), ("gpu", True, "gpu"), ("cpu", True, "cpu")])
 def test_what_a_scale_moves_to_the_cpu_stays_where_there_is_a_gpu(own: str, on_gpu: bool, device: str) -> None:
-    text = changed(GOOD, ("steps = 100", f'device = "{own}"'), ("steps = 5", 'steps = 5, device = "cpu"'))
-    [found] = parse(text, "s.toml", "quick", on_gpu).experiments
+    changes = ("steps = 100", f'device = "{own}"'), ("steps = 5", 'steps = 5, device = "cpu"')
+    [found] = parse(GOOD, *changes, scale="quick", on_gpu=on_gpu).experiments
     assert device == found.settings["device"]
     assert (own != device) == ("device cpu for gpu" in found.scaled)
 
@@ -69,19 +68,44 @@ def test_what_a_scale_moves_to_the_cpu_stays_where_there_is_a_gpu(own: str, on_g
 ])
 def test_a_mistake_is_told_with_file_place_found_and_expected(old: str, new: str, message: str) -> None:
     with pytest.raises(InputError, match=re.escape(message)):
-        parse(changed(GOOD, (old, new)), "s.toml")
-
-
-def test_an_unknown_study_is_told_with_the_nearest_one() -> None:
-    with pytest.raises(InputError, match='did you mean "quick"'):
-        read("quik", STUDIES)
+        parse(GOOD, (old, new))
 
 
 def test_a_scale_overrides_settings_stacks_and_single_keys_of_the_grid_and_the_experiment_tells_so() -> None:
-    text = changed(GOOD, ("scale.quick = { steps = 5,", 'scale.quick = { stacks = ["b"], steps = 5, warmup = 2,'))
-    [paper], [quick] = (parse(text, "s.toml", scale).experiments for scale in ("paper", "quick"))
+    change = "scale.quick = { steps = 5,", 'scale.quick = { stacks = ["b"], steps = 5, warmup = 2,'
+    [paper], [quick] = (parse(GOOD, change, scale=scale).experiments for scale in ("paper", "quick"))
 
     assert (("a",), ()) == (paper.stacks, paper.scaled)
     assert (("b",), 5, 2) == (quick.stacks, quick.settings["steps"], quick.settings["warmup"])
     assert {"task": ("lenet5", "vgg16"), "batch": (1,)} == quick.grid
     assert ("stacks b for a", "steps 5 for 100", "warmup 2", "batch 1 for 1/2") == quick.scaled
+
+
+# ---- some of its experiments, by name
+
+WHOLE = ["train", "infer", "train-gpt2", "decode"]
+
+
+@pytest.mark.parametrize(("name", "expected"), [
+    ("quick", WHOLE), ("quick/decode", ["decode"]), ("quick/decode,train", ["train", "decode"]),
+    (f"{STUDIES}/quick.toml/decode", ["decode"]), (f"{STUDIES}/quick.toml", WHOLE)])
+def test_experiments_stand_after_the_study_or_its_path(name: str, expected: list[str]) -> None:
+    assert expected == [experiment.id for experiment in selected(name, STUDIES).experiments]
+
+
+@pytest.mark.parametrize(("name", "message"), [
+    ("quick/trian", 'study quick: experiment "trian" is unknown; known: train, infer, .*; did you mean "train"'),
+    ("quick/infer", "study quick: infer: found no cells at scale quick, expected --scale long or"),
+    ("/tmp", 'study "/tmp" is unknown'), ("quik", 'did you mean "quick"'),
+    ("gone/mine.toml/train", r"gone/mine\.toml: no such file")])
+def test_what_is_no_experiment_is_told_with_what_there_is(name: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        selected(name, STUDIES)
+
+
+def test_only_claims_and_numbers_of_the_chosen_experiments_are_left() -> None:
+    whole, memory = (selected(name, STUDIES, "quick") for name in ("krisilias", "krisilias/kri-t5"))
+
+    assert {"step"} < {claim.quantity for claim in whole.claims}
+    assert memory.claims and {"step", "memory"}.isdisjoint(claim.quantity for claim in memory.claims)
+    assert {"step", "memory"}.isdisjoint(number.quantity for number in memory.published)

@@ -10,11 +10,10 @@ from runner.errors import InputError
 from runner.machine import nvml
 from runner.planning.plan import Wishes, plan
 from runner.stacks.definition import CAPABILITIES, GpuCode
-from runner.study.file import Study
 from runner.study.subjects import Subject
 from tests.fake_nvml import P100, FakeNvml
 from tests.fakes import MACHINE, stack
-from tests.studies import changed, parse
+from tests.studies import parse
 
 STUDY = """
 [study]
@@ -63,13 +62,9 @@ STACKS = {"a": stack("a"), "b": stack("b", devices=("cpu", "gpu"), gpu=CODE),
           **{name: stack(name, devices=("gpu",), gpu=CODE) for name in ("a-gpu", "a-nv")}}
 
 
-def parsed(*changes: tuple[str, str]) -> Study:
-    return parse(changed(STUDY, *changes), "s.toml")
-
-
 def planned(wishes: Wishes, *changes: tuple[str, str], missing: Collection[str] = ()) -> Any:
-    return plan(parsed(*changes), STACKS, MACHINE, wishes, lambda stack: "no image" if stack.name in missing else None,
-                nvml.observe(FakeNvml(P100)))
+    return plan(parse(STUDY, *changes), STACKS, MACHINE, wishes,
+                lambda stack: "no image" if stack.name in missing else None, nvml.observe(FakeNvml(P100)))
 
 
 def test_an_experiment_gives_each_stack_settings_of_its_own() -> None:
@@ -108,14 +103,14 @@ def test_a_form_of_the_baseline_is_the_baseline_where_it_runs_and_one_that_is_no
 
 
 def test_claims_and_numbers_know_the_forms_of_a_stack() -> None:
-    study = parsed()
+    study = parse(STUDY)
 
     assert Subject("a", "", (("lstm", "cudnn"),), ("a-gpu", "a-nv")) == study.claims[0].of
     assert ("a-gpu", "a-nv") == study.published[0].of.also and -12.5 == study.published[0].value
 
 
 def test_a_claim_of_one_experiment_has_the_cases_of_its_cells_alone() -> None:
-    assert ((8,), (16,)) == parsed().claims[1].cases
+    assert ((8,), (16,)) == parse(STUDY).claims[1].cases
 
 
 @pytest.mark.parametrize("settings", [{"conv": "fixed"}, {"gpus": 2}, {"measure": "kernels"}])
@@ -126,31 +121,30 @@ def test_what_no_cpu_has_is_skipped_with_the_reason(settings: dict[str, Any]) ->
     assert not plan.cells and {f"{name} {value} needs a GPU"} == {skip.reason for skip in plan.skipped}
 
 
+OTHER, TO = '{ stack = "a", lstm = "cell" }, {', 'to = { stack = "b" }'
 CLAIM = 'experiment = "e2"\nof = { stack = "a" }'
 
 
-@pytest.mark.parametrize(("changes", "message"), [
-    ([('task = "lenet5"\nbatch', 'stacks = ["a"]\ntask = "lenet5"\nbatch')], 'experiment e1: found both, expected'),
-    ([('{ stack = "a", lstm = "cell" }, {', '{ stack = "a", lstm = "cells" }, {')],
-     'experiment e1: subjects: key "lstm": found \'cells\', expected one of'),
-    ([('{ stack = "a", lstm = "cell" }, {', '{ stack = "a", task = "vgg16" }, {')],
-     'experiment e1: subjects: key "task" is of the experiment, not of a stack'),
-    ([('{ stack = "a", lstm = "cell" }, {', "1, {")], 'experiment e1: key "subjects": found 1, expected a name or a'),
-    ([('{ stack = "a", lstm = "cell" }, {', '{ lstm = "cell" }, {')], 'experiment e1: subjects: key "stack": missing'),
-    ([(CLAIM, CLAIM.replace("e2", "e3"))], 'claim c2: key "experiment": found "e3", expected one of e1, e2'),
-    ([(CLAIM, CLAIM.replace('experiment = "e2"\n', ""))], 'claim c2: cells of one case differ in "lstm"'),
-    ([('to = { stack = "b" }', 'to = { stack = "b", batch = 8 }')], 'claim c2: field "batch": expected one of a cell'),
-    ([('to = { stack = "b" }', 'to = { stack = "b", measure = "train" }')], 'claim c2: to: key "measure" is unknown'),
-    ([('to = { stack = "b" }', 'to = { stack = "b", lstm = 1 }')], 'claim c2: to: key "lstm": found 1, expected one'),
-    ([('over = ["batch"]', 'over = ["batch"]\nskips_oom = 1')], 'claim c2: key "skips_oom": found 1, expected true'),
-    ([('unit = "%"', 'unit = "s"')], 'published p: key "unit": found "s", expected one of x, % more, mpe, %'),
-    ([('"step"\nof = { stack = "a", lstm = "cell" }', '"speed"\nof = { stack = "a", lstm = "cell" }')],
+@pytest.mark.parametrize(("old", "new", "message"), [
+    ('task = "lenet5"\nbatch', 'stacks = ["a"]\ntask = "lenet5"\nbatch', 'experiment e1: found both, expected'),
+    (OTHER, '{ stack = "a", lstm = "cells" }, {', 'experiment e1: subjects: key "lstm": found \'cells\', expected one'),
+    (OTHER, '{ stack = "a", task = "vgg16" }, {', 'experiment e1: subjects: key "task" is of the experiment, not'),
+    (OTHER, "1, {", 'experiment e1: key "subjects": found 1, expected a name or a'),
+    (OTHER, '{ lstm = "cell" }, {', 'experiment e1: subjects: key "stack": missing'),
+    (CLAIM, CLAIM.replace("e2", "e3"), 'claim c2: key "experiment": found "e3", expected one of e1, e2'),
+    (CLAIM, CLAIM.replace('experiment = "e2"\n', ""), 'claim c2: cells of one case differ in "lstm"'),
+    (TO, 'to = { stack = "b", batch = 8 }', 'claim c2: field "batch": expected one of a cell'),
+    (TO, 'to = { stack = "b", measure = "train" }', 'claim c2: to: key "measure" is unknown'),
+    (TO, 'to = { stack = "b", lstm = 1 }', 'claim c2: to: key "lstm": found 1, expected one'),
+    ('over = ["batch"]', 'over = ["batch"]\nskips_oom = 1', 'claim c2: key "skips_oom": found 1, expected true'),
+    ('unit = "%"', 'unit = "s"', 'published p: key "unit": found "s", expected one of x, % more, mpe, %'),
+    ('"step"\nof = { stack = "a", lstm = "cell" }', '"speed"\nof = { stack = "a", lstm = "cell" }',
      'published p: key "quantity": found "speed", expected one of step, load'),
-    ([('to = { stack = "b" }', 'to = { stack = "b", parallel = "both" }')], 'claim c2: to: key "parallel": found'),
-    ([('printed = "-12.5 %"\n', "")], 'published p: key "printed": found None, expected text with one number'),
-    ([('unit = "%"', 'unit = "x"')], "published p: key \"printed\": found -12.5, expected"),
-    ([('{ "a" = ["a-gpu", "a-nv"] }', '{ "a" = "a-gpu" }')], "forms: key \"a\": found 'a-gpu', expected a list"),
+    (TO, 'to = { stack = "b", parallel = "both" }', 'claim c2: to: key "parallel": found'),
+    ('printed = "-12.5 %"\n', "", 'published p: key "printed": found None, expected text with one number'),
+    ('unit = "%"', 'unit = "x"', "published p: key \"printed\": found -12.5, expected"),
+    ('{ "a" = ["a-gpu", "a-nv"] }', '{ "a" = "a-gpu" }', "forms: key \"a\": found 'a-gpu', expected a list"),
 ])
-def test_a_mistake_is_told_in_one_line(changes: Any, message: str) -> None:
+def test_a_mistake_is_told_in_one_line(old: str, new: str, message: str) -> None:
     with pytest.raises(InputError, match=rf"^s\.toml: .*{re.escape(message)}"):
-        parsed(*changes)
+        parse(STUDY, (old, new))

@@ -7,9 +7,10 @@ import pytest
 
 from runner.errors import InputError
 from runner.study import file
-from runner.study.file import Study, read
+from runner.study.file import read
 from runner.study.subjects import Subject
-from tests.studies import changed, parse
+from tests.made_files import files
+from tests.studies import parse
 
 STUDY = """
 [study]
@@ -66,19 +67,12 @@ Figure 1,A drawing,,a drawing
 @pytest.fixture
 def paper(tmp_path: Path) -> Path:
     """A folder of studies with a paper's, s."""
-    (tmp_path / "s").mkdir()
-    for name, text in (("study.toml", STUDY), ("published.csv", PUBLISHED), ("claims.csv", CLAIMS),
-                       ("index.csv", INDEX)):
-        (tmp_path / "s" / name).write_text(text)
-    return tmp_path
+    return files(tmp_path, {"s/study.toml": STUDY, "s/published.csv": PUBLISHED, "s/claims.csv": CLAIMS,
+                            "s/index.csv": INDEX})
 
 
-def study(scale: str = "paper", *changes: tuple[str, str]) -> Study:
-    return parse(changed(STUDY, *changes), "s.toml", scale)
-
-
-def cells(name: str, scale: str = "paper", *changes: tuple[str, str]) -> list[tuple[str, int, int, int]]:
-    experiment, = (each for each in study(scale, *changes).experiments if each.id == name)
+def cells(name: str, scale: str) -> list[tuple[str, int, int, int]]:
+    experiment, = (each for each in parse(STUDY, scale=scale).experiments if each.id == name)
     return [(cell.task, cell.batch, cell.steps, cell.image) for cell in file.cells_of(experiment)
             if cell.stack == "torch-1"]
 
@@ -95,11 +89,11 @@ def cells(name: str, scale: str = "paper", *changes: tuple[str, str]) -> list[tu
 def test_an_experiment_has_the_cells_of_its_models_at_each_scale(
         name: str, scales: list[str], expected: list[tuple[str, int, int, int]]) -> None:
     assert [expected] * len(scales) == [cells(name, scale) for scale in scales]
-    assert ("torch-1",) == study().experiments[2].stacks
+    assert ("torch-1",) == parse(STUDY).experiments[2].stacks
 
 
 def test_what_is_assumed_of_all_cells_stands_at_every_experiment() -> None:
-    assert [{"rate": "not stated", "data": "made"}] * 3 == [each.assumed for each in study().experiments]
+    assert [{"rate": "not stated", "data": "made"}] * 3 == [each.assumed for each in parse(STUDY).experiments]
 
 
 def test_lines_of_tables_are_numbers_claims_and_what_is_told(paper: Path) -> None:
@@ -160,12 +154,12 @@ def test_a_mistake_in_a_table_is_told_with_its_file_and_line_or_entry(
 ])
 def test_a_mistake_is_told_with_file_place_found_and_expected(old: str, new: str, message: str) -> None:
     with pytest.raises(InputError, match=re.escape(message)):
-        study("paper", (old, new))
+        parse(STUDY, (old, new))
 
 
 def test_a_model_may_be_others_with_what_differs() -> None:
-    text = STUDY.replace('both = [', 'tuned = { model = "large", batch = 8, quick.image = 64 }\nboth = [')
-    text = text.replace('same = "e"\ntask = "lenet5"', 'same = "e"\ncases = ["tuned"]')
-    cases = [parse(text.encode(), "s.toml", scale).experiments[2].cases for scale in ("paper", "quick")]
+    changes = (('both = [', 'tuned = { model = "large", batch = 8, quick.image = 64 }\nboth = ['),
+               ('same = "e"\ntask = "lenet5"', 'same = "e"\ncases = ["tuned"]'))
+    cases = [parse(STUDY, *changes, scale=scale).experiments[2].cases for scale in ("paper", "quick")]
 
     assert [({"task": "vgg16", "batch": 8},), ({"task": "vgg16", "image": 64},)] == cases

@@ -23,7 +23,7 @@ from tests import made_report
 from tests import made_rows as made
 from tests.made_claims import ABOUT_ONE, MXNET, TF, TORCH, claim, judge, number, over, took
 from tests.printing import printed
-from tests.studies import changed, parse, read
+from tests.studies import parse, read
 
 HOLDS, DOES_NOT, INCONCLUSIVE, NO_DATA = Verdict
 
@@ -251,7 +251,7 @@ turned_for = [{ task = "vgg16" }]
 
 
 def parsed(*changes: tuple[str, str], scale: str | None = None) -> file.Study:
-    return parse(changed(STUDY, *changes), "s.toml", scale)
+    return parse(STUDY, *changes, scale=scale)
 
 
 @pytest.mark.parametrize(("changes", "scale", "cases"), [
@@ -324,7 +324,7 @@ def test_a_mistake_is_told_in_one_line_with_file_claim_and_key(changes: Any, mes
 def test_two_claims_of_one_id_and_subjects_of_different_batches_are_refused() -> None:
     other = '[[experiment]]\nid = "f"\nmeasure = "train"\ntask = "lenet5"\nstacks = ["mxnet"]\nbatch = 1\nsteps = 7\n'
     with pytest.raises(InputError, match='claim id "c" is there twice'):
-        parse((STUDY + STUDY[STUDY.index("[[claim]]"):]).encode(), "s.toml")
+        parse(STUDY + STUDY[STUDY.index("[[claim]]"):])
     with pytest.raises(InputError, match='claim c: cells of one case differ in "steps": 100 of tf and 7 of mxnet'):
         parsed(("[[claim]]", f"{other}[[claim]]"), (TO, 'to = { stack = "mxnet" }'))
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from runner.datasets.writing import RaggedWriter
+from runner.datasets import writing
 from tests.made_sequences import prepared
 from workloads.inputs import ragged
 from workloads.process.errors import DataError
@@ -79,6 +79,6 @@ def test_an_unprepared_folder_is_told_the_command(tmp_path: Path) -> None:
 
 def test_a_writer_that_failed_leaves_no_facts(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="columns"), \
-            RaggedWriter(tmp_path, "frames", np.dtype(np.float32), columns=2) as writer:
-        writer.append(np.zeros((1, 3), np.float32))
+            writing.ragged(tmp_path, "frames", np.dtype(np.float32), columns=2) as append:
+        append(np.zeros((1, 3), np.float32))
     assert not (tmp_path / "facts.json").exists()
