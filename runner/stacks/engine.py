@@ -109,12 +109,6 @@ def tagged(client: DockerClient, name: str) -> Image | None:
         raise
 
 
-def labelled_images(client: DockerClient, label: str) -> dict[str, dict[str, str]]:
-    """Labels by id of every image with that label, the untagged ones too."""
-    images = client.images.list(filters={"label": label})
-    return {str(image.id): dict(image.labels) for image in images}
-
-
 def remove_image(client: DockerClient, identity: str) -> bool:
     """True when the image is gone, False when a container still uses it."""
     try:

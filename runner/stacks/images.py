@@ -1,6 +1,5 @@
 """Images of stacks and of the runner: built from a folder docker/<name>/, found by labels, removed when out of date."""
 
-import re
 import shutil
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,9 +12,9 @@ from runner.paths import cache_folder, digest, writing
 from runner.processes import Say, fresh_log
 from runner.stacks import bases, environments, package_sources
 from runner.stacks.definition import Pinned, PinnedStack, build_files, wheels_fingerprint
-from runner.stacks.engine import DockerClient, labelled_images, remove_image, tagged
+from runner.stacks.engine import DockerClient, remove_image, tagged
 from runner.stacks.locking import project
-from runner.stacks.package_sources import Downloads
+from runner.stacks.package_sources import Progress
 
 _LABEL = "org.evenbench."
 _BASE_BYTES = 500_000_000           # a base with interpreter and libraries
@@ -27,7 +26,6 @@ class Image:
     """A stack's image on this engine."""
 
     id: str
-    tag: str
     base: str
     base_is_default: bool
     fingerprint: str
@@ -48,8 +46,7 @@ def find(client: DockerClient, stack: Pinned) -> Image | None:
         return None
     built = _built(stack).read_text().split() if _built(stack).exists() else [image.id]
     base, is_default, made_of = (image.labels[_LABEL + key] for key in ("base", "base-is-default", "fingerprint"))
-    return Image(str(image.id), tag(stack), base, is_default == "true",
-                 made_of + ("" if image.id in built else ", changed since"))
+    return Image(str(image.id), base, is_default == "true", made_of + ("" if image.id in built else ", changed since"))
 
 
 def _built(stack: Pinned) -> Path:
@@ -95,7 +92,7 @@ def build_as(client: DockerClient, stack: Pinned, name: str, say: Say, *options:
     say(f"{stack.name}: building its image on {base.image}, {stack.size.wheels_bytes / 1e9:.1f} GB of packages "
         f"(log: {log})")
     try:
-        _run_build(stack, base, log, _Progress(stack.name, say), "-t", name, *options)
+        _run_build(stack, base, log, Progress(stack.name, say), "-t", name, *options)
     except BuildFailed as error:
         raise BuildFailed(f"{stack.name}: {error}") from error
     say(f"{stack.name}: image ready after {time.monotonic() - began:.0f} s")
@@ -103,7 +100,8 @@ def build_as(client: DockerClient, stack: Pinned, name: str, say: Say, *options:
 
 def prune(client: DockerClient, stacks: Iterable[Pinned], say: Say) -> None:
     """Remove images of ours that are out of date or of no known stack. Nothing of others is touched."""
-    images = {**labelled_images(client, bases.RECIPE_LABEL), **labelled_images(client, _LABEL + "fingerprint")}
+    images = {str(image.id): image.labels for label in (bases.RECIPE_LABEL, _LABEL + "fingerprint")
+              for image in client.images.list(filters={"label": label})}         # the untagged ones too
     for identity, name in stale(images, stacks).items():
         is_gone = remove_image(client, identity)
         say(f"{name}: {identity[7:19]} {'removed' if is_gone else 'kept, a container uses it'}")
@@ -152,16 +150,6 @@ def context(stack: Pinned, folder: Path, wheels: Iterable[Path]) -> None:
     # not the checkout's modes, not the umask's: the image's user is not the owner, and modes count for a layer's cache
     for path in (folder, *folder.rglob("*")):
         path.chmod(0o755 if path.is_dir() else 0o644)
-
-
-class _Progress(Downloads):
-    """Tells of a build's steps, too, as BuildKit's plain lines come in."""
-
-    def __call__(self, line: str) -> None:
-        super().__call__(line)
-        step = re.match(r"#\d+ \[(?:\S+ )?(\d+/\d+)\] (.+)$", line)
-        if step:
-            self.tell(f"step {step[1]}: {re.sub(r'--mount=[^ ]+ ', '', step[2]).removeprefix('RUN ').strip()}")
 
 
 def _run_build(stack: Pinned, base: bases.Base, log: Path, heard: Say, *options: str) -> None:

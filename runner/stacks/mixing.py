@@ -1,17 +1,17 @@
 """Environments mixed of two that are here: each package's files are linked from where it lies, by its RECORD.
 
 No index is asked, and next to no disk used; builds stay what they were. What neither of the two has, such as a release
-between their versions, pip brings into a folder of its own.
+between their versions, pip brings into a folder of its own. Also environments made of a lock file, or of a revision.
 """
 
 import csv
-import json
 import os
 import shutil
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from email import message_from_string
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,9 +19,10 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
 
+from runner import paths
 from runner.errors import InputError
-from runner.processes import Say, answer_of, clean_environment, fresh_log, run
-from runner.stacks import package_sources
+from runner.processes import Say, answer_of, clean_environment, fresh_log, locked, run
+from runner.stacks import own, package_sources
 from runner.stacks.package_sources import normal
 
 _WHERE = ("import json, sys; print('\\n' + json.dumps({'version': sys.version, 'sites': "
@@ -63,25 +64,22 @@ def _where(python: Path) -> dict[str, Any]:
     """The version and the folders of packages that an environment's Python names. Raises InputError."""
     answer = answer_of([python, "-c", _WHERE], timeout=_SECONDS, env=clean_environment(), stdin=subprocess.DEVNULL)
     try:
-        return dict(json.loads(answer.stdout.strip().splitlines()[-1]))
-    except (ValueError, IndexError) as error:
+        return dict(own.answer_in(answer.stdout))
+    except ValueError as error:
         raise InputError(f"{python}: it did not say where its packages are: {answer.stderr.strip()[-200:]}") from error
 
 
 def held(site: Path) -> Iterable[Package]:
     """The packages of a folder, as pip and uv install them."""
     for folder in sorted(site.glob("*.dist-info")):
-        header = (folder / "METADATA").read_text(encoding="utf-8", errors="replace").partition("\n\n")[0]
-        fields = [line.partition(": ")[::2] for line in header.splitlines()]
-        named = {name: value.strip() for name, value in reversed(fields)}
+        about = message_from_string((folder / "METADATA").read_text(encoding="utf-8", errors="replace"))
         record = folder / "RECORD"
         lines = record.read_text(encoding="utf-8", errors="replace").splitlines() if record.is_file() else []
         rows = [row for row in csv.reader(lines) if row and not Path(row[0]).is_absolute()]
         content = frozenset(",".join(row) for row in rows if not row[0].startswith((f"{folder.name}/", "../"))
                             and "__pycache__" not in row[0])
-        needs = (_need(value.strip()) for name, value in fields if name == "Requires-Dist")
-        yield Package(normal(named["Name"]), named["Version"], site, tuple(row[0] for row in rows), content,
-                      tuple(filter(None, needs)))
+        yield Package(normal(about["Name"]), about["Version"], site, tuple(row[0] for row in rows), content,
+                      tuple(filter(None, map(_need, about.get_all("Requires-Dist", [])))))
 
 
 def _need(text: str) -> tuple[str, str] | None:
@@ -177,6 +175,43 @@ def installed(word: Path, folder: Path, python: str, say: Say) -> Path:
         package_sources.install(["-r", str(word)], log, folder)
     (folder / "complete").touch()
     return folder
+
+
+def of_revision(word: str, cache: Path, say: Say) -> str:
+    """The environment of git:REV of the current directory, made once and kept by revision; another word as it is.
+
+    It holds the revision's package, what that requires, and numpy. Raises InputError, BuildFailed.
+    """
+    if not word.startswith("git:"):
+        return word
+    top = _git(word, "rev-parse", "--show-toplevel")
+    commit = _git(word, "rev-parse", "--verify", "--quiet", "--end-of-options",
+                  f"{word.removeprefix('git:')}^{{commit}}")
+    if not any((Path(top) / name).is_file() for name in ("pyproject.toml", "setup.py")):
+        raise InputError(f"{word}: found neither pyproject.toml nor setup.py in {top}, expected a package that pip "
+                         "installs")
+    folder = paths.usable(cache).absolute() / "git" / f"{commit[:16]}-{sys.version_info[0]}.{sys.version_info[1]}"
+    with locked(folder.with_name(f"{folder.name}.lock")):
+        if not (folder / "complete").is_file():
+            log, source = fresh_log(folder.with_name(f"{folder.name}.log")), folder / "source"
+            say(f"{word}: installing {commit[:12]} into {folder}")
+            run([sys.executable, "-m", "venv", "--clear", "--without-pip", str(folder)], log)
+            run(["git", "clone", "--quiet", "--shared", "--no-checkout", top, str(source)], log)
+            run(["git", "-C", str(source), "checkout", "--quiet", "--detach", commit], log)
+            package_sources.install([str(source), "numpy"], log, folder)
+            (folder / "complete").touch()
+    return str(folder)
+
+
+def _git(word: str, *words: str) -> str:
+    try:
+        ended = answer_of(["git", *words])
+    except OSError as error:
+        raise InputError(f"{word}: git did not start: {error.strerror}") from error
+    if ended.returncode:
+        raise InputError(f"{word}: found no such revision in {Path.cwd()}, expected one that `git log` shows: "
+                         f"{ended.stderr.strip() or 'git fetch may bring it'}")
+    return ended.stdout.strip()
 
 
 def releases(name: str, old: str, new: str, python: str) -> list[str]:

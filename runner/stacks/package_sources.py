@@ -100,8 +100,8 @@ def wheel_folders(settings: Mapping[str, str]) -> list[Path]:
             if (path := paths.named(folder.removeprefix("file://"))).is_dir()]
 
 
-class Downloads:
-    """Tells of long downloads, and how much there was in all, as lines of pip come in, also from within BuildKit."""
+class Progress:
+    """Tells of a build's steps and of long downloads, as the plain lines of pip and BuildKit come in."""
 
     def __init__(self, name: str, say: Say) -> None:
         self._name, self._say, self._told = name, say, set[str]()
@@ -109,16 +109,16 @@ class Downloads:
 
     def __call__(self, line: str) -> None:
         """Hear a line."""
-        found = re.match(r"(?:#\d+ [\d.]+ )?\s*Downloading (\S+) \(([\d.]+) ([kMG])B\)", line)
-        if found:
+        if step := re.match(r"#\d+ \[(?:\S+ )?(\d+/\d+)\] (.+)$", line):
+            self._tell(f"step {step[1]}: {re.sub(r'--mount=[^ ]+ ', '', step[2]).removeprefix('RUN ').strip()}")
+        if found := re.match(r"(?:#\d+ [\d.]+ )?\s*Downloading (\S+) \(([\d.]+) ([kMG])B\)", line):
             size = float(found[2]) * {"k": 1e3, "M": 1e6, "G": 1e9}[found[3]]
             self._bytes += size
             if size >= _WORTH_TELLING:
-                self.tell(f"downloading {found[1].rpartition('/')[2]}, {formatting.size(size)} "
-                          f"({formatting.size(self._bytes)} so far)")
+                self._tell(f"downloading {found[1].rpartition('/')[2]}, {formatting.size(size)} "
+                           f"({formatting.size(self._bytes)} so far)")
 
-    def tell(self, text: str) -> None:
-        """Say it, once."""
+    def _tell(self, text: str) -> None:
         if text not in self._told:
             self._told.add(text)
             self._say(f"{self._name}: {text}")

@@ -178,7 +178,7 @@ def test_an_engine_without_the_container_toolkit_is_told_with_the_command_that_m
     client = MagicMock()
     client.containers.create.side_effect = APIError("500", explanation=said)
     launcher = DockerLauncher(client, seen(P100), tmp_path)
-    image = docker_launcher.images.Image("i", "t", "b", True, "f")
+    image = docker_launcher.images.Image("i", "b", True, "f")
     monkeypatch.setattr(docker_launcher.images, "find", lambda client, stack: image)
     with pytest.raises(EngineUnreachable, match=r"could not select device driver .*: install nvidia-container-tool"):
         launcher.start(cell(cpus=1), STACKS["torch-1.4"], tmp_path, "r.0.1")

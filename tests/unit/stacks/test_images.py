@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from runner.stacks import images
+from runner.stacks import images, package_sources
 from runner.stacks.bases import RECIPE, RECIPE_LABEL, Base
 from tests.made_files import files
 from tests.stack_folder import small_stack
@@ -103,7 +103,7 @@ def test_images_of_other_inputs_or_of_unknown_stacks_or_recipes_are_stale(tmp_pa
 ])
 def test_only_steps_and_long_downloads_are_told(lines, expected):
     said = []
-    heard = images._Progress("torch-9", said.append)
+    heard = package_sources.Progress("torch-9", said.append)
     for line in lines.splitlines():
         heard(line)
 

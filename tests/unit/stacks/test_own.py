@@ -145,12 +145,12 @@ def test_what_is_no_python_or_too_old_or_gone_is_said(tmp_path: Path) -> None:
     (tmp_path / "moved" / "bin" / "python").symlink_to("/no/python3.9")
     for path, message in (
             (tmp_path / "moved", "python leads to /no/python3.9, which is not there: make the environment anew"),
-            (program(tmp_path / "old", "echo evenbench 2.7"), "found Python 2.7, expected 3.6 or newer"),
+            (program(tmp_path / "old", "echo '[[2, 7], null]'"), "found Python 2.7, expected 3.6 or newer"),
             (program(tmp_path / "other", "echo hello"), "other is not a Python interpreter: it did not say"),
             (program(tmp_path / "long", "for i in $(seq 400); do echo line; done >&2; echo because >&2; exit 1"),
              "line line ... because"),
             (program(tmp_path / "fails", "exit 1"), "fails is not a Python interpreter"),
-            (program(tmp_path / "mute", 'test "$1" = -c && echo evenbench 3.9'), "it did not tell what it holds: run"),
+            (program(tmp_path / "mute", 'test "$1" = -c && echo "[[3, 9], 0]"'), "it did not tell what it holds: run"),
             (program(tmp_path / "shim", "echo 'pyenv: python3.12: command not found' >&2; exit 127"),
              "did not say its version: pyenv: python3.12: command not found"),
             (no_format, "noise is not a Python interpreter: Exec format error"),
