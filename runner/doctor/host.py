@@ -25,7 +25,7 @@ _STOLEN = 0.02                    # of the time, likewise; bursts that are too f
 def examine(stacks: Mapping[str, PinnedStack], cache: Path) -> list[Finding]:
     """All findings, the engine's first. Builds and changes nothing."""
     told, ours = foreign(stacks), {name: stack for name, stack in stacks.items() if not stack.foreign}
-    plain = {name: stack for name, stack in ours.items() if not stack.is_gpu_only}
+    plain = {name: stack for name, stack in ours.items() if "cpu" in stack.devices}
     interpreters = [_interpreter(python) for python in sorted({stack.python for stack in plain.values()})]
     has_interpreter = any(finding.grade == "good" for finding in interpreters)
     said, of_engine = _engine(plain, can_do_without=has_interpreter or bool(told))

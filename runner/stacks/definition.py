@@ -6,7 +6,6 @@ import re
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
 
 from pydantic import Field, model_validator
@@ -48,11 +47,6 @@ class GpuCode(Keys, frozen=True):
         if self.unsupported and not self.why:
             raise mistake('key "why": missing: the reason of what is unsupported')
         return self
-
-    @property
-    def runs_on(self) -> tuple[str, ...]:
-        """The compute capabilities that it runs on, in order."""
-        return tuple(each for each in CAPABILITIES if each not in self.unsupported)
 
 
 class BaseImage(Keys, frozen=True):
@@ -229,11 +223,6 @@ class PinnedStack(Pinned, Stack):
 
     studies: tuple[str, ...]
 
-    @property
-    def is_gpu_only(self) -> bool:
-        """Whether it runs on GPUs alone, and is built only where it is asked for by name."""
-        return "cpu" not in self.devices
-
 
 def pinned(stack: Stack) -> PinnedStack:
     """The stack, known to be one of ours. Raises InputError for the user's own."""
@@ -311,17 +300,17 @@ def chosen_names(names: Sequence[str] | None, known: Mapping[str, Pinned | Stack
             raise unknown("stack", name, known)
     return [*dict.fromkeys(names or [])] or [
         name for name, each in known.items()
-        if isinstance(each, Runner) or (isinstance(each, PinnedStack) and not each.is_gpu_only)]
+        if isinstance(each, Runner) or (isinstance(each, PinnedStack) and "cpu" in each.devices)]
 
 
 def workloads_digest(root: Path) -> str:
     """The workloads alone, as a SHA-256: the same that workloads.places.agent says of its own."""
-    return _digest(lambda path: path.relative_to(root), sources(root / "workloads"))
+    return _digest(lambda path: path.relative_to(root), sources(root / "workloads"), {})
 
 
 def wheels_fingerprint(stack: Pinned) -> str:
     """What a virtual environment is made of, as a SHA-256: the two locks, and a program that is compiled into it."""
-    return _digest(stack.inside, (*stack.locks, *stack.program))
+    return _digest(stack.inside, (*stack.locks, *stack.program), {})
 
 
 def build_files(stack: Pinned) -> list[Path]:
@@ -336,8 +325,7 @@ def sources(folder: Path) -> list[Path]:
             if path.is_file() and "__pycache__" not in path.parts and path.suffix != ".pyc"]
 
 
-def _digest(named: Callable[[Path], Path], files: Iterable[Path],
-            arguments: Mapping[str, str] = MappingProxyType({})) -> str:
+def _digest(named: Callable[[Path], Path], files: Iterable[Path], arguments: Mapping[str, str]) -> str:
     total = hashlib.sha256("".join(f"{key}={value}\0" for key, value in arguments.items()).encode())
     for path in sorted(files, key=named):
         try:

@@ -61,7 +61,7 @@ def test_compose_gives_the_worker_a_whole_cell() -> None:
 
 def test_images_for_gpus_are_built_only_where_they_are_named() -> None:
     unasked = chosen_names(None, STACKS)
-    assert "torch-1.4" in unasked and not [name for name in unasked if STACKS[name].is_gpu_only]
+    assert "torch-1.4" in unasked and not [name for name in unasked if "cpu" not in STACKS[name].devices]
     assert ["tf-1.15-gpu"] == chosen_names(["tf-1.15-gpu"], STACKS)
 
 
