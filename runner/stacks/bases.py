@@ -93,7 +93,7 @@ def _refusal(image: str) -> str | None:
 
 def _build_system(tag: str, release: str, say: Say) -> None:
     """Import a minimal system of this machine's release."""
-    mirror = package_sources.package_mirror(package_sources.system_sources(), release)
+    mirror = package_sources.package_mirror(release)
     if shutil.which("debootstrap") is None or mirror is None:
         raise BuildFailed("a base of our own needs a Debian or Ubuntu machine with debootstrap:"
                           " run `apt-get install debootstrap`")

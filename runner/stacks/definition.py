@@ -23,7 +23,6 @@ Framework = Literal["tensorflow", "pytorch", "mxnet", "jax", "onnxruntime", "ope
                     "python"]
 _Version = Annotated[str, Field(pattern=r"^\d+(\.\d+)+$")]
 _Python = Annotated[str, Field(pattern=r"^3\.\d+$")]
-_SET_HERE = ("folder", "shared", "env")         # fields that no file says
 
 
 class GpuCode(Keys, frozen=True):
@@ -84,7 +83,7 @@ class Pinned(Keys, frozen=True):
     size: Size
     index: Mapping[str, Annotated[str, Field(pattern=r"^(https?|file)://\S+$")]] = {}  # by package, where it is had
     folder: Path
-    shared: Path | None = None          # what stacks share lies there; None: beside the folder, as with all of ours
+    beside: Path                        # docker/, which holds what stacks share: a Dockerfile, scripts, and pip's locks
 
     @model_validator(mode="after")
     def _installs_its_packages(self) -> Self:
@@ -112,11 +111,6 @@ class Pinned(Keys, frozen=True):
     def root(self) -> Path:
         """The repository: what an image's build sees."""
         return self.beside.parent
-
-    @property
-    def beside(self) -> Path:
-        """The folder docker/, which holds what stacks share: a Dockerfile, scripts, and pip's locks."""
-        return self.shared or self.folder.parent
 
     def inside(self, path: Path) -> Path:
         """A file's name in the repository, as a build sees it: a stack of the user's lies there like one of ours."""
@@ -241,9 +235,9 @@ class Runner(Pinned):
 _Kind = TypeVar("_Kind", bound=Pinned)
 
 
-def read(folder: Path, shared: Path | None = None) -> PinnedStack:
-    """The PinnedStack of a folder, shared: as Pinned's. Raises InputError with file, key, found and expected."""
-    return _read(folder / "stack.toml", "stack", PinnedStack, shared=shared)
+def read(folder: Path, beside: Path | None = None) -> PinnedStack:
+    """The PinnedStack of a folder; beside: where it does not lie in docker/. Raises InputError."""
+    return _read(folder / "stack.toml", "stack", PinnedStack, beside)
 
 
 def read_runner(docker_folder: Path) -> Runner:
@@ -251,7 +245,7 @@ def read_runner(docker_folder: Path) -> Runner:
     return _read(docker_folder / RUNNER / "image.toml", "image", Runner, version=__version__)
 
 
-def _read(path: Path, head: str, kind: type[_Kind], **values: Any) -> _Kind:
+def _read(path: Path, head: str, kind: type[_Kind], beside: Path | None = None, **values: Any) -> _Kind:
     """What a file says: the keys of the table `head` beside its other tables, and these values."""
     position = strict_toml.Position(str(path))
     try:
@@ -262,10 +256,11 @@ def _read(path: Path, head: str, kind: type[_Kind], **values: Any) -> _Kind:
     if not isinstance(own, dict):
         raise position.wrong(f"table [{head}]: missing")
     said = {**own, **tables}
-    known = [name for name in kind.model_fields if name not in (*values, *_SET_HERE)]
-    strict_toml.refuse_unknown(said, known, position)
     folder = path.parent.absolute()
-    stack = strict_toml.validated(kind, {**strict_toml.frozen(said), **values, "folder": folder}, position)
+    values |= {"folder": folder, "beside": beside or folder.parent}
+    known = [name for name in kind.model_fields if name not in (*values, "env")]
+    strict_toml.refuse_unknown(said, known, position)
+    stack = strict_toml.validated(kind, {**strict_toml.frozen(said), **values}, position)
     if stack.name != path.parent.name:
         raise position.wrong(f'name "{stack.name}" is not the folder\'s, "{path.parent.name}"')
     return stack
@@ -274,7 +269,7 @@ def _read(path: Path, head: str, kind: type[_Kind], **values: Any) -> _Kind:
 def read_all(folders: paths.Shelf) -> dict[str, PinnedStack]:
     """All stacks by name: what holds a stack.toml in docker/, and in the folders after it, which are the user's."""
     stacks: dict[str, PinnedStack] = {}
-    shared = None                       # ours lie beside what they share
+    beside = None                       # ours lie in it
     for shelf in paths.several(folders):
         found = sorted(path.parent for path in shelf.glob("*/stack.toml") if path.is_file())
         if not found:
@@ -283,8 +278,8 @@ def read_all(folders: paths.Shelf) -> dict[str, PinnedStack]:
             if folder.name in stacks:
                 raise InputError(f"{folder}: there is a stack {folder.name} already, in {stacks[folder.name].folder}: "
                                  "give yours another name, in its stack.toml too")
-            stacks[folder.name] = read(folder, shared)
-        shared = shared or shelf.absolute()
+            stacks[folder.name] = read(folder, beside)
+        beside = beside or shelf.absolute()
     return stacks
 
 

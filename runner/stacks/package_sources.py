@@ -291,17 +291,12 @@ def system_release() -> str:
     return ""
 
 
-def system_sources(folder: Path = Path("/etc/apt")) -> list[str]:
-    """The texts in which apt's sources stand."""
-    paths = [folder / "sources.list", *sorted(folder.glob("sources.list.d/*.list")),
+def package_mirror(release: str, folder: Path = Path("/etc/apt")) -> str | None:
+    """The first address from which apt takes a release, in either of the two formats of its folder's files."""
+    files = [folder / "sources.list", *sorted(folder.glob("sources.list.d/*.list")),
              *sorted(folder.glob("sources.list.d/*.sources"))]
-    return [path.read_text(encoding="utf-8") for path in paths if path.is_file()]
-
-
-def package_mirror(sources: Iterable[str], release: str) -> str | None:
-    """The first address from which apt takes a release, in either of its two formats."""
-    for text in sources:
-        lines = [line for line in text.splitlines() if not line.lstrip().startswith("#")]
+    for path in filter(Path.is_file, files):
+        lines = [line for line in path.read_text(encoding="utf-8").splitlines() if not line.lstrip().startswith("#")]
         for line in lines:
             match = re.match(r"deb\s+(?:\[[^\]]*\]\s+)?(\S+)\s+(\S+)", line)
             if match and match[2] == release:

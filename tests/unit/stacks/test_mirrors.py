@@ -8,6 +8,7 @@ from runner.doctor import host
 from runner.errors import BuildFailed, InputError
 from runner.stacks import bases, package_sources
 from runner.stacks.definition import read
+from tests.made_files import files
 from tests.made_wheel import index_of, lock_of_wheel
 from tests.stack_folder import STACK_TOML, small_stack
 
@@ -63,8 +64,11 @@ def test_a_containers_configuration_has_no_path_of_this_machine():
     ([ONE_LINE, STANZAS], "trixie", None),
     ([], "bookworm", None),
 ])
-def test_the_package_mirror_is_the_first_source_of_the_release(texts, release, expected):
-    assert package_sources.package_mirror(texts, release) == expected
+def test_the_package_mirror_is_the_first_source_of_the_release(texts, release, expected, tmp_path):
+    names = ("sources.list", "sources.list.d/b.list", "sources.list.d/a.sources")
+    files(tmp_path, dict(zip(names, texts, strict=False)))
+
+    assert package_sources.package_mirror(release, tmp_path) == expected
 
 
 def test_certificates_named_by_a_variable_win_if_they_are_there(tmp_path, monkeypatch):
