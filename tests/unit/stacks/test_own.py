@@ -423,35 +423,19 @@ def test_a_framework_is_asked_for_its_code_for_gpus_where_a_cell_is_of_one(mine:
     assert job.planned_study(study("torch-x", input="synthetic"), on_cpu, print).own()["mine"].gpu is None
 
 
-class FakeContainer:
-    """Prints that and ends; None: it never does."""
-
-    def __init__(self, printed: bytes | None) -> None:
-        self.attrs = {"State": {"Running": printed is None, "ExitCode": 0}}
-        self._printed, self.is_removed = printed, False
-
-    def start(self) -> None:
-        pass
-
-    def wait(self, timeout: float) -> None:
-        if self._printed is None:
-            raise ConnectionError(f"read timed out after {timeout}")
-
-    def reload(self) -> None:
-        pass
-
-    def logs(self, stderr: bool) -> bytes | None:
-        return self._printed
-
-    def remove(self, force: bool, v: bool) -> None:
-        self.is_removed = True
+def container(printed: bytes | None) -> MagicMock:
+    """One that prints that and ends; None: it never does."""
+    made = MagicMock(attrs={"State": {"Running": printed is None, "ExitCode": 0}})
+    made.wait.side_effect = ConnectionError("read timed out") if printed is None else None
+    made.logs.return_value = printed
+    return made
 
 
 def engine_with(image: str, **answers: bytes | None) -> Any:
     """An engine with one image of that id, "" for none, that answers for the interpreters that it has."""
-    def create(image: str, entrypoint: list[str], **settings: Any) -> FakeContainer:
+    def create(image: str, entrypoint: list[str], **settings: Any) -> MagicMock:
         if entrypoint[2] == own.INVENTORY and entrypoint[0] in answers:
-            client.made.append(FakeContainer(answers[entrypoint[0]]))
+            client.made.append(container(answers[entrypoint[0]]))
             return client.made[-1]
         raise DockerException("exec: not found")
 
@@ -482,7 +466,7 @@ def test_an_image_is_asked_in_a_container_without_a_network_that_may_only_read()
 def test_an_image_that_cannot_be_a_stack_is_refused_and_leaves_no_container(client: Any, message: str) -> None:
     with pytest.raises(InputError, match=re.escape(message)):
         own_stack(client, Asked("mine", "", "user/torch:1"), ROOT, ())
-    assert all(each.is_removed for each in client.made)
+    assert all(each.remove.called for each in client.made)
 
 
 def test_the_workloads_are_put_into_an_image_of_the_users_alone() -> None:
