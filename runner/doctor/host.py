@@ -173,7 +173,7 @@ def _throttled_periods() -> int:
     return int((control_groups.throttling() or {}).get("throttled_periods", 0))
 
 
-def pace_told(seen: pace.Pace, stolen_share: float, is_throttled: bool = False) -> Finding:
+def pace_told(seen: pace.Pace, stolen_share: float, is_throttled: bool) -> Finding:
     """Of the most uneven CPU, and of the time that the hypervisor took from all while they worked in turn.
 
     is_throttled: whether the quota of this process's own control group held it up.

@@ -13,7 +13,7 @@ from runner.errors import BuildFailed, DiskFull, InterpreterMissing
 from runner.paths import free_bytes, home
 from runner.processes import Say, answer_of, clean_environment, fresh_log, locked, run
 from runner.stacks import own, package_sources
-from runner.stacks.definition import PinnedStack, wheels_fingerprint
+from runner.stacks.definition import Pinned, PinnedStack, wheels_fingerprint
 from workloads.spec import frameworks
 
 UNPACKED_AND_DOWNLOADED = 1.6       # pip unpacks a wheel beside its downloaded copy, and keeps the download
@@ -85,12 +85,12 @@ def missing_tools(stack: PinnedStack) -> str | None:
     return None
 
 
-def create(python: str, pip_lock: Path, home: Path, log: Path) -> Path:
-    """The python of a new virtual environment at home that holds nothing but the pip of pip_lock."""
+def create(stack: Pinned, home: Path, log: Path) -> Path:
+    """The python of a new virtual environment at home that holds nothing but the pip of the stack's own lock of it."""
     shutil.rmtree(home, ignore_errors=True)
-    run([str(find_interpreter(python)[1]), "-m", "venv", str(home)], log)
+    run([str(find_interpreter(stack.python)[1]), "-m", "venv", str(home)], log)
     inside = home / "bin" / "python"
-    run([str(inside), "-m", "pip", "install", "--require-hashes", "-r", str(pip_lock)], log,
+    run([str(inside), "-m", "pip", "install", "--require-hashes", "-r", str(stack.pip_lock)], log,
         environment=package_sources.environment())
     return inside
 
@@ -106,7 +106,7 @@ def _make(stack: PinnedStack, home: Path, say: Say) -> None:
     log = fresh_log(home.with_name(home.name + ".log"))
     say(f"{stack.name}: making its virtual environment, {stack.size.wheels_bytes / 1e9:.1f} GB on disk (log: {log})")
     try:
-        inside = create(stack.python, stack.pip_lock, unfinished, log)
+        inside = create(stack, unfinished, log)
         pip = [str(inside), "-m", "pip", *_INSTALL]
         heard = package_sources.Progress(stack.name, say)
         variables = package_sources.environment()

@@ -20,7 +20,6 @@ from runner.stacks.environments import create
 OF_TODAY = {"quick", "gpu", "models", "upgrade"}     # studies whose stacks follow the newest; others' stay as published
 ALLOWED = 2                          # releases that a pin may be behind
 _NEWEST_PYTHON = "3.13"              # for which wheels are looked for, whatever a stack's own Python is
-_PIN = re.compile(r"([A-Za-z0-9._-]+)(?:\[[^]]*])?==([^\s#;]+)")
 _HEADER = "# Made by `evenbench lock {name}` from requirements.in: the files for Python {python} on x86_64 Linux.\n"
 
 
@@ -33,7 +32,7 @@ def relock(stack: Pinned) -> str:
     with leftovers.temporary_folder() as name:
         folder = Path(name)
         log = fresh_log(Path(tempfile.gettempdir()) / f"evenbench-lock-{stack.name}.log")
-        python = create(stack.python, stack.pip_lock, folder / "venv", log)
+        python = create(stack, folder / "venv", log)
         wanted, files = stack.folder / "requirements.in", folder / "files"
         download = [str(python), "-m", "pip", "download", "--no-build-isolation", "--progress-bar=off", "--no-input",
                     f"--dest={files}", f"--find-links={files}"]
@@ -62,8 +61,7 @@ def outdated(stacks: Iterable[PinnedStack], released: Callable[[str], Sequence[s
     """Rows of the pins behind by more than ALLOWED that an index tells of; released: of a package, newest first."""
     found = []
     for stack in stacks:
-        lines = (stack.folder / "requirements.in").read_text().splitlines()
-        for package, pinned in (match.groups() for line in lines if (match := _PIN.match(line))):
+        for package, pinned in package_sources.pins((stack.folder / "requirements.in").read_text()):
             releases = list(released(package))
             version = pinned.partition("+")[0]                     # 2.13.0+cpu is a build of 2.13.0
             if version in releases and releases.index(version) > ALLOWED:

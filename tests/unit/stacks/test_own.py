@@ -26,6 +26,7 @@ from runner.machine.gpus import Gpu, Gpus
 from runner.measuring import job, own_stacks, session_record
 from runner.measuring.bench import Request
 from runner.planning.plan import Wishes, plan
+from runner.processes import answer_of
 from runner.results import sessions, store
 from runner.stacks import own
 from runner.stacks.containers import own_stack
@@ -88,13 +89,15 @@ def test_environments_that_are_called_alike_keep_their_kernels_apart(tmp_path: P
     ("torch-x=/envs/a", '"torch-x" is a pinned stack\'s name; choose another, such as my-torch-x'),
     ("mine=", "expected NAME=PATH of a Python or a virtual environment, or NAME=image:NAME"),
     ("mine=image:", "expected NAME=PATH"), ("mine=/envs/a#caffe", 'found "#caffe", expected one of #torch, #t'),
-    ("mine=/envs/a#", 'found "#", expected one of')])
-def test_a_word_asks_for_an_environment_or_an_image_or_is_refused(word: str, expected: Asked | str) -> None:
+    ("mine=/envs/a#", 'found "#", expected one of'), ("torch-x", None), ("torch-y", None),
+    ("/opt/env", "--stack /opt/env: found a path without a name, expected NAME=..., such as mine=/opt/env"),
+    ("./env", "found a path without a name"), ("image:mine", "found an image without a name")])
+def test_a_word_asks_for_an_environment_or_an_image_or_is_refused(word: str, expected: Asked | str | None) -> None:
     if isinstance(expected, str):
         with pytest.raises(InputError, match=re.escape(expected)):
             own.parse(word, PINNED)
     else:
-        assert (expected, word) == (own.parse(word, PINNED), str(expected))
+        assert (expected, word) == (own.parse(word, PINNED), str(expected or word))
 
 
 def test_an_environment_is_asked_what_it_holds_and_is_one_stack_by_its_interpreter_its_folder_and_its_equal_elsewhere(
@@ -254,8 +257,7 @@ def test_a_worker_that_is_not_what_the_record_says_ends_as_an_error(
     def entered(**variables: str) -> str:
         program = ("from workloads.process import environment as e\nfrom workloads.spec.cell import Cell\n"
                    "e.enter(Cell(stack='mine', task='lenet5', measure='train', cpus=1))\n")
-        return subprocess.run([found.interpreter, "-c", program], cwd=ROOT, env={**told, **variables},
-                              capture_output=True, text=True, check=False).stderr
+        return answer_of([found.interpreter, "-c", program], cwd=ROOT, env={**told, **variables}).stderr
 
     assert "" == entered()
     assert f"CellError: the worker is {found.interpreter}, and the record's is /a/python" in entered(
@@ -292,8 +294,7 @@ def test_the_worker_takes_the_framework_that_it_is_told_and_guesses_none(mine: P
     command = [str(mine / "bin/python"), "-c", "from workloads.__main__ import find_adapter; print(find_adapter())"]
 
     def said(**variables: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(command, cwd=ROOT, env={**os.environ, **variables}, capture_output=True, text=True,
-                              check=False)
+        return answer_of(command, cwd=ROOT, env={**os.environ, **variables})
 
     assert "jax\n" == said(EVENBENCH_FRAMEWORK="jax").stdout
     assert "this interpreter has pytorch and jax: say which one with EVENBENCH_FRAMEWORK" in said().stderr
@@ -316,14 +317,6 @@ def test_several_stacks_stand_beside_pinned_ones_in_the_order_of_the_words(tmp_p
     assert ["environment", "pinned", "environment"] == [own.kind(each) for each in chosen.named]
     with pytest.raises(InputError, match='the name "mine" is given twice'):
         own_stacks.chosen([f"mine={mine}", f"mine={mine}"], PINNED, ROOT, gpus.NONE)
-
-
-@pytest.mark.parametrize(("words", "message"), [
-    (["/opt/env"], "--stack /opt/env: found a path without a name, expected NAME=..., such as mine=/opt/env"),
-    (["./env"], "found a path without a name"), (["image:mine"], "found an image without a name")])
-def test_a_path_or_an_image_without_a_name_is_told_how_to_name_it(words: list[str], message: str) -> None:
-    with pytest.raises(InputError, match=re.escape(message)):
-        own_stacks.chosen(words, PINNED, ROOT, gpus.NONE)
 
 
 def test_a_rerun_starts_what_is_named_now_and_tells_what_a_record_names(mine: Path) -> None:
