@@ -17,25 +17,21 @@ from tests.environments.test_stacks import inside
 from workloads.spec.cell import Cell
 from workloads.spec.models import own_model
 
-SEQUENTIAL = """
+IN_TORCH = """
 import torch
 from torch import nn
-{more}
-def model():
-    return nn.Sequential({layers})
 
-def batch(rng, size):
-    return {images}, rng.randint(0, 16, size)
-"""
-NET = SEQUENTIAL.format(
-    layers="nn.Conv2d(3, 4, 3, padding=1), nn.BatchNorm2d(4, eps=1e-5), nn.ReLU(), nn.Flatten(), nn.Linear(256, 16), "
-           "nn.Linear(16, 16)",
-    images="rng.standard_normal((size, 3, 8, 8))",
-    more="""
 class Turned(nn.Linear):
     def forward(self, x):
         return x @ self.weight + self.bias
-""")
+
+def model():
+    return nn.Sequential(nn.Conv2d(3, 4, 3, padding=1), %s)
+
+def batch(rng, size):
+    return rng.standard_normal((size, 8, 8, 3)).transpose(0, 3, 1, 2), rng.randint(0, 16, size)
+"""
+NET = IN_TORCH % "nn.BatchNorm2d(4, eps=1e-5), nn.ReLU(), nn.Flatten(), nn.Linear(256, 16), nn.Linear(16, 16)"
 PLANTED = {
     "epsilon": ("eps=1e-5", "eps=1e-3", "activation 1"),
     "padding": ("padding=1)", "padding=1, padding_mode='replicate')", "activation 0"),
@@ -86,12 +82,9 @@ def apply(p, x):
     return (jax.nn.relu(x) @ p["head"] + p["low"]) @ p["last"] + p["end"]
 
 def batch(rng, size):
-    return rng.standard_normal((size, 3, 8, 8)), rng.randint(0, 16, size)
+    return rng.standard_normal((size, 8, 8, 3)).transpose(0, 3, 1, 2), rng.randint(0, 16, size)
 """
-LAYERED = SEQUENTIAL.format(
-    layers="nn.Conv2d(3, 4, 3, padding=1), nn.Flatten(), nn.LayerNorm(256), nn.ReLU(), nn.Linear(256, 16), "
-           "nn.Linear(16, 16)",
-    images="rng.standard_normal((size, 3, 8, 8))", more="")
+LAYERED = IN_TORCH % "nn.Flatten(), nn.LayerNorm(256), nn.ReLU(), nn.Linear(256, 16), nn.Linear(16, 16)"
 SAME_LAYERED = """
 def arrays(rng):
     shapes = {"conv": (4, 3, 3, 3), "bias": 4, "scale": 256, "shift": 256, "head": (256, 16), "low": 16,
@@ -141,29 +134,7 @@ def second(a):
             "norm/moving_mean": a["mean"], "norm/moving_variance": a["var"], "head/kernel": a["head"].reshape(-1, 16),
             "head/bias": a["last"]}
 """
-CNN = SEQUENTIAL.format(
-    layers="nn.Conv2d(3, 4, 3, padding=1), nn.BatchNorm2d(4, eps=1e-3, momentum=0.1), nn.ReLU(), nn.Flatten(), "
-           "nn.Linear(256, 16)",
-    images="rng.standard_normal((size, 8, 8, 3)).transpose(0, 3, 1, 2)", more="")
-BRANCHING = """
-import torch
-
-class Net(torch.nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.head = torch.nn.Linear(4, 2)
-
-    def forward(self, x):
-        x = self.head(x)
-        return x if x.sum() > 0 else -x
-
-def model():
-    return Net()
-
-def batch(rng, size):
-    print("a line of the user's")
-    return rng.standard_normal((size, 4)), rng.randint(0, 2, size)
-"""
+CNN = IN_TORCH % "nn.BatchNorm2d(4, eps=1e-3, momentum=0.1), nn.ReLU(), nn.Flatten(), nn.Linear(256, 16)"
 DROPPING = """
 import torch
 from torch import nn
@@ -211,6 +182,9 @@ def model():
 def batch(rng, size):
     return Pair(rng.random_sample((size, 4)), rng.random_sample((size, 3))), rng.randint(0, 5, size)
 """
+BRANCHING = SPREAD.replace("return self.one", "x = self.one").replace(
+    "\n\ndef model", "\n        return x if x.sum() > 0 else -x\n\ndef model").replace(
+    "    return Pair", "    print('a line of the user')\n    return Pair")
 BY_NAME = SPREAD.replace("*inputs", "**inputs").replace("[0]", '["one"]').replace("[1]", '["other"]').replace(
     "Pair(rng", "dict(one=rng").replace("(size, 4)), rng", "(size, 4)), other=rng")
 REFUSED = {
