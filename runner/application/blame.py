@@ -27,7 +27,7 @@ from runner.measuring.bench import Going, Request
 from runner.measuring.session import INCOMPLETE
 from runner.report.blaming import Answer, differing, record
 from runner.results import store
-from runner.stacks import mixing, own
+from runner.stacks import mixing, own, revisions
 from runner.stacks.mixing import Environment, Package
 
 UNCLEAR = regression.EXIT_CODES[regression.Answer.UNCLEAR]
@@ -89,7 +89,7 @@ def _environment(word: str, folder: Path, python: str) -> Environment:
                          "cannot be mixed")
     if _is_lock(path):
         return mixing.read(mixing.installed(path.absolute(), folder, python, screen.say) / "bin" / "python")
-    word = mixing.of_revision(word, paths.cache_folder(), screen.say)
+    word = revisions.installed(word, paths.cache_folder(), screen.say)
     try:
         return mixing.read(Path(own.executable(own.Asked("blame", word))))
     except InputError as error:

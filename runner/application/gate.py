@@ -14,7 +14,7 @@ from runner.errors import InputError, unknown
 from runner.measuring import own_models, own_stacks
 from runner.measuring.bench import Request
 from runner.measuring.session import INCOMPLETE
-from runner.stacks import definition, mixing
+from runner.stacks import definition, revisions
 from runner.stacks.definition import Stack
 from runner.stacks.own import side
 
@@ -72,5 +72,5 @@ def _of_sides(request: Request, base: str, head: str) -> tuple[Request, tuple[st
 
 def _stack(role: str, word: str, known: Mapping[str, Stack]) -> str:
     """A side as a word of --stack; the revision of a git:REV is installed."""
-    there = mixing.of_revision(word, paths.cache_folder(), screen.say)
+    there = revisions.installed(word, paths.cache_folder(), screen.say)
     return side(role, own_stacks.full_name(there, known), known)

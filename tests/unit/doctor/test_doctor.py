@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from runner.doctor.host import engine_limits, groups_told, lacking, left_told, of_gpus, pace_told, stolen_share
+from runner.doctor import gpu
+from runner.doctor.host import engine_limits, groups_told, lacking, left_told, pace_told, stolen_share
 from runner.findings import Finding
 from runner.machine import nvml
 from runner.machine.host import CpuSeconds
@@ -23,7 +24,7 @@ WITH_TOOLKIT = {"Runtimes": {"runc": {}, "nvidia": {}}}
 def result(*fakes: FakeGpu, info: Any = WITH_TOOLKIT, driver: str = "580.95.05", failure: str = ""
            ) -> dict[str, Finding]:
     library = FakeNvml(*fakes, driver=driver, failure=failure)
-    findings = of_gpus(STACKS, nvml.observe(library), nvml.computing(library), info)
+    findings = gpu.examine(STACKS, nvml.observe(library), nvml.computing(library), info)
     return {finding.what: finding for finding in findings}
 
 

@@ -1,3 +1,5 @@
+"""Stacks: what their folders say, what their fingerprints change with, and that all they bring is pinned by content."""
+
 import re
 import shlex
 import shutil
@@ -195,7 +197,6 @@ def test_a_stack_is_refused_on_another_kind_of_machine(monkeypatch: pytest.Monke
     assert "1 of 1 are not for this machine; torch-2.13-cpu is locked" in finding.found and "--stack" in finding.mend
 
 
-# what comes from elsewhere is pinned by its content: packages of locks, bases, what Dockerfiles use
 def unpinned(text: str) -> list[str]:
     """The entries of a lock that are no name==version with a SHA-256."""
     entries = re.split(r"\n(?=\S)", "\n".join(line for line in text.splitlines() if not line.startswith("#")).strip())
