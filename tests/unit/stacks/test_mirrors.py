@@ -5,12 +5,11 @@ from pathlib import Path
 import pytest
 
 from runner.doctor import host
-from runner.errors import BuildFailed, InputError
+from runner.errors import BuildFailed
 from runner.stacks import bases, package_sources
-from runner.stacks.definition import read
 from tests.made_files import files
 from tests.made_wheel import index_of, lock_of_wheel
-from tests.stack_folder import STACK_TOML, small_stack
+from tests.stack_folder import small_stack
 
 ONE_LINE = """
 # deb http://old.example/debian bookworm main
@@ -175,16 +174,6 @@ def test_the_requirement_of_a_package_is_its_own_lines_alone():
     assert package_sources.requirement(lock, "torch") == lock.partition("torchvision")[0]
     assert package_sources.requirement("torch==9\nnumpy==1   # why\n", "numpy") == "numpy==1   # why\n"
     assert package_sources.requirement("torch-xla==9\n", "torch") == ""
-
-
-def test_a_stacks_file_names_an_index_by_its_address(tmp_path):
-    folder = small_stack(tmp_path).folder
-    (folder / "stack.toml").write_text(STACK_TOML + f'[index]\ntorch = "{PYTORCH}"\n')
-    assert read(folder).index == {"torch": PYTORCH}
-
-    (folder / "stack.toml").write_text(STACK_TOML + '[index]\ntorch = "pytorch"\n')
-    with pytest.raises(InputError, match=r"stack\.toml: \[index\]: key .torch.: found 'pytorch', expected text of"):
-        read(folder)
 
 
 def test_an_environment_without_a_pip_of_its_own_takes_that_of_the_python_it_was_made_from(

@@ -29,6 +29,21 @@ DOCKERFILES = [DOCKER / "Dockerfile", *sorted(DOCKER.glob("*/Dockerfile"))]
 UNKNOWN = {"tf-1.15-nv"}
 
 
+WHOLE = STACK_TOML.replace('devices = ["cpu"]', 'devices = ["gpu"]') + """
+[gpu]
+cuda = "10.0"
+driver = "410.48"
+native = ["6.0", "6.1", "7.0", "7.5"]
+jit = ["8.0"]
+unsupported = ["8.6", "8.9", "9.0", "10.0", "12.0"]
+why = "no code"
+verified = true
+
+[index]
+torch = "https://index.example/cpu"
+"""
+
+
 @pytest.mark.parametrize(("found", "instead", "message"), [
     ('framework = "pytorch"', 'framework = "caffe"',
      r"found 'caffe', expected .*'tensorflow', 'pytorch', 'mxnet', 'jax', .*'onednn', 'cudnn' or"),
@@ -43,12 +58,20 @@ UNKNOWN = {"tf-1.15-nv"}
     ("verified = false", 'verified = false\npackages = ["-y"]', r"\[base\]: key .packages.: found '-y'"),
     ('name = "torch-9"', 'name = "torch-8"', 'name "torch-8" is not the folder\'s, "torch-9"'),
     ('name = "torch-9"', "name = torch-9", "not TOML"),
+    ('jit = ["8.0"]', "jit = []", r"\[gpu\]: native, jit and unsupported must hold each of 6.0, .* once"),
+    ('jit = ["8.0"]', "jit = false", r'\[gpu\]: key "jit": found false'),
+    ('why = "no code"', "", r'\[gpu\]: key "why": missing'),
+    ('cuda = "10.0"', 'cuda = "ten"', r'\[gpu\]: key "cuda": found .ten'),
+    ('cuda = "10.0"', 'cuda = "10.0"\ncudnm = "7"', r'\[gpu\]: key "cudnm" is unknown; did you mean "cudnn"'),
+    ('devices = ["gpu"]', 'devices = ["cpu"]', "devices has gpu where there is a table gpu"),
+    ("https://index.example/cpu", "pytorch", r"\[index\]: key .torch.: found 'pytorch', expected text of"),
 ])
 def test_what_is_wrong_in_a_stack_is_said_with_file_and_key(tmp_path, found, instead, message):
-    folder = repository(tmp_path, STACK_TOML.replace(found, instead))
+    whole = read(repository(tmp_path, WHOLE))
+    assert (whole.gpu.jit, whole.index) == (("8.0",), {"torch": "https://index.example/cpu"})
 
-    with pytest.raises(InputError, match=f"stack.toml: .*{message}" if message != "not TOML" else "not TOML"):
-        read(folder)
+    with pytest.raises(InputError, match=f"stack.toml: .*{message}"):
+        read(repository(tmp_path, WHOLE.replace(found, instead)))
 
 
 def test_only_folders_with_a_stack_file_are_stacks_and_a_folder_without_one_is_refused(tmp_path):
