@@ -130,17 +130,7 @@ def test_a_runtime_beside_a_framework_that_trains_is_meant_only_by_its_own_word(
     assert ["pytorch", "onnxruntime"] == [read(mine, package).framework for package in ("", "onnxruntime")]
 
 
-@pytest.mark.parametrize(("packages", "message"), [
-    ({"numpy": "2.0"}, "no framework in it, expected one of torch, tensorflow"), ({"torch": "2.0"}, "no numpy in it")])
-def test_an_environment_that_lacks_what_workers_need_is_refused(tmp_path: Path, packages: dict[str, str],
-                                                                message: str) -> None:
-    home = own_environment.made(tmp_path / "poor", **packages)
-
-    with pytest.raises(InputError, match=message):
-        read(home)
-
-
-def test_what_is_no_python_or_too_old_or_gone_is_said(tmp_path: Path) -> None:
+def test_what_is_no_python_or_too_old_or_gone_or_lacks_what_workers_need_is_said(tmp_path: Path) -> None:
     (tmp_path / "text").write_text("no program")
     no_format = program(tmp_path / "noise", "")
     no_format.write_bytes(b"\x00\x01")
@@ -159,7 +149,9 @@ def test_what_is_no_python_or_too_old_or_gone_is_said(tmp_path: Path) -> None:
             (no_format, "noise is not a Python interpreter: Exec format error"),
             (tmp_path / "text", "text is not a Python interpreter: it cannot be run"),
             (tmp_path / "gone", "gone; expected a Python or a virtual environment's folder"),
-            (tmp_path, "is no environment: it has no bin/python")):
+            (tmp_path, "is no environment: it has no bin/python"),
+            (own_environment.made(tmp_path / "a", numpy="2.0"), "no framework in it, expected one of torch, tensor"),
+            (own_environment.made(tmp_path / "b", torch="2.0"), "no numpy in it")):
         with pytest.raises(InputError, match=re.escape(message)) as caught:
             read(path)
         assert str(caught.value).startswith("--stack mine=")
