@@ -35,7 +35,7 @@ def chosen(arguments: Sequence[str], pinned: Mapping[str, Stack], root: Path, gp
         stacks[each.name] = (
             containers.own_stack(engine.connect(), each, root, [gpu.uuid for gpu in gpus.gpus]) if each.image
             else own.environment(each, root, bool(gpus.gpus)))
-    names = tuple(argument.partition("=")[0] if own.is_own(argument) else argument for argument in arguments)
+    names = tuple(argument.partition("=")[0] for argument in arguments)
     return Chosen(names, {**pinned, **stacks})
 
 
