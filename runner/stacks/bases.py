@@ -18,7 +18,7 @@ from runner.errors import BuildFailed
 from runner.paths import cache_folder
 from runner.processes import Say, answer_of, fresh_log, locked, run
 from runner.stacks import package_sources
-from runner.stacks.definition import Pinned
+from runner.stacks.definition import PinnedStack
 from runner.stacks.engine import DockerClient, tagged
 from runner.stacks.environments import find_interpreter
 
@@ -38,7 +38,7 @@ class Base(NamedTuple):
     is_default: bool
 
 
-def choose(client: DockerClient, stack: Pinned, say: Say) -> Base:
+def choose(client: DockerClient, stack: PinnedStack, say: Say) -> Base:
     """The stack's pinned base, or our own where that cannot be had. Raises BuildFailed, InterpreterMissing."""
     if stack.unbuildable:
         raise BuildFailed(stack.unbuildable)

@@ -71,19 +71,63 @@ class Size(Keys, frozen=True):
     wheels_bytes: int = Field(gt=0)     # of all packages as they are installed
 
 
-class Pinned(Keys, frozen=True):
-    """What an image is built from, every part of it pinned: the folder docker/<name>/."""
+class Stack(Keys, frozen=True):
+    """A software stack, ours or the user's: what its cells need to know of it."""
 
-    carries: ClassVar[tuple[str, ...]] = ("workloads",)     # the repository's folders that the image has a copy of
-    name: str = Field(pattern=r"^[a-z0-9][a-z0-9.-]*$")         # also an image's name and a folder's
+    name: str
+    framework: Framework
     version: Text
     python: _Python
     title: Text
+    devices: tuple[Literal["cpu", "gpu"], ...] = Field(min_length=1)
+    gpu: GpuCode | None = None
+    env: tuple[tuple[str, str], ...] = ()      # variables of the user's that its workers get, by --env
+    sync: str = ""                      # the mode that parallel = sync is here, where it is not the framework's usual
+
+    @model_validator(mode="after")
+    def _knows_its_mode_and_gpus(self) -> Self:
+        if self.sync and (self.framework, self.sync) not in cluster.MODES:
+            raise mistake(f"sync: {cluster.impossible(self.framework, self.sync, 2)}")
+        if ("gpu" in self.devices) != (self.gpu is not None):
+            raise mistake("devices has gpu where there is a table gpu, and only there")
+        return self
+
+    @property
+    @abstractmethod
+    def root(self) -> Path:
+        """The repository whose workloads run in it."""
+
+    @property
+    def unbuildable(self) -> str | None:
+        """Why nobody can build its image, with the way out; None where that can be tried, or there is none to build."""
+        return None
+
+    @property
+    def foreign(self) -> str | None:
+        """Why its packages do not run on this machine, with the way out; None where they do."""
+        return None
+
+    @abstractmethod
+    def made_of(self) -> str:
+        """What it and the workloads are made of, as a SHA-256: another one is another stack."""
+
+    def mode(self, parallel: str) -> str:
+        """The mode that "sync" or "async" becomes; another name as it is. Raises KeyError."""
+        own: str = cluster.own_mode(self.framework, parallel)
+        return self.sync or own if parallel == "sync" else own
+
+
+class PinnedStack(Stack):
+    """A stack of ours, every part of it pinned: the folder docker/<name>/."""
+
+    carries: ClassVar[tuple[str, ...]] = ("workloads",)     # the repository's folders that the image has a copy of
+    name: str = Field(pattern=r"^[a-z0-9][a-z0-9.-]*$")         # also an image's name and a folder's
     base: BaseImage
     size: Size
     index: Mapping[str, Annotated[str, Field(pattern=r"^(https?|file)://\S+$")]] = {}  # by package, where it is had
     folder: Path
     beside: Path                        # docker/, which holds what stacks share: a Dockerfile, scripts, and pip's locks
+    studies: tuple[str, ...]
 
     @model_validator(mode="after")
     def _installs_its_packages(self) -> Self:
@@ -166,58 +210,6 @@ class Pinned(Keys, frozen=True):
         return self.beside / "pip" / f"{self.python}.txt"
 
 
-class Stack(Keys, frozen=True):
-    """A software stack, ours or the user's: what its cells need to know of it."""
-
-    name: str
-    framework: Framework
-    version: Text
-    python: _Python
-    title: Text
-    devices: tuple[Literal["cpu", "gpu"], ...] = Field(min_length=1)
-    gpu: GpuCode | None = None
-    env: tuple[tuple[str, str], ...] = ()      # variables of the user's that its workers get, by --env
-    sync: str = ""                      # the mode that parallel = sync is here, where it is not the framework's usual
-
-    @model_validator(mode="after")
-    def _knows_its_mode_and_gpus(self) -> Self:
-        if self.sync and (self.framework, self.sync) not in cluster.MODES:
-            raise mistake(f"sync: {cluster.impossible(self.framework, self.sync, 2)}")
-        if ("gpu" in self.devices) != (self.gpu is not None):
-            raise mistake("devices has gpu where there is a table gpu, and only there")
-        return self
-
-    @property
-    @abstractmethod
-    def root(self) -> Path:
-        """The repository whose workloads run in it."""
-
-    @property
-    def unbuildable(self) -> str | None:
-        """Why nobody can build its image, with the way out; None where that can be tried, or there is none to build."""
-        return None
-
-    @property
-    def foreign(self) -> str | None:
-        """Why its packages do not run on this machine, with the way out; None where they do."""
-        return None
-
-    @abstractmethod
-    def made_of(self) -> str:
-        """What it and the workloads are made of, as a SHA-256: another one is another stack."""
-
-    def mode(self, parallel: str) -> str:
-        """The mode that "sync" or "async" becomes; another name as it is. Raises KeyError."""
-        own: str = cluster.own_mode(self.framework, parallel)
-        return self.sync or own if parallel == "sync" else own
-
-
-class PinnedStack(Pinned, Stack):
-    """A stack of ours: the folder docker/<name>/."""
-
-    studies: tuple[str, ...]
-
-
 def pinned(stack: Stack) -> PinnedStack:
     """The stack, known to be one of ours. Raises InputError for the user's own."""
     if not isinstance(stack, PinnedStack):
@@ -225,14 +217,14 @@ def pinned(stack: Stack) -> PinnedStack:
     return stack
 
 
-class Runner(Pinned):
-    """The runner's own image, for compose: it knows of each stack what its image is made of."""
+class Runner(PinnedStack):
+    """The runner's own image, for compose: it knows of each stack what its image is made of. No cell runs in it."""
 
     # all that the command needs, and what makes a stack's fingerprint
     carries: ClassVar[tuple[str, ...]] = ("data", "docker", "runner", "studies", "workloads")
 
 
-_Kind = TypeVar("_Kind", bound=Pinned)
+_Kind = TypeVar("_Kind", bound=PinnedStack)
 
 
 def read(folder: Path, beside: Path | None = None) -> PinnedStack:
@@ -242,7 +234,8 @@ def read(folder: Path, beside: Path | None = None) -> PinnedStack:
 
 def read_runner(docker_folder: Path) -> Runner:
     """The Runner among the folders of the stacks. Raises InputError."""
-    return _read(docker_folder / RUNNER / "image.toml", "image", Runner, version=__version__)
+    return _read(docker_folder / RUNNER / "image.toml", "image", Runner, version=__version__, framework="python",
+                 devices=("cpu",), studies=())
 
 
 def _read(path: Path, head: str, kind: type[_Kind], beside: Path | None = None, **values: Any) -> _Kind:
@@ -283,19 +276,18 @@ def read_all(folders: paths.Shelf) -> dict[str, PinnedStack]:
     return stacks
 
 
-def all_images(folders: paths.Shelf) -> dict[str, Pinned]:
+def all_images(folders: paths.Shelf) -> dict[str, PinnedStack]:
     """All that has an image, by name: the stacks and the runner."""
     return {**read_all(folders), RUNNER: read_runner(paths.several(folders)[0])}
 
 
-def chosen_names(names: Sequence[str] | None, known: Mapping[str, Pinned | Stack]) -> Sequence[str]:
+def chosen_names(names: Sequence[str] | None, known: Mapping[str, Stack]) -> Sequence[str]:
     """The names, each once, or without any those of all stacks for CPUs. Raises InputError for an unknown name."""
     for name in names or []:
         if name not in known:
             raise unknown("stack", name, known)
     return [*dict.fromkeys(names or [])] or [
-        name for name, each in known.items()
-        if isinstance(each, Runner) or (isinstance(each, PinnedStack) and "cpu" in each.devices)]
+        name for name, each in known.items() if isinstance(each, PinnedStack) and "cpu" in each.devices]
 
 
 def workloads_digest(root: Path) -> str:
@@ -303,12 +295,12 @@ def workloads_digest(root: Path) -> str:
     return _digest(lambda path: path.relative_to(root), sources(root / "workloads"), {})
 
 
-def wheels_fingerprint(stack: Pinned) -> str:
+def wheels_fingerprint(stack: PinnedStack) -> str:
     """What a virtual environment is made of, as a SHA-256: the two locks, and a program that is compiled into it."""
     return _digest(stack.inside, (*stack.locks, *stack.program), {})
 
 
-def build_files(stack: Pinned) -> list[Path]:
+def build_files(stack: PinnedStack) -> list[Path]:
     """What an image's build reads, and what the image carries."""
     carried = [path for name in stack.carries for path in sources(stack.root / name)]
     return [stack.dockerfile, *stack.locks, *sorted(stack.beside.glob("*.sh")), *stack.program, *carried]

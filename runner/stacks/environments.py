@@ -13,7 +13,7 @@ from runner.errors import BuildFailed, DiskFull, InterpreterMissing
 from runner.paths import free_bytes, home
 from runner.processes import Say, answer_of, clean_environment, fresh_log, locked, run
 from runner.stacks import own, package_sources
-from runner.stacks.definition import Pinned, PinnedStack, wheels_fingerprint
+from runner.stacks.definition import PinnedStack, wheels_fingerprint
 from workloads.spec import frameworks
 
 UNPACKED_AND_DOWNLOADED = 1.6       # pip unpacks a wheel beside its downloaded copy, and keeps the download
@@ -85,7 +85,7 @@ def missing_tools(stack: PinnedStack) -> str | None:
     return None
 
 
-def create(stack: Pinned, home: Path, log: Path) -> Path:
+def create(stack: PinnedStack, home: Path, log: Path) -> Path:
     """The python of a new virtual environment at home that holds nothing but the pip of the stack's own lock of it."""
     shutil.rmtree(home, ignore_errors=True)
     run([str(find_interpreter(stack.python)[1]), "-m", "venv", str(home)], log)

@@ -14,7 +14,7 @@ from runner.errors import InputError
 from runner.paths import digest
 from runner.processes import fresh_log, run
 from runner.stacks import package_sources
-from runner.stacks.definition import Pinned, PinnedStack, sources
+from runner.stacks.definition import PinnedStack, sources
 from runner.stacks.environments import create
 
 OF_TODAY = {"quick", "gpu", "models", "upgrade"}     # studies whose stacks follow the newest; others' stay as published
@@ -23,7 +23,7 @@ _NEWEST_PYTHON = "3.13"              # for which wheels are looked for, whatever
 _HEADER = "# Made by `evenbench lock {name}` from requirements.in: the files for Python {python} on x86_64 Linux.\n"
 
 
-def relock(stack: Pinned) -> str:
+def relock(stack: PinnedStack) -> str:
     """The stack's requirements.txt made anew; nothing is written.
 
     pip's own download is the resolver, because it is the only one that all of these interpreters have, and what it
@@ -41,7 +41,7 @@ def relock(stack: Pinned) -> str:
         return lock_text(stack, sources(files))
 
 
-def lock_text(stack: Pinned, files: list[Path]) -> str:
+def lock_text(stack: PinnedStack, files: list[Path]) -> str:
     """The text of a lock that admits exactly these wheels and source archives."""
     pins = sorted(f"{name}=={version} \\\n    --hash=sha256:{digest(path)}\n"
                   for path in files for name, version in [project(path.name)])

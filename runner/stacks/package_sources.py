@@ -23,7 +23,7 @@ import requests
 from runner import formatting, leftovers, paths, processes
 from runner.errors import BuildFailed
 from runner.processes import ELSEWHERE, TO_SET, Say, clean_environment, no_answer, pip_variable, run, without_passwords
-from runner.stacks.definition import Pinned, PinnedStack
+from runner.stacks.definition import PinnedStack
 
 _PIP_SETTINGS = ("index-url", "extra-index-url", "find-links", "no-index", "trusted-host", "timeout", "retries")
 _ANSWERS_SECONDS = (3.0, 5.0)       # to connect, and between two parts of an answer
@@ -124,7 +124,7 @@ class Progress:
             self._say(f"{self._name}: {text}")
 
 
-def bring_own(stack: Pinned, command: Sequence[str], text: str, log: Path, there: Iterable[str] = (),
+def bring_own(stack: PinnedStack, command: Sequence[str], text: str, log: Path, there: Iterable[str] = (),
               heard: Say = lambda line: None, variables: Mapping[str, str] | None = None) -> None:
     """Let pip bring each package that the stack's file names an index of, as the text (a lock, requirements) has it.
 

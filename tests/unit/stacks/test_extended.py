@@ -19,7 +19,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What was asked to be locked; pip itself, which downloads, is no part of a unit test."""
     wanted: list[str] = []
 
-    def relock(stack: definition.Pinned) -> str:
+    def relock(stack: definition.PinnedStack) -> str:
         wanted.append((stack.folder / "requirements.in").read_text())
         return "einops==0.8.1 \\\n    --hash=sha256:" + "0" * 64 + "\n"
 
