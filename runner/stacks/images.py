@@ -14,7 +14,6 @@ from runner.stacks import bases, environments, package_sources
 from runner.stacks.definition import PinnedStack, Runner, build_files, wheels_fingerprint
 from runner.stacks.engine import DockerClient, remove_image, tagged
 from runner.stacks.locking import project
-from runner.stacks.package_sources import Progress
 
 _LABEL = "org.evenbench."
 _BASE_BYTES = 500_000_000           # a base with interpreter and libraries
@@ -92,7 +91,7 @@ def build_as(client: DockerClient, stack: PinnedStack, name: str, say: Say, *opt
     say(f"{stack.name}: building its image on {base.image}, {stack.size.wheels_bytes / 1e9:.1f} GB of packages "
         f"(log: {log})")
     try:
-        _run_build(stack, base, log, Progress(stack.name, say), "-t", name, *options)
+        _run_build(stack, base, log, package_sources.Progress(stack.name, say), "-t", name, *options)
     except BuildFailed as error:
         raise BuildFailed(f"{stack.name}: {error}") from error
     say(f"{stack.name}: image ready after {time.monotonic() - began:.0f} s")

@@ -281,11 +281,11 @@ def test_an_export_that_fails_leaves_its_runtime_out_with_what_it_failed_at(tmp_
     assert "onnxruntime is left out: PyTorch cannot export it to ONNX: " in errors
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("lane", "text", "said"), [
-    *(in_third(index % 3, "pytorch", "import torch\n" + SPREAD.replace(then, now), said)
-      for index, (then, now, said) in enumerate(REFUSED.values())),
-    in_third(0, "keras-on-jax", COMPILED.replace("(inputs)", "(layers.RandomFlip()(inputs))"),
-             "its training is random: random_flip")], ids=[*REFUSED, "noise in Keras"])
+    *(("pytorch", "import torch\n" + SPREAD.replace(then, now), said) for then, now, said in REFUSED.values()),
+    ("keras-on-jax", COMPILED.replace("(inputs)", "(layers.RandomFlip()(inputs))"),
+     "its training is random: random_flip")], ids=[*REFUSED, "noise in Keras"])
 def test_what_would_be_uneven_is_refused_by_its_name(lane: str, text: str, said: str, tmp_path: Path) -> None:
     _, errors = check(tmp_path, lane, 2, first=text)
 
@@ -337,7 +337,6 @@ def test_a_graph_is_equal_in_both_runtimes_in_all_modes_and_rates_count_all_batc
 def test_a_graph_that_cannot_run_is_refused_by_what_it_lacks(
         made: dict[str, object], pairs: list[str], said: str, tmp_path: Path) -> None:
     name = made_graph.written(tmp_path / "net.onnx", **made)  # type: ignore[arg-type]
-
     words = [word for pair in pairs for word in ("--set", pair)]
 
     ended = evenbench(tmp_path, "check", name, "--launcher", "venv", *words)
@@ -355,14 +354,14 @@ def test_a_model_is_run_reported_rerun_and_held_to_a_gate(tmp_path: Path) -> Non
     for file in files:
         Path(file).write_text(LAYERED)
     short = [word for pair in ("measure=infer", "warm=fixed", "warmup=1", "steps=5") for word in ("--set", pair)]
+    both = ["run", *files, "--lane", "first-pytorch,second-pytorch", "--launcher", "venv", *short]
 
-    ran = evenbench(tmp_path, "run", *files, "--lane", "first-pytorch,second-pytorch", "--rounds", "1", "--launcher",
-                    "venv", *short)
+    ran = evenbench(tmp_path, *both, "--rounds", "1")
     assert ran.returncode in MEASURED, ran.stderr
     assert "second-pytorch and first-pytorch are equal (float64" in ran.stderr
     assert "first.py+second.py, inference, batch 32" in evenbench(tmp_path, "report", "latest").stdout
     Path(files[1]).write_text(LAYERED.replace("nn.ReLU()", "nn.GELU()"))
-    differs = evenbench(tmp_path, "run", *files, "--lane", "first-pytorch,second-pytorch", "--launcher", "venv", *short)
+    differs = evenbench(tmp_path, *both)
     assert 2 == differs.returncode and "nothing is timed: second-pytorch and first-pytorch differ" in differs.stderr
     Path(files[1]).write_text(LAYERED)
     refused = evenbench(tmp_path, "rerun", "latest")
