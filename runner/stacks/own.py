@@ -162,9 +162,10 @@ def executable(asked: Asked) -> str:
     ended = _run([python, "-c", _WHO], Path.cwd(), asked, clean_environment())
     try:
         version, told = answer_in(ended.stdout)
-    except (ValueError, TypeError) as error:
+        is_old = tuple(version) < OLDEST
+    except (ValueError, TypeError, RecursionError) as error:
         raise asked.wrong(f"{python} is not a Python interpreter: it did not say its version{_words(ended)}") from error
-    if tuple(version) < OLDEST:
+    if is_old:
         raise asked.wrong(f"found Python {version[0]}.{version[1]}, expected {OLDEST[0]}.{OLDEST[1]} or newer")
     return str(told or python)
 
@@ -330,7 +331,7 @@ def code_for(architectures: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, 
     ready, texts = ([(int(each[2]), int(each[3])) for each in named if each[1] == kind] for kind in ("sm", "compute"))
     native, jit = [], []
     for capability in CAPABILITIES:
-        major, minor = (int(part) for part in capability.split("."))
+        major, minor = _release(capability)
         if any(each[0] == major and each[1] <= minor for each in ready):
             native.append(capability)
         elif any(each <= (major, minor) for each in texts):
