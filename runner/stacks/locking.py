@@ -20,6 +20,7 @@ from runner.stacks.environments import create
 OF_TODAY = {"quick", "gpu", "models", "upgrade"}     # studies whose stacks follow the newest; others' stay as published
 ALLOWED = 2                          # releases that a pin may be behind
 _NEWEST_PYTHON = "3.13"              # for which wheels are looked for, whatever a stack's own Python is
+_PIN = re.compile(r"([A-Za-z0-9._-]+)(?:\[[^]]*])?==([^\s#;]+)")
 _HEADER = "# Made by `evenbench lock {name}` from requirements.in: the files for Python {python} on x86_64 Linux.\n"
 
 
@@ -61,7 +62,8 @@ def outdated(stacks: Iterable[PinnedStack], released: Callable[[str], Sequence[s
     """Rows of the pins behind by more than ALLOWED that an index tells of; released: of a package, newest first."""
     found = []
     for stack in stacks:
-        for package, pinned in package_sources.pins((stack.folder / "requirements.in").read_text()):
+        lines = (stack.folder / "requirements.in").read_text().splitlines()
+        for package, pinned in (match.groups() for line in lines if (match := _PIN.match(line))):
             releases = list(released(package))
             version = pinned.partition("+")[0]                     # 2.13.0+cpu is a build of 2.13.0
             if version in releases and releases.index(version) > ALLOWED:

@@ -161,9 +161,9 @@ def normal(name: str) -> str:
 
 
 def pins(lock: str) -> dict[tuple[str, str], tuple[str, ...]]:
-    """The SHA-256s of each (package, version) in a lock, or none of them in requirements.in."""
+    """The SHA-256s of each (package, version) in a lock."""
     return {(normal(named[1]), named[2]): tuple(re.findall(r"--hash=sha256:([0-9a-f]{64})", pin))
-            for pin in re.split(r"\n(?=\S)", lock) if (named := re.match(r"([\w.-]+)(?:\[[^]]*])?==([^\s;]+)", pin))}
+            for pin in re.split(r"\n(?=\S)", lock) if (named := re.match(r"([\w.-]+)==([^\s;]+)", pin))}
 
 
 def requirement(text: str, package: str) -> str:
