@@ -44,7 +44,8 @@ def meta(context: str) -> str:
     ({"DOCKER_HOST": "ssh://me@localhost"}, {}, "ssh, as ssh://me@localhost .*HOST=unix:///.*`unset DOCKER_HOST`"),
     ({"DOCKER_HOST": "tcp://192.0.2.1:2375"}, {}, "tcp://192.0.2.1:2375 is another machine's, .*`unset DOCKER_HOST`"),
     *(({"DOCKER_HOST": host}, {}, rf"^no Docker engine answers at DOCKER_HOST={host[:4]}.* \(.+\): correct it")
-      for host in ("tcp://localhost:port", "tcp://[::1", "tcp://127.0.0.1:9", "unix://{}/none", "unix://{}/config.json"))])
+      for host in ("tcp://localhost:port", "tcp://[::1", "tcp://127.0.0.1:9", "unix://{}/none",
+                   "unix://{}/config.json"))])
 def test_an_engine_that_cannot_measure_here_is_told_in_a_line_and_leaves_no_socket_open(
         variables: dict[str, str], written: dict[str, str], line: str, settings: Path) -> None:
     files(settings, written)
