@@ -19,7 +19,7 @@ from workloads.spec import frameworks
 UNPACKED_AND_DOWNLOADED = 1.6       # pip unpacks a wheel beside its downloaded copy, and keeps the download
 _INSTALL = ("install", "--require-hashes", "--no-deps", "--no-build-isolation", "--no-input", "--progress-bar=off")
 _WHO = ("import json, os, sys, venv, ensurepip; "
-        "print('\\n' + json.dumps([sys.version_info[:3], os.path.realpath(sys.executable)]))")
+        "print('\\nevenbench ' + json.dumps([sys.version_info[:3], os.path.realpath(sys.executable)]))")
 # pip's settings may lead packages elsewhere
 _HAS = ("import importlib.util, sys; sys.exit(None if importlib.util.find_spec('{package}') else "
         "'ERROR: pip ended well, and {package} is not there: look at `pip config list` for a target, prefix or root')")
@@ -136,11 +136,11 @@ def _starting(python: str) -> Iterator[tuple[tuple[int, ...], Path]]:
     for path in _candidates(python):
         try:
             answer = answer_of([path, "-c", _WHO], timeout=20, env=clean_environment(), stdin=subprocess.DEVNULL)
-            version, told = own.answer_in(answer.stdout)
-        except (OSError, subprocess.TimeoutExpired, ValueError, TypeError):
+            version, told = own.interpreter_in(answer.stdout)
+        except (OSError, subprocess.TimeoutExpired, ValueError):
             continue
         if python == f"{version[0]}.{version[1]}":
-            yield tuple(version), Path(told)
+            yield version, Path(told)
 
 
 def _candidates(python: str) -> Iterator[Path]:

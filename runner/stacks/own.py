@@ -33,7 +33,7 @@ SECONDS = 120                        # a framework's first import from a cold di
 # since which CUDA the oldest capability is which, and the newest major one: libraries and compilers know no others
 _OF_CUDA = (("0.0", ("6.0", 12)), ("8.0", ("6.0", 6)), ("9.0", ("6.0", 7)), ("11.0", ("6.0", 8)), ("11.8", ("6.0", 9)),
             ("12.8", ("6.0", 12)), ("13.0", ("7.5", 12)))
-_WHO = "import json, sys; print('\\n' + json.dumps([sys.version_info[:2], sys.executable]))"
+_WHO = "import json, sys; print('\\nevenbench ' + json.dumps([sys.version_info[:2], sys.executable]))"
 _NO_PATH = "PYTHONPATH is set here, and no worker gets it: install in the environment what only that names"
 _WORDS = 300                         # characters of what a program said that failed
 Ask = Callable[[list[str]], str | bytes | None]      # what a program prints in an environment, None where it fails
@@ -161,13 +161,12 @@ def executable(asked: Asked) -> str:
     python = interpreter(asked)
     ended = _run([python, "-c", _WHO], Path.cwd(), asked, clean_environment())
     try:
-        version, told = answer_in(ended.stdout)
-        is_old = tuple(version) < OLDEST
-    except (ValueError, TypeError, RecursionError) as error:
+        version, told = interpreter_in(ended.stdout)
+    except ValueError as error:
         raise asked.wrong(f"{python} is not a Python interpreter: it did not say its version{_words(ended)}") from error
-    if is_old:
+    if version < OLDEST:
         raise asked.wrong(f"found Python {version[0]}.{version[1]}, expected {OLDEST[0]}.{OLDEST[1]} or newer")
-    return str(told or python)
+    return told or str(python)
 
 
 def check_unchanged(stack: OwnStack) -> None:
@@ -258,6 +257,18 @@ def answer_in(output: str | bytes | None) -> Any:
     """The last line of a program's output, from JSON: an environment may print more before. Raises ValueError."""
     lines = (output or "").strip().splitlines()
     return json.loads(lines[-1]) if lines else {}
+
+
+def interpreter_in(output: str) -> tuple[tuple[int, ...], str]:
+    """(version, path) that an interpreter says of itself on a line of "evenbench [version, path]", as JSON.
+
+    It may print text of its own when it starts and when it ends. Raises ValueError.
+    """
+    said = re.search(r"^evenbench (\[\[\d+, \d+.+\])$", output, re.MULTILINE)
+    if said is None:
+        raise ValueError("no line of an interpreter's")
+    version, path = json.loads(said[1])
+    return tuple(version), path
 
 
 def inventory(asked: Asked, output: str | bytes | None, words: str = "") -> Inventory:

@@ -138,12 +138,14 @@ def test_what_is_no_python_or_too_old_or_gone_or_lacks_what_workers_need_is_said
     (tmp_path / "moved" / "bin" / "python").symlink_to("/no/python3.9")
     for path, message in (
             (tmp_path / "moved", "python leads to /no/python3.9, which is not there: make the environment anew"),
-            (program(tmp_path / "old", "echo '[[2, 7], null]'"), "found Python 2.7, expected 3.6 or newer"),
-            (program(tmp_path / "other", "echo hello"), "other is not a Python interpreter: it did not say"),
+            (program(tmp_path / "old", "echo 'evenbench [[2, 7], null]'; echo bye"),
+             "found Python 2.7, expected 3.6 or newer"),
+            (program(tmp_path / "other", "echo '[[3, 9], 0]'"), "other is not a Python interpreter: it did not say"),
             (program(tmp_path / "long", "for i in $(seq 400); do echo line; done >&2; echo because >&2; exit 1"),
              "line line ... because"),
             (program(tmp_path / "fails", "exit 1"), "fails is not a Python interpreter"),
-            (program(tmp_path / "mute", 'test "$1" = -c && echo "[[3, 9], 0]"'), "it did not tell what it holds: run"),
+            (program(tmp_path / "mute", 'test "$1" = -c && echo "evenbench [[3, 9], 0]" && echo bye'),
+             "it did not tell what it holds: run"),
             (program(tmp_path / "shim", "echo 'pyenv: python3.12: command not found' >&2; exit 127"),
              "did not say its version: pyenv: python3.12: command not found"),
             (no_format, "noise is not a Python interpreter: Exec format error"),
@@ -309,6 +311,8 @@ def test_several_stacks_stand_beside_pinned_ones_in_the_order_of_the_words(tmp_p
     assert ["environment", "pinned", "environment"] == [own.kind(each) for each in chosen.named]
     with pytest.raises(InputError, match='the name "mine" is given twice'):
         own_stacks.chosen([f"mine={mine}", f"mine={mine}"], PINNED, ROOT, gpus.NONE)
+    with pytest.raises(InputError, match="found a path without a name"):
+        own_stacks.chosen(["torch-x", str(mine)], PINNED, ROOT, gpus.NONE)
 
 
 def test_a_rerun_starts_what_is_named_now_and_tells_what_a_record_names(mine: Path) -> None:

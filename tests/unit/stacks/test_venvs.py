@@ -15,7 +15,7 @@ from tests.stack_folder import small_stack
 def interpreter(path: Path, version: str) -> Path:
     """A program that answers as the interpreter of a version does."""
     told = json.dumps([[int(part) for part in version.split(".")], str(path)])
-    return program(path, f"printf 'a site that greets \\377\\n\\n{told}\\n'")
+    return program(path, f"printf 'a site that greets \\377\\n\\nevenbench {told}\\nand takes leave\\n'")
 
 
 @pytest.fixture
