@@ -54,12 +54,12 @@ def stacks(places: Places) -> list[dict[str, Any]]:
 
 def outdated(places: Places) -> list[dict[str, Any]]:
     """Pins of today's stacks that the package index has left behind."""
-    from runner.stacks import locking  # here: requests takes a tenth of a second, which other lists do without
+    from runner.stacks import outdated as pins  # here: requests takes a tenth of a second, which other lists do without
 
-    today = (each for each in definition.read_all(places.stacks).values() if locking.OF_TODAY.issuperset(each.studies))
-    found = locking.outdated(today, cache(locking.released))
+    today = (each for each in definition.read_all(places.stacks).values() if pins.OF_TODAY.issuperset(each.studies))
+    found = pins.outdated(today, cache(pins.released))
     if not found:
-        screen.say(f"no pin is more than {locking.ALLOWED} releases behind the index")
+        screen.say(f"no pin is more than {pins.ALLOWED} releases behind the index")
     return found
 
 

@@ -1,13 +1,8 @@
-"""Locks: what requirements.in of a stack becomes with its own interpreter, every package with version and hash.
-
-And which pins are behind the package index, in releases: pip asks it, once a package.
-"""
+"""Locks: what requirements.in of a stack becomes with its own interpreter, every package with version and hash."""
 
 import re
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
 from runner import leftovers
 from runner.errors import InputError
@@ -17,10 +12,6 @@ from runner.stacks import package_sources
 from runner.stacks.definition import PinnedStack, sources
 from runner.stacks.environments import create
 
-OF_TODAY = {"quick", "gpu", "models", "upgrade"}     # studies whose stacks follow the newest; others' stay as published
-ALLOWED = 2                          # releases that a pin may be behind
-_NEWEST_PYTHON = "3.13"              # for which wheels are looked for, whatever a stack's own Python is
-_PIN = re.compile(r"([A-Za-z0-9._-]+)(?:\[[^]]*])?==([^\s#;]+)")
 _HEADER = "# Made by `evenbench lock {name}` from requirements.in: the files for Python {python} on x86_64 Linux.\n"
 
 
@@ -56,22 +47,3 @@ def project(file_name: str) -> tuple[str, str]:
     if not found:
         raise InputError(f"{file_name}: neither a wheel nor a source archive")
     return package_sources.normal(found[1]), found[2]
-
-
-def outdated(stacks: Iterable[PinnedStack], released: Callable[[str], Sequence[str]]) -> list[dict[str, Any]]:
-    """Rows of the pins behind by more than ALLOWED that an index tells of; released: of a package, newest first."""
-    found = []
-    for stack in stacks:
-        lines = (stack.folder / "requirements.in").read_text().splitlines()
-        for package, pinned in (match.groups() for line in lines if (match := _PIN.match(line))):
-            releases = list(released(package))
-            version = pinned.partition("+")[0]                     # 2.13.0+cpu is a build of 2.13.0
-            if version in releases and releases.index(version) > ALLOWED:
-                found.append({"stack": stack.name, "package": package, "pinned": pinned, "newest": releases[0],
-                              "behind": releases.index(version)})
-    return found
-
-
-def released(package: str) -> tuple[str, ...]:
-    """The package's releases that pip's index has wheels of, the newest first; () where it has none."""
-    return package_sources.releases(package, "--only-binary=:all:", f"--python-version={_NEWEST_PYTHON}")[0]

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from runner.errors import InputError
-from runner.stacks import package_sources
-from runner.stacks.locking import lock_text, outdated, project
+from runner.stacks import outdated, package_sources
+from runner.stacks.locking import lock_text, project
 from tests import fakes
 from tests.stack_folder import small_stack
 
@@ -51,7 +51,7 @@ RELEASES = {"jax": ("0.12.0", "0.11.1", "0.11.0", "0.10.2"), "numpy": ("2.5.0", 
 def test_pins_more_than_two_releases_behind_are_told_with_the_newest(tmp_path: Path, lines: str,
                                                                      found: list[tuple[object, ...]]) -> None:
     (tmp_path / "requirements.in").write_text(lines)
-    told = outdated([fakes.stack("s", folder=tmp_path)], lambda package: RELEASES.get(package, ()))
+    told = outdated.outdated([fakes.stack("s", folder=tmp_path)], lambda package: RELEASES.get(package, ()))
 
     assert found == [tuple(pin.values()) for pin in told]
 
