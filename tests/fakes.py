@@ -21,7 +21,7 @@ def stack(name: str = "torch-x", **values: Any) -> Stack:
     facts: dict[str, Any] = {
         "name": name, "framework": "pytorch", "version": "1", "python": "3.11", "studies": (), "devices": ("cpu",),
         "title": name, "base": {"image": f"ubuntu@sha256:{'0' * 64}", "verified": False}, "size": {"wheels_bytes": 1},
-        "folder": Path("docker") / name}
+        "folder": Path("docker") / name, "beside": Path("docker")}
     if "gpu" in values.get("devices", ()):
         facts["gpu"] = GpuCode(cuda="12.6", driver="525.60.13", native=CAPABILITIES, jit=(), unsupported=(),
                                verified=False)

@@ -13,7 +13,7 @@ from typing import IO, NamedTuple
 from runner.errors import BuildFailed
 from runner.processes import Say
 from runner.stacks import images
-from runner.stacks.definition import Pinned
+from runner.stacks.definition import PinnedStack
 from runner.stacks.engine import DockerClient, remove_image
 
 _KINDS = {tarfile.REGTYPE: "file", tarfile.DIRTYPE: "folder", tarfile.SYMTYPE: "link", tarfile.LNKTYPE: "hard link"}
@@ -45,7 +45,7 @@ class Verdict(NamedTuple):
     differences: tuple[Difference, ...]
 
 
-def run(client: DockerClient, stack: Pinned, say: Say) -> Verdict:
+def run(client: DockerClient, stack: PinnedStack, say: Say) -> Verdict:
     """Build the stack's image twice under names of its own, compare, and remove both. Raises BuildFailed, DiskFull."""
     tags = [f"{images.tag(stack)}-{number}" for number in ("once", "twice")]
     try:
@@ -56,7 +56,7 @@ def run(client: DockerClient, stack: Pinned, say: Say) -> Verdict:
     return Verdict(stack.name, len(first), tuple(differences(first, second)))
 
 
-def _built(client: DockerClient, stack: Pinned, tag: str, say: Say) -> dict[str, Entry]:
+def _built(client: DockerClient, stack: PinnedStack, tag: str, say: Say) -> dict[str, Entry]:
     images.build_as(client, stack, tag, say, "--no-cache")
     container = client.containers.create(tag)
     try:

@@ -25,7 +25,7 @@ _STOLEN = 0.02                    # of the time, likewise; bursts that are too f
 def examine(stacks: Mapping[str, PinnedStack], cache: Path) -> list[Finding]:
     """All findings, the engine's first. Builds and changes nothing."""
     told, ours = foreign(stacks), {name: stack for name, stack in stacks.items() if not stack.foreign}
-    plain = {name: stack for name, stack in ours.items() if not stack.is_gpu_only}
+    plain = {name: stack for name, stack in ours.items() if "cpu" in stack.devices}
     interpreters = [_interpreter(python) for python in sorted({stack.python for stack in plain.values()})]
     has_interpreter = any(finding.grade == "good" for finding in interpreters)
     said, of_engine = _engine(plain, can_do_without=has_interpreter or bool(told))
@@ -171,7 +171,7 @@ def _throttled_periods() -> int:
     return int((control_groups.throttling() or {}).get("throttled_periods", 0))
 
 
-def pace_told(seen: pace.Pace, stolen_share: float, is_throttled: bool = False) -> Finding:
+def pace_told(seen: pace.Pace, stolen_share: float, is_throttled: bool) -> Finding:
     """Of the most uneven CPU, and of the time that the hypervisor took from all while they worked in turn.
 
     is_throttled: whether the quota of this process's own control group held it up.

@@ -112,7 +112,7 @@ class DockerLauncher(HostLauncher):
 
 def _own_image(stack: OwnStack) -> images.Image:
     """An image of the user's, which is as it is."""
-    return images.Image(stack.image, stack.asked.image, stack.asked.image, False, stack.made_of())
+    return images.Image(stack.image, stack.asked.image, False, stack.made_of())
 
 
 def with_workloads(settings: dict[str, Any], stack: Stack) -> dict[str, Any]:

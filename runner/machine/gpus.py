@@ -76,7 +76,10 @@ def oldest_driver(code: GpuCode, gpus: Iterable[Gpu]) -> str:
 
 def span(code: GpuCode) -> str:
     """The compute capabilities that a stack runs on, in words: "≤ 7.5"."""
-    first, last = code.runs_on[0], code.runs_on[-1]
+    able = [each for each in CAPABILITIES if each not in code.unsupported]
+    if not able:                    # a user's own, compiled for GPUs that are not listed
+        return f"other than {CAPABILITIES[0]} to {CAPABILITIES[-1]}"
+    first, last = able[0], able[-1]
     if last == CAPABILITIES[-1]:
         return f"≥ {first}"
     return f"≤ {last}" if first == CAPABILITIES[0] else f"{first} to {last}"

@@ -28,16 +28,14 @@ class Chosen(NamedTuple):
 def chosen(arguments: Sequence[str], pinned: Mapping[str, Stack], root: Path, gpus: Gpus) -> Chosen:
     """The stacks that arguments such as torch-2.13-cpu, torch or mine=PATH name. Raises BenchError."""
     arguments = [full_name(argument, pinned, bool(gpus.gpus)) for argument in arguments]
-    for argument in arguments:
-        own.check_named(argument, pinned)
     stacks: dict[str, Stack] = {}
-    for each in [own.parse(argument, pinned) for argument in arguments if own.is_own(argument)]:
+    for each in filter(None, [own.parse(argument, pinned) for argument in arguments]):
         if each.name in stacks:
             raise InputError(f'--stack {each}: the name "{each.name}" is given twice; choose another')
         stacks[each.name] = (
             containers.own_stack(engine.connect(), each, root, [gpu.uuid for gpu in gpus.gpus]) if each.image
             else own.environment(each, root, bool(gpus.gpus)))
-    names = tuple(argument.partition("=")[0] if own.is_own(argument) else argument for argument in arguments)
+    names = tuple(argument.partition("=")[0] for argument in arguments)
     return Chosen(names, {**pinned, **stacks})
 
 

@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import subprocess
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 from urllib.request import getproxies
@@ -17,7 +18,7 @@ from runner.errors import BuildFailed
 from runner.paths import cache_folder
 from runner.processes import Say, answer_of, fresh_log, locked, run
 from runner.stacks import package_sources
-from runner.stacks.definition import Pinned
+from runner.stacks.definition import PinnedStack
 from runner.stacks.engine import DockerClient, tagged
 from runner.stacks.environments import find_interpreter
 
@@ -27,8 +28,7 @@ _REGISTRY_SECONDS = 20      # an answer comes within two; without a route there 
 _PROXIES = ("http", "https", "no")
 _NEEDLESS = ("test", "tests", "idlelib", "__pycache__", "site-packages", "config-*", "_tkinter.*", "nis.*")
 
-# asked once in a process: where no registry answers, each question may take its whole time
-_refusals: dict[str, str | None] = {}
+_told: list[str] = []       # the first refusal: it is said once in a process
 
 
 class Base(NamedTuple):
@@ -38,17 +38,20 @@ class Base(NamedTuple):
     is_default: bool
 
 
-def choose(client: DockerClient, stack: Pinned, say: Say) -> Base:
+def choose(client: DockerClient, stack: PinnedStack, say: Say) -> Base:
     """The stack's pinned base, or our own where that cannot be had. Raises BuildFailed, InterpreterMissing."""
     if stack.unbuildable:
         raise BuildFailed(stack.unbuildable)
-    refused = None if tagged(client, stack.base.image) else _refusal(
-        stack.base.image, (lambda line: None) if stack.base.has_cuda else say)
+    refused = None if tagged(client, stack.base.image) else _refusal(stack.base.image)
     if refused is None:
         return Base(stack.base.image, is_default=True)
     if stack.base.has_cuda:
         raise BuildFailed(f"{stack.name}: its base {stack.base.image.partition('@')[0]} cannot be had here (the "
                           f"registry: {refused}), and no base of our own brings its CUDA")
+    if not _told:
+        _told.append(refused)
+        say(f"the pinned bases cannot be had here (the registry: {refused}): building on a base of our own from this "
+            "machine's packages; results will say so")
     return Base(own(client, stack.python, say), is_default=False)
 
 
@@ -73,18 +76,9 @@ def _is_built(client: DockerClient, tag: str) -> bool:
     return image is not None and image.labels.get(RECIPE_LABEL) == RECIPE
 
 
-def _refusal(image: str, say: Say) -> str | None:
-    """Why the registry does not give an image, None if it does. The first refusal is said."""
-    if image not in _refusals:
-        is_first = not any(_refusals.values())
-        _refusals[image] = reason = _ask_registry(image)
-        if reason and is_first:
-            say(f"the pinned bases cannot be had here (the registry: {reason}): building on a base of our own from"
-                " this machine's packages; results will say so")
-    return _refusals[image]
-
-
-def _ask_registry(image: str) -> str | None:
+@cache
+def _refusal(image: str) -> str | None:
+    """Why the registry does not give an image, None if it does. Where none answers, a question takes its whole time."""
     try:
         answer = answer_of(["docker", "manifest", "inspect", image], timeout=_REGISTRY_SECONDS)
     except subprocess.TimeoutExpired:
@@ -99,7 +93,7 @@ def _ask_registry(image: str) -> str | None:
 
 def _build_system(tag: str, release: str, say: Say) -> None:
     """Import a minimal system of this machine's release."""
-    mirror = package_sources.package_mirror(package_sources.system_sources(), release)
+    mirror = package_sources.package_mirror(release)
     if shutil.which("debootstrap") is None or mirror is None:
         raise BuildFailed("a base of our own needs a Debian or Ubuntu machine with debootstrap:"
                           " run `apt-get install debootstrap`")

@@ -6,7 +6,6 @@ import re
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
 
 from pydantic import Field, model_validator
@@ -24,7 +23,6 @@ Framework = Literal["tensorflow", "pytorch", "mxnet", "jax", "onnxruntime", "ope
                     "python"]
 _Version = Annotated[str, Field(pattern=r"^\d+(\.\d+)+$")]
 _Python = Annotated[str, Field(pattern=r"^3\.\d+$")]
-_SET_HERE = ("folder", "shared", "env")         # fields that no file says
 
 
 class GpuCode(Keys, frozen=True):
@@ -48,11 +46,6 @@ class GpuCode(Keys, frozen=True):
         if self.unsupported and not self.why:
             raise mistake('key "why": missing: the reason of what is unsupported')
         return self
-
-    @property
-    def runs_on(self) -> tuple[str, ...]:
-        """The compute capabilities that it runs on, in order."""
-        return tuple(each for each in CAPABILITIES if each not in self.unsupported)
 
 
 class BaseImage(Keys, frozen=True):
@@ -78,19 +71,63 @@ class Size(Keys, frozen=True):
     wheels_bytes: int = Field(gt=0)     # of all packages as they are installed
 
 
-class Pinned(Keys, frozen=True):
-    """What an image is built from, every part of it pinned: the folder docker/<name>/."""
+class Stack(Keys, frozen=True):
+    """A software stack, ours or the user's: what its cells need to know of it."""
 
-    carries: ClassVar[tuple[str, ...]] = ("workloads",)     # the repository's folders that the image has a copy of
-    name: str = Field(pattern=r"^[a-z0-9][a-z0-9.-]*$")         # also an image's name and a folder's
+    name: str
+    framework: Framework
     version: Text
     python: _Python
     title: Text
+    devices: tuple[Literal["cpu", "gpu"], ...] = Field(min_length=1)
+    gpu: GpuCode | None = None
+    env: tuple[tuple[str, str], ...] = ()      # variables of the user's that its workers get, by --env
+    sync: str = ""                      # the mode that parallel = sync is here, where it is not the framework's usual
+
+    @model_validator(mode="after")
+    def _knows_its_mode_and_gpus(self) -> Self:
+        if self.sync and (self.framework, self.sync) not in cluster.MODES:
+            raise mistake(f"sync: {cluster.impossible(self.framework, self.sync, 2)}")
+        if ("gpu" in self.devices) != (self.gpu is not None):
+            raise mistake("devices has gpu where there is a table gpu, and only there")
+        return self
+
+    @property
+    @abstractmethod
+    def root(self) -> Path:
+        """The repository whose workloads run in it."""
+
+    @property
+    def unbuildable(self) -> str | None:
+        """Why nobody can build its image, with the way out; None where that can be tried, or there is none to build."""
+        return None
+
+    @property
+    def foreign(self) -> str | None:
+        """Why its packages do not run on this machine, with the way out; None where they do."""
+        return None
+
+    @abstractmethod
+    def made_of(self) -> str:
+        """What it and the workloads are made of, as a SHA-256: another one is another stack."""
+
+    def mode(self, parallel: str) -> str:
+        """The mode that "sync" or "async" becomes; another name as it is. Raises KeyError."""
+        own: str = cluster.own_mode(self.framework, parallel)
+        return self.sync or own if parallel == "sync" else own
+
+
+class PinnedStack(Stack):
+    """A stack of ours, every part of it pinned: the folder docker/<name>/."""
+
+    carries: ClassVar[tuple[str, ...]] = ("workloads",)     # the repository's folders that the image has a copy of
+    name: str = Field(pattern=r"^[a-z0-9][a-z0-9.-]*$")         # also an image's name and a folder's
     base: BaseImage
     size: Size
     index: Mapping[str, Annotated[str, Field(pattern=r"^(https?|file)://\S+$")]] = {}  # by package, where it is had
     folder: Path
-    shared: Path | None = None          # what stacks share lies there; None: beside the folder, as with all of ours
+    beside: Path                        # docker/, which holds what stacks share: a Dockerfile, scripts, and pip's locks
+    studies: tuple[str, ...]
 
     @model_validator(mode="after")
     def _installs_its_packages(self) -> Self:
@@ -118,11 +155,6 @@ class Pinned(Keys, frozen=True):
     def root(self) -> Path:
         """The repository: what an image's build sees."""
         return self.beside.parent
-
-    @property
-    def beside(self) -> Path:
-        """The folder docker/, which holds what stacks share: a Dockerfile, scripts, and pip's locks."""
-        return self.shared or self.folder.parent
 
     def inside(self, path: Path) -> Path:
         """A file's name in the repository, as a build sees it: a stack of the user's lies there like one of ours."""
@@ -178,63 +210,6 @@ class Pinned(Keys, frozen=True):
         return self.beside / "pip" / f"{self.python}.txt"
 
 
-class Stack(Keys, frozen=True):
-    """A software stack, ours or the user's: what its cells need to know of it."""
-
-    name: str
-    framework: Framework
-    version: Text
-    python: _Python
-    title: Text
-    devices: tuple[Literal["cpu", "gpu"], ...] = Field(min_length=1)
-    gpu: GpuCode | None = None
-    env: tuple[tuple[str, str], ...] = ()      # variables of the user's that its workers get, by --env
-    sync: str = ""                      # the mode that parallel = sync is here, where it is not the framework's usual
-
-    @model_validator(mode="after")
-    def _knows_its_mode_and_gpus(self) -> Self:
-        if self.sync and (self.framework, self.sync) not in cluster.MODES:
-            raise mistake(f"sync: {cluster.impossible(self.framework, self.sync, 2)}")
-        if ("gpu" in self.devices) != (self.gpu is not None):
-            raise mistake("devices has gpu where there is a table gpu, and only there")
-        return self
-
-    @property
-    @abstractmethod
-    def root(self) -> Path:
-        """The repository whose workloads run in it."""
-
-    @property
-    def unbuildable(self) -> str | None:
-        """Why nobody can build its image, with the way out; None where that can be tried, or there is none to build."""
-        return None
-
-    @property
-    def foreign(self) -> str | None:
-        """Why its packages do not run on this machine, with the way out; None where they do."""
-        return None
-
-    @abstractmethod
-    def made_of(self) -> str:
-        """What it and the workloads are made of, as a SHA-256: another one is another stack."""
-
-    def mode(self, parallel: str) -> str:
-        """The mode that "sync" or "async" becomes; another name as it is. Raises KeyError."""
-        own: str = cluster.own_mode(self.framework, parallel)
-        return self.sync or own if parallel == "sync" else own
-
-
-class PinnedStack(Pinned, Stack):
-    """A stack of ours: the folder docker/<name>/."""
-
-    studies: tuple[str, ...]
-
-    @property
-    def is_gpu_only(self) -> bool:
-        """Whether it runs on GPUs alone, and is built only where it is asked for by name."""
-        return "cpu" not in self.devices
-
-
 def pinned(stack: Stack) -> PinnedStack:
     """The stack, known to be one of ours. Raises InputError for the user's own."""
     if not isinstance(stack, PinnedStack):
@@ -242,27 +217,28 @@ def pinned(stack: Stack) -> PinnedStack:
     return stack
 
 
-class Runner(Pinned):
-    """The runner's own image, for compose: it knows of each stack what its image is made of."""
+class Runner(PinnedStack):
+    """The runner's own image, for compose: it knows of each stack what its image is made of. No cell runs in it."""
 
     # all that the command needs, and what makes a stack's fingerprint
     carries: ClassVar[tuple[str, ...]] = ("data", "docker", "runner", "studies", "workloads")
 
 
-_Kind = TypeVar("_Kind", bound=Pinned)
+_Kind = TypeVar("_Kind", bound=PinnedStack)
 
 
-def read(folder: Path, shared: Path | None = None) -> PinnedStack:
-    """The PinnedStack of a folder, shared: as Pinned's. Raises InputError with file, key, found and expected."""
-    return _read(folder / "stack.toml", "stack", PinnedStack, shared=shared)
+def read(folder: Path, beside: Path | None = None) -> PinnedStack:
+    """The PinnedStack of a folder; beside: where it does not lie in docker/. Raises InputError."""
+    return _read(folder / "stack.toml", "stack", PinnedStack, beside)
 
 
 def read_runner(docker_folder: Path) -> Runner:
     """The Runner among the folders of the stacks. Raises InputError."""
-    return _read(docker_folder / RUNNER / "image.toml", "image", Runner, version=__version__)
+    return _read(docker_folder / RUNNER / "image.toml", "image", Runner, version=__version__, framework="python",
+                 devices=("cpu",), studies=())
 
 
-def _read(path: Path, head: str, kind: type[_Kind], **values: Any) -> _Kind:
+def _read(path: Path, head: str, kind: type[_Kind], beside: Path | None = None, **values: Any) -> _Kind:
     """What a file says: the keys of the table `head` beside its other tables, and these values."""
     position = strict_toml.Position(str(path))
     try:
@@ -273,10 +249,11 @@ def _read(path: Path, head: str, kind: type[_Kind], **values: Any) -> _Kind:
     if not isinstance(own, dict):
         raise position.wrong(f"table [{head}]: missing")
     said = {**own, **tables}
-    known = [name for name in kind.model_fields if name not in (*values, *_SET_HERE)]
-    strict_toml.refuse_unknown(said, known, position)
     folder = path.parent.absolute()
-    stack = strict_toml.validated(kind, {**strict_toml.frozen(said), **values, "folder": folder}, position)
+    values |= {"folder": folder, "beside": beside or folder.parent}
+    known = [name for name in kind.model_fields if name not in (*values, "env")]
+    strict_toml.refuse_unknown(said, known, position)
+    stack = strict_toml.validated(kind, {**strict_toml.frozen(said), **values}, position)
     if stack.name != path.parent.name:
         raise position.wrong(f'name "{stack.name}" is not the folder\'s, "{path.parent.name}"')
     return stack
@@ -285,7 +262,7 @@ def _read(path: Path, head: str, kind: type[_Kind], **values: Any) -> _Kind:
 def read_all(folders: paths.Shelf) -> dict[str, PinnedStack]:
     """All stacks by name: what holds a stack.toml in docker/, and in the folders after it, which are the user's."""
     stacks: dict[str, PinnedStack] = {}
-    shared = None                       # ours lie beside what they share
+    beside = None                       # ours lie in it
     for shelf in paths.several(folders):
         found = sorted(path.parent for path in shelf.glob("*/stack.toml") if path.is_file())
         if not found:
@@ -294,37 +271,36 @@ def read_all(folders: paths.Shelf) -> dict[str, PinnedStack]:
             if folder.name in stacks:
                 raise InputError(f"{folder}: there is a stack {folder.name} already, in {stacks[folder.name].folder}: "
                                  "give yours another name, in its stack.toml too")
-            stacks[folder.name] = read(folder, shared)
-        shared = shared or shelf.absolute()
+            stacks[folder.name] = read(folder, beside)
+        beside = beside or shelf.absolute()
     return stacks
 
 
-def all_images(folders: paths.Shelf) -> dict[str, Pinned]:
+def all_images(folders: paths.Shelf) -> dict[str, PinnedStack]:
     """All that has an image, by name: the stacks and the runner."""
     return {**read_all(folders), RUNNER: read_runner(paths.several(folders)[0])}
 
 
-def chosen_names(names: Sequence[str] | None, known: Mapping[str, Pinned | Stack]) -> Sequence[str]:
+def chosen_names(names: Sequence[str] | None, known: Mapping[str, Stack]) -> Sequence[str]:
     """The names, each once, or without any those of all stacks for CPUs. Raises InputError for an unknown name."""
     for name in names or []:
         if name not in known:
             raise unknown("stack", name, known)
     return [*dict.fromkeys(names or [])] or [
-        name for name, each in known.items()
-        if isinstance(each, Runner) or (isinstance(each, PinnedStack) and not each.is_gpu_only)]
+        name for name, each in known.items() if isinstance(each, PinnedStack) and "cpu" in each.devices]
 
 
 def workloads_digest(root: Path) -> str:
     """The workloads alone, as a SHA-256: the same that workloads.places.agent says of its own."""
-    return _digest(lambda path: path.relative_to(root), sources(root / "workloads"))
+    return _digest(lambda path: path.relative_to(root), sources(root / "workloads"), {})
 
 
-def wheels_fingerprint(stack: Pinned) -> str:
+def wheels_fingerprint(stack: PinnedStack) -> str:
     """What a virtual environment is made of, as a SHA-256: the two locks, and a program that is compiled into it."""
-    return _digest(stack.inside, (*stack.locks, *stack.program))
+    return _digest(stack.inside, (*stack.locks, *stack.program), {})
 
 
-def build_files(stack: Pinned) -> list[Path]:
+def build_files(stack: PinnedStack) -> list[Path]:
     """What an image's build reads, and what the image carries."""
     carried = [path for name in stack.carries for path in sources(stack.root / name)]
     return [stack.dockerfile, *stack.locks, *sorted(stack.beside.glob("*.sh")), *stack.program, *carried]
@@ -336,8 +312,7 @@ def sources(folder: Path) -> list[Path]:
             if path.is_file() and "__pycache__" not in path.parts and path.suffix != ".pyc"]
 
 
-def _digest(named: Callable[[Path], Path], files: Iterable[Path],
-            arguments: Mapping[str, str] = MappingProxyType({})) -> str:
+def _digest(named: Callable[[Path], Path], files: Iterable[Path], arguments: Mapping[str, str]) -> str:
     total = hashlib.sha256("".join(f"{key}={value}\0" for key, value in arguments.items()).encode())
     for path in sorted(files, key=named):
         try:

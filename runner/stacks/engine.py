@@ -81,8 +81,8 @@ class Waiting:
         began, api = self._clock(), cast(Any, self._client.api)
         api.close()
         try:
-            adapter = getattr(api, "_custom_adapter", None)
-            _check_listens(adapter.socket_path if isinstance(adapter, UnixHTTPAdapter) else "")
+            if isinstance(adapter := getattr(api, "_custom_adapter", None), UnixHTTPAdapter):
+                _check_listens(adapter.socket_path)
             api._get(api._url("/_ping"), timeout=_ASK_SECONDS if self._is_given_up else _ANSWER_SECONDS)
             is_there = True
         except OSError:                          # requests' errors are OSErrors
@@ -109,22 +109,15 @@ def tagged(client: DockerClient, name: str) -> Image | None:
         raise
 
 
-def labelled_images(client: DockerClient, label: str) -> dict[str, dict[str, str]]:
-    """Labels by id of every image with that label, the untagged ones too."""
-    images = client.images.list(filters={"label": label})
-    return {str(image.id): dict(image.labels) for image in images}
-
-
 def remove_image(client: DockerClient, identity: str) -> bool:
     """True when the image is gone, False when a container still uses it."""
     try:
         client.images.remove(identity, force=False)
-    except NotFound:
-        return True
     except APIError as error:
         if error.status_code == 409:
             return False
-        raise
+        if not isinstance(error, NotFound):
+            raise
     return True
 
 
@@ -155,7 +148,6 @@ def _client(environment: Mapping[str, str]) -> DockerClient:
                                 "name another folder in DOCKER_CONFIG")
     if host := environment.get("DOCKER_HOST"):
         _check_here(host, "run `unset DOCKER_HOST`")
-        _check_listens(_socket_path(host))
         return docker.from_env(environment=dict(environment), timeout=_CONNECT_SECONDS)
     name = environment.get("DOCKER_CONTEXT") or settings.get("currentContext") or "default"
     remedy = "run `unset DOCKER_CONTEXT`" if environment.get("DOCKER_CONTEXT") else "run `docker context use default`"
@@ -168,22 +160,14 @@ def _client(environment: Mapping[str, str]) -> DockerClient:
     if context is None:
         raise EngineUnreachable(f'docker\'s context "{name}" is not there: {remedy}')
     _check_here(context.Host or "", remedy)
-    _check_listens(_socket_path(context.Host))
     return DockerClient(base_url=context.Host, tls=context.TLSConfig, timeout=_CONNECT_SECONDS)
-
-
-def _socket_path(host: str | None) -> str:
-    """The path of the Unix socket that docker's library connects to for this host; "" for another kind of host."""
-    scheme, _, path = cast(str, parse_host(host)).partition("://")
-    return path if scheme == "http+unix" else ""
 
 
 def _check_listens(socket_path: str) -> None:
     """Raise OSError where nobody listens on the socket: docker's library then leaves its own socket open."""
-    if socket_path:
-        with socket.socket(socket.AF_UNIX) as probe:
-            probe.settimeout(_ANSWER_SECONDS)
-            probe.connect(socket_path)
+    with socket.socket(socket.AF_UNIX) as probe:
+        probe.settimeout(_ANSWER_SECONDS)
+        probe.connect(socket_path)
 
 
 def _context(name: str, environment: Mapping[str, str]) -> Any:
@@ -202,9 +186,10 @@ def _context(name: str, environment: Mapping[str, str]) -> Any:
 
 
 def _check_here(host: str, remedy: str) -> None:
-    """Raise EngineUnreachable for the engine of another machine: its CPUs, memory and folders are not this one's.
+    """Raise EngineUnreachable for another machine's engine: its CPUs, memory and folders are not this one's.
 
-    And for one that is here and asked through ssh, for which docker's library would need another one.
+    And for one that is here and asked through ssh, for which docker's library would need another one. Raises OSError
+    where nobody listens.
     """
     address = urlsplit(host)
     if address.scheme == "ssh" and address.hostname in _HERE:
@@ -213,6 +198,9 @@ def _check_here(host: str, remedy: str) -> None:
     if address.scheme in ("ssh", "tcp", "http", "https") and address.hostname not in _HERE:
         raise EngineUnreachable(f"the Docker engine at {host} is another machine's, and evenbench measures where it "
                                 f"runs: run it there, or {remedy}")
+    scheme, _, path = cast(str, parse_host(host)).partition("://")
+    if scheme == "http+unix":
+        _check_listens(path)
 
 
 def told_here(client: DockerClient) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 import hashlib
 import os
-import re
 import shlex
 import shutil
 import subprocess
@@ -13,19 +12,17 @@ from pathlib import Path
 from runner.errors import BuildFailed, DiskFull, InterpreterMissing
 from runner.paths import free_bytes, home
 from runner.processes import Say, answer_of, clean_environment, fresh_log, locked, run
-from runner.stacks import package_sources
+from runner.stacks import own, package_sources
 from runner.stacks.definition import PinnedStack, wheels_fingerprint
 from workloads.spec import frameworks
 
 UNPACKED_AND_DOWNLOADED = 1.6       # pip unpacks a wheel beside its downloaded copy, and keeps the download
 _INSTALL = ("install", "--require-hashes", "--no-deps", "--no-build-isolation", "--no-input", "--progress-bar=off")
-# an interpreter may print text of its own when it starts
-_WHO = ("import os, sys, venv, ensurepip; "
-        "print('\\nevenbench %d.%d.%d' % sys.version_info[:3], os.path.realpath(sys.executable))")
+_WHO = ("import json, os, sys, venv, ensurepip; "
+        "print('\\nevenbench ' + json.dumps([sys.version_info[:3], os.path.realpath(sys.executable)]))")
 # pip's settings may lead packages elsewhere
 _HAS = ("import importlib.util, sys; sys.exit(None if importlib.util.find_spec('{package}') else "
         "'ERROR: pip ended well, and {package} is not there: look at `pip config list` for a target, prefix or root')")
-_TOLD = re.compile(r"^evenbench (\d+)\.(\d+)\.(\d+) (.+)$", re.MULTILINE)
 _CHECK_SECONDS = 60
 
 
@@ -88,12 +85,12 @@ def missing_tools(stack: PinnedStack) -> str | None:
     return None
 
 
-def create(python: str, pip_lock: Path, home: Path, log: Path) -> Path:
-    """The python of a new virtual environment at home that holds nothing but the pip of pip_lock."""
+def create(stack: PinnedStack, home: Path, log: Path) -> Path:
+    """The python of a new virtual environment at home that holds nothing but the pip of the stack's own lock of it."""
     shutil.rmtree(home, ignore_errors=True)
-    run([str(find_interpreter(python)[1]), "-m", "venv", str(home)], log)
+    run([str(find_interpreter(stack.python)[1]), "-m", "venv", str(home)], log)
     inside = home / "bin" / "python"
-    run([str(inside), "-m", "pip", "install", "--require-hashes", "-r", str(pip_lock)], log,
+    run([str(inside), "-m", "pip", "install", "--require-hashes", "-r", str(stack.pip_lock)], log,
         environment=package_sources.environment())
     return inside
 
@@ -109,9 +106,9 @@ def _make(stack: PinnedStack, home: Path, say: Say) -> None:
     log = fresh_log(home.with_name(home.name + ".log"))
     say(f"{stack.name}: making its virtual environment, {stack.size.wheels_bytes / 1e9:.1f} GB on disk (log: {log})")
     try:
-        inside = create(stack.python, stack.pip_lock, unfinished, log)
+        inside = create(stack, unfinished, log)
         pip = [str(inside), "-m", "pip", *_INSTALL]
-        heard = package_sources.Downloads(stack.name, say)
+        heard = package_sources.Progress(stack.name, say)
         variables = package_sources.environment()
         package_sources.bring_own(stack, pip, stack.lock_text, log, heard=heard, variables=variables)
         run([*pip, "-r", str(stack.lock)], log, heard, variables)
@@ -138,22 +135,21 @@ def _starting(python: str) -> Iterator[tuple[tuple[int, ...], Path]]:
     """(version, path) of the interpreters that start and have the module venv."""
     for path in _candidates(python):
         try:
-            answer = answer_of([path, "-c", _WHO], errors="surrogateescape", timeout=20, env=clean_environment(),
-                               stdin=subprocess.DEVNULL)
-        except (OSError, subprocess.TimeoutExpired):
+            answer = answer_of([path, "-c", _WHO], timeout=20, env=clean_environment(), stdin=subprocess.DEVNULL)
+            version, told = own.interpreter_in(answer.stdout)
+        except (OSError, subprocess.TimeoutExpired, ValueError):
             continue
-        told = _TOLD.search(answer.stdout)
-        if told and python == f"{told[1]}.{told[2]}":
-            yield tuple(int(part) for part in told.group(1, 2, 3)), Path(told[4])
+        if python == f"{version[0]}.{version[1]}":
+            yield version, Path(told)
 
 
 def _candidates(python: str) -> Iterator[Path]:
     name = f"python{python}"
     if on_path := shutil.which(name):
         yield Path(on_path)
-    own = home() or Path("/nonexistent")             # as the password file calls the home of those that have none
-    data = Path(os.environ.get("XDG_DATA_HOME") or own / ".local" / "share")
-    for root in (Path(os.environ.get("PYENV_ROOT") or own / ".pyenv") / "versions",
+    there = home() or Path("/nonexistent")           # as the password file calls the home of those that have none
+    data = Path(os.environ.get("XDG_DATA_HOME") or there / ".local" / "share")
+    for root in (Path(os.environ.get("PYENV_ROOT") or there / ".pyenv") / "versions",
                  Path(os.environ.get("UV_PYTHON_INSTALL_DIR") or data / "uv" / "python")):
         with suppress(OSError):                          # another user's, which this one cannot read
             yield from sorted(root.glob(f"*{python}.*/bin/{name}"))

@@ -61,29 +61,25 @@ def made(stack: Stack, packages: Sequence[str], cache: Path, say: Say) -> Stack:
     named = stack.folder / "requirements.in"
     wanted = "\n".join([paths.text_of(named.read_bytes(), named).rstrip(), *sorted(packages), ""])
     digest = hashlib.sha256((wanted + definition.wheels_fingerprint(stack)).encode()).hexdigest()[:12]
+    of_torch = [each for each in packages if "torch" in stack.index and each.partition("==")[0] in _OF_PYTORCH]
     folder = cache.absolute() / "with" / f"{stack.name}-with-{digest}"
     with locked(folder.with_name(folder.name + ".lock")):
         folder.mkdir(parents=True, exist_ok=True)
         paths.write_whole(folder / "requirements.in", wanted)
-        paths.write_whole(folder / "stack.toml", _described(stack, folder.name, packages))
-        extended = definition.read(folder, shared=stack.beside)
+        paths.write_whole(folder / "stack.toml", _described(stack, folder.name, of_torch))
+        extended = definition.read(folder, stack.beside)
         if not extended.lock.exists():
             say(f"{stack.name}: locking it with {', '.join(packages)}")
-            for each in packages:
-                if _is_of_pytorch(each) and "+" not in each and stack.index.get("torch"):
+            for each in of_torch:
+                if "+" not in each:
                     say(f"{each} is built for CUDA, and its operators are missing here: {each}+cpu is for this torch")
             paths.write_whole(extended.lock, locking.relock(extended))
     return extended
 
 
-def _described(stack: PinnedStack, name: str, packages: Sequence[str]) -> str:
+def _described(stack: PinnedStack, name: str, of_torch: Sequence[str]) -> str:
     """Its stack.toml: the stack's under another name, with PyTorch's index for the packages that are built for it."""
     text = (stack.folder / "stack.toml").read_text(encoding="utf-8")
     text = text.replace(f'name = "{stack.name}"', f'name = "{name}"', 1)
-    address = stack.index.get("torch")
-    ours = [each.partition("==")[0] for each in packages if _is_of_pytorch(each)] if address else []
-    return text.rstrip() + "".join(f'\n{each} = "{address}"' for each in ours) + "\n"
-
-
-def _is_of_pytorch(package: str) -> bool:
-    return package.partition("==")[0] in _OF_PYTORCH
+    index = "".join(f'\n{each.partition("==")[0]} = "{stack.index["torch"]}"' for each in of_torch)
+    return f"{text.rstrip()}{index}\n"

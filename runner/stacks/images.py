@@ -1,6 +1,5 @@
 """Images of stacks and of the runner: built from a folder docker/<name>/, found by labels, removed when out of date."""
 
-import re
 import shutil
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,10 +11,9 @@ from runner.errors import BuildFailed, ImageMissing
 from runner.paths import cache_folder, digest, writing
 from runner.processes import Say, fresh_log
 from runner.stacks import bases, environments, package_sources
-from runner.stacks.definition import Pinned, PinnedStack, build_files, wheels_fingerprint
-from runner.stacks.engine import DockerClient, labelled_images, remove_image, tagged
+from runner.stacks.definition import PinnedStack, Runner, build_files, wheels_fingerprint
+from runner.stacks.engine import DockerClient, remove_image, tagged
 from runner.stacks.locking import project
-from runner.stacks.package_sources import Downloads
 
 _LABEL = "org.evenbench."
 _BASE_BYTES = 500_000_000           # a base with interpreter and libraries
@@ -27,18 +25,17 @@ class Image:
     """A stack's image on this engine."""
 
     id: str
-    tag: str
     base: str
     base_is_default: bool
     fingerprint: str
 
 
-def tag(stack: Pinned) -> str:
+def tag(stack: PinnedStack) -> str:
     """The name of the stack's image."""
     return f"evenbench:{stack.name}"
 
 
-def find(client: DockerClient, stack: Pinned) -> Image | None:
+def find(client: DockerClient, stack: PinnedStack) -> Image | None:
     """The stack's image, current or not; None where there is none.
 
     Labels outlive a change: an image that is none of those that were built here has another fingerprint than it says.
@@ -48,16 +45,15 @@ def find(client: DockerClient, stack: Pinned) -> Image | None:
         return None
     built = _built(stack).read_text().split() if _built(stack).exists() else [image.id]
     base, is_default, made_of = (image.labels[_LABEL + key] for key in ("base", "base-is-default", "fingerprint"))
-    return Image(str(image.id), tag(stack), base, is_default == "true",
-                 made_of + ("" if image.id in built else ", changed since"))
+    return Image(str(image.id), base, is_default == "true", made_of + ("" if image.id in built else ", changed since"))
 
 
-def _built(stack: Pinned) -> Path:
+def _built(stack: PinnedStack) -> Path:
     """The ids of the images of the stack that were built here, on whatever engine."""
     return cache_folder() / "builds" / f"{stack.name}.images"
 
 
-def found(client: DockerClient, stack: Pinned) -> Image:
+def found(client: DockerClient, stack: PinnedStack) -> Image:
     """As find. Raises ImageMissing."""
     image = find(client, stack)
     if image is None:
@@ -65,13 +61,13 @@ def found(client: DockerClient, stack: Pinned) -> Image:
     return image
 
 
-def is_current(client: DockerClient, stack: Pinned) -> bool:
+def is_current(client: DockerClient, stack: PinnedStack) -> bool:
     """Whether the stack has an image that is made of what the stack's folder and the workloads are now."""
     image = find(client, stack)
     return image is not None and image.fingerprint == stack.made_of()
 
 
-def build(client: DockerClient, stack: Pinned, say: Say) -> Image:
+def build(client: DockerClient, stack: PinnedStack, say: Say) -> Image:
     """The stack's image, built if missing or out of date. Raises DiskFull, BuildFailed, InterpreterMissing."""
     image = find(client, stack)
     if image and image.fingerprint == stack.made_of():
@@ -86,7 +82,7 @@ def build(client: DockerClient, stack: Pinned, say: Say) -> Image:
     return image
 
 
-def build_as(client: DockerClient, stack: Pinned, name: str, say: Say, *options: str) -> None:
+def build_as(client: DockerClient, stack: PinnedStack, name: str, say: Say, *options: str) -> None:
     """Build the stack's image under a name; options: of `docker build`. Raises as build does."""
     _check_disk(client, stack)
     base = bases.choose(client, stack, say)
@@ -95,21 +91,22 @@ def build_as(client: DockerClient, stack: Pinned, name: str, say: Say, *options:
     say(f"{stack.name}: building its image on {base.image}, {stack.size.wheels_bytes / 1e9:.1f} GB of packages "
         f"(log: {log})")
     try:
-        _run_build(stack, base, log, _Progress(stack.name, say), "-t", name, *options)
+        _run_build(stack, base, log, package_sources.Progress(stack.name, say), "-t", name, *options)
     except BuildFailed as error:
         raise BuildFailed(f"{stack.name}: {error}") from error
     say(f"{stack.name}: image ready after {time.monotonic() - began:.0f} s")
 
 
-def prune(client: DockerClient, stacks: Iterable[Pinned], say: Say) -> None:
+def prune(client: DockerClient, stacks: Iterable[PinnedStack], say: Say) -> None:
     """Remove images of ours that are out of date or of no known stack. Nothing of others is touched."""
-    images = {**labelled_images(client, bases.RECIPE_LABEL), **labelled_images(client, _LABEL + "fingerprint")}
+    images = {str(image.id): image.labels for label in (bases.RECIPE_LABEL, _LABEL + "fingerprint")
+              for image in client.images.list(filters={"label": label})}         # the untagged ones too
     for identity, name in stale(images, stacks).items():
         is_gone = remove_image(client, identity)
         say(f"{name}: {identity[7:19]} {'removed' if is_gone else 'kept, a container uses it'}")
 
 
-def stale(images: Mapping[str, Mapping[str, str]], stacks: Iterable[Pinned]) -> dict[str, str]:
+def stale(images: Mapping[str, Mapping[str, str]], stacks: Iterable[PinnedStack]) -> dict[str, str]:
     """What each image is of ("tf-2.5", "base") that is out of date or of no known stack, by id, from labels by id."""
     current = {stack.name: stack.made_of() for stack in stacks}
     old = {}
@@ -122,12 +119,12 @@ def stale(images: Mapping[str, Mapping[str, str]], stacks: Iterable[Pinned]) -> 
     return old
 
 
-def labels(stack: Pinned, base: bases.Base) -> dict[str, str]:
+def labels(stack: PinnedStack, base: bases.Base) -> dict[str, str]:
     """What the image says about itself; image.* is the vocabulary of the Open Container Initiative."""
     standard = {"title": stack.title, "version": stack.version, "revision": stack.made_of(),
                 "licenses": "Apache-2.0", "base.name": base.image}
-    framework = ({"framework": stack.framework, "studies": ",".join(stack.studies)}
-                 if isinstance(stack, PinnedStack) else {})
+    framework = {} if isinstance(stack, Runner) else {
+        "framework": stack.framework, "studies": ",".join(stack.studies)}
     own = {"stack": stack.name, **framework, "version": stack.version, "base": base.image,
            "base-is-default": "true" if base.is_default else "false",
            "fingerprint": stack.made_of(), "wheels": wheels_fingerprint(stack)}
@@ -142,7 +139,7 @@ def matching_wheels(lock: str, folders: Sequence[Path]) -> list[Path]:
             if (hashes := pins.get(project(path.name))) and digest(path) in hashes]
 
 
-def context(stack: Pinned, folder: Path, wheels: Iterable[Path]) -> None:
+def context(stack: PinnedStack, folder: Path, wheels: Iterable[Path]) -> None:
     """Lay out what a build may see: the repository's shape, but only this stack's inputs and the wheels for it."""
     copies = {path: folder / stack.inside(path) for path in build_files(stack)}
     copies |= {path: folder / "docker" / stack.name / "wheels" / path.name for path in wheels}
@@ -154,17 +151,7 @@ def context(stack: Pinned, folder: Path, wheels: Iterable[Path]) -> None:
         path.chmod(0o755 if path.is_dir() else 0o644)
 
 
-class _Progress(Downloads):
-    """Tells of a build's steps, too, as BuildKit's plain lines come in."""
-
-    def __call__(self, line: str) -> None:
-        super().__call__(line)
-        step = re.match(r"#\d+ \[(?:\S+ )?(\d+/\d+)\] (.+)$", line)
-        if step:
-            self.tell(f"step {step[1]}: {re.sub(r'--mount=[^ ]+ ', '', step[2]).removeprefix('RUN ').strip()}")
-
-
-def _run_build(stack: Pinned, base: bases.Base, log: Path, heard: Say, *options: str) -> None:
+def _run_build(stack: PinnedStack, base: bases.Base, log: Path, heard: Say, *options: str) -> None:
     settings = package_sources.pip_settings()
     lock = stack.lock_text
     wheels = matching_wheels(lock, package_sources.wheel_folders(settings))
@@ -183,7 +170,7 @@ def _run_build(stack: Pinned, base: bases.Base, log: Path, heard: Say, *options:
              *options, "-f", str(seen / stack.inside(stack.dockerfile)), str(seen)], log, heard)
 
 
-def _check_disk(client: DockerClient, stack: Pinned) -> None:
+def _check_disk(client: DockerClient, stack: PinnedStack) -> None:
     """Raise DiskFull where the wheels would not fit. An engine on another machine has a disk that is not seen here."""
     built, root = tagged(client, tag(stack)), Path(client.info()["DockerRootDir"])
     if root.exists() and (built is None or built.labels.get(_LABEL + "wheels") != wheels_fingerprint(stack)):

@@ -9,13 +9,13 @@ from runner.errors import InputError
 from runner.paths import digest
 from runner.processes import fresh_log, run
 from runner.stacks import package_sources
-from runner.stacks.definition import Pinned, sources
+from runner.stacks.definition import PinnedStack, sources
 from runner.stacks.environments import create
 
 _HEADER = "# Made by `evenbench lock {name}` from requirements.in: the files for Python {python} on x86_64 Linux.\n"
 
 
-def relock(stack: Pinned) -> str:
+def relock(stack: PinnedStack) -> str:
     """The stack's requirements.txt made anew; nothing is written.
 
     pip's own download is the resolver, because it is the only one that all of these interpreters have, and what it
@@ -24,7 +24,7 @@ def relock(stack: Pinned) -> str:
     with leftovers.temporary_folder() as name:
         folder = Path(name)
         log = fresh_log(Path(tempfile.gettempdir()) / f"evenbench-lock-{stack.name}.log")
-        python = create(stack.python, stack.pip_lock, folder / "venv", log)
+        python = create(stack, folder / "venv", log)
         wanted, files = stack.folder / "requirements.in", folder / "files"
         download = [str(python), "-m", "pip", "download", "--no-build-isolation", "--progress-bar=off", "--no-input",
                     f"--dest={files}", f"--find-links={files}"]
@@ -33,7 +33,7 @@ def relock(stack: Pinned) -> str:
         return lock_text(stack, sources(files))
 
 
-def lock_text(stack: Pinned, files: list[Path]) -> str:
+def lock_text(stack: PinnedStack, files: list[Path]) -> str:
     """The text of a lock that admits exactly these wheels and source archives."""
     pins = sorted(f"{name}=={version} \\\n    --hash=sha256:{digest(path)}\n"
                   for path in files for name, version in [project(path.name)])
@@ -47,4 +47,3 @@ def project(file_name: str) -> tuple[str, str]:
     if not found:
         raise InputError(f"{file_name}: neither a wheel nor a source archive")
     return package_sources.normal(found[1]), found[2]
-

@@ -5,15 +5,15 @@ between their versions, pip brings into a folder of its own.
 """
 
 import csv
-import json
 import os
 import shutil
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from email import message_from_string
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
@@ -21,11 +21,11 @@ from packaging.version import InvalidVersion, Version
 
 from runner.errors import InputError
 from runner.processes import Say, answer_of, clean_environment, fresh_log, run
-from runner.stacks import package_sources
+from runner.stacks import own, package_sources
 from runner.stacks.package_sources import normal
 
-_WHERE = ("import json, sys; print('\\n' + json.dumps({'version': sys.version, 'sites': "
-          "[each for each in sys.path if each.endswith(('site-packages', 'dist-packages'))]}))")
+_WHERE = ("import json, sys; print('\\n' + json.dumps([sys.version, "
+          "[each for each in sys.path if each.endswith(('site-packages', 'dist-packages'))]]))")
 _SECONDS = 120
 
 
@@ -54,34 +54,32 @@ class Environment(NamedTuple):
 
 def read(python: Path) -> Environment:
     """What an environment holds, by its own Python. Raises InputError."""
-    told = _where(python)
-    packages = [each for site in told["sites"] for each in held(Path(site))]
-    return Environment(python, told["version"], {each.name: each for each in reversed(packages)})
+    version, sites = _where(python)
+    packages = [each for site in sites for each in held(Path(site))]
+    return Environment(python, version, {each.name: each for each in reversed(packages)})
 
 
-def _where(python: Path) -> dict[str, Any]:
-    """The version and the folders of packages that an environment's Python names. Raises InputError."""
+def _where(python: Path) -> tuple[str, list[str]]:
+    """(the version, the folders of packages) that an environment's Python names. Raises InputError."""
     answer = answer_of([python, "-c", _WHERE], timeout=_SECONDS, env=clean_environment(), stdin=subprocess.DEVNULL)
     try:
-        return dict(json.loads(answer.stdout.strip().splitlines()[-1]))
-    except (ValueError, IndexError) as error:
+        version, sites = own.answer_in(answer.stdout)
+    except (ValueError, TypeError) as error:
         raise InputError(f"{python}: it did not say where its packages are: {answer.stderr.strip()[-200:]}") from error
+    return version, sites
 
 
 def held(site: Path) -> Iterable[Package]:
     """The packages of a folder, as pip and uv install them."""
     for folder in sorted(site.glob("*.dist-info")):
-        header = (folder / "METADATA").read_text(encoding="utf-8", errors="replace").partition("\n\n")[0]
-        fields = [line.partition(": ")[::2] for line in header.splitlines()]
-        named = {name: value.strip() for name, value in reversed(fields)}
+        about = message_from_string((folder / "METADATA").read_text(encoding="utf-8", errors="replace"))
         record = folder / "RECORD"
         lines = record.read_text(encoding="utf-8", errors="replace").splitlines() if record.is_file() else []
         rows = [row for row in csv.reader(lines) if row and not Path(row[0]).is_absolute()]
         content = frozenset(",".join(row) for row in rows if not row[0].startswith((f"{folder.name}/", "../"))
                             and "__pycache__" not in row[0])
-        needs = (_need(value.strip()) for name, value in fields if name == "Requires-Dist")
-        yield Package(normal(named["Name"]), named["Version"], site, tuple(row[0] for row in rows), content,
-                      tuple(filter(None, needs)))
+        yield Package(normal(about["Name"]), about["Version"], site, tuple(row[0] for row in rows), content,
+                      tuple(filter(None, map(_need, about.get_all("Requires-Dist", [])))))
 
 
 def _need(text: str) -> tuple[str, str] | None:
@@ -102,8 +100,7 @@ def is_bound(one: str, other: str, old: Environment, new: Environment) -> bool:
     """Whether a package as one of the two environments has it does not go with another as the other one has it."""
     return any(name == other and (other not in there.packages
                                   or not satisfies(there.packages[other].version, specifiers))
-               for here, there in ((old, new), (new, old)) if one in here.packages
-               for name, specifiers in here.packages[one].needs)
+               for here, there in ((old, new), (new, old)) for name, specifiers in here.needs(one))
 
 
 def satisfies(version: str, specifiers: str) -> bool:
@@ -127,7 +124,7 @@ def made(folder: Path, python: Path, packages: Iterable[Package]) -> Path:
     log = fresh_log(folder.with_name(f"{folder.name}.log"))
     run([str(python), "-m", "venv", "--without-pip", str(folder)], log)
     mine = folder / "bin" / "python"
-    site = Path(_where(mine)["sites"][0])
+    site = Path(_where(mine)[1][0])
     for package in packages:
         if not package.files:
             raise InputError(f"{package.name} in {package.site} has no RECORD of its files, expected a package that "

@@ -33,8 +33,7 @@ SECONDS = 120                        # a framework's first import from a cold di
 # since which CUDA the oldest capability is which, and the newest major one: libraries and compilers know no others
 _OF_CUDA = (("0.0", ("6.0", 12)), ("8.0", ("6.0", 6)), ("9.0", ("6.0", 7)), ("11.0", ("6.0", 8)), ("11.8", ("6.0", 9)),
             ("12.8", ("6.0", 12)), ("13.0", ("7.5", 12)))
-_WHO = "import json, sys; print('\\nevenbench %d.%d' % sys.version_info[:2], json.dumps(sys.executable))"
-_TOLD = re.compile(r"^evenbench (\d+)\.(\d+)(?: (\".+\"))?$", re.MULTILINE)
+_WHO = "import json, sys; print('\\nevenbench ' + json.dumps([sys.version_info[:2], sys.executable]))"
 _NO_PATH = "PYTHONPATH is set here, and no worker gets it: install in the environment what only that names"
 _WORDS = 300                         # characters of what a program said that failed
 Ask = Callable[[list[str]], str | bytes | None]      # what a program prints in an environment, None where it fails
@@ -86,23 +85,20 @@ class OwnStack(Stack):
 
     def made_of(self) -> str:
         """Its interpreter, packages and image, and the workloads."""
-        return _digest([*self._content(), workloads_digest(self.repository)])
+        return self._digest(workloads_digest(self.repository))
 
     def holds(self, is_here: bool = True) -> str:
         """The same without the workloads; is_here: with where it is, what compilers' kept work is of."""
-        return _digest([*self._content(), *([self.interpreter] if is_here else [])])
+        return self._digest(*([self.interpreter] if is_here else []))
 
-    def _content(self) -> list[Any]:
-        return [self.framework, self.build, self.installed, self.image]
+    def _digest(self, *more: str) -> str:
+        content = [self.framework, self.build, self.installed, self.image, *more]
+        return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
     def record(self) -> dict[str, Any]:
         """What a session's record says of it: what to ask for again, and what it held."""
         return {"asked": str(self.asked), "fingerprint": self.made_of(), "python": self.build, "image": self.image,
                 "packages": dict(self.installed)}
-
-
-def _digest(content: list[Any]) -> str:
-    return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
 
 def kind(stack: Stack) -> str:
@@ -117,20 +113,18 @@ def is_own(word: str) -> bool:
     return "=" in word
 
 
-def check_named(word: str, pinned: Mapping[str, Stack]) -> None:
-    """Raise InputError for a path or an image without a name: no stack's name looks like one."""
-    if word not in pinned and not is_own(word) and (os.sep in word or word.startswith(_IMAGE)):
-        raise InputError(f"--stack {word}: found {'an image' if word.startswith(_IMAGE) else 'a path'} without a name, "
-                         f"expected NAME=..., such as mine={word}")
-
-
 def side(name: str, word: str, pinned: Mapping[str, Stack]) -> str:
     """A word of --stack for one side of two: a pinned stack's name, NAME=..., or a PATH or image:NAME to be named."""
     return word if word in pinned or is_own(word) else f"{name}={word}"
 
 
-def parse(word: str, pinned: Mapping[str, Stack]) -> Asked:
-    """What a word of the form NAME=PATH, NAME=PATH#FRAMEWORK or NAME=image:NAME asks for. Raises InputError."""
+def parse(word: str, pinned: Mapping[str, Stack]) -> Asked | None:
+    """What NAME=PATH, NAME=PATH#FRAMEWORK or NAME=image:NAME asks for; None of a stack's name. Raises InputError."""
+    if not is_own(word):
+        if word not in pinned and (os.sep in word or word.startswith(_IMAGE)):
+            raise InputError(f"--stack {word}: found {'an image' if word.startswith(_IMAGE) else 'a path'} without a "
+                             f"name, expected NAME=..., such as mine={word}")
+        return None
     name, _, rest = word.partition("=")
     is_whole = "#" not in rest or paths.named(rest).exists()
     where, _, package = (rest, "", "") if is_whole else rest.rpartition("#")
@@ -149,9 +143,14 @@ def parse(word: str, pinned: Mapping[str, Stack]) -> Asked:
     return Asked(name, where, "", package)
 
 
-def environment(asked: Asked, root: Path, has_gpus: bool) -> OwnStack:
-    """The stack of an environment on this host, asked what it holds; has_gpus: the machine. Raises InputError."""
-    return _held(asked, executable(asked), root, has_gpus)
+def environment(asked: Asked, root: Path, has_gpus: bool, python: str = "") -> OwnStack:
+    """The stack of an environment on this host, asked what it holds. Raises InputError.
+
+    has_gpus: the machine. python: its interpreter, where that is known.
+    """
+    python = python or executable(asked)
+    held = inventory(asked, *_answer([python, "-m", INVENTORY], root, asked))
+    return stack(asked, root, held, python, (lambda words: _answer(words, root, asked)[0]) if has_gpus else None)
 
 
 def executable(asked: Asked) -> str:
@@ -161,22 +160,18 @@ def executable(asked: Asked) -> str:
     """
     python = interpreter(asked)
     ended = _run([python, "-c", _WHO], Path.cwd(), asked, clean_environment())
-    version = _TOLD.search(ended.stdout)
-    if version is None:
-        raise asked.wrong(f"{python} is not a Python interpreter: it did not say its version{_words(ended)}")
-    if (minor := (int(version[1]), int(version[2]))) < OLDEST:
-        raise asked.wrong(f"found Python {minor[0]}.{minor[1]}, expected {OLDEST[0]}.{OLDEST[1]} or newer")
-    return str(json.loads(version[3])) if version[3] else str(python)
-
-
-def _held(asked: Asked, python: str, root: Path, has_gpus: bool) -> OwnStack:
-    held = inventory(asked, *_answer([python, "-m", INVENTORY], root, asked))
-    return stack(asked, root, held, python, (lambda words: _answer(words, root, asked)[0]) if has_gpus else None)
+    try:
+        version, told = interpreter_in(ended.stdout)
+    except ValueError as error:
+        raise asked.wrong(f"{python} is not a Python interpreter: it did not say its version{_words(ended)}") from error
+    if version < OLDEST:
+        raise asked.wrong(f"found Python {version[0]}.{version[1]}, expected {OLDEST[0]}.{OLDEST[1]} or newer")
+    return told or str(python)
 
 
 def check_unchanged(stack: OwnStack) -> None:
     """Look whether an environment still holds what it did when the session began. Raises InputError."""
-    now = _held(stack.asked, stack.interpreter, stack.repository, has_gpus=False)
+    now = environment(stack.asked, stack.repository, False, stack.interpreter)
     if (what := change(stack.record(), now)) or now.framework != stack.framework:
         raise InputError(f"{stack.name} has changed since the session began: {what}; the same command begins a new one")
 
@@ -210,7 +205,8 @@ def variables(stack: Stack) -> dict[str, str]:
         return {}
     where = {"EVENBENCH_STACK": stack.name} if stack.image else {"EVENBENCH_EXECUTABLE": stack.interpreter,
                                                                  **_user_packages()}
-    return {frameworks.CHOSEN: stack.framework, "EVENBENCH_PACKAGES": _digest(list(stack.installed)), **where}
+    packages = hashlib.sha256(json.dumps(stack.installed).encode()).hexdigest()
+    return {frameworks.CHOSEN: stack.framework, "EVENBENCH_PACKAGES": packages, **where}
 
 
 def run_record(stack: Stack) -> dict[str, Any]:
@@ -261,6 +257,18 @@ def answer_in(output: str | bytes | None) -> Any:
     """The last line of a program's output, from JSON: an environment may print more before. Raises ValueError."""
     lines = (output or "").strip().splitlines()
     return json.loads(lines[-1]) if lines else {}
+
+
+def interpreter_in(output: str) -> tuple[tuple[int, ...], str]:
+    """(version, path) that an interpreter says of itself on a line of "evenbench [version, path]", as JSON.
+
+    It may print text of its own when it starts and when it ends. Raises ValueError.
+    """
+    said = re.search(r"^evenbench (\[\[\d+, \d+.+\])$", output, re.MULTILINE)
+    if said is None:
+        raise ValueError("no line of an interpreter's")
+    version, path = json.loads(said[1])
+    return tuple(version), path
 
 
 def inventory(asked: Asked, output: str | bytes | None, words: str = "") -> Inventory:
@@ -334,7 +342,7 @@ def code_for(architectures: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, 
     ready, texts = ([(int(each[2]), int(each[3])) for each in named if each[1] == kind] for kind in ("sm", "compute"))
     native, jit = [], []
     for capability in CAPABILITIES:
-        major, minor = (int(part) for part in capability.split("."))
+        major, minor = _release(capability)
         if any(each[0] == major and each[1] <= minor for each in ready):
             native.append(capability)
         elif any(each <= (major, minor) for each in texts):

@@ -23,7 +23,7 @@ import requests
 from runner import formatting, leftovers, paths, processes
 from runner.errors import BuildFailed
 from runner.processes import ELSEWHERE, TO_SET, Say, clean_environment, no_answer, pip_variable, run, without_passwords
-from runner.stacks.definition import Pinned, PinnedStack
+from runner.stacks.definition import PinnedStack
 
 _PIP_SETTINGS = ("index-url", "extra-index-url", "find-links", "no-index", "trusted-host", "timeout", "retries")
 _ANSWERS_SECONDS = (3.0, 5.0)       # to connect, and between two parts of an answer
@@ -100,8 +100,8 @@ def wheel_folders(settings: Mapping[str, str]) -> list[Path]:
             if (path := paths.named(folder.removeprefix("file://"))).is_dir()]
 
 
-class Downloads:
-    """Tells of long downloads, and how much there was in all, as lines of pip come in, also from within BuildKit."""
+class Progress:
+    """Tells of a build's steps and of long downloads, as the plain lines of pip and BuildKit come in."""
 
     def __init__(self, name: str, say: Say) -> None:
         self._name, self._say, self._told = name, say, set[str]()
@@ -109,22 +109,22 @@ class Downloads:
 
     def __call__(self, line: str) -> None:
         """Hear a line."""
-        found = re.match(r"(?:#\d+ [\d.]+ )?\s*Downloading (\S+) \(([\d.]+) ([kMG])B\)", line)
-        if found:
+        if step := re.match(r"#\d+ \[(?:\S+ )?(\d+/\d+)\] (.+)$", line):
+            self._tell(f"step {step[1]}: {re.sub(r'--mount=[^ ]+ ', '', step[2]).removeprefix('RUN ').strip()}")
+        if found := re.match(r"(?:#\d+ [\d.]+ )?\s*Downloading (\S+) \(([\d.]+) ([kMG])B\)", line):
             size = float(found[2]) * {"k": 1e3, "M": 1e6, "G": 1e9}[found[3]]
             self._bytes += size
             if size >= _WORTH_TELLING:
-                self.tell(f"downloading {found[1].rpartition('/')[2]}, {formatting.size(size)} "
-                          f"({formatting.size(self._bytes)} so far)")
+                self._tell(f"downloading {found[1].rpartition('/')[2]}, {formatting.size(size)} "
+                           f"({formatting.size(self._bytes)} so far)")
 
-    def tell(self, text: str) -> None:
-        """Say it, once."""
+    def _tell(self, text: str) -> None:
         if text not in self._told:
             self._told.add(text)
             self._say(f"{self._name}: {text}")
 
 
-def bring_own(stack: Pinned, command: Sequence[str], text: str, log: Path, there: Iterable[str] = (),
+def bring_own(stack: PinnedStack, command: Sequence[str], text: str, log: Path, there: Iterable[str] = (),
               heard: Say = lambda line: None, variables: Mapping[str, str] | None = None) -> None:
     """Let pip bring each package that the stack's file names an index of, as the text (a lock, requirements) has it.
 
@@ -291,17 +291,12 @@ def system_release() -> str:
     return ""
 
 
-def system_sources(folder: Path = Path("/etc/apt")) -> list[str]:
-    """The texts in which apt's sources stand."""
-    paths = [folder / "sources.list", *sorted(folder.glob("sources.list.d/*.list")),
+def package_mirror(release: str, folder: Path = Path("/etc/apt")) -> str | None:
+    """The first address from which apt takes a release, in either of the two formats of its folder's files."""
+    files = [folder / "sources.list", *sorted(folder.glob("sources.list.d/*.list")),
              *sorted(folder.glob("sources.list.d/*.sources"))]
-    return [path.read_text(encoding="utf-8") for path in paths if path.is_file()]
-
-
-def package_mirror(sources: Iterable[str], release: str) -> str | None:
-    """The first address from which apt takes a release, in either of its two formats."""
-    for text in sources:
-        lines = [line for line in text.splitlines() if not line.lstrip().startswith("#")]
+    for path in filter(Path.is_file, files):
+        lines = [line for line in path.read_text(encoding="utf-8").splitlines() if not line.lstrip().startswith("#")]
         for line in lines:
             match = re.match(r"deb\s+(?:\[[^\]]*\]\s+)?(\S+)\s+(\S+)", line)
             if match and match[2] == release:

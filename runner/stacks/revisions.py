@@ -8,45 +8,39 @@ from runner.errors import InputError
 from runner.processes import Say, answer_of, fresh_log, locked, run
 from runner.stacks import package_sources
 
-PREFIX = "git:"
-
 
 def installed(word: str, cache: Path, say: Say) -> str:
-    """The environment of a word git:REV of the current directory, else the word. Raises InputError, BuildFailed."""
-    return str(environment(word, Path.cwd(), cache, say)) if word.startswith(PREFIX) else word
+    """The environment of git:REV of the current directory, made once and kept by revision; another word as it is.
 
-
-def environment(word: str, here: Path, cache: Path, say: Say) -> Path:
-    """The folder of an environment of the revision's package, what it requires, and numpy. Raises as installed()."""
-    revision = word.removeprefix(PREFIX)
-    top = _git(word, here, "rev-parse", "--show-toplevel")
-    commit = _git(word, here, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
+    It holds the revision's package, what that requires, and numpy. Raises InputError, BuildFailed.
+    """
+    if not word.startswith("git:"):
+        return word
+    top = _git(word, "rev-parse", "--show-toplevel")
+    commit = _git(word, "rev-parse", "--verify", "--quiet", "--end-of-options",
+                  f"{word.removeprefix('git:')}^{{commit}}")
     if not any((Path(top) / name).is_file() for name in ("pyproject.toml", "setup.py")):
         raise InputError(f"{word}: found neither pyproject.toml nor setup.py in {top}, expected a package that pip "
                          "installs")
     folder = paths.usable(cache).absolute() / "git" / f"{commit[:16]}-{sys.version_info[0]}.{sys.version_info[1]}"
     with locked(folder.with_name(f"{folder.name}.lock")):
         if not (folder / "complete").is_file():
-            _make(word, top, commit, folder, say)
-    return folder
+            log, source = fresh_log(folder.with_name(f"{folder.name}.log")), folder / "source"
+            say(f"{word}: installing {commit[:12]} into {folder}")
+            run([sys.executable, "-m", "venv", "--clear", "--without-pip", str(folder)], log)
+            run(["git", "clone", "--quiet", "--shared", "--no-checkout", top, str(source)], log)
+            run(["git", "-C", str(source), "checkout", "--quiet", "--detach", commit], log)
+            package_sources.install([str(source), "numpy"], log, folder)
+            (folder / "complete").touch()
+    return str(folder)
 
 
-def _git(word: str, here: Path, *words: str) -> str:
+def _git(word: str, *words: str) -> str:
     try:
-        ended = answer_of(["git", *words], cwd=here)
+        ended = answer_of(["git", *words])
     except OSError as error:
         raise InputError(f"{word}: git did not start: {error.strerror}") from error
     if ended.returncode:
-        raise InputError(f"{word}: found no such revision in {here}, expected one that `git log` shows: "
+        raise InputError(f"{word}: found no such revision in {Path.cwd()}, expected one that `git log` shows: "
                          f"{ended.stderr.strip() or 'git fetch may bring it'}")
     return ended.stdout.strip()
-
-
-def _make(word: str, top: str, commit: str, folder: Path, say: Say) -> None:
-    log, source = fresh_log(folder.with_name(f"{folder.name}.log")), folder / "source"
-    say(f"{word}: installing {commit[:12]} into {folder}")
-    run([sys.executable, "-m", "venv", "--clear", "--without-pip", str(folder)], log)
-    run(["git", "clone", "--quiet", "--shared", "--no-checkout", top, str(source)], log)
-    run(["git", "-C", str(source), "checkout", "--quiet", "--detach", commit], log)
-    package_sources.install([str(source), "numpy"], log, folder)
-    (folder / "complete").touch()

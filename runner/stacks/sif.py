@@ -99,7 +99,7 @@ def _of_engine(stack: PinnedStack, file: Path, say: Say) -> str:
     image = images.build(client, stack, say)
     environments.check_room(f"{stack.name}: its image file", _NEEDED * client.images.get(image.id).attrs["Size"],
                             file.parent, f"see `du -sh {shlex.quote(str(file.parent))}/*`")
-    return f"docker-daemon:{image.tag}"
+    return f"docker-daemon:{images.tag(stack)}"
 
 
 def _make(stack: PinnedStack, file: Path, source: str, say: Say) -> None:

@@ -32,9 +32,8 @@ def stack(tmp_path, client):
     (folder / "stack.toml").write_text(text)
     (folder / "Dockerfile").write_text(DOCKERFILE)
     yield read(folder)
-    for identity, labels in engine.labelled_images(client, "org.evenbench.stack").items():
-        if labels["org.evenbench.stack"] == "test-of-images":
-            engine.remove_image(client, identity)
+    for image in client.images.list(filters={"label": "org.evenbench.stack=test-of-images"}):
+        engine.remove_image(client, image.id)
 
 
 def test_an_unchanged_stack_is_not_built_again_and_its_image_has_no_file_of_the_build_alone(client, stack):
@@ -63,7 +62,7 @@ def test_changed_workloads_are_another_image_which_does_not_install_the_packages
 
 def test_an_image_that_was_changed_under_its_labels_is_not_current_and_is_built_again(client, stack):
     first = images.build(client, stack, quiet)
-    container = client.containers.create(first.tag)
+    container = client.containers.create(images.tag(stack))
     container.commit("evenbench", "test-of-images")
     container.remove()
 
@@ -87,7 +86,7 @@ def test_an_image_can_be_removed_but_not_below_a_container(client, stack):
     assert not engine.remove_image(client, image.id)
     container.remove()
     assert engine.remove_image(client, image.id)
-    assert engine.tagged(client, image.tag) is None
+    assert engine.tagged(client, images.tag(stack)) is None
 
 
 @pytest.mark.parametrize("name", [name for name, each in STACKS.items() if each.framework in MODULES])

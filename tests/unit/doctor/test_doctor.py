@@ -85,41 +85,39 @@ def podman(is_rootless: bool, version: str, *controllers: str) -> dict[str, Any]
                      "security": {"rootless": is_rootless}}}
 
 
-@pytest.mark.parametrize(("info", "told"), [
-    (DOCKER, None), (DOCKER, podman(False, "v1", "cpuset", "cpu", "cpuacct", "blkio", "memory", "pids")),
-    ({**CAN, **ROOTLESS}, None), (CAN, podman(True, "v2", "cpuset", "cpu", "io", "memory", "pids"))])
-def test_an_engine_that_can_limit_all_is_good(info: dict[str, Any], told: dict[str, Any] | None) -> None:
-    assert "good" == engine_limits(info, told).grade
-
-
 CPUS = "a user's own engine (rootless) cannot limit a run's CPUs, a share of CPUs"
 
 
-@pytest.mark.parametrize(("info", "told", "found", "mend"), [
-    ({**CAN, "CPUSet": False, "CpuCfsQuota": False, **ROOTLESS}, None, CPUS, "Delegate=cpu cpuset io memory pids"),
+@pytest.mark.parametrize(("info", "told", "grade", "found", "mend"), [
+    (DOCKER, None, "good", "root's engine: a run's CPUs", ""),
+    (DOCKER, podman(False, "v1", "cpuset", "cpu", "cpuacct", "blkio", "memory", "pids"), "good", "root's engine: ", ""),
+    ({**CAN, **ROOTLESS}, None, "good", "a user's own engine (rootless): ", ""),
+    (CAN, podman(True, "v2", "cpuset", "cpu", "io", "memory", "pids"), "good", "a user's own engine (rootless): ", ""),
+    ({**CAN, "CPUSet": False, "CpuCfsQuota": False, **ROOTLESS}, None, "fails", CPUS, "Delegate=cpu cpuset io memory"),
     # believed by its control groups, not by its flags
-    (DOCKER, podman(True, "v2", "memory", "pids"), CPUS, "Delegate=cpu cpuset"),
-    (DOCKER, podman(True, "v1"), "a user's own engine (rootless)", "version 1 cannot be delegated"),
-    ({**DOCKER, "MemoryLimit": False}, None, "root's engine cannot limit a run's memory", "kernel")])
+    (DOCKER, podman(True, "v2", "memory", "pids"), "fails", CPUS, "Delegate=cpu cpuset"),
+    (DOCKER, podman(True, "v1"), "fails", "a user's own engine (rootless)", "version 1 cannot be delegated"),
+    ({**DOCKER, "MemoryLimit": False}, None, "fails", "root's engine cannot limit a run's memory", "kernel")])
 def test_an_engine_names_what_it_cannot_limit_and_what_mends_that(
-        info: dict[str, Any], told: dict[str, Any] | None, found: str, mend: str) -> None:
+        info: dict[str, Any], told: dict[str, Any] | None, grade: str, found: str, mend: str) -> None:
     finding = engine_limits(info, told)
 
-    assert "fails" == finding.grade and finding.found.startswith(found) and mend in finding.mend
+    assert grade == finding.grade and finding.found.startswith(found) and mend in finding.mend
 
 
-EVEN = Pace(1, 0.0005, 0.0006)
+EVEN, UNEVEN = Pace(1, 0.0005, 0.0006), Pace(0, 0.0005, 0.0009)
 
 
-@pytest.mark.parametrize(("seen", "stolen_share", "grade", "told"), [
-    (EVEN, 0.005, "good", r"0\.5 to 0\.6 ms .*\(CPU 1\)$"), (EVEN, 0.08, "note", r"\(CPU 1\);.* other guests .*8\.0 %"),
-    (Pace(0, 0.0005, 0.0009), 0.0, "note", r"0\.5 to 0\.9 ms .*\(CPU 0\)$")])
-def test_a_pace_is_good_where_work_takes_alike_and_no_other_guest_takes_time(
-        seen: Pace, stolen_share: float, grade: str, told: str) -> None:
-    finding = pace_told(seen, stolen_share)
+@pytest.mark.parametrize(("seen", "stolen_share", "is_throttled", "grade", "told", "mend"), [
+    (EVEN, 0.005, False, "good", r"0\.5 to 0\.6 ms .*\(CPU 1\)$", "^$"),
+    (EVEN, 0.08, False, "note", r"\(CPU 1\);.* other guests .*8\.0 %", "end other programs;.* more --rounds"),
+    (UNEVEN, 0.0, False, "note", r"0\.5 to 0\.9 ms .*\(CPU 0\)$", "end other programs;.* more --rounds"),
+    (UNEVEN, 0.0, True, "note", "; the quota of its own control group held it up$", "^raise the quota")])
+def test_a_pace_is_good_where_work_takes_alike_and_neither_guests_nor_its_quota_take_time(
+        seen: Pace, stolen_share: float, is_throttled: bool, grade: str, told: str, mend: str) -> None:
+    finding = pace_told(seen, stolen_share, is_throttled)
 
-    assert grade == finding.grade and re.search(told, finding.found)
-    assert ("more --rounds" in finding.mend) is (grade == "note")
+    assert grade == finding.grade and re.search(told, finding.found) and re.search(mend, finding.mend)
 
 
 def test_other_guests_share_of_the_time_is_never_more_than_all_of_it_on_however_many_cpus() -> None:
@@ -148,10 +146,3 @@ def test_control_groups_are_told_by_what_is_mounted(names: tuple[str, ...], grad
 def test_what_runners_that_are_gone_have_left_is_told() -> None:
     assert [] == left_told(0, 0)
     assert ["1 container and 2 temporary folders of runners that are gone"] == [each.found for each in left_told(1, 2)]
-
-
-def test_a_quota_of_its_own_is_not_called_other_programs() -> None:
-    finding = pace_told(Pace(0, 0.0005, 0.0500), 0.0, is_throttled=True)
-
-    assert ("note", True) == (finding.grade, "the quota of its own control group held it up" in finding.found)
-    assert "other programs" not in finding.found + finding.mend

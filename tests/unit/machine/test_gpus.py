@@ -19,7 +19,8 @@ from runner.machine import gpus, nvml
 from runner.machine.cpu_sets import shared
 from runner.machine.gpus import Gpus
 from runner.planning.plan import Plan, Wishes, plan
-from runner.stacks.definition import read_all
+from runner.stacks.definition import CAPABILITIES, GpuCode, read_all
+from tests import fakes
 from tests.fake_nvml import H100, P100, RTX, SLICED, V100, FakeNvml
 from tests.fakes import MACHINE, study
 from workloads.process import caches
@@ -82,6 +83,13 @@ def test_without_a_gpu_every_cell_plans_to_the_end_and_says_what_it_needs() -> N
     assert "NVML Shared Library Not Found" == none.problem
     assert "needs an NVIDIA GPU (compute capability ≤ 7.5 for tf-1.15-gpu)" == reason(none, "tf-1.15-gpu")
     assert "needs an NVIDIA GPU (compute capability ≥ 6.0 for tf-2.5-gpu)" == reason(none, "tf-2.5-gpu")
+
+
+def test_a_stack_compiled_for_gpus_that_are_not_listed_says_so() -> None:
+    code = GpuCode(cuda="8.0", driver="0.0", native=(), jit=(), unsupported=CAPABILITIES, why="old", verified=False)
+    mine = fakes.stack("mine", devices=("gpu",)).model_copy(update={"gpu": code})
+    assert "mine needs compute capability other than 6.0 to 12.0, not Tesla P100" in str(
+        gpus.lacking(cell(stack="mine"), mine, {}, seen(P100)))
 
 
 def test_a_stack_for_cpus_names_its_sister_for_gpus() -> None:
@@ -178,7 +186,7 @@ def test_an_engine_without_the_container_toolkit_is_told_with_the_command_that_m
     client = MagicMock()
     client.containers.create.side_effect = APIError("500", explanation=said)
     launcher = DockerLauncher(client, seen(P100), tmp_path)
-    image = docker_launcher.images.Image("i", "t", "b", True, "f")
+    image = docker_launcher.images.Image("i", "b", True, "f")
     monkeypatch.setattr(docker_launcher.images, "find", lambda client, stack: image)
     with pytest.raises(EngineUnreachable, match=r"could not select device driver .*: install nvidia-container-tool"):
         launcher.start(cell(cpus=1), STACKS["torch-1.4"], tmp_path, "r.0.1")

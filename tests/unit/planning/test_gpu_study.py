@@ -1,6 +1,7 @@
 """What a GPU machine is measured with: the study gpu, compose.gpu.yaml, and which images nobody builds unasked."""
 
 import re
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -61,7 +62,7 @@ def test_compose_gives_the_worker_a_whole_cell() -> None:
 
 def test_images_for_gpus_are_built_only_where_they_are_named() -> None:
     unasked = chosen_names(None, STACKS)
-    assert "torch-1.4" in unasked and not [name for name in unasked if STACKS[name].is_gpu_only]
+    assert "torch-1.4" in unasked and not [name for name in unasked if "cpu" not in STACKS[name].devices]
     assert ["tf-1.15-gpu"] == chosen_names(["tf-1.15-gpu"], STACKS)
 
 
@@ -89,6 +90,19 @@ def test_no_base_of_our_own_stands_in_for_one_with_cuda(tmp_path: Path, monkeypa
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     with pytest.raises(BuildFailed, match=r"tf-1.15-gpu: its base tensorflow/\S+:1.15.2-gpu-py3 .*registry: no answer"):
         bases.choose(NoImages(), STACKS["tf-1.15-gpu"], print)      # type: ignore[arg-type]
+
+
+def test_that_bases_of_our_own_stand_in_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[str] = []
+    monkeypatch.setattr(bases, "_told", [])
+    monkeypatch.setattr(bases, "_refusal", lambda image: "no answer")
+    monkeypatch.setattr(bases, "own", lambda client, python, say: f"evenbench-base:{python}")
+    for name in ("tf-1.15-gpu", "torch-1.4", "torch-2.13-cpu"):
+        with suppress(BuildFailed):                  # whose base brings CUDA
+            base = bases.choose(NoImages(), STACKS[name], told.append)     # type: ignore[arg-type]
+
+    assert base == (f"evenbench-base:{STACKS[name].python}", False)
+    assert 1 == len(told) and "(the registry: no answer): building on a base of our own" in told[0]
 
 
 # two cells on a GPU, one of which a CPU can run too

@@ -19,7 +19,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What was asked to be locked; pip itself, which downloads, is no part of a unit test."""
     wanted: list[str] = []
 
-    def relock(stack: definition.Pinned) -> str:
+    def relock(stack: definition.PinnedStack) -> str:
         wanted.append((stack.folder / "requirements.in").read_text())
         return "einops==0.8.1 \\\n    --hash=sha256:" + "0" * 64 + "\n"
 
@@ -27,8 +27,9 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return wanted
 
 
-def test_it_is_locked_once_and_again_for_other_packages(torch: definition.PinnedStack, asked: list[str],
-                                                        tmp_path: Path) -> None:
+def test_it_is_locked_once_and_again_for_other_packages_and_is_the_stack_itself_without_any(
+        torch: definition.PinnedStack, asked: list[str], tmp_path: Path) -> None:
+    assert torch is extended.made(torch, [], tmp_path, lambda line: None) and [] == asked
     one, again = (extended.made(torch, ["einops==0.8.1"], tmp_path, lambda line: None) for _ in range(2))
     other = extended.made(torch, ["einops==0.8.0"], tmp_path, lambda line: None)
 
@@ -50,12 +51,6 @@ def test_a_lock_that_a_full_disk_cuts_short_is_named_and_made_anew(
         extended.made(torch, ["einops==0.8.1"], tmp_path, lambda line: None)
 
     assert extended.made(torch, ["einops==0.8.1"], tmp_path, lambda line: None).lock_text.endswith("0\n") and asked
-
-
-def test_without_packages_it_is_the_stack_itself(torch: definition.PinnedStack, asked: list[str], tmp_path: Path
-                                                 ) -> None:
-    assert torch is extended.made(torch, [], tmp_path, lambda line: None)
-    assert [] == asked
 
 
 def test_torchvision_comes_from_the_index_that_torch_comes_from(torch: definition.PinnedStack, asked: list[str],

@@ -5,9 +5,7 @@ from typing import NamedTuple
 
 import pytest
 
-from runner.errors import InputError
-from runner.stacks.definition import CAPABILITIES, GpuCode, Stack, read, read_all
-from tests.stack_folder import STACK_TOML, repository
+from runner.stacks.definition import CAPABILITIES, Stack, read_all
 
 STACKS = read_all(Path(__file__).parents[3] / "docker")
 GPU_STACKS = [stack for stack in STACKS.values() if "gpu" in stack.devices]
@@ -93,21 +91,3 @@ def test_a_gpu_stack_has_its_cpu_stack_s_packages_but_for_the_framework_and_cuda
     packages = {line.split("==")[0] for line in different if "==" in line}
     assert packages
     assert all(package.startswith(("tensorflow", "mxnet", "jax-cuda", "nvidia-")) for package in packages)
-
-
-@pytest.mark.parametrize(("old", "new", "message"), [
-    ('jit = ["8.0"]', "jit = []", r"\[gpu\]: native, jit and unsupported must hold each of 6.0, .* once"),
-    ('jit = ["8.0"]', "jit = false", r'\[gpu\]: key "jit": found false'),
-    ('why = "no code"', "", r'\[gpu\]: key "why": missing'),
-    ('cuda = "10.0"', 'cuda = "ten"', r'\[gpu\]: key "cuda": found .ten'),
-    ('cuda = "10.0"', 'cuda = "10.0"\ncudnm = "7"', r'\[gpu\]: key "cudnm" is unknown; did you mean "cudnn"'),
-    ('devices = ["gpu"]', 'devices = ["cpu"]', "devices has gpu where there is a table gpu"),
-])
-def test_a_wrong_table_is_refused_with_file_and_key(tmp_path: Path, old: str, new: str, message: str) -> None:
-    table = ('[gpu]\ncuda = "10.0"\ndriver = "410.48"\nnative = ["6.0", "6.1", "7.0", "7.5"]\njit = ["8.0"]\n'
-             'unsupported = ["8.6", "8.9", "9.0", "10.0", "12.0"]\nwhy = "no code"\nverified = false\n')
-    whole = STACK_TOML.replace('devices = ["cpu"]', 'devices = ["gpu"]') + table
-    assert isinstance(read(repository(tmp_path, whole)).gpu, GpuCode)
-
-    with pytest.raises(InputError, match=f"stack.toml: {message}"):
-        read(repository(tmp_path, whole.replace(old, new)))

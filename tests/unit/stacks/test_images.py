@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from runner.stacks import images
+from runner.stacks import images, package_sources
 from runner.stacks.bases import RECIPE, RECIPE_LABEL, Base
 from tests.made_files import files
 from tests.stack_folder import small_stack
@@ -26,29 +26,22 @@ def test_only_wheels_that_the_lock_names_by_hash_are_taken_whatever_the_spelling
     assert {path.name for path in images.matching_wheels(lock, [tmp_path])} == set(list(held)[:2])
 
 
-def test_a_build_sees_only_its_own_inputs(tmp_path):
-    stack = small_stack(tmp_path / "repository")
-    wheel = tmp_path / "torch-9.0-py3-none-any.whl"
+def test_a_build_sees_only_its_own_inputs_which_the_images_user_may_read_also_of_a_private_checkout(tmp_path):
+    seen, wheel = tmp_path / "context", tmp_path / "torch-9.0-py3-none-any.whl"
     wheel.write_bytes(b"wheel")
-    files(tmp_path / "repository/workloads", {"__pycache__/x.pyc": ""})
-
-    images.context(stack, tmp_path / "context", [wheel])
-
-    seen = {str(path.relative_to(tmp_path / "context")) for path in (tmp_path / "context").rglob("*") if path.is_file()}
-    assert seen == {"docker/Dockerfile", "docker/torch-9/requirements.txt", "docker/pip/3.11.txt",
-                    "docker/system.sh", "docker/torch-9/wheels/torch-9.0-py3-none-any.whl",
-                    "workloads/__main__.py", "workloads/spec/cell.py"}
-
-
-def test_the_images_user_may_read_what_a_private_checkout_holds(tmp_path):
     mask = os.umask(0o077)
     try:
-        images.context(small_stack(tmp_path / "repository"), tmp_path / "context", [])
+        stack = small_stack(tmp_path / "repository")
+        files(tmp_path / "repository/workloads", {"__pycache__/x.pyc": ""})
+        images.context(stack, seen, [wheel])
     finally:
         os.umask(mask)
 
-    assert stat.S_IMODE((tmp_path / "context/workloads/spec").stat().st_mode) == 0o755
-    assert stat.S_IMODE((tmp_path / "context/workloads/spec/cell.py").stat().st_mode) == 0o644
+    assert {str(path.relative_to(seen)) for path in seen.rglob("*") if path.is_file()} == {
+        "docker/Dockerfile", "docker/torch-9/requirements.txt", "docker/pip/3.11.txt", "docker/system.sh",
+        "docker/torch-9/wheels/torch-9.0-py3-none-any.whl", "workloads/__main__.py", "workloads/spec/cell.py"}
+    assert stat.S_IMODE((seen / "workloads/spec").stat().st_mode) == 0o755
+    assert stat.S_IMODE((seen / "workloads/spec/cell.py").stat().st_mode) == 0o644
 
 
 def test_labels_say_what_is_inside_and_on_which_base(tmp_path):
@@ -103,7 +96,7 @@ def test_images_of_other_inputs_or_of_unknown_stacks_or_recipes_are_stale(tmp_pa
 ])
 def test_only_steps_and_long_downloads_are_told(lines, expected):
     said = []
-    heard = images._Progress("torch-9", said.append)
+    heard = package_sources.Progress("torch-9", said.append)
     for line in lines.splitlines():
         heard(line)
 

@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 
 from runner.doctor import host
-from runner.errors import BuildFailed, InputError
+from runner.errors import BuildFailed
 from runner.stacks import bases, package_sources
-from runner.stacks.definition import read
+from tests.made_files import files
 from tests.made_wheel import index_of, lock_of_wheel
-from tests.stack_folder import STACK_TOML, small_stack
+from tests.stack_folder import small_stack
 
 ONE_LINE = """
 # deb http://old.example/debian bookworm main
@@ -63,8 +63,11 @@ def test_a_containers_configuration_has_no_path_of_this_machine():
     ([ONE_LINE, STANZAS], "trixie", None),
     ([], "bookworm", None),
 ])
-def test_the_package_mirror_is_the_first_source_of_the_release(texts, release, expected):
-    assert package_sources.package_mirror(texts, release) == expected
+def test_the_package_mirror_is_the_first_source_of_the_release(texts, release, expected, tmp_path):
+    names = ("sources.list", "sources.list.d/b.list", "sources.list.d/a.sources")
+    files(tmp_path, dict(zip(names, texts, strict=False)))
+
+    assert package_sources.package_mirror(release, tmp_path) == expected
 
 
 def test_certificates_named_by_a_variable_win_if_they_are_there(tmp_path, monkeypatch):
@@ -171,16 +174,6 @@ def test_the_requirement_of_a_package_is_its_own_lines_alone():
     assert package_sources.requirement(lock, "torch") == lock.partition("torchvision")[0]
     assert package_sources.requirement("torch==9\nnumpy==1   # why\n", "numpy") == "numpy==1   # why\n"
     assert package_sources.requirement("torch-xla==9\n", "torch") == ""
-
-
-def test_a_stacks_file_names_an_index_by_its_address(tmp_path):
-    folder = small_stack(tmp_path).folder
-    (folder / "stack.toml").write_text(STACK_TOML + f'[index]\ntorch = "{PYTORCH}"\n')
-    assert read(folder).index == {"torch": PYTORCH}
-
-    (folder / "stack.toml").write_text(STACK_TOML + '[index]\ntorch = "pytorch"\n')
-    with pytest.raises(InputError, match=r"stack\.toml: \[index\]: key .torch.: found 'pytorch', expected text of"):
-        read(folder)
 
 
 def test_an_environment_without_a_pip_of_its_own_takes_that_of_the_python_it_was_made_from(

@@ -10,7 +10,7 @@ from runner.errors import InputError
 from runner.stacks import mixing, package_sources
 from runner.stacks.mixing import Environment, Package
 from tests import own_environment
-from tests.made_files import files
+from tests.made_files import files, program
 from tests.made_wheel import MINOR, lock_of_wheel
 
 
@@ -75,6 +75,12 @@ def test_a_mix_has_each_package_as_one_of_the_two_has_it_by_links(tmp_path: Path
     assert {"mine": "2.0", "same": "1.0"} == {name: each.version for name, each in there.items()}
     linked = there["mine"].site / "mine" / "__init__.py"
     assert linked.samefile(new.packages["mine"].site / "mine" / "__init__.py")
+
+
+def test_a_program_that_says_nothing_of_packages_is_refused(tmp_path: Path) -> None:
+    for said in ("", "echo 1", "echo '{}'", "echo hello"):
+        with pytest.raises(InputError, match="python: it did not say where its packages are: because"):
+            mixing.read(program(tmp_path / "python", f"{said}\necho because >&2"))
 
 
 def test_what_a_package_requires_is_read_without_its_extras(tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ from runner.machine.gpus import Gpu, Gpus
 from runner.measuring import job, own_stacks, session_record
 from runner.measuring.bench import Request
 from runner.planning.plan import Wishes, plan
+from runner.processes import answer_of
 from runner.results import sessions, store
 from runner.stacks import own
 from runner.stacks.containers import own_stack
@@ -88,13 +89,15 @@ def test_environments_that_are_called_alike_keep_their_kernels_apart(tmp_path: P
     ("torch-x=/envs/a", '"torch-x" is a pinned stack\'s name; choose another, such as my-torch-x'),
     ("mine=", "expected NAME=PATH of a Python or a virtual environment, or NAME=image:NAME"),
     ("mine=image:", "expected NAME=PATH"), ("mine=/envs/a#caffe", 'found "#caffe", expected one of #torch, #t'),
-    ("mine=/envs/a#", 'found "#", expected one of')])
-def test_a_word_asks_for_an_environment_or_an_image_or_is_refused(word: str, expected: Asked | str) -> None:
+    ("mine=/envs/a#", 'found "#", expected one of'), ("torch-x", None), ("torch-y", None),
+    ("/opt/env", "--stack /opt/env: found a path without a name, expected NAME=..., such as mine=/opt/env"),
+    ("./env", "found a path without a name"), ("image:mine", "found an image without a name")])
+def test_a_word_asks_for_an_environment_or_an_image_or_is_refused(word: str, expected: Asked | str | None) -> None:
     if isinstance(expected, str):
         with pytest.raises(InputError, match=re.escape(expected)):
             own.parse(word, PINNED)
     else:
-        assert (expected, word) == (own.parse(word, PINNED), str(expected))
+        assert (expected, word) == (own.parse(word, PINNED), str(expected or word))
 
 
 def test_an_environment_is_asked_what_it_holds_and_is_one_stack_by_its_interpreter_its_folder_and_its_equal_elsewhere(
@@ -127,17 +130,7 @@ def test_a_runtime_beside_a_framework_that_trains_is_meant_only_by_its_own_word(
     assert ["pytorch", "onnxruntime"] == [read(mine, package).framework for package in ("", "onnxruntime")]
 
 
-@pytest.mark.parametrize(("packages", "message"), [
-    ({"numpy": "2.0"}, "no framework in it, expected one of torch, tensorflow"), ({"torch": "2.0"}, "no numpy in it")])
-def test_an_environment_that_lacks_what_workers_need_is_refused(tmp_path: Path, packages: dict[str, str],
-                                                                message: str) -> None:
-    home = own_environment.made(tmp_path / "poor", **packages)
-
-    with pytest.raises(InputError, match=message):
-        read(home)
-
-
-def test_what_is_no_python_or_too_old_or_gone_is_said(tmp_path: Path) -> None:
+def test_what_is_no_python_or_too_old_or_gone_or_lacks_what_workers_need_is_said(tmp_path: Path) -> None:
     (tmp_path / "text").write_text("no program")
     no_format = program(tmp_path / "noise", "")
     no_format.write_bytes(b"\x00\x01")
@@ -145,18 +138,22 @@ def test_what_is_no_python_or_too_old_or_gone_is_said(tmp_path: Path) -> None:
     (tmp_path / "moved" / "bin" / "python").symlink_to("/no/python3.9")
     for path, message in (
             (tmp_path / "moved", "python leads to /no/python3.9, which is not there: make the environment anew"),
-            (program(tmp_path / "old", "echo evenbench 2.7"), "found Python 2.7, expected 3.6 or newer"),
-            (program(tmp_path / "other", "echo hello"), "other is not a Python interpreter: it did not say"),
+            (program(tmp_path / "old", "echo 'evenbench [[2, 7], null]'; echo bye"),
+             "found Python 2.7, expected 3.6 or newer"),
+            (program(tmp_path / "other", "echo '[[3, 9], 0]'"), "other is not a Python interpreter: it did not say"),
             (program(tmp_path / "long", "for i in $(seq 400); do echo line; done >&2; echo because >&2; exit 1"),
              "line line ... because"),
             (program(tmp_path / "fails", "exit 1"), "fails is not a Python interpreter"),
-            (program(tmp_path / "mute", 'test "$1" = -c && echo evenbench 3.9'), "it did not tell what it holds: run"),
+            (program(tmp_path / "mute", 'test "$1" = -c && echo "evenbench [[3, 9], 0]" && echo bye'),
+             "it did not tell what it holds: run"),
             (program(tmp_path / "shim", "echo 'pyenv: python3.12: command not found' >&2; exit 127"),
              "did not say its version: pyenv: python3.12: command not found"),
             (no_format, "noise is not a Python interpreter: Exec format error"),
             (tmp_path / "text", "text is not a Python interpreter: it cannot be run"),
             (tmp_path / "gone", "gone; expected a Python or a virtual environment's folder"),
-            (tmp_path, "is no environment: it has no bin/python")):
+            (tmp_path, "is no environment: it has no bin/python"),
+            (own_environment.made(tmp_path / "a", numpy="2.0"), "no framework in it, expected one of torch, tensor"),
+            (own_environment.made(tmp_path / "b", torch="2.0"), "no numpy in it")):
         with pytest.raises(InputError, match=re.escape(message)) as caught:
             read(path)
         assert str(caught.value).startswith("--stack mine=")
@@ -254,8 +251,7 @@ def test_a_worker_that_is_not_what_the_record_says_ends_as_an_error(
     def entered(**variables: str) -> str:
         program = ("from workloads.process import environment as e\nfrom workloads.spec.cell import Cell\n"
                    "e.enter(Cell(stack='mine', task='lenet5', measure='train', cpus=1))\n")
-        return subprocess.run([found.interpreter, "-c", program], cwd=ROOT, env={**told, **variables},
-                              capture_output=True, text=True, check=False).stderr
+        return answer_of([found.interpreter, "-c", program], cwd=ROOT, env={**told, **variables}).stderr
 
     assert "" == entered()
     assert f"CellError: the worker is {found.interpreter}, and the record's is /a/python" in entered(
@@ -292,8 +288,7 @@ def test_the_worker_takes_the_framework_that_it_is_told_and_guesses_none(mine: P
     command = [str(mine / "bin/python"), "-c", "from workloads.__main__ import find_adapter; print(find_adapter())"]
 
     def said(**variables: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(command, cwd=ROOT, env={**os.environ, **variables}, capture_output=True, text=True,
-                              check=False)
+        return answer_of(command, cwd=ROOT, env={**os.environ, **variables})
 
     assert "jax\n" == said(EVENBENCH_FRAMEWORK="jax").stdout
     assert "this interpreter has pytorch and jax: say which one with EVENBENCH_FRAMEWORK" in said().stderr
@@ -316,14 +311,8 @@ def test_several_stacks_stand_beside_pinned_ones_in_the_order_of_the_words(tmp_p
     assert ["environment", "pinned", "environment"] == [own.kind(each) for each in chosen.named]
     with pytest.raises(InputError, match='the name "mine" is given twice'):
         own_stacks.chosen([f"mine={mine}", f"mine={mine}"], PINNED, ROOT, gpus.NONE)
-
-
-@pytest.mark.parametrize(("words", "message"), [
-    (["/opt/env"], "--stack /opt/env: found a path without a name, expected NAME=..., such as mine=/opt/env"),
-    (["./env"], "found a path without a name"), (["image:mine"], "found an image without a name")])
-def test_a_path_or_an_image_without_a_name_is_told_how_to_name_it(words: list[str], message: str) -> None:
-    with pytest.raises(InputError, match=re.escape(message)):
-        own_stacks.chosen(words, PINNED, ROOT, gpus.NONE)
+    with pytest.raises(InputError, match="found a path without a name"):
+        own_stacks.chosen(["torch-x", str(mine)], PINNED, ROOT, gpus.NONE)
 
 
 def test_a_rerun_starts_what_is_named_now_and_tells_what_a_record_names(mine: Path) -> None:
@@ -423,35 +412,19 @@ def test_a_framework_is_asked_for_its_code_for_gpus_where_a_cell_is_of_one(mine:
     assert job.planned_study(study("torch-x", input="synthetic"), on_cpu, print).own()["mine"].gpu is None
 
 
-class FakeContainer:
-    """Prints that and ends; None: it never does."""
-
-    def __init__(self, printed: bytes | None) -> None:
-        self.attrs = {"State": {"Running": printed is None, "ExitCode": 0}}
-        self._printed, self.is_removed = printed, False
-
-    def start(self) -> None:
-        pass
-
-    def wait(self, timeout: float) -> None:
-        if self._printed is None:
-            raise ConnectionError(f"read timed out after {timeout}")
-
-    def reload(self) -> None:
-        pass
-
-    def logs(self, stderr: bool) -> bytes | None:
-        return self._printed
-
-    def remove(self, force: bool, v: bool) -> None:
-        self.is_removed = True
+def container(printed: bytes | None) -> MagicMock:
+    """One that prints that and ends; None: it never does."""
+    made = MagicMock(attrs={"State": {"Running": printed is None, "ExitCode": 0}})
+    made.wait.side_effect = ConnectionError("read timed out") if printed is None else None
+    made.logs.return_value = printed
+    return made
 
 
 def engine_with(image: str, **answers: bytes | None) -> Any:
     """An engine with one image of that id, "" for none, that answers for the interpreters that it has."""
-    def create(image: str, entrypoint: list[str], **settings: Any) -> FakeContainer:
+    def create(image: str, entrypoint: list[str], **settings: Any) -> MagicMock:
         if entrypoint[2] == own.INVENTORY and entrypoint[0] in answers:
-            client.made.append(FakeContainer(answers[entrypoint[0]]))
+            client.made.append(container(answers[entrypoint[0]]))
             return client.made[-1]
         raise DockerException("exec: not found")
 
@@ -482,7 +455,7 @@ def test_an_image_is_asked_in_a_container_without_a_network_that_may_only_read()
 def test_an_image_that_cannot_be_a_stack_is_refused_and_leaves_no_container(client: Any, message: str) -> None:
     with pytest.raises(InputError, match=re.escape(message)):
         own_stack(client, Asked("mine", "", "user/torch:1"), ROOT, ())
-    assert all(each.is_removed for each in client.made)
+    assert all(each.remove.called for each in client.made)
 
 
 def test_the_workloads_are_put_into_an_image_of_the_users_alone() -> None:

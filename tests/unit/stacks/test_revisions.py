@@ -26,18 +26,23 @@ def committed(folder: Path, name: str) -> Path:
 
 
 @pytest.fixture
-def checkout(tmp_path: Path) -> Path:
-    return committed(tmp_path / "checkout", "a")
+def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current directory, which has a revision of one file."""
+    folder = committed(tmp_path / "checkout", "a")
+    monkeypatch.chdir(folder)
+    return folder
 
 
-def test_what_is_no_revision_or_no_package_is_refused(checkout: Path, tmp_path: Path) -> None:
+@pytest.mark.usefixtures("checkout")
+def test_what_is_no_revision_or_no_package_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InputError, match=r"git:HEAD: found neither pyproject\.toml .*checkout, expected a package"):
-        revisions.environment("git:HEAD", checkout, tmp_path / "cache", print)
+        revisions.installed("git:HEAD", tmp_path / "cache", print)
     for word in ("git:nowhere", "git:--help", "git:"):
         with pytest.raises(InputError, match=f"{word}: found no such revision"):
-            revisions.environment(word, checkout, tmp_path / "cache", print)
+            revisions.installed(word, tmp_path / "cache", print)
+    monkeypatch.chdir(tmp_path)
     with pytest.raises(InputError, match="git:HEAD: found no such revision"):
-        revisions.environment("git:HEAD", tmp_path, tmp_path / "cache", print)
+        revisions.installed("git:HEAD", tmp_path / "cache", print)
 
 
 def test_a_revision_s_environment_is_made_once(checkout: Path, tmp_path: Path) -> None:
@@ -45,4 +50,4 @@ def test_a_revision_s_environment_is_made_once(checkout: Path, tmp_path: Path) -
     made = tmp_path / "cache/git" / "{}-{}.{}".format(commit[:16], *sys.version_info[:2])
     files(made, {"complete": ""})
 
-    assert made == revisions.environment("git:HEAD", checkout, tmp_path / "cache", pytest.fail)
+    assert str(made) == revisions.installed("git:HEAD", tmp_path / "cache", pytest.fail)

@@ -1,3 +1,5 @@
+"""Stacks: what their folders say, what their fingerprints change with, and that all they bring is pinned by content."""
+
 import re
 import shlex
 import shutil
@@ -21,6 +23,25 @@ from workloads.spec import frameworks
 
 DOCKER = Path(__file__).parents[3] / "docker"
 PINNED = [*read_all(DOCKER).values(), read_runner(DOCKER)]
+LOCKS = sorted(DOCKER.glob("*/*.txt"))
+DOCKERFILES = [DOCKER / "Dockerfile", *sorted(DOCKER.glob("*/Dockerfile"))]
+# whose base's digest nobody has written down yet: no image of it is built
+UNKNOWN = {"tf-1.15-nv"}
+
+
+WHOLE = STACK_TOML.replace('devices = ["cpu"]', 'devices = ["gpu"]') + """
+[gpu]
+cuda = "10.0"
+driver = "410.48"
+native = ["6.0", "6.1", "7.0", "7.5"]
+jit = ["8.0"]
+unsupported = ["8.6", "8.9", "9.0", "10.0", "12.0"]
+why = "no code"
+verified = true
+
+[index]
+torch = "https://index.example/cpu"
+"""
 
 
 @pytest.mark.parametrize(("found", "instead", "message"), [
@@ -37,12 +58,20 @@ PINNED = [*read_all(DOCKER).values(), read_runner(DOCKER)]
     ("verified = false", 'verified = false\npackages = ["-y"]', r"\[base\]: key .packages.: found '-y'"),
     ('name = "torch-9"', 'name = "torch-8"', 'name "torch-8" is not the folder\'s, "torch-9"'),
     ('name = "torch-9"', "name = torch-9", "not TOML"),
+    ('jit = ["8.0"]', "jit = []", r"\[gpu\]: native, jit and unsupported must hold each of 6.0, .* once"),
+    ('jit = ["8.0"]', "jit = false", r'\[gpu\]: key "jit": found false'),
+    ('why = "no code"', "", r'\[gpu\]: key "why": missing'),
+    ('cuda = "10.0"', 'cuda = "ten"', r'\[gpu\]: key "cuda": found .ten'),
+    ('cuda = "10.0"', 'cuda = "10.0"\ncudnm = "7"', r'\[gpu\]: key "cudnm" is unknown; did you mean "cudnn"'),
+    ('devices = ["gpu"]', 'devices = ["cpu"]', "devices has gpu where there is a table gpu"),
+    ("https://index.example/cpu", "pytorch", r"\[index\]: key .torch.: found 'pytorch', expected text of"),
 ])
 def test_what_is_wrong_in_a_stack_is_said_with_file_and_key(tmp_path, found, instead, message):
-    folder = repository(tmp_path, STACK_TOML.replace(found, instead))
+    whole = read(repository(tmp_path, WHOLE))
+    assert (whole.gpu.jit, whole.index) == (("8.0",), {"torch": "https://index.example/cpu"})
 
-    with pytest.raises(InputError, match=f"stack.toml: .*{message}" if message != "not TOML" else "not TOML"):
-        read(folder)
+    with pytest.raises(InputError, match=f"stack.toml: .*{message}"):
+        read(repository(tmp_path, WHOLE.replace(found, instead)))
 
 
 def test_only_folders_with_a_stack_file_are_stacks_and_a_folder_without_one_is_refused(tmp_path):
@@ -189,3 +218,47 @@ def test_a_stack_is_refused_on_another_kind_of_machine(monkeypatch: pytest.Monke
         prepare.build(["torch-2.13-cpu"], paths.Places(), is_pruning=False)
     (finding,) = host.foreign(stacks)
     assert "1 of 1 are not for this machine; torch-2.13-cpu is locked" in finding.found and "--stack" in finding.mend
+
+
+def unpinned(text: str) -> list[str]:
+    """The entries of a lock that are no name==version with a SHA-256."""
+    entries = re.split(r"\n(?=\S)", "\n".join(line for line in text.splitlines() if not line.startswith("#")).strip())
+    pin = re.compile(r"[A-Za-z0-9_.-]+==\S+( \\\n    --hash=sha256:[0-9a-f]{64})+")
+    return [entry for entry in entries if entry and not pin.fullmatch(entry)]
+
+
+@pytest.mark.parametrize("lock", LOCKS, ids=lambda path: f"{path.parent.name}/{path.name}")
+def test_every_package_of_every_lock_has_its_version_and_its_hash(lock: Path) -> None:
+    assert [] == unpinned(lock.read_text())
+
+
+def test_every_stack_installs_from_a_lock_that_is_not_empty_unless_its_base_has_all() -> None:
+    assert {lock for pinned in PINNED for lock in pinned.locks} <= set(LOCKS)
+    assert all("==" in lock.read_text() for pinned in PINNED if not pinned.base.has_framework for lock in pinned.locks)
+
+
+@pytest.mark.parametrize("line", ["torch", "torch>=1", "torch==1", "torch==1 --hash=md5:0", "-r other.txt",
+                                  "torch @ https://example.org/torch.whl", "--index-url https://example.org"])
+def test_an_entry_without_a_hash_is_seen(line: str) -> None:
+    good = f"numpy==1.0 \\\n    --hash=sha256:{'0' * 64}\n"
+    assert [] == unpinned(f"# a lock\n{good}") and [line] == unpinned(f"{good}{line}\n{good}")
+
+
+@pytest.mark.parametrize("pinned", PINNED, ids=lambda pinned: pinned.name)
+def test_every_base_is_pinned_by_its_digest(pinned) -> None:
+    assert (pinned.name in UNKNOWN) != bool(re.fullmatch(r"\S+@sha256:[0-9a-f]{64}", pinned.base.image))
+
+
+@pytest.mark.parametrize("path", DOCKERFILES, ids=lambda path: path.parent.name)
+def test_every_image_is_made_from_its_base_and_the_lock_alone(path: Path) -> None:
+    """Debian's packages come from the mirror, whose signatures apt checks."""
+    lines = [line for line in path.read_text().splitlines() if not line.startswith("#")]
+    assert ["FROM ${BASE}"] == [line for line in lines if line.startswith("FROM")]
+    assert not [line for line in lines if re.search(r"\b(ADD|curl|wget|git clone|pip install|conda|http)\b", line)]
+    assert not [line for line in lines if line.startswith("COPY") and not re.fullmatch(r"COPY (\w+) \1", line)]
+
+
+def test_the_installing_scripts_refuse_what_has_no_hash() -> None:
+    brought = [line for path in DOCKER.glob("**/*.sh") for line in path.read_text().splitlines()
+               if re.search(r"^[^#]*\bpip\b.* (install|download) ", line) and "--no-index" not in line]
+    assert 3 == len(brought) and all("--require-hashes" in line for line in brought)

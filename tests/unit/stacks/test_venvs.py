@@ -1,3 +1,4 @@
+import json
 import stat
 from pathlib import Path
 
@@ -13,7 +14,8 @@ from tests.stack_folder import small_stack
 
 def interpreter(path: Path, version: str) -> Path:
     """A program that answers as the interpreter of a version does."""
-    return program(path, f"printf 'a site that greets \\377\\n\\nevenbench {version} {path}\\n'")
+    told = json.dumps([[int(part) for part in version.split(".")], str(path)])
+    return program(path, f"printf 'a site that greets \\377\\n\\nevenbench {told}\\nand takes leave\\n'")
 
 
 @pytest.fixture
