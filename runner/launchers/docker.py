@@ -46,7 +46,7 @@ class DockerLauncher(HostLauncher):
 
     def machine(self, here: Machine) -> Machine:
         """What of this machine the engine has: where it runs in a virtual one, that is less. Raises BenchError."""
-        said = engine.told_here(self._client)
+        here, said = super().machine(here), engine.told_here(self._client)
         return here._replace(cpus=min(here.cpus, said["NCPU"]), memory_bytes=min(here.memory_bytes, said["MemTotal"]))
 
     def missing(self, stack: Stack) -> str | None:

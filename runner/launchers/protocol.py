@@ -213,6 +213,7 @@ class Launcher:
     has_gpus_here: bool = True           # whether its runs use this host's GPUs, which are then watched
     tells: bool = False                  # whether workers can be started to listen, so that they take turns
     has_options: bool = False            # whether --launcher may say more of it than its name
+    beside: tuple["Launcher", ...] = ()  # those of a session's stacks that this one does not take
 
     @classmethod
     def made(cls, here: Gpus, options: Sequence[str]) -> "Launcher":
@@ -237,6 +238,8 @@ class Launcher:
 
     def machine(self, here: Machine) -> Machine:
         """The machine that plans are made for: this one, or the smallest of those that runs are placed on."""
+        for each in self.beside:
+            here = each.machine(here)
         return here
 
     def record(self) -> dict[str, Any]:
@@ -244,8 +247,8 @@ class Launcher:
         return {}
 
     def of(self, stack: Stack) -> "Launcher":
-        """The launcher that starts a stack; another one only where a session's stacks need several."""
-        return self
+        """The launcher that starts a stack: this one, or one beside it."""
+        return next((each for each in (self, *self.beside) if own.kind(stack) in each.takes), self)
 
     def check(self, cells: Sequence[Cell]) -> None:
         """Raise InputError where the machines are too few or too small for a cell of a plan."""

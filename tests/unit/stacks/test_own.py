@@ -511,7 +511,7 @@ def test_each_stack_goes_to_the_launcher_that_can_start_it(tmp_path: Path, monke
     beside_images, on_host = launched("docker", here, pinned), launched("venv", boxed, pinned)
     assert [host, engine] == [beside_images.of(each) for each in (here, pinned)]
     assert [engine, host] == [on_host.of(each) for each in (boxed, pinned)]
-    assert ("docker", "venv") == (beside_images.name, on_host.name)
+    assert [engine, host] == [beside_images, on_host]            # by which the session is recorded and checked
 
 
 @pytest.mark.parametrize("asked", ["docker", "venv"])
@@ -527,26 +527,6 @@ def test_a_session_of_several_launchers_is_planned_for_what_the_engine_has(
     client.info.return_value = {"NCPU": 2**12, "MemTotal": 2**50, "KernelVersion": "another"}
     with pytest.raises(EngineUnreachable, match="is another machine's"):
         both.machine(MACHINE)
-
-
-def test_a_session_of_several_launchers_is_recorded_and_checked_by_the_first(tmp_path: Path) -> None:
-    class Spread(FakeLauncher):
-        hosts = 3
-
-        def record(self) -> dict[str, Any]:
-            return {"nodes": 3}
-
-        def check(self, cells: Any) -> None:
-            raise InputError(f"too few for {cells}")
-
-        check_data = check
-
-    both = choose.ByStack([Spread(None), VenvLauncher(tmp_path)])
-
-    assert (3, {"nodes": 3}) == (both.hosts, both.record())
-    for check in (both.check, both.check_data):
-        with pytest.raises(InputError, match="too few for"):
-            check([])
 
 
 @pytest.mark.parametrize(("local", "stack"), [("docker", {}), ("venv", {"image": "sha256:1"})])
