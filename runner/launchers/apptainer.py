@@ -14,9 +14,8 @@ from pathlib import Path
 import psutil
 
 from runner.errors import BenchError
-from runner.launchers import kernel_cache
 from runner.launchers.process_groups import Limits, ProcessGroup, ProcessRunning, kept_environment, last_line, on_gpus
-from runner.launchers.protocol import Exit, HostLauncher, Order
+from runner.launchers.protocol import KERNELS_INSIDE, Exit, HostLauncher, Order
 from runner.processes import Say
 from runner.stacks import sif
 from runner.stacks.definition import Stack, pinned
@@ -64,9 +63,9 @@ class ApptainerLauncher(HostLauncher):
         by_process = memory if not has_groups and order.cell.device != "gpu" else 0
         limited_by = "group" if has_groups and memory else "process" if by_process else None
         volumes = [f"{order.data}:/data:ro"]
-        variables = {**on_gpus(own, kernel_cache.INSIDE), **order.variables()}
+        variables = {**on_gpus(own, KERNELS_INSIDE), **order.variables()}
         if kernels:
-            volumes.append(f"{kernels}:{kernel_cache.INSIDE}")
+            volumes.append(f"{kernels}:{KERNELS_INSIDE}")
         worker = ["python", "-m", "workloads.places.apptainer_place", _GROUPS_INSIDE, *order.words]
         options = list(() if len(order.places) > 1 else _ALONE) + (["--nv"] if own else [])
         if has_groups:

@@ -8,9 +8,8 @@ from typing import Any, Self
 
 from runner import leftovers
 from runner.errors import EngineUnreachable
-from runner.launchers import kernel_cache
 from runner.launchers.line_queue import lines_of_chunks
-from runner.launchers.protocol import Exit, HostLauncher, Order, Running, Worker
+from runner.launchers.protocol import KERNELS, KERNELS_INSIDE, Exit, HostLauncher, Order, Running, Worker
 from runner.machine import gpus
 from runner.machine.cpu_sets import Share
 from runner.machine.host import Machine
@@ -94,8 +93,7 @@ class DockerLauncher(HostLauncher):
         try:
             with running.stopped_on_error():
                 kernels = self._kernels(order, own)
-                running.create(image.id, [on_gpus(settings(order, rank, share), own, kernels)
-                                          for rank in order.ranks])
+                running.create(image.id, [settings(order, rank, share, own, kernels) for rank in order.ranks])
         except (DockerException, OSError) as error:                # requests' errors are OSErrors
             reason = engine.explained(error)
             mend = f": {engine.NEEDS_TOOLKIT}" if "could not select device driver" in reason else ""
@@ -115,29 +113,37 @@ def _own_image(stack: OwnStack) -> images.Image:
     return images.Image(stack.image, stack.asked.image, stack.asked.image, False, stack.made_of())
 
 
-def with_workloads(settings: dict[str, Any], stack: Stack) -> dict[str, Any]:
-    """A container's settings; a container of the user's image also gets the workloads, to be read alone."""
-    if not isinstance(stack, OwnStack):
-        return settings
-    extra = mounted(stack.root)
-    return {**settings, "entrypoint": [stack.interpreter, *settings["entrypoint"][1:]],
-            "volumes": {**settings.get("volumes", {}), **extra["volumes"]}, "working_dir": extra["working_dir"],
-            "environment": {**extra["environment"], **settings["environment"]}}
+def settings(order: Order, rank: int, share: Share, own: Sequence[gpus.Gpu] = (), kernels: Path | None = None
+             ) -> dict[str, Any]:
+    """What a place's container is created with: no more than it needs. An image of the user's also gets the workloads.
 
-
-def settings(order: Order, rank: int, share: Share) -> dict[str, Any]:
-    """What a place's container is created with: no more than it needs."""
-    cell, place, is_alone = order.cell, order.places[rank].name, len(order.places) == 1
+    own: its GPUs; kernels: the folder that keeps what is compiled for them.
+    """
+    cell, stack, place, is_alone = order.cell, order.stack, order.places[rank].name, len(order.places) == 1
     name = f"evenbench-{order.run.replace('.', '-')}-{os.getpid()}"      # of the network, and of a place that is alone
     # processes of one place find each other by the host's name, which must mean something
-    network: dict[str, Any] = {"network_mode": "none", "hostname": "localhost"} if is_alone else {
+    more: dict[str, Any] = {"network_mode": "none", "hostname": "localhost"} if is_alone else {
         "network_mode": "host"} if order.at else {           # other hosts reach it by their own network
         "network": name, "hostname": place,
         "networking_config": {name: engine.EndpointConfig(version="1.41", aliases=[place])}}
-    quota = None if share.quota is None or is_alone else int(share.quota * 1e9)
+    python = "python"
+    volumes = {str(order.data): {"bind": "/data", "mode": "ro"}}
+    variables = {**order.variables(), **order.by_name(rank), **({} if order.listens else {turns.ENDS: "1"})}
+    if isinstance(stack, OwnStack):
+        more |= mounted(stack.root)
+        python, volumes, variables = stack.interpreter, volumes | more["volumes"], more["environment"] | variables
+    if own:
+        more["device_requests"] = [engine.gpu_request([gpu.uuid for gpu in own])]
+        volumes[str(kernels)] = {"bind": KERNELS_INSIDE, "mode": "rw"}
+        variables[KERNELS] = KERNELS_INSIDE
+    if len(own) > 1:
+        # they exchange by pinned memory, of which the engine gives the host's usual limit: NCCL's guide asks for more
+        # (troubleshooting, "Docker")
+        more["ulimits"] = [engine.Ulimit(name="memlock", soft=-1, hard=-1)]
     module, text = order.words
-    return with_workloads({
-        "entrypoint": ["python", "-m", module],
+    return {
+        **more,
+        "entrypoint": [python, "-m", module],
         "command": [text],
         "name": name if is_alone else f"{name}-{place}",
         "labels": {OWNER: leftovers.mine(), RUN: order.run},
@@ -147,27 +153,12 @@ def settings(order: Order, rank: int, share: Share) -> dict[str, Any]:
         "memswap_limit": cell.memory_bytes or None,      # equal to the memory: no swap
         "shm_size": "1g",                               # by which a loader sends batches; the engine gives 64 MB
         **CONFINED,
-        "volumes": {str(order.data): {"bind": "/data", "mode": "ro"}},
+        "volumes": volumes,
         "log_config": {"Type": "none"},                 # lines come by the attached stream; a log would be disk work
-        **network,
-        "nano_cpus": quota,
-        "environment": {**order.variables(), **order.by_name(rank), **({} if order.listens else {turns.ENDS: "1"})},
+        "nano_cpus": None if share.quota is None or is_alone else int(share.quota * 1e9),
+        "environment": variables,
         "stdin_open": True,                             # which closes with the runner, and the worker then ends
-    }, order.stack)
-
-
-def on_gpus(settings: dict[str, Any], own: Sequence[gpus.Gpu], kernels: Path | None) -> dict[str, Any]:
-    """A container's settings with these GPUs and the folder that keeps compiled kernels; without one, unchanged.
-
-    Several GPUs exchange by pinned memory, of which the engine gives the host's usual limit: NCCL's guide asks for more
-    (troubleshooting, "Docker").
-    """
-    if kernels is None:
-        return settings
-    several = {"ulimits": [engine.Ulimit(name="memlock", soft=-1, hard=-1)]} if len(own) > 1 else {}
-    return {**settings, "device_requests": [engine.gpu_request([gpu.uuid for gpu in own])], **several,
-            "volumes": {**settings["volumes"], str(kernels): {"bind": kernel_cache.INSIDE, "mode": "rw"}},
-            "environment": {**settings.get("environment", {}), kernel_cache.VARIABLE: kernel_cache.INSIDE}}
+    }
 
 
 def sweep(client: DockerClient, say: Say) -> None:

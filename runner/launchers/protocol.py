@@ -14,7 +14,6 @@ from typing import Any, NamedTuple, Self
 from runner import leftovers
 from runner.errors import InputError
 from runner.findings import Finding
-from runner.launchers import kernel_cache
 from runner.launchers.line_queue import Pipe
 from runner.machine import gpus, topology
 from runner.machine.cpu_sets import Share, shared
@@ -27,6 +26,10 @@ from runner.stacks import own
 from runner.stacks.definition import PinnedStack, Stack
 from workloads.spec import cluster, placement, turns
 from workloads.spec.cell import Cell
+
+KERNELS = "EVENBENCH_KERNELS"        # as workloads/process/caches.py reads it
+KERNELS_INSIDE = "/kernels"          # where a container has the folder
+_EVERYBODY = 0o1777                  # a container's user is another than the host's
 
 
 class Exit(NamedTuple):
@@ -328,5 +331,19 @@ class HostLauncher(Launcher):
                 **({"gpus": [gpu.uuid for gpu in own]} if own else {})}
 
     def _kernels(self, order: Order, own: Sequence[Gpu]) -> Path | None:
-        """The folder that keeps what GPUs' driver compiles; None for a run on CPUs."""
-        return kernel_cache.folder(order.stack, self._cache) if own else None
+        return kernel_folder(order.stack, self._cache) if own else None
+
+
+def kernel_folder(stack: Stack, cache: Path) -> Path:
+    """The folder, which is there, that keeps what GPUs' driver compiles for a stack, for many minutes, in a first run.
+
+    A container's user writes to it, and no other of this machine reaches it. What frameworks compile is not kept.
+    """
+    # a user may call two environments alike, and fill one anew
+    name = f"{stack.name}-{stack.holds()[:12]}" if isinstance(stack, own.OwnStack) else stack.name
+    kept = cache / "kernels" / name
+    kept.mkdir(parents=True, exist_ok=True)
+    kept.parent.chmod(0o700)             # a mounted folder is entered without its parent
+    if kept.stat().st_mode & 0o7777 != _EVERYBODY:
+        kept.chmod(_EVERYBODY)
+    return kept

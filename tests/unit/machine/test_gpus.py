@@ -1,7 +1,6 @@
 """Which cells run on which GPUs: machines with a P100, two RTX 2080 Ti, four V100, an H100, MIG slices and none."""
 
 import re
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from unittest.mock import MagicMock
@@ -12,9 +11,9 @@ from docker.types import HostConfig
 
 from runner.errors import EngineUnreachable
 from runner.launchers import docker as docker_launcher
-from runner.launchers import kernel_cache, process_groups
+from runner.launchers import process_groups
 from runner.launchers.docker import DockerLauncher
-from runner.launchers.protocol import Order
+from runner.launchers.protocol import Order, kernel_folder
 from runner.machine import gpus, nvml
 from runner.machine.cpu_sets import shared
 from runner.machine.gpus import Gpus
@@ -140,36 +139,31 @@ def test_code_that_is_compiled_first_is_warned_of() -> None:
     assert [] == gpus.warnings(cells, STACKS, seen(P100))
 
 
-def asked_of_the_engine(own: Sequence[gpus.Gpu], *names: str) -> Any:
-    """Some settings of a container on these GPUs, as the engine's API has them."""
-    how = docker_launcher.settings(Order(cell(), STACKS["torch-1.4"], Path("/d"), "r.0.1"), 0, shared(cell(), {0}))
-    asked = docker_launcher.on_gpus(how, own, Path("/k"))
-    assert how == docker_launcher.on_gpus(how, (), None)               # of a CPU's cell
-    return HostConfig(version="1.41", **{name: asked[name] for name in names if name in asked})
+@pytest.mark.parametrize("count", [0, 1, 2])
+def test_the_engine_is_asked_for_gpus_as_the_container_toolkit_wants_it_and_for_a_folder_of_compiled_kernels(
+        count: int) -> None:
+    own = gpus.assigned(cell(gpus=count), STACKS["torch-1.4"], seen(*RTX)) if count else ()
+    order = Order(cell(), STACKS["torch-1.4"], Path("/d"), "r.0.1")
+    how = docker_launcher.settings(order, 0, shared(cell(), {0}), own, Path("/k") if own else None)
+    host = HostConfig(version="1.41", **{name: how[name] for name in ("device_requests", "ulimits", "shm_size")
+                                         if name in how})
 
-
-def test_the_engine_is_asked_for_the_gpu_as_the_container_toolkit_wants_it() -> None:
-    own = gpus.assigned(cell(), STACKS["torch-1.4"], seen(*RTX))
-    host = asked_of_the_engine(own, "device_requests", "ulimits")
     # docs of the toolkit: an empty driver lets the engine choose by capability; ids and a count exclude each other
-    assert [{"Driver": "", "Count": 0, "DeviceIDs": ["GPU-r0"], "Capabilities": [["gpu", "compute", "utility"]],
-             "Options": {}}] == host["DeviceRequests"]
-    assert "Ulimits" not in host
-
-
-def test_all_get_shared_memory_and_several_gpus_may_pin_as_much_as_they_want() -> None:
-    host = asked_of_the_engine(gpus.assigned(cell(gpus=2), STACKS["torch-1.4"], seen(*RTX)), "shm_size", "ulimits")
-    assert (2**30, [{"Name": "memlock", "Soft": -1, "Hard": -1}]) == (host["ShmSize"], host["Ulimits"])
+    assert host.get("DeviceRequests", []) == [
+        {"Driver": "", "Count": 0, "DeviceIDs": ["GPU-r0", "GPU-r1"][:count], "Options": {},
+         "Capabilities": [["gpu", "compute", "utility"]]}][:count]
+    # all get shared memory, and several may pin as much as they want
+    assert (2**30, [{"Name": "memlock", "Soft": -1, "Hard": -1}] if count > 1 else None) == (
+        host["ShmSize"], host.get("Ulimits"))
+    assert how["volumes"] == {"/d": {"bind": "/data", "mode": "ro"}, **(
+        {"/k": {"bind": "/kernels", "mode": "rw"}} if count else {})}
+    assert how["environment"].get(caches.FOLDER) == ("/kernels" if count else None)
 
 
 def test_compiled_kernels_are_kept_in_a_folder_of_the_stack_that_a_container_s_user_can_write_to(
         tmp_path: Path) -> None:
-    kernels = kernel_cache.folder(STACKS["torch-1.4"], tmp_path)
+    kernels = kernel_folder(STACKS["torch-1.4"], tmp_path)
     assert (tmp_path / "kernels" / "torch-1.4", 0o1777) == (kernels, kernels.stat().st_mode & 0o7777)
-    own = gpus.assigned(cell(), STACKS["torch-1.4"], seen(*RTX))
-    asked = docker_launcher.on_gpus({"volumes": {"/d": {"bind": "/data", "mode": "ro"}}}, own, kernels)
-    assert {"/d": {"bind": "/data", "mode": "ro"}, str(kernels): {"bind": "/kernels", "mode": "rw"}} == asked["volumes"]
-    assert {caches.FOLDER: "/kernels"} == asked["environment"]
 
 
 def test_an_engine_without_the_container_toolkit_is_told_with_the_command_that_mends_it(

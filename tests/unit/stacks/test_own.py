@@ -15,13 +15,14 @@ import pytest
 from runner.cli import options
 from runner.datasets import choice
 from runner.errors import EngineUnreachable, InputError
-from runner.launchers import choose, kernel_cache, table
-from runner.launchers.docker import DockerLauncher, with_workloads
+from runner.launchers import choose, docker, table
+from runner.launchers.docker import DockerLauncher
 from runner.launchers.inside import InsideLauncher
 from runner.launchers.nodes import Nodes
-from runner.launchers.protocol import Launcher
+from runner.launchers.protocol import Launcher, Order, kernel_folder
 from runner.launchers.venv import VenvLauncher
 from runner.machine import gpus, nvml
+from runner.machine.cpu_sets import shared
 from runner.machine.gpus import Gpu, Gpus
 from runner.measuring import job, own_stacks, session_record
 from runner.measuring.bench import Request
@@ -39,6 +40,7 @@ from tests.made_files import files, program
 from tests.stack_folder import repository
 from workloads.frameworks import surroundings
 from workloads.process import environment, inventory
+from workloads.spec import turns
 from workloads.spec.cell import Cell
 
 ROOT = Path(__file__).parents[3]
@@ -72,12 +74,12 @@ def test_environments_that_are_called_alike_keep_their_kernels_apart(tmp_path: P
     stacks = [own_of(), own_of().model_copy(update={"interpreter": "/envs/other/bin/python"}),
               own_of(installed={"torch": "2.12.0", "numpy": "2.4.6"}),
               *(own_of(image=f"sha256:{digit}") for digit in "12")]
-    folders = [kernel_cache.folder(each, tmp_path) for each in stacks]
+    folders = [kernel_folder(each, tmp_path) for each in stacks]
 
     assert len(stacks) == len(set(folders))
     assert 0o700 == stat.S_IMODE(folders[0].parent.stat().st_mode)        # below which any container may write
     assert all(folder.name.startswith("mine-") for folder in folders)
-    assert folders[0] == kernel_cache.folder(own_of(), tmp_path)
+    assert folders[0] == kernel_folder(own_of(), tmp_path)
 
 
 @pytest.mark.parametrize(("word", "expected"), [
@@ -486,14 +488,16 @@ def test_an_image_that_cannot_be_a_stack_is_refused_and_leaves_no_container(clie
 
 
 def test_the_workloads_are_put_into_an_image_of_the_users_alone() -> None:
-    usual = {"entrypoint": ["python", "-m", "workloads"], "volumes": {"/d": {"bind": "/data", "mode": "ro"}},
-             "environment": {"EVENBENCH_RANK": "0", **own.variables(own_of(image="sha256:1"))}}
-    settings = with_workloads(usual, own_of(image="sha256:1"))
+    cell = Cell("torch-x", "lenet5", "train")
+    usual, users = (docker.settings(Order(cell, each, Path("/d"), "r.0.1"), 0, shared(cell, {0}))
+                    for each in (PINNED["torch-x"], own_of(image="sha256:1").model_copy(
+                        update={"interpreter": "python3"})))
 
-    assert usual == with_workloads(usual, PINNED["torch-x"])
-    assert {"/d", str(ROOT / "workloads")} == set(settings["volumes"])
-    assert {"EVENBENCH_RANK": "0", "EVENBENCH_FRAMEWORK": "pytorch", "PYTHONPATH": "/opt/evenbench"}.items() <= (
-        settings["environment"].items())
+    assert (["/d"], "python", False) == ([*usual["volumes"]], usual["entrypoint"][0], "working_dir" in usual)
+    assert {"/d", str(ROOT / "workloads")} == set(users["volumes"])
+    assert ("python3", "/tmp") == (users["entrypoint"][0], users["working_dir"])
+    assert {turns.ENDS: "1", "EVENBENCH_FRAMEWORK": "pytorch", "PYTHONPATH": "/opt/evenbench"}.items() <= (
+        users["environment"].items())
 
 
 def launched(asked: str, *stacks: Stack) -> Launcher:
