@@ -58,8 +58,8 @@ class ApptainerLauncher(HostLauncher):
     def begin(self, order: Order) -> ProcessRunning:
         """Start a container a place, each on CPUs of its own where there are enough. Raises BenchError."""
         file, memory = self._ready(order.stack), order.cell.memory_bytes
-        share, own = order.share(), self._own_gpus(order)
-        has_groups, kernels = self._has_groups, self._kernels(order, own)
+        share, own, kernels = self._given(order)
+        has_groups = self._has_groups
         by_process = memory if not has_groups and order.cell.device != "gpu" else 0
         limited_by = "group" if has_groups and memory else "process" if by_process else None
         volumes = [f"{order.data}:/data:ro"]

@@ -85,14 +85,13 @@ class DockerLauncher(HostLauncher):
         image = self._prepared.get(order.stack.name) or (
             _own_image(order.stack) if isinstance(order.stack, OwnStack)
             else images.found(self._client, pinned(order.stack)))
-        share, own = order.share(), self._own_gpus(order)
+        share, own, kernels = self._given(order)
         running = DockerRunning(self._client, self._waiting, order, {
             "isolation": self.name, "image": image.id, "base": image.base, "base_is_default": image.base_is_default,
             "cpu_quota": share.quota, "engine": f"Docker {self._engine_version()}".strip(),
             **self._record(order, share, own), "fingerprint": image.fingerprint})
         try:
             with running.stopped_on_error():
-                kernels = self._kernels(order, own)
                 running.create(image.id, [settings(order, rank, share, own, kernels) for rank in order.ranks])
         except (DockerException, OSError) as error:                # requests' errors are OSErrors
             reason = engine.explained(error)

@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, TypeAdapter
+from pydantic import TypeAdapter
 
 from runner import __version__
 from runner.datasets import choice
@@ -29,7 +29,7 @@ from workloads.spec.cell import loads
 
 _LEAVE_SECONDS = 20.0
 _AT = TypeAdapter(At)
-_KINDS: dict[str, type[Stack]] = {kind.__name__: kind for kind in (PinnedStack, OwnStack)}
+_STACK: TypeAdapter[Stack] = TypeAdapter(PinnedStack | OwnStack)
 
 
 def told() -> dict[str, Any]:
@@ -39,8 +39,7 @@ def told() -> dict[str, Any]:
 
 def packed(stack: Stack) -> dict[str, str]:
     """A stack as it is sent to another node, which has the same files at the same paths."""
-    assert isinstance(stack, BaseModel)
-    return {"kind": type(stack).__name__, "said": stack.model_dump_json(), "fingerprint": stack.made_of()}
+    return {"said": stack.model_dump_json(), "fingerprint": stack.made_of()}
 
 
 class HostAgent(agent.Local):
@@ -116,13 +115,10 @@ class HostAgent(agent.Local):
         return next(([*(part.decode("utf-8", "surrogateescape") for part in each[:2]), each.dropped]
                      for each in self.runs[run].errors().values()), None)
 
-    def forget_errors(self, run: str) -> None:
-        self.runs[run].begin_another()
-
 
 def _unpacked(stack: dict[str, str]) -> Stack:
     """Raises BenchError where this node's files make another stack of it."""
-    known = _KINDS[stack["kind"]].model_validate_json(stack["said"], strict=False)
+    known = _STACK.validate_json(stack["said"], strict=False)
     if known.made_of() != stack["fingerprint"]:
         raise BenchError(f"{known.name} is made of other files here than on rank 0: install the same evenbench")
     return known

@@ -26,7 +26,6 @@ from runner.launchers.nodes import Node, Nodes, RemoteWorker, said
 from runner.launchers.protocol import At, Launcher, Order, Running
 from runner.launchers.rank import STACKS
 from runner.machine import host, nvml, topology
-from runner.machine.cpu_sets import shared
 from runner.machine.gpus import Gpus
 from runner.machine.host import Machine
 from runner.processes import Say
@@ -64,14 +63,16 @@ class InsideLauncher(Launcher):
             self.builds_at_once = local.builds_at_once
 
     @classmethod
-    def made(cls, here: Gpus, options: Sequence[str]) -> "InsideLauncher":
-        """Rank 0's launcher, once all nodes have joined. Another rank serves it, and this process then ends."""
-        return _joined(here, options)
+    def made(cls, here: Gpus, options: Sequence[str], findings: Sequence[Finding] = ()) -> "InsideLauncher":
+        """Rank 0's launcher. Another rank serves it, and this process then ends. findings: the doctor's, who asks."""
+        if not _MADE:
+            _MADE.append(_join(here, rank.asked(options), findings))
+        return _MADE[0]
 
     @classmethod
     def examine(cls, findings: list[Finding], options: Sequence[str], here: Gpus) -> list[Finding]:
         """What the doctor finds on each node, and between them; findings: on this one."""
-        return _joined(here, options, findings)._examined()
+        return cls.made(here, options, findings)._examined()
 
     def _hosts(self) -> list[Node]:
         """All nodes, where they are hosts, which start workers as rank 0 does. Raises InputError where one cannot."""
@@ -186,15 +187,13 @@ class InsideLauncher(Launcher):
 
     def _told(self, order: Order, at: At, node: Node) -> dict[str, Any]:
         """What a node is told of the worker of its place."""
+        order = order._replace(at=at)
         same = {"cell": order.cell._asdict(), "module": order.module, "data": str(order.data)}
         if self._local:
             return {**same, "stack": host_agent.packed(order.stack), "padding": order.padding, "listens": order.listens,
                     "at": at}
-        index, beside = at.beside
-        here = None if node.machine else topology.observe()
-        share = shared(order.cell._replace(nodes=beside), node.told["affinity"], here)
-        return {**same, "cpus": share.cpus(index),
-                "variables": {**order.variables(), **order._replace(at=at).by_name(at.rank)}}
+        share = order.share(node.told["affinity"], None if node.machine else topology.observe())
+        return {**same, "cpus": share.cpus(at.rank), "variables": {**order.variables(), **order.by_name(at.rank)}}
 
     def _describe(self, running: "InsideRunning", order: Order, started: list[dict[str, Any]]) -> None:
         """Say in the run's record where each place is."""
@@ -214,10 +213,6 @@ class InsideLauncher(Launcher):
         if any(node.machine for node in on):
             running.place["remote"] = True
 
-    def close(self) -> None:
-        """Let the nodes go."""
-        self._nodes.close()
-
 
 class InsideRunning(Running):
     """A run in the places that take part."""
@@ -236,12 +231,6 @@ class InsideRunning(Running):
 
     def machine(self, place: str) -> str:
         return self.on[self._names.index(place)].machine
-
-    def stop(self) -> None:
-        """End the workers, side by side."""
-        self._pipe.close()
-        with ThreadPoolExecutor(len(self._names)) as pool:
-            list(pool.map(lambda worker: worker.stop(), list(self._workers.values())))
 
 
 def _beside(on: Sequence[Node], node: Node) -> tuple[int, int]:
@@ -277,13 +266,6 @@ def _each(nodes: Sequence[Node], what: str, **arguments: Any) -> list[tuple[Node
 _MADE: list[InsideLauncher] = []         # this process's: a command may ask for it more than once
 
 
-def _joined(here: Gpus, options: Sequence[str], findings: Sequence[Finding] = ()) -> InsideLauncher:
-    """The launcher of rank 0. Another rank serves, and ends this process."""
-    if not _MADE:
-        _MADE.append(_join(here, rank.asked(options), findings))
-    return _MADE[0]
-
-
 def _join(here: Gpus, asked: rank.Asked, findings: Sequence[Finding]) -> InsideLauncher:
     place = rank.read(asked, os.environ)
     try:
@@ -292,27 +274,21 @@ def _join(here: Gpus, asked: rank.Asked, findings: Sequence[Finding]) -> InsideL
         raise InputError(f"EVENBENCH_SECRET_FILE: {error.strerror}") from error
     if len(key) < _LEAST_SECRET:
         raise InputError(_SECRET)
-    local = host_agent.HostAgent(here, findings)
+    local, told = host_agent.HostAgent(here, findings), host_agent.told()
     if place.rank:
-        sys.exit(agent.joined(place.host, place.port, key, {**host_agent.told(), "rank": place.rank}, local))
+        sys.exit(agent.joined(place.host, place.port, key, {**told, "rank": place.rank}, local))
     is_alone = place.nodes == 1 and asked.local != STACKS
-    nodes = Nodes(("127.0.0.1", 0) if is_alone else ("", place.port), key, host_agent.told()["version"])
+    nodes = Nodes(("127.0.0.1", 0) if is_alone else ("", place.port), key, told["version"])
     if asked.local == STACKS:
         made = InsideLauncher(nodes, None, place.nodes)
     else:
-        _join_myself(nodes, local)
+        runner, own = socket.socketpair()        # this process is node 0 as others are theirs
+        threading.Thread(target=agent.serve, args=(wire.Link(own), {**told, "rank": 0}, local), daemon=True).start()
+        threading.Thread(target=nodes.add, args=(Node(wire.Link(runner)),), daemon=True).start()
         made = InsideLauncher(nodes, choose.for_stacks(asked.local, said, here, ()), place.nodes,
                               _by_ssh(asked, nodes.port, key, bool(findings)))
-    atexit.register(made.close)
+    atexit.register(nodes.close)
     return made
-
-
-def _join_myself(nodes: Nodes, local: agent.Local) -> None:
-    """Let this process be node 0 as others are theirs."""
-    runner, own = socket.socketpair()
-    told = {**host_agent.told(), "rank": 0}
-    threading.Thread(target=agent.serve, args=(wire.Link(own), told, local), daemon=True).start()
-    threading.Thread(target=nodes.add, args=(Node(wire.Link(runner)),), daemon=True).start()
 
 
 def _by_ssh(asked: rank.Asked, port: int, key: bytes, is_examined: bool) -> Callable[[], str]:

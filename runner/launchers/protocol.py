@@ -7,6 +7,7 @@ them answer stands here once.
 import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -136,16 +137,16 @@ class Running:
         """Which machine a place is on, "" for this one."""
         return ""
 
-    def begin_another(self) -> None:
-        """Be a run of another cell, for which its worker has waited."""
+    def forget_errors(self) -> None:
+        """Let errors begin anew: it is a run of another cell from now on, for which its workers have waited."""
         for worker in self._workers.values():
             worker.forget_errors()
 
     def stop(self) -> None:
         """End all that still runs, and leave nothing behind. Safe to repeat."""
         self._pipe.close()
-        for worker in self._workers.values():
-            worker.stop()
+        with ThreadPoolExecutor(len(self._names)) as pool:
+            list(pool.map(lambda worker: worker.stop(), list(self._workers.values())))
 
 
 class At(NamedTuple):
@@ -198,10 +199,10 @@ class Order(NamedTuple):
         return {"stack_version": self.stack.version, "fingerprint": self.stack.made_of(),
                 **own.run_record(self.stack)}
 
-    def share(self) -> Share:
-        """The CPUs of each place on this host."""
+    def share(self, cpus: Iterable[int], known: topology.Topology | None) -> Share:
+        """Which of these CPUs of a host each place there gets."""
         index, nodes = self.at.beside if self.at else (None, self.cell.nodes)
-        share = shared(self.cell._replace(nodes=nodes), os.sched_getaffinity(0), topology.observe())
+        share = shared(self.cell._replace(nodes=nodes), cpus, known)
         return share if index is None else share._replace(sets=(share.sets[index],))
 
 
@@ -323,15 +324,15 @@ class HostLauncher(Launcher):
             self._prepared[stack.name] = self._made(stack, lambda text: None)
         return self._prepared[stack.name]
 
-    def _own_gpus(self, order: Order) -> tuple[Gpu, ...]:
-        return gpus.assigned(order.cell, order.stack, self._gpus) if order.cell.device == "gpu" else ()
+    def _given(self, order: Order) -> tuple[Share, tuple[Gpu, ...], Path | None]:
+        """What a run gets of this host: CPUs, GPUs, and the folder that keeps what is compiled for these."""
+        share = order.share(os.sched_getaffinity(0), topology.observe())
+        own = gpus.assigned(order.cell, order.stack, self._gpus) if order.cell.device == "gpu" else ()
+        return share, own, kernel_folder(order.stack, self._cache) if own else None
 
     def _record(self, order: Order, share: Share, own: Sequence[Gpu]) -> dict[str, Any]:
         return {"launcher": self.name, **order.record(), **share.record(),
                 **({"gpus": [gpu.uuid for gpu in own]} if own else {})}
-
-    def _kernels(self, order: Order, own: Sequence[Gpu]) -> Path | None:
-        return kernel_folder(order.stack, self._cache) if own else None
 
 
 def kernel_folder(stack: Stack, cache: Path) -> Path:

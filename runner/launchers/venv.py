@@ -67,8 +67,9 @@ class VenvLauncher(HostLauncher):
 
     def begin(self, order: Order) -> ProcessRunning:
         """Start a worker a place, each on CPUs of its own where there are enough. Raises BenchError."""
-        python, share, own = self._ready(order.stack), order.share(), self._own_gpus(order)
-        variables = {**order.variables(), **on_gpus(own, self._kernels(order, own))}
+        python = self._ready(order.stack)
+        share, own, kernels = self._given(order)
+        variables = {**order.variables(), **on_gpus(own, kernels)}
         limit = 0 if order.cell.device == "gpu" else order.cell.memory_bytes
         return ProcessRunning(
             {"isolation": self.name, "image": None, "base": f"host, {python}", "base_is_default": False,

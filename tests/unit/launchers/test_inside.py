@@ -68,7 +68,7 @@ class Script(HostLauncher):
         return Path(sys.executable)
 
     def begin(self, order: Order) -> ProcessRunning:
-        python, share = self._ready(order.stack), order.share()
+        python, (share, *_) = self._ready(order.stack), self._given(order)
         return ProcessRunning({"isolation": "script", **self._record(order, share, ())}, order,
                               lambda rank, address: ProcessGroup(
             lambda scratch: [str(python), "-m", *order.words, "--data", str(order.data)], GroupLimits(share.cpus(rank)),
@@ -361,7 +361,7 @@ def test_nodes_that_are_released_end_well_and_those_that_lose_their_runner_do_no
     lost = listening.awaited(STACK.name, [0])[0]
     lost.close()
     assert 1 == processes[0].wait(10)
-    launcher.close()
+    listening.close()
     assert [0, 0] == [process.wait(10) for process in processes[1:]]
     assert all(is_gone(event["facts"]["pid"]) for event in events)
 
@@ -441,7 +441,7 @@ def test_one_process_alone_needs_no_secret_and_no_engine(monkeypatch: pytest.Mon
         assert launcher is InsideLauncher.made(gpus.NONE, ["venv", "rank=0", "nodes=1"])
         assert launcher.hosts == 1 and "ok" == heard(launcher.start(ONE, STACK, Path("/data"), "r", "well"))[1].word
     finally:
-        launcher.close()
+        launcher._nodes.close()
 
 
 def test_without_a_program_of_ssh_that_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
