@@ -14,7 +14,7 @@ from pathlib import Path
 import psutil
 
 from runner.errors import BenchError
-from runner.launchers.process_groups import Limits, ProcessGroup, ProcessRunning, kept_environment, last_line, on_gpus
+from runner.launchers.process_groups import Limits, ProcessGroup, ProcessRunning, kept_environment, on_gpus
 from runner.launchers.protocol import KERNELS_INSIDE, Exit, HostLauncher, Order
 from runner.processes import Say
 from runner.stacks import sif
@@ -51,8 +51,9 @@ class ApptainerLauncher(HostLauncher):
                                    env=kept_environment(tempfile.gettempdir()))
             self._has_groups = ended.returncode == 0
             if not self._has_groups:
-                say(f"apptainer: no control groups here ({last_line(ended.stderr)}): each process's memory is limited "
-                    "instead")
+                complaint = (ended.stderr.decode(errors="replace").strip().splitlines() or ["no reason given"])[-1]
+                say(f"apptainer: no control groups here ({complaint.removeprefix('FATAL:').strip()}): each process's "
+                    "memory is limited instead")
         return file
 
     def begin(self, order: Order) -> ProcessRunning:

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
@@ -37,7 +38,6 @@ class DockerLauncher(HostLauncher):
         super().__init__(cache, gpus)
         self._client = client
         self._waiting = engine.Waiting(client)
-        self._engine = ""              # its version, once it was asked
 
     @classmethod
     def made(cls, here: gpus.Gpus, options: Sequence[str]) -> Self:
@@ -88,7 +88,7 @@ class DockerLauncher(HostLauncher):
         share, own, kernels = self._given(order)
         running = DockerRunning(self._client, self._waiting, order, {
             "isolation": self.name, "image": image.id, "base": image.base, "base_is_default": image.base_is_default,
-            "cpu_quota": share.quota, "engine": f"Docker {self._engine_version()}".strip(),
+            "cpu_quota": share.quota, "engine": f"Docker {self._version}".strip(),
             **self._record(order, share, own), "fingerprint": image.fingerprint})
         try:
             with running.stopped_on_error():
@@ -99,12 +99,12 @@ class DockerLauncher(HostLauncher):
             raise EngineUnreachable(f"the engine did not start a container: {reason}{mend}") from error
         return running
 
-    def _engine_version(self) -> str:
+    @cached_property
+    def _version(self) -> str:
         """What the engine says of itself; "" where it says nothing."""
-        if not self._engine:
-            with suppress(DockerException, OSError):
-                self._engine = str(self._client.version().get("Version") or "")
-        return self._engine
+        with suppress(DockerException, OSError):
+            return str(self._client.version().get("Version") or "")
+        return ""
 
 
 def _own_image(stack: OwnStack) -> images.Image:
@@ -173,6 +173,8 @@ def sweep(client: DockerClient, say: Say) -> None:
 class DockerRunning(Running):
     """The containers of a run, and their network."""
 
+    _workers: dict[str, "_Container"]
+
     def __init__(self, client: DockerClient, waiting: engine.Waiting, order: Order, record: dict[str, Any]) -> None:
         super().__init__(record, order)
         self._client = client
@@ -196,8 +198,7 @@ class DockerRunning(Running):
         """As protocol.Running. An engine that hangs is not asked: each question would take a minute."""
         if self._waiting.answers():
             return super().exit(place, seconds)
-        gone: Exit = self._workers[place].gone("its engine does not answer")
-        return gone
+        return self._workers[place].gone("its engine does not answer")
 
     def is_lost(self) -> bool:
         return self._waiting.is_back() and self._waiting.absences != self._absences
@@ -216,15 +217,13 @@ class DockerRunning(Running):
         self._pipe.close()
         for container in self._workers.values():
             container.close()                         # first: the engine removes no container whose output nobody takes
-        if self._waiting.is_back():
-            with suppress(OSError):
-                self._remove()
-
-    def _remove(self) -> None:
-        for each in self._workers.values():
-            remove(each.container, force=True, v=True)
-        if self._network is not None:
-            remove(self._network)
+        if not self._waiting.is_back():
+            return
+        with suppress(OSError):
+            for each in self._workers.values():
+                remove(each.container, force=True, v=True)
+            if self._network is not None:
+                remove(self._network)
 
 
 class _Container(Worker):

@@ -33,16 +33,6 @@ def on_gpus(own: Sequence[Gpu], kernels: object) -> dict[str, str]:
             KERNELS: str(kernels)} if own else {}
 
 
-def _addresses(order: Order) -> list[str]:
-    """Those of many places that are all on this host: they share an address, and have own ports."""
-    if order.at or len(order.places) == 1:
-        return []
-    try:
-        return [f"127.0.0.1:{port}" for port in addresses.free_ports(len(order.places))]
-    except OSError as error:
-        raise BenchError(str(error)) from error
-
-
 class Limits(NamedTuple):
     """What a place's processes are kept to."""
 
@@ -60,8 +50,13 @@ class ProcessRunning(Running):
         Raises what start raises, and leaves no group then.
         """
         super().__init__(record, order)
+        # places that are all on this host share an address, and have own ports
+        count = 0 if order.at or len(order.places) == 1 else len(order.places)
+        try:
+            nodes = [f"127.0.0.1:{port}" for port in addresses.free_ports(count)]
+        except OSError as error:
+            raise BenchError(str(error)) from error
         with self.stopped_on_error():
-            nodes = _addresses(order)
             for name, rank in zip(self._names, order.ranks, strict=True):
                 group = self._workers[name] = start(rank, order.by_name(rank, nodes))
                 self._pipe.add(name, lines_of_file(group.output))
@@ -152,12 +147,6 @@ def kept_environment(scratch: str) -> dict[str, str]:
     """A worker's variables."""
     return {**for_workers(), "HOME": scratch, "TMPDIR": scratch, "PYTHONDONTWRITEBYTECODE": "1",
             "PYTHONUNBUFFERED": "1"}
-
-
-def last_line(errors: bytes) -> str:
-    """The last thing that a program complained of."""
-    lines = errors.decode(errors="replace").strip().splitlines()
-    return lines[-1].removeprefix("FATAL:").strip() if lines else "no reason given"
 
 
 def _enter(limits: Limits, runner: int) -> None:

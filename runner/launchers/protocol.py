@@ -45,14 +45,10 @@ class Exit(NamedTuple):
 
 
 class Worker:
-    """What runs at one place. What is not answered here, each launcher's own workers answer themselves."""
+    """What runs at one place. Each launcher's own workers also have exit, tell and stop, as Running has them."""
 
     def __init__(self) -> None:
         self._errors = ErrorOutput()             # what it writes on standard error, for who hears it here
-
-    def exit(self, seconds: float) -> Exit:
-        """How it ended, after waiting at most these seconds."""
-        raise NotImplementedError
 
     def trouble(self) -> str:
         """What keeps it from working, as seen from outside: "is paused"; "" for nothing."""
@@ -66,17 +62,9 @@ class Worker:
         """What it wrote on standard error so far, bounded; None where nobody tells."""
         return self._errors.written()
 
-    def tell(self, words: str) -> None:
-        """Write a line to its standard input, where it was started to listen (workloads/spec/turns.py)."""
-        return
-
     def forget_errors(self) -> None:
         """Let errors begin anew, for another run."""
         self._errors = ErrorOutput()
-
-    def stop(self) -> None:
-        """End it, and leave nothing behind. Safe to repeat."""
-        raise NotImplementedError
 
 
 class Running:
@@ -129,7 +117,7 @@ class Running:
         return False
 
     def tell(self, words: str) -> None:
-        """Write a line to the standard input of each worker that was started to listen."""
+        """Write a line to the standard input of each worker, which were started to listen (workloads/spec/turns.py)."""
         for worker in self._workers.values():
             worker.tell(words)
 
@@ -331,7 +319,8 @@ class HostLauncher(Launcher):
         return share, own, kernel_folder(order.stack, self._cache) if own else None
 
     def _record(self, order: Order, share: Share, own: Sequence[Gpu]) -> dict[str, Any]:
-        return {"launcher": self.name, **order.record(), **share.record(),
+        return {"launcher": self.name, **order.record(),
+                **({"cpu_placement": dict(share.placement)} if share.placement else {}),
                 **({"gpus": [gpu.uuid for gpu in own]} if own else {})}
 
 
