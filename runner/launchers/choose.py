@@ -1,8 +1,4 @@
-"""Which launcher of the table runs a session's stacks.
-
-A session may hold pinned stacks and the user's own ones. Each stack is run by a launcher that takes its kind, which the
-record of every run names.
-"""
+"""Which launcher of the table runs a session's stacks: each stack one that takes its kind, which every record names."""
 
 from collections.abc import Sequence
 

@@ -93,7 +93,10 @@ class InsideLauncher(Launcher):
             return [hosts[rank] for rank in ranks]
         on = self._nodes.awaited(stack.name, ranks)
         for node in on:
-            _check(node, stack)
+            if (node.told["workloads"] != workloads_digest(stack.root)
+                    or node.told["fingerprint"] not in ("", stack.made_of())):         # "": built by compose or by hand
+                raise ImageMissing(f"{node.name}: the images of {stack.name} and of the runner were not built from the "
+                                   f"same files: run `evenbench images {stack.name} runner`")
         return on
 
     def _examined(self) -> list[Finding]:
@@ -237,14 +240,6 @@ def _beside(on: Sequence[Node], node: Node) -> tuple[int, int]:
     """Which of how many nodes on its machine a node is."""
     same = [each.rank for each in on if each.machine == node.machine]
     return (same.index(node.rank) if node.rank in same else 0), max(1, len(same))
-
-
-def _check(node: Node, stack: Stack) -> None:
-    """Raises ImageMissing where a container is made of something else than the runner."""
-    if (node.told["workloads"] != workloads_digest(stack.root)
-            or node.told["fingerprint"] not in ("", stack.made_of())):     # "": built by compose or by hand
-        raise ImageMissing(f"{node.name}: the images of {stack.name} and of the runner were not built from the same "
-                           f"files: run `evenbench images {stack.name} runner`")
 
 
 def _check_room(node: Node, cell: Cell) -> None:

@@ -1,7 +1,6 @@
 """What a launcher is: it starts runs, and answers all that its callers ask of it.
 
-CONTRIBUTING.md, "Add a launcher", shows a new one. Launchers and their runs are subclasses, so that what nearly all of
-them answer stands here once.
+CONTRIBUTING.md, "Add a launcher", shows a new one. What nearly all launchers and their runs answer stands here once.
 """
 
 import json
