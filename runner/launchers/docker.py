@@ -86,18 +86,17 @@ class DockerLauncher(HostLauncher):
             _own_image(order.stack) if isinstance(order.stack, OwnStack)
             else images.found(self._client, pinned(order.stack)))
         share, own, kernels = self._given(order)
-        running = DockerRunning(self._client, self._waiting, order, {
+        record = {
             "isolation": self.name, "image": image.id, "base": image.base, "base_is_default": image.base_is_default,
             "cpu_quota": share.quota, "engine": f"Docker {self._version}".strip(),
-            **self._record(order, share, own), "fingerprint": image.fingerprint})
+            **self._record(order, share, own), "fingerprint": image.fingerprint}
+        each = [{"image": image.id, **settings(order, rank, share, own, kernels)} for rank in order.ranks]
         try:
-            with running.stopped_on_error():
-                running.create(image.id, [settings(order, rank, share, own, kernels) for rank in order.ranks])
+            return DockerRunning(self._client, self._waiting, order, record, each)
         except (DockerException, OSError) as error:                # requests' errors are OSErrors
             reason = engine.explained(error)
             mend = f": {engine.NEEDS_TOOLKIT}" if "could not select device driver" in reason else ""
             raise EngineUnreachable(f"the engine did not start a container: {reason}{mend}") from error
-        return running
 
     @cached_property
     def _version(self) -> str:
@@ -175,24 +174,23 @@ class DockerRunning(Running):
 
     _workers: dict[str, "_Container"]
 
-    def __init__(self, client: DockerClient, waiting: engine.Waiting, order: Order, record: dict[str, Any]) -> None:
+    def __init__(self, client: DockerClient, waiting: engine.Waiting, order: Order, record: dict[str, Any],
+                 each: list[dict[str, Any]]) -> None:
+        """Create and start each place's container, one after the other: the first imports while the last is made.
+
+        Raises DockerException and OSError, and leaves nothing then.
+        """
         super().__init__(record, order)
-        self._client = client
         self._waiting, self._absences = waiting, waiting.absences
         self._network: engine.Network | None = None
-
-    def create(self, image: str, each: list[dict[str, Any]]) -> None:
-        """Create and start a container a place, one after the other: the first imports while the last is made.
-
-        Raises DockerException; what was made is stop's to remove.
-        """
-        if "network" in each[0]:
-            self._network = self._client.networks.create(each[0]["network"], internal=True, labels=each[0]["labels"])
-        for name, how in zip(self._names, each, strict=True):
-            worker = self._workers[name] = _Container(
-                self._client, self._client.containers.create(image, **how), self._network is not None)
-            self._pipe.add(name, worker.attached())
-            worker.container.start()
+        with self.stopped_on_error():
+            if "network" in each[0]:
+                self._network = client.networks.create(each[0]["network"], internal=True, labels=each[0]["labels"])
+            for name, how in zip(self._names, each, strict=True):
+                container = client.containers.create(**how)
+                worker = self._workers[name] = _Container(client, container, self._network is not None)
+                self._pipe.add(name, worker.attached())
+                worker.container.start()
 
     def exit(self, place: str, seconds: float) -> Exit:
         """As protocol.Running. An engine that hangs is not asked: each question would take a minute."""

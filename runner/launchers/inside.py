@@ -174,10 +174,11 @@ class InsideLauncher(Launcher):
             _check_room(node, cell)
         self._clocks.update({node: round(node.clock_ahead()[0], 6) for node in on if node not in self._clocks})
         addresses = self._addresses(on) if count > 1 else ()
+        ats = [At(place, addresses, _beside(on[:cell.nodes], node)) for place, node in enumerate(on)]
+        told = [self._told(order._replace(at=at), node) for at, node in zip(ats, on, strict=True)]
         running = InsideRunning(order, on)
         with running.stopped_on_error(), ThreadPoolExecutor(count) as pool:
-            ats = [At(place, addresses, _beside(on[:cell.nodes], node)) for place, node in enumerate(on)]
-            started = list(pool.map(lambda at: running.begin(at.rank, self._told(order, at, on[at.rank])), ats))
+            started = list(pool.map(running.begin, range(count), told))
         self._describe(running, order, started)
         return running
 
@@ -188,15 +189,15 @@ class InsideLauncher(Launcher):
         ports = {host: iter(asked[host].call("ports", count=count)) for host, count in Counter(hosts).items()}
         return tuple(f"{host}:{next(ports[host])}" for host in hosts)
 
-    def _told(self, order: Order, at: At, node: Node) -> dict[str, Any]:
+    def _told(self, order: Order, node: Node) -> dict[str, Any]:
         """What a node is told of the worker of its place."""
-        order = order._replace(at=at)
         same = {"cell": order.cell._asdict(), "module": order.module, "data": str(order.data)}
         if self._local:
             return {**same, "stack": host_agent.packed(order.stack), "padding": order.padding, "listens": order.listens,
-                    "at": at}
-        share = order.share(node.told["affinity"], None if node.machine else topology.observe())
-        return {**same, "cpus": share.cpus(at.rank), "variables": {**order.variables(), **order.by_name(at.rank)}}
+                    "at": order.at}
+        [rank], known = order.ranks, None if node.machine else topology.observe()
+        share = order.share(node.told["affinity"], known)
+        return {**same, "cpus": share.cpus(rank), "variables": {**order.variables(), **order.by_name(rank)}}
 
     def _describe(self, running: "InsideRunning", order: Order, started: list[dict[str, Any]]) -> None:
         """Say in the run's record where each place is."""
