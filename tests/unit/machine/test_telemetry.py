@@ -28,7 +28,7 @@ def samples(*each: GpuReading) -> list[Sample]:
 
 
 def readings(taken: Sequence[Sample], window: tuple[float, float] | None) -> dict[str, float | None]:
-    return seen(taken, window, None).readings
+    return seen(taken, window, None)[0]
 
 
 class Reads(Reader):
@@ -97,7 +97,7 @@ def test_of_less_than_a_second_readings_of_the_moment_say_the_power_and_the_coun
     ({"is_instant": None}, {}), ({"gone": ("nvmlDeviceGetX",)}, {"gone": ["nvmlDeviceGetX"]})])
 def test_what_the_power_readings_are_of_and_what_no_function_tells_is_stored(
         told: dict[str, Any], stored: dict[str, Any]) -> None:
-    record = seen(samples(gpu(**told), gpu(**told)), (0.0, 1.0), None).record()
+    _, record = seen(samples(gpu(**told), gpu(**told)), (0.0, 1.0), None)
     assert stored == {name: record[name] for name in ("power", "gone") if record.get(name)}
 
 
@@ -106,15 +106,16 @@ def test_what_the_power_readings_are_of_and_what_no_function_tells_is_stored(
     ("hw_thermal", 29, False)])
 def test_heat_and_a_weak_supply_throttle_and_a_power_cap_or_one_sample_in_thirty_does_not(
         reason: str, others: int, is_throttled: bool) -> None:
-    window = seen(samples(gpu(throttle=(reason,)), *[gpu(throttle=())] * others), (0.0, 40.0), None)
-    assert ((reason,), is_throttled) == (window.throttle, window.record()["throttled"])
+    _, record = seen(samples(gpu(throttle=(reason,)), *[gpu(throttle=())] * others), (0.0, 40.0), None)
+    assert ([reason], is_throttled) == (record["throttle"], record["throttled"])
 
 
 def test_the_timed_steps_lie_between_the_warm_up_and_the_last_block() -> None:
     watch = Watch(Reads(*(gpu(energy_joules=joules) for joules in (0.0, 7.0, 17.0, 27.0))), FakeClock())
     for event in ("start", "warm", "steps", "steps"):
         watch.heard(event)
-    assert (20.0, 2.0) == (lambda taken: (taken["gpu_joules"], taken["gpu_seconds"]))(watch.ended().readings)
+    found, _ = watch.ended()
+    assert (20.0, 2.0) == (found["gpu_joules"], found["gpu_seconds"])
 
 
 @pytest.mark.parametrize(("used", "step", "waits", "is_idle"), [
@@ -125,7 +126,7 @@ def test_a_watch_waits_until_the_gpu_is_idle_or_a_minute_is_over_and_closes_its_
     watch = Watch(reads, FakeClock(step=step), waited.append)
     watch.wait_idle()
     assert waits == len(waited)
-    assert (is_idle, True) == (watch.ended().was_idle, reads.is_closed)
+    assert (is_idle, True) == (watch.ended()[1]["was_idle"], reads.is_closed)
 
 
 def test_the_thread_samples_by_itself_until_the_end() -> None:
@@ -141,8 +142,8 @@ def test_the_thread_samples_by_itself_until_the_end() -> None:
     watch.start()
     assert all(asked.acquire(timeout=60) for _ in range(5))       # of which four are kept by then
     watch.heard("steps")
-    assert watch.ended().samples >= 4
-    assert 5.0 == pytest.approx(watch.ended().readings["gpu_watts"])
+    found, record = watch.ended()
+    assert record["samples"] >= 4 and 5.0 == pytest.approx(found["gpu_watts"])
 
 
 def ending(folder: Path, lines: list[bytes], **more: Any) -> store.Record:
