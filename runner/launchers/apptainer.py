@@ -14,7 +14,7 @@ from pathlib import Path
 import psutil
 
 from runner.errors import BenchError
-from runner.launchers.process_groups import Limits, ProcessGroup, ProcessRunning, kept_environment, on_gpus
+from runner.launchers.process_groups import ProcessGroup, ProcessRunning, kept_environment, on_gpus
 from runner.launchers.protocol import KERNELS_INSIDE, Exit, HostLauncher, Order
 from runner.processes import Say
 from runner.stacks import sif
@@ -78,7 +78,7 @@ class ApptainerLauncher(HostLauncher):
             return _Container(
                 lambda scratch: [_program(), "--silent", "exec", *_CONFINED, *options, "--home", f"{scratch}:/tmp",
                                  "--bind", ",".join(volumes), *told, str(file.path), *worker],
-                Limits(share.cpus(rank), by_process), _ROOT, {}, has_input=True)
+                share.cpus(rank), by_process, _ROOT, {}, has_input=True)
 
         record = {"isolation": self.name, "image": file.id, "base": file.base, "base_is_default": file.base_is_default,
                   "engine": sif.version(_program()), **self._record(order, share, own), "memory_limited_by": limited_by,

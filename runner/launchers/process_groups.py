@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, Any
 
 import psutil
 
@@ -31,13 +31,6 @@ def on_gpus(own: Sequence[Gpu], kernels: object) -> dict[str, str]:
     """The variables that let CUDA see these GPUs alone, and keep compiled kernels in a folder; {} for none."""
     return {"CUDA_VISIBLE_DEVICES": ",".join(gpu.uuid for gpu in own),
             KERNELS: str(kernels)} if own else {}
-
-
-class Limits(NamedTuple):
-    """What a place's processes are kept to."""
-
-    cpus: Sequence[int]
-    memory_bytes: int = 0            # private writable memory of each process; 0: no limit
 
 
 class ProcessRunning(Running):
@@ -65,23 +58,23 @@ class ProcessRunning(Running):
 class ProcessGroup(Worker):
     """The processes of a place."""
 
-    def __init__(self, command: Callable[[str], list[str]], limits: Limits, root: Path,
+    def __init__(self, command: Callable[[str], list[str]], cpus: Sequence[int], memory_bytes: int, root: Path,
                  environment: Mapping[str, str], has_input: bool = False,
                  kills: Callable[[], int] = control_groups.kills_here) -> None:
-        """command: of the place's temporary folder; root: where it starts; has_input: it hears what tell says.
+        """command: of the place's temporary folder; memory_bytes: private and writable, of each process; 0: no limit.
 
-        kills: how many processes the kernel has killed for want of memory.
+        root: where it starts; has_input: it hears what tell says; kills: by the kernel, for want of memory.
         """
         super().__init__()
         self._kills, self._kills_before = kills, kills()
-        self._limit_bytes, self._scratch = limits.memory_bytes, leftovers.temporary_folder()
+        self._limit_bytes, self._scratch = memory_bytes, leftovers.temporary_folder()
         runner = os.getpid()
         words = command(self._scratch.name)
         try:
             self._process = subprocess.Popen(
                 words, stdin=subprocess.PIPE if has_input else subprocess.DEVNULL, stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE, cwd=root, env={**kept_environment(self._scratch.name), **environment},
-                start_new_session=True, preexec_fn=lambda: _enter(limits, runner))
+                start_new_session=True, preexec_fn=lambda: _enter(cpus, memory_bytes, runner))
         except (OSError, subprocess.SubprocessError) as error:       # the second of what _enter asked for in vain
             self._scratch.cleanup()
             raise BenchError(f"{words[0]} did not start: {getattr(error, 'strerror', None) or error}") from error
@@ -149,12 +142,12 @@ def kept_environment(scratch: str) -> dict[str, str]:
             "PYTHONUNBUFFERED": "1"}
 
 
-def _enter(limits: Limits, runner: int) -> None:
+def _enter(cpus: Sequence[int], memory_bytes: int, runner: int) -> None:
     """Limit the child to its CPUs and memory, and let it die with the runner."""
-    os.sched_setaffinity(0, limits.cpus)
-    if limits.memory_bytes:
+    os.sched_setaffinity(0, cpus)
+    if memory_bytes:
         least = resource.getrlimit(resource.RLIMIT_DATA)[1]        # -1: none
-        own = limits.memory_bytes if least < 0 else min(limits.memory_bytes, least)
+        own = memory_bytes if least < 0 else min(memory_bytes, least)
         resource.setrlimit(resource.RLIMIT_DATA, (own, own))
     end_with_parent()
     if os.getppid() != runner:           # it was killed before it could be heard of

@@ -8,7 +8,7 @@ and the worker says so itself; what it only maps, such as libraries, is not coun
 from pathlib import Path
 
 from runner.errors import InterpreterMissing
-from runner.launchers.process_groups import Limits, ProcessGroup, ProcessRunning, on_gpus
+from runner.launchers.process_groups import ProcessGroup, ProcessRunning, on_gpus
 from runner.launchers.protocol import HostLauncher, Order
 from runner.processes import Say, answer_of
 from runner.stacks import environments
@@ -79,7 +79,7 @@ class VenvLauncher(HostLauncher):
              "environment": self.image(order.stack), **self._record(order, share, own)}, order,
             lambda rank, address: ProcessGroup(
                 lambda scratch: [str(python), "-m", *order.words, "--data", str(order.data)],
-                Limits(share.cpus(rank), limit), order.stack.root, {**address, **variables}, order.listens))
+                share.cpus(rank), limit, order.stack.root, {**address, **variables}, order.listens))
 
     def _ready(self, stack: Stack) -> Path:
         """The interpreter of a stack; of a user's own one it is looked each time whether it still holds the same."""

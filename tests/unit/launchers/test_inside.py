@@ -21,7 +21,6 @@ from runner.launchers import host_agent, inside, table
 from runner.launchers.host_agent import HostAgent
 from runner.launchers.inside import InsideLauncher
 from runner.launchers.nodes import Nodes
-from runner.launchers.process_groups import Limits as GroupLimits
 from runner.launchers.process_groups import ProcessGroup, ProcessRunning
 from runner.launchers.protocol import HostLauncher, Order
 from runner.launchers.watchdog import Ending, Limits, follow, followed
@@ -71,8 +70,8 @@ class Script(HostLauncher):
         python, (share, *_) = self._ready(order.stack), self._given(order)
         return ProcessRunning({"isolation": "script", **self._record(order, share, ())}, order,
                               lambda rank, address: ProcessGroup(
-            lambda scratch: [str(python), "-m", *order.words, "--data", str(order.data)], GroupLimits(share.cpus(rank)),
-            ROOT, {"PYTHONPATH": os.environ["PYTHONPATH"], **address, **order.variables()}, order.listens))
+            lambda scratch: [str(python), "-m", *order.words, "--data", str(order.data)], share.cpus(rank), 0, ROOT,
+            {"PYTHONPATH": os.environ["PYTHONPATH"], **address, **order.variables()}, order.listens))
 
 
 @pytest.fixture(autouse=True)
