@@ -64,7 +64,6 @@ class ApptainerLauncher(HostLauncher):
         by_process = memory if not has_groups and order.cell.device != "gpu" else 0
         limited_by = "group" if has_groups and memory else "process" if by_process else None
         volumes = [f"{order.data}:/data:ro"]
-        variables = {**on_gpus(own, KERNELS_INSIDE), **order.variables()}
         if kernels:
             volumes.append(f"{kernels}:{KERNELS_INSIDE}")
         worker = ["python", "-m", "workloads.places.apptainer_place", _GROUPS_INSIDE, *order.words]
@@ -73,8 +72,9 @@ class ApptainerLauncher(HostLauncher):
             volumes.append(f"{_GROUPS_HERE}:{_GROUPS_INSIDE}:ro")
             options += _limited(memory, share.quota)
 
-        def started(rank: int, address: Mapping[str, str]) -> _Container:
-            told = [word for name, value in {**address, **variables}.items() for word in ("--env", f"{name}={value}")]
+        def started(rank: int, variables: Mapping[str, str]) -> _Container:
+            told = [word for name, value in {**on_gpus(own, KERNELS_INSIDE), **variables}.items()
+                    for word in ("--env", f"{name}={value}")]
             return _Container(
                 lambda scratch: [_program(), "--silent", "exec", *_CONFINED, *options, "--home", f"{scratch}:/tmp",
                                  "--bind", ",".join(volumes), *told, str(file.path), *worker],

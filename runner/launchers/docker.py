@@ -126,7 +126,7 @@ def settings(order: Order, rank: int, share: Share, own: Sequence[gpus.Gpu] = ()
         "networking_config": {name: engine.EndpointConfig(version="1.41", aliases=[place])}}
     python = "python"
     volumes = {str(order.data): {"bind": "/data", "mode": "ro"}}
-    variables = {**order.variables(), **order.by_name(rank), **({} if order.listens else {turns.ENDS: "1"})}
+    variables = {**order.variables(rank), **({} if order.listens else {turns.ENDS: "1"})}
     if isinstance(stack, OwnStack):
         more |= mounted(stack.root)
         python, volumes, variables = stack.interpreter, volumes | more["volumes"], more["environment"] | variables

@@ -197,7 +197,7 @@ class InsideLauncher(Launcher):
                     "at": order.at}
         [rank], known = order.ranks, None if node.machine else topology.observe()
         share = order.share(node.told["affinity"], known)
-        return {**same, "cpus": share.cpus(rank), "variables": {**order.variables(), **order.by_name(rank)}}
+        return {**same, "cpus": share.cpus(rank), "variables": order.variables(rank)}
 
     def _describe(self, running: "InsideRunning", order: Order, started: list[dict[str, Any]]) -> None:
         """Say in the run's record where each place is."""

@@ -38,7 +38,7 @@ class ProcessRunning(Running):
 
     def __init__(self, record: dict[str, Any], order: Order,
                  start: Callable[[int, Mapping[str, str]], "ProcessGroup"]) -> None:
-        """Start a group a place, by its rank and the variables that tell it of the others.
+        """Start a group a place, by its rank and variables.
 
         Raises what start raises, and leaves no group then.
         """
@@ -51,7 +51,7 @@ class ProcessRunning(Running):
             raise BenchError(str(error)) from error
         with self.stopped_on_error():
             for name, rank in zip(self._names, order.ranks, strict=True):
-                group = self._workers[name] = start(rank, order.by_name(rank, nodes))
+                group = self._workers[name] = start(rank, order.variables(rank, nodes))
                 self._pipe.add(name, lines_of_file(group.output))
 
 

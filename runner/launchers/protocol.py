@@ -171,15 +171,12 @@ class Order(NamedTuple):
         """Those of the places that are started here."""
         return (self.at.rank,) if self.at else tuple(range(len(self.places)))
 
-    def variables(self) -> dict[str, str]:
-        """What every place's environment says."""
-        return {**own.variables(self.stack), **placement.variables(self.padding, self.stack.env),
-                **({turns.VARIABLE: "1"} if self.listens else {})}
-
-    def by_name(self, rank: int, addresses: Sequence[str] = ()) -> dict[str, str]:
-        """What a place is told of the others, which find each other by name or address; {} where it is alone."""
+    def variables(self, rank: int, addresses: Sequence[str] = ()) -> dict[str, str]:
+        """What a place's environment says, also of the others, which find each other by these addresses or by name."""
         names = self.at.addresses if self.at else addresses or [place.name for place in self.places]
-        return {"EVENBENCH_NODES": ",".join(names), "EVENBENCH_RANK": str(rank)} if len(names) > 1 else {}
+        others = {"EVENBENCH_NODES": ",".join(names), "EVENBENCH_RANK": str(rank)} if len(names) > 1 else {}
+        return {**others, **own.variables(self.stack), **placement.variables(self.padding, self.stack.env),
+                **({turns.VARIABLE: "1"} if self.listens else {})}
 
     def record(self) -> dict[str, Any]:
         """What a run's record says of what was asked for."""
