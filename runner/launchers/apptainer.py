@@ -14,9 +14,10 @@ from pathlib import Path
 import psutil
 
 from runner.errors import BenchError
+from runner.launchers import kernel_cache
 from runner.launchers.process_groups import ProcessGroup, ProcessRunning, kept_environment, on_gpus
-from runner.launchers.protocol import KERNELS_INSIDE, Exit, HostLauncher, Order
-from runner.processes import Say
+from runner.launchers.protocol import Exit, HostLauncher, Order
+from runner.processes import Say, answer_of
 from runner.stacks import sif
 from runner.stacks.definition import Stack, pinned
 from workloads.spec.cluster import OUT_OF_MEMORY
@@ -46,13 +47,12 @@ class ApptainerLauncher(HostLauncher):
         """The stack's file; with the first one control groups are tried, and it is told where there are none."""
         file = sif.ready(pinned(stack), self._cache, say)
         if self._has_groups is None:
-            words = [_program(), "exec", *_CONFINED, *_limited(_TRYING_BYTES, None), str(file.path), "true"]
-            ended = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, check=False, cwd=_ROOT,
-                                   env=kept_environment(tempfile.gettempdir()))
+            ended = answer_of([_program(), "exec", *_CONFINED, *_limited(_TRYING_BYTES, None), file.path, "true"],
+                              stdin=subprocess.DEVNULL, cwd=_ROOT, env=kept_environment(tempfile.gettempdir()))
             self._has_groups = ended.returncode == 0
             if not self._has_groups:
-                complaint = (ended.stderr.decode(errors="replace").strip().splitlines() or ["no reason given"])[-1]
-                say(f"apptainer: no control groups here ({complaint.removeprefix('FATAL:').strip()}): each process's "
+                why = ended.stderr.strip().splitlines() or ["no reason given"]
+                say(f"apptainer: no control groups here ({why[-1].removeprefix('FATAL:').strip()}): each process's "
                     "memory is limited instead")
         return file
 
@@ -65,7 +65,7 @@ class ApptainerLauncher(HostLauncher):
         limited_by = "group" if has_groups and memory else "process" if by_process else None
         volumes = [f"{order.data}:/data:ro"]
         if kernels:
-            volumes.append(f"{kernels}:{KERNELS_INSIDE}")
+            volumes.append(f"{kernels}:{kernel_cache.INSIDE}")
         worker = ["python", "-m", "workloads.places.apptainer_place", _GROUPS_INSIDE, *order.words]
         options = list(() if len(order.places) > 1 else _ALONE) + (["--nv"] if own else [])
         if has_groups:
@@ -73,7 +73,7 @@ class ApptainerLauncher(HostLauncher):
             options += _limited(memory, share.quota)
 
         def started(rank: int, variables: Mapping[str, str]) -> _Container:
-            told = [word for name, value in {**on_gpus(own, KERNELS_INSIDE), **variables}.items()
+            told = [word for name, value in {**on_gpus(own, kernel_cache.INSIDE), **variables}.items()
                     for word in ("--env", f"{name}={value}")]
             return _Container(
                 lambda scratch: [_program(), "--silent", "exec", *_CONFINED, *options, "--home", f"{scratch}:/tmp",

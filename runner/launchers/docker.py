@@ -9,8 +9,9 @@ from typing import Any, Self
 
 from runner import leftovers
 from runner.errors import EngineUnreachable
+from runner.launchers import kernel_cache
 from runner.launchers.line_queue import lines_of_chunks
-from runner.launchers.protocol import KERNELS, KERNELS_INSIDE, Exit, HostLauncher, Order, Running, Worker
+from runner.launchers.protocol import Exit, HostLauncher, Order, Running, Worker
 from runner.machine import gpus
 from runner.machine.cpu_sets import Share
 from runner.machine.host import Machine
@@ -117,33 +118,22 @@ def settings(order: Order, rank: int, share: Share, own: Sequence[gpus.Gpu] = ()
 
     own: its GPUs; kernels: the folder that keeps what is compiled for them.
     """
-    cell, stack, place, is_alone = order.cell, order.stack, order.places[rank].name, len(order.places) == 1
-    name = f"evenbench-{order.run.replace('.', '-')}-{os.getpid()}"      # of the network, and of a place that is alone
-    # processes of one place find each other by the host's name, which must mean something
-    more: dict[str, Any] = {"network_mode": "none", "hostname": "localhost"} if is_alone else {
-        "network_mode": "host"} if order.at else {           # other hosts reach it by their own network
-        "network": name, "hostname": place,
-        "networking_config": {name: engine.EndpointConfig(version="1.41", aliases=[place])}}
-    python = "python"
+    cell, stack, is_alone = order.cell, order.stack, len(order.places) == 1
+    module, text = order.words
+    python, more = "python", _network(order, rank)
     volumes = {str(order.data): {"bind": "/data", "mode": "ro"}}
     variables = {**order.variables(rank), **({} if order.listens else {turns.ENDS: "1"})}
     if isinstance(stack, OwnStack):
         more |= mounted(stack.root)
         python, volumes, variables = stack.interpreter, volumes | more["volumes"], more["environment"] | variables
     if own:
-        more["device_requests"] = [engine.gpu_request([gpu.uuid for gpu in own])]
-        volumes[str(kernels)] = {"bind": KERNELS_INSIDE, "mode": "rw"}
-        variables[KERNELS] = KERNELS_INSIDE
-    if len(own) > 1:
-        # they exchange by pinned memory, of which the engine gives the host's usual limit: NCCL's guide asks for more
-        # (troubleshooting, "Docker")
-        more["ulimits"] = [engine.Ulimit(name="memlock", soft=-1, hard=-1)]
-    module, text = order.words
+        more |= _devices(own)
+        volumes[str(kernels)] = {"bind": kernel_cache.INSIDE, "mode": "rw"}
+        variables[kernel_cache.VARIABLE] = kernel_cache.INSIDE
     return {
         **more,
         "entrypoint": [python, "-m", module],
         "command": [text],
-        "name": name if is_alone else f"{name}-{place}",
         "labels": {OWNER: leftovers.mine(), RUN: order.run},
         "cpuset_cpus": ",".join(map(str, share.cpus(rank))),
         "cpu_shares": _MOST_SHARES,                     # other containers of this engine wait
@@ -157,6 +147,27 @@ def settings(order: Order, rank: int, share: Share, own: Sequence[gpus.Gpu] = ()
         "environment": variables,
         "stdin_open": True,                             # which closes with the runner, and the worker then ends
     }
+
+
+def _network(order: Order, rank: int) -> dict[str, Any]:
+    """How a place's container is called, and whom it reaches: only the run's other places."""
+    place, name = order.places[rank].name, f"evenbench-{order.run.replace('.', '-')}-{os.getpid()}"
+    if len(order.places) == 1:       # its processes find each other by the host's name, which must mean something
+        return {"name": name, "network_mode": "none", "hostname": "localhost"}
+    if order.at:                     # other hosts reach it by their own network
+        return {"name": f"{name}-{place}", "network_mode": "host"}
+    return {"name": f"{name}-{place}", "network": name, "hostname": place,
+            "networking_config": {name: engine.EndpointConfig(version="1.41", aliases=[place])}}
+
+
+def _devices(own: Sequence[gpus.Gpu]) -> dict[str, Any]:
+    """What gives a container these GPUs.
+
+    Several exchange by pinned memory, of which the engine gives the host's usual limit: NCCL's guide asks for more
+    (troubleshooting, "Docker").
+    """
+    several = {"ulimits": [engine.Ulimit(name="memlock", soft=-1, hard=-1)]} if len(own) > 1 else {}
+    return {"device_requests": [engine.gpu_request([gpu.uuid for gpu in own])], **several}
 
 
 def sweep(client: DockerClient, say: Say) -> None:

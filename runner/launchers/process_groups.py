@@ -14,8 +14,9 @@ import psutil
 
 from runner import leftovers
 from runner.errors import BenchError
+from runner.launchers import kernel_cache
 from runner.launchers.line_queue import lines_of_file
-from runner.launchers.protocol import KERNELS, Exit, Order, Running, Worker
+from runner.launchers.protocol import Exit, Order, Running, Worker
 from runner.machine.gpus import Gpu
 from runner.processes import for_workers
 from workloads.places import addresses
@@ -30,7 +31,7 @@ _GONE_SECONDS = 5.0      # in which killed processes are gone, unless a device h
 def on_gpus(own: Sequence[Gpu], kernels: object) -> dict[str, str]:
     """The variables that let CUDA see these GPUs alone, and keep compiled kernels in a folder; {} for none."""
     return {"CUDA_VISIBLE_DEVICES": ",".join(gpu.uuid for gpu in own),
-            KERNELS: str(kernels)} if own else {}
+            kernel_cache.VARIABLE: str(kernels)} if own else {}
 
 
 class ProcessRunning(Running):

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, Self
 from runner import leftovers
 from runner.errors import InputError
 from runner.findings import Finding
+from runner.launchers import kernel_cache
 from runner.launchers.line_queue import Pipe
 from runner.machine import gpus, topology
 from runner.machine.cpu_sets import Share, shared
@@ -26,10 +27,6 @@ from runner.stacks import own
 from runner.stacks.definition import PinnedStack, Stack
 from workloads.spec import cluster, placement, turns
 from workloads.spec.cell import Cell
-
-KERNELS = "EVENBENCH_KERNELS"        # as workloads/process/caches.py reads it
-KERNELS_INSIDE = "/kernels"          # where a container has the folder
-_EVERYBODY = 0o1777                  # a container's user is another than the host's
 
 
 class Exit(NamedTuple):
@@ -312,24 +309,9 @@ class HostLauncher(Launcher):
         """What a run gets of this host: CPUs, GPUs, and the folder that keeps what is compiled for these."""
         share = order.share(os.sched_getaffinity(0), topology.observe())
         own = gpus.assigned(order.cell, order.stack, self._gpus) if order.cell.device == "gpu" else ()
-        return share, own, kernel_folder(order.stack, self._cache) if own else None
+        return share, own, kernel_cache.folder(order.stack, self._cache) if own else None
 
     def _record(self, order: Order, share: Share, own: Sequence[Gpu]) -> dict[str, Any]:
         return {"launcher": self.name, **order.record(),
                 **({"cpu_placement": dict(share.placement)} if share.placement else {}),
                 **({"gpus": [gpu.uuid for gpu in own]} if own else {})}
-
-
-def kernel_folder(stack: Stack, cache: Path) -> Path:
-    """The folder, which is there, that keeps what GPUs' driver compiles for a stack, for many minutes, in a first run.
-
-    A container's user writes to it, and no other of this machine reaches it. What frameworks compile is not kept.
-    """
-    # a user may call two environments alike, and fill one anew
-    name = f"{stack.name}-{stack.holds()[:12]}" if isinstance(stack, own.OwnStack) else stack.name
-    kept = cache / "kernels" / name
-    kept.mkdir(parents=True, exist_ok=True)
-    kept.parent.chmod(0o700)             # a mounted folder is entered without its parent
-    if kept.stat().st_mode & 0o7777 != _EVERYBODY:
-        kept.chmod(_EVERYBODY)
-    return kept

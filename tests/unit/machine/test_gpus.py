@@ -11,9 +11,9 @@ from docker.types import HostConfig
 
 from runner.errors import EngineUnreachable
 from runner.launchers import docker as docker_launcher
-from runner.launchers import process_groups
+from runner.launchers import kernel_cache, process_groups
 from runner.launchers.docker import DockerLauncher
-from runner.launchers.protocol import Order, kernel_folder
+from runner.launchers.protocol import Order
 from runner.machine import gpus, nvml
 from runner.machine.cpu_sets import shared
 from runner.machine.gpus import Gpus
@@ -154,7 +154,7 @@ def test_the_engine_is_asked_for_gpus_as_the_container_toolkit_wants_it_and_for_
 
 def test_compiled_kernels_are_kept_in_a_folder_of_the_stack_that_a_container_s_user_can_write_to(
         tmp_path: Path) -> None:
-    kernels = kernel_folder(STACKS["torch-1.4"], tmp_path)
+    kernels = kernel_cache.folder(STACKS["torch-1.4"], tmp_path)
     assert (tmp_path / "kernels" / "torch-1.4", 0o1777) == (kernels, kernels.stat().st_mode & 0o7777)
 
 

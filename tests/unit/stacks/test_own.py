@@ -15,11 +15,11 @@ import pytest
 from runner.cli import options
 from runner.datasets import choice
 from runner.errors import EngineUnreachable, InputError
-from runner.launchers import choose, docker, table
+from runner.launchers import choose, docker, kernel_cache, table
 from runner.launchers.docker import DockerLauncher
 from runner.launchers.inside import InsideLauncher
 from runner.launchers.nodes import Nodes
-from runner.launchers.protocol import Launcher, Order, kernel_folder
+from runner.launchers.protocol import Launcher, Order
 from runner.launchers.venv import VenvLauncher
 from runner.machine import gpus, nvml
 from runner.machine.cpu_sets import shared
@@ -74,12 +74,12 @@ def test_environments_that_are_called_alike_keep_their_kernels_apart(tmp_path: P
     stacks = [own_of(), own_of().model_copy(update={"interpreter": "/envs/other/bin/python"}),
               own_of(installed={"torch": "2.12.0", "numpy": "2.4.6"}),
               *(own_of(image=f"sha256:{digit}") for digit in "12")]
-    folders = [kernel_folder(each, tmp_path) for each in stacks]
+    folders = [kernel_cache.folder(each, tmp_path) for each in stacks]
 
     assert len(stacks) == len(set(folders))
     assert 0o700 == stat.S_IMODE(folders[0].parent.stat().st_mode)        # below which any container may write
     assert all(folder.name.startswith("mine-") for folder in folders)
-    assert folders[0] == kernel_folder(own_of(), tmp_path)
+    assert folders[0] == kernel_cache.folder(own_of(), tmp_path)
 
 
 @pytest.mark.parametrize(("word", "expected"), [
