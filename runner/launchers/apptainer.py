@@ -80,7 +80,7 @@ class ApptainerLauncher(HostLauncher):
                                  "--bind", ",".join(volumes), *told, str(file.path), *worker],
                 share.cpus(rank), by_process, _ROOT, {}, has_input=True)
 
-        record = {"isolation": self.name, "image": file.id, "base": file.base, "base_is_default": file.base_is_default,
+        record = {"image": file.id, "base": file.base, "base_is_default": file.base_is_default,
                   "engine": sif.version(_program()), **self._record(order, share, own), "memory_limited_by": limited_by,
                   "cpu_quota": share.quota if has_groups else None}
         return ProcessRunning(record, order, started)

@@ -88,7 +88,7 @@ class DockerLauncher(HostLauncher):
             else images.found(self._client, pinned(order.stack)))
         share, own, kernels = self._given(order)
         record = {
-            "isolation": self.name, "image": image.id, "base": image.base, "base_is_default": image.base_is_default,
+            "image": image.id, "base": image.base, "base_is_default": image.base_is_default,
             "cpu_quota": share.quota, "engine": f"Docker {self._version}".strip(),
             **self._record(order, share, own), "fingerprint": image.fingerprint}
         each = [{"image": image.id, **settings(order, rank, share, own, kernels)} for rank in order.ranks]
@@ -154,7 +154,7 @@ def _network(order: Order, rank: int) -> dict[str, Any]:
     place, name = order.places[rank].name, f"evenbench-{order.run.replace('.', '-')}-{os.getpid()}"
     if len(order.places) == 1:       # its processes find each other by the host's name, which must mean something
         return {"name": name, "network_mode": "none", "hostname": "localhost"}
-    if order.at:                     # other hosts reach it by their own network
+    if order.rank is not None:       # other hosts reach it by their own network
         return {"name": f"{name}-{place}", "network_mode": "host"}
     return {"name": f"{name}-{place}", "network": name, "hostname": place,
             "networking_config": {name: engine.EndpointConfig(version="1.41", aliases=[place])}}

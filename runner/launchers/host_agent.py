@@ -18,7 +18,7 @@ from runner.datasets import choice
 from runner.errors import BenchError
 from runner.findings import Finding
 from runner.launchers import choose
-from runner.launchers.protocol import At, Launcher, Order, Running
+from runner.launchers.protocol import Launcher, Order, Running
 from runner.machine import host
 from runner.machine.gpus import Gpus
 from runner.paths import ROOT, cache_folder
@@ -28,7 +28,6 @@ from workloads.places import agent
 from workloads.spec.cell import loads
 
 _LEAVE_SECONDS = 20.0
-_AT = TypeAdapter(At)
 _STACK: TypeAdapter[Stack] = TypeAdapter(PinnedStack | OwnStack)
 
 
@@ -40,6 +39,11 @@ def told() -> dict[str, Any]:
 def packed(stack: Stack) -> dict[str, str]:
     """A stack as it is sent to another node, which has the same files at the same paths."""
     return {"said": stack.model_dump_json(), "fingerprint": stack.made_of()}
+
+
+def said(order: Order) -> dict[str, Any]:
+    """An order for one place as it is sent to its node."""
+    return {**order._asdict(), "cell": order.cell._asdict(), "stack": packed(order.stack), "data": str(order.data)}
 
 
 class HostAgent(agent.Local):
@@ -83,11 +87,9 @@ class HostAgent(agent.Local):
                        if path.is_file())
         return hashlib.sha256(json.dumps(found).encode()).hexdigest() if found else ""
 
-    def start(self, run: str, cell: dict[str, Any], stack: dict[str, str], data: str, module: str, padding: int,
-              listens: bool, at: list[Any]) -> dict[str, Any]:
-        """Start a place's worker; what the record says of it."""
-        order = Order(loads(json.dumps(cell)), _unpacked(stack), Path(data), run, module, padding, listens,
-                      _AT.validate_python(at))
+    def start(self, run: str, cell: dict[str, Any], stack: dict[str, str], data: str, **how: Any) -> dict[str, Any]:
+        """Start the worker of a place, of an order as said() has it; what the record says of it."""
+        order = Order(loads(json.dumps(cell)), _unpacked(stack), Path(data), run, **how)
         running = self.runs[run] = self._launcher.begin(order)
         threading.Thread(target=self._pass_on, args=(run, running, self.send), daemon=True).start()
         return running.place

@@ -23,7 +23,7 @@ from runner.findings import Finding, judged
 from runner.launchers import choose, host_agent, rank
 from runner.launchers.line_queue import Pipe
 from runner.launchers.nodes import Node, Nodes, RemoteWorker, said
-from runner.launchers.protocol import At, Launcher, Order, Running
+from runner.launchers.protocol import Launcher, Order, Running
 from runner.launchers.rank import STACKS
 from runner.machine import host, nvml, topology
 from runner.machine.gpus import Gpus
@@ -174,8 +174,8 @@ class InsideLauncher(Launcher):
             _check_room(node, cell)
         self._clocks.update({node: round(node.clock_ahead()[0], 6) for node in on if node not in self._clocks})
         addresses = self._addresses(on) if count > 1 else ()
-        ats = [At(place, addresses, _beside(on[:cell.nodes], node)) for place, node in enumerate(on)]
-        told = [self._told(order._replace(at=at), node) for at, node in zip(ats, on, strict=True)]
+        told = [self._told(order._replace(rank=rank, addresses=addresses, beside=_beside(on[:cell.nodes], node)), node)
+                for rank, node in enumerate(on)]
         running = InsideRunning(order, on)
         with running.stopped_on_error(), ThreadPoolExecutor(count) as pool:
             started = list(pool.map(running.begin, range(count), told))
@@ -191,13 +191,12 @@ class InsideLauncher(Launcher):
 
     def _told(self, order: Order, node: Node) -> dict[str, Any]:
         """What a node is told of the worker of its place."""
-        same = {"cell": order.cell._asdict(), "module": order.module, "data": str(order.data)}
         if self._local:
-            return {**same, "stack": host_agent.packed(order.stack), "padding": order.padding, "listens": order.listens,
-                    "at": order.at}
+            return host_agent.said(order)
         [rank], known = order.ranks, None if node.machine else topology.observe()
         share = order.share(node.told["affinity"], known)
-        return {**same, "cpus": share.cpus(rank), "variables": order.variables(rank)}
+        return {"cell": order.cell._asdict(), "module": order.module, "data": str(order.data),
+                "cpus": share.cpus(rank), "variables": order.variables(rank)}
 
     def _describe(self, running: "InsideRunning", order: Order, started: list[dict[str, Any]]) -> None:
         """Say in the run's record where each place is."""
@@ -231,7 +230,7 @@ class InsideRunning(Running):
         node, name = self.on[place], self._names[place]
         run = f"{self._run}.{name}"
         self._workers[name] = RemoteWorker(node, run, name, self._pipe)
-        return dict(node.call("start", _START_SECONDS, run=run, **told))
+        return dict(node.call("start", _START_SECONDS, **{**told, "run": run}))
 
     def machine(self, place: str) -> str:
         return self.on[self._names.index(place)].machine

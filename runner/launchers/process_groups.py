@@ -45,7 +45,7 @@ class ProcessRunning(Running):
         """
         super().__init__(record, order)
         # places that are all on this host share an address, and have own ports
-        count = 0 if order.at or len(order.places) == 1 else len(order.places)
+        count = len(order.places) if order.rank is None and len(order.places) > 1 else 0
         try:
             nodes = [f"127.0.0.1:{port}" for port in addresses.free_ports(count)]
         except OSError as error:

@@ -133,14 +133,6 @@ class Running:
             list(pool.map(lambda worker: worker.stop(), list(self._workers.values())))
 
 
-class At(NamedTuple):
-    """Which place of a run on several machines is started here."""
-
-    rank: int
-    addresses: tuple[str, ...]       # of all places, HOST:FIRST_PORT
-    beside: tuple[int, int]          # which of how many nodes of the run on this machine its node is
-
-
 class Order(NamedTuple):
     """A run that is to be started: a fresh worker a place, `python -m MODULE '<cell>'`."""
 
@@ -151,7 +143,9 @@ class Order(NamedTuple):
     module: str = "workloads"
     padding: int = 0             # the length of an unused variable in its environment (workloads/spec/placement.py)
     listens: bool = False        # it waits for what Running.tell says; only of a launcher that tells
-    at: At | None = None         # None: all places are started here
+    rank: int | None = None      # of the place that is started here; None: all are
+    addresses: tuple[str, ...] = ()          # of all places, HOST:FIRST_PORT
+    beside: tuple[int, int] = (0, 1)         # which of how many nodes of the run on this machine the place's node is
 
     @property
     def words(self) -> tuple[str, str]:
@@ -166,11 +160,11 @@ class Order(NamedTuple):
     @property
     def ranks(self) -> tuple[int, ...]:
         """Those of the places that are started here."""
-        return (self.at.rank,) if self.at else tuple(range(len(self.places)))
+        return tuple(range(len(self.places))) if self.rank is None else (self.rank,)
 
     def variables(self, rank: int, addresses: Sequence[str] = ()) -> dict[str, str]:
         """What a place's environment says, also of the others, which find each other by these addresses or by name."""
-        names = self.at.addresses if self.at else addresses or [place.name for place in self.places]
+        names = self.addresses or addresses or [place.name for place in self.places]
         others = {"EVENBENCH_NODES": ",".join(names), "EVENBENCH_RANK": str(rank)} if len(names) > 1 else {}
         return {**others, **own.variables(self.stack), **placement.variables(self.padding, self.stack.env),
                 **({turns.VARIABLE: "1"} if self.listens else {})}
@@ -182,9 +176,11 @@ class Order(NamedTuple):
 
     def share(self, cpus: Iterable[int], known: topology.Topology | None) -> Share:
         """Which of these CPUs of a host each place there gets."""
-        index, nodes = self.at.beside if self.at else (None, self.cell.nodes)
+        if self.rank is None:
+            return shared(self.cell, cpus, known)
+        index, nodes = self.beside
         share = shared(self.cell._replace(nodes=nodes), cpus, known)
-        return share if index is None else share._replace(sets=(share.sets[index],))
+        return share._replace(sets=(share.sets[index],))
 
 
 class Launcher:
@@ -312,6 +308,6 @@ class HostLauncher(Launcher):
         return share, own, kernel_cache.folder(order.stack, self._cache) if own else None
 
     def _record(self, order: Order, share: Share, own: Sequence[Gpu]) -> dict[str, Any]:
-        return {"launcher": self.name, **order.record(),
+        return {"launcher": self.name, "isolation": self.name, **order.record(),
                 **({"cpu_placement": dict(share.placement)} if share.placement else {}),
                 **({"gpus": [gpu.uuid for gpu in own]} if own else {})}

@@ -73,12 +73,11 @@ class VenvLauncher(HostLauncher):
         python = self._ready(order.stack)
         share, own, kernels = self._given(order)
         limit = 0 if order.cell.device == "gpu" else order.cell.memory_bytes
-        return ProcessRunning(
-            {"isolation": self.name, "image": None, "base": f"host, {python}", "base_is_default": False,
-             "environment": self.image(order.stack), **self._record(order, share, own)}, order,
-            lambda rank, variables: ProcessGroup(
-                lambda scratch: [str(python), "-m", *order.words, "--data", str(order.data)],
-                share.cpus(rank), limit, order.stack.root, {**variables, **on_gpus(own, kernels)}, order.listens))
+        record = {"image": None, "base": f"host, {python}", "base_is_default": False,
+                  "environment": self.image(order.stack), **self._record(order, share, own)}
+        return ProcessRunning(record, order, lambda rank, variables: ProcessGroup(
+            lambda scratch: [str(python), "-m", *order.words, "--data", str(order.data)], share.cpus(rank), limit,
+            order.stack.root, {**variables, **on_gpus(own, kernels)}, order.listens))
 
     def _ready(self, stack: Stack) -> Path:
         """The interpreter of a stack; of a user's own one it is looked each time whether it still holds the same."""

@@ -68,8 +68,7 @@ class Script(HostLauncher):
 
     def begin(self, order: Order) -> ProcessRunning:
         python, (share, *_) = self._ready(order.stack), self._given(order)
-        return ProcessRunning({"isolation": "script", **self._record(order, share, ())}, order,
-                              lambda rank, variables: ProcessGroup(
+        return ProcessRunning(self._record(order, share, ()), order, lambda rank, variables: ProcessGroup(
             lambda scratch: [str(python), "-m", *order.words, "--data", str(order.data)], share.cpus(rank), 0, ROOT,
             {"PYTHONPATH": os.environ["PYTHONPATH"], **variables}, order.listens))
 
