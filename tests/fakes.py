@@ -8,7 +8,7 @@ from typing import Any
 from runner.errors import EngineUnreachable
 from runner.launchers.protocol import Exit, Launcher, Order, Running
 from runner.machine.host import CpuSeconds, Machine, Reading
-from runner.results.error_output import ErrorOutput, Written
+from runner.results.error_output import Written
 from runner.stacks.definition import CAPABILITIES, GpuCode, PinnedStack, Stack
 from runner.study.file import Study, from_document
 from workloads.spec.cell import Cell
@@ -75,9 +75,7 @@ class FakeRunning(Running):
         return {}
 
     def errors(self) -> dict[str, Written]:
-        output = ErrorOutput()
-        output.add(self._exit.last_words.encode())
-        return {"node0": output.written()}
+        return {"node0": Written(self._exit.last_words.encode())}
 
     def tell(self, words: str) -> None:
         self.told.append(words)

@@ -62,7 +62,7 @@ class HostAgent(agent.Local):
         """Start workers by the launcher of that name; what there is for them."""
         self._launcher = choose.for_stacks(local, lambda line: None, self._gpus, ())
         here = self._launcher.machine(host.observe())
-        return {"launcher": self._launcher.name, "cpus": here.cpus, "memory_bytes": here.memory_bytes}
+        return {"cpus": here.cpus, "memory_bytes": here.memory_bytes}
 
     def findings(self) -> list[Any]:
         """What the doctor found here."""

@@ -445,14 +445,13 @@ def test_one_process_alone_needs_no_secret_and_no_engine(monkeypatch: pytest.Mon
         launcher._nodes.close()
 
 
-def test_without_a_program_of_ssh_that_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("words", "lacks"), [
+    (["venv", "hosts=lab2"], "^--hosts: found no ssh on PATH, expected one: install an ssh client"),
+    (["rank=0", "nodes=2", "head=h"], "EVENBENCH_SECRET: found none")])
+def test_what_several_processes_need_is_said(words: list[str], lacks: str, tmp_path: Path,
+                                             monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setitem(table.LAUNCHERS, "venv", row_of(Script()))
-    with pytest.raises(InputError, match=r"^--hosts: found no ssh on PATH, expected one: install an ssh client"):
-        InsideLauncher.made(gpus.NONE, ["venv", "hosts=lab2"])
-
-
-def test_more_processes_need_a_secret(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("EVENBENCH_SECRET", raising=False)
-    with pytest.raises(InputError, match="EVENBENCH_SECRET: found none"):
-        InsideLauncher.made(gpus.NONE, ["rank=0", "nodes=2", "head=h"])
+    monkeypatch.setitem(table.LAUNCHERS, "venv", row_of(Script()))
+    with pytest.raises(InputError, match=lacks):
+        InsideLauncher.made(gpus.NONE, words)

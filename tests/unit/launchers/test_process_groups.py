@@ -7,13 +7,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 
 from runner.errors import BenchError
 from runner.launchers.process_groups import ProcessGroup
 from runner.launchers.protocol import Exit
 from runner.paths import ROOT
+from tests.lifetimes import is_gone
 
 
 def ended(program: str, memory_bytes: int = 0, cpu: int = 0, **how: Any) -> Exit:
@@ -79,4 +79,4 @@ def test_what_a_worker_started_in_a_session_of_its_own_ends_with_it() -> None:
         started = int(lines.readline())
         group.stop()
 
-    assert not psutil.pid_exists(started) or psutil.Process(started).status() == psutil.STATUS_ZOMBIE
+    assert is_gone(started)
