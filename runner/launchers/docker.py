@@ -86,13 +86,12 @@ class DockerLauncher(HostLauncher):
         image = self._prepared.get(order.stack.name) or (
             _own_image(order.stack) if isinstance(order.stack, OwnStack)
             else images.found(self._client, pinned(order.stack)))
-        share, own, kernels = self._given(order)
-        record = {
-            "image": image.id, "base": image.base, "base_is_default": image.base_is_default,
-            "cpu_quota": share.quota, "engine": f"Docker {self._version}".strip(),
-            **self._record(order, share, own), "fingerprint": image.fingerprint}
-        each = [{"image": image.id, **settings(order, rank, share, own, kernels)} for rank in order.ranks]
         try:
+            share, own, kernels = self._given(order)
+            record = {"image": image.id, "base": image.base, "base_is_default": image.base_is_default,
+                      "cpu_quota": share.quota, "engine": f"Docker {self._version}".strip(),
+                      **self._record(order, share, own), "fingerprint": image.fingerprint}
+            each = [{"image": image.id, **settings(order, rank, share, own, kernels)} for rank in order.ranks]
             return DockerRunning(self._client, self._waiting, order, record, each)
         except (DockerException, OSError) as error:                # requests' errors are OSErrors
             reason = engine.explained(error)

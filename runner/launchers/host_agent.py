@@ -41,7 +41,7 @@ def packed(stack: Stack) -> dict[str, str]:
     return {"said": stack.model_dump_json(), "fingerprint": stack.made_of()}
 
 
-def said(order: Order) -> dict[str, Any]:
+def sent(order: Order) -> dict[str, Any]:
     """An order for one place as it is sent to its node."""
     return {**order._asdict(), "cell": order.cell._asdict(), "stack": packed(order.stack), "data": str(order.data)}
 
@@ -88,7 +88,7 @@ class HostAgent(agent.Local):
         return hashlib.sha256(json.dumps(found).encode()).hexdigest() if found else ""
 
     def start(self, run: str, cell: dict[str, Any], stack: dict[str, str], data: str, **how: Any) -> dict[str, Any]:
-        """Start the worker of a place, of an order as said() has it; what the record says of it."""
+        """Start the worker of a place, of an order as sent() has it; what the record says of it."""
         order = Order(loads(json.dumps(cell)), _unpacked(stack), Path(data), run, **how)
         running = self.runs[run] = self._launcher.begin(order)
         threading.Thread(target=self._pass_on, args=(run, running, self.send), daemon=True).start()

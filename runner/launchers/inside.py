@@ -192,7 +192,7 @@ class InsideLauncher(Launcher):
     def _told(self, order: Order, node: Node) -> dict[str, Any]:
         """What a node is told of the worker of its place."""
         if self._local:
-            return host_agent.said(order)
+            return host_agent.sent(order)
         [rank], known = order.ranks, None if node.machine else topology.observe()
         share = order.share(node.told["affinity"], known)
         return {"cell": order.cell._asdict(), "module": order.module, "data": str(order.data),

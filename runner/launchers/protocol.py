@@ -113,7 +113,7 @@ class Running:
         return False
 
     def tell(self, words: str) -> None:
-        """Write a line to the standard input of each worker, which were started to listen (workloads/spec/turns.py)."""
+        """Write a line to each worker's standard input, where it was started to listen (workloads/spec/turns.py)."""
         for worker in self._workers.values():
             worker.tell(words)
 

@@ -56,10 +56,10 @@ def asked(options: Sequence[str]) -> Asked:
     said = Asked()
     for word in options:
         name, _, value = word.partition("=")
-        form, kind = _FORMS.get(name, ("(?!)", str))
+        form, kind = _FORMS.get(name, ("", str))
         if word in _LOCAL:
             said = said._replace(local=word)
-        elif re.fullmatch(form, value):
+        elif form and re.fullmatch(form, value):
             said = said._replace(**{name: kind(value)})
         else:
             raise InputError(f'--launcher inside: found "{word}", expected one of {", ".join(_LOCAL)}, or a number '

@@ -134,7 +134,8 @@ class _Watchdog:
             if not self._deadlines:
                 self._ending = self._ending or ending
         elif not self._complaint:
-            self._complaint = self._clock() + (_CAUSE_SECONDS if self._is_many else 0.0), self._of(place, ending)
+            until = self._clock() + (_CAUSE_SECONDS if self._is_many else 0.0)
+            self._complaint = (until, self._of(place, ending))
 
     def ending(self, is_idle: bool) -> Ending | None:
         """The run's Ending, once it has one. A deadline counts only when no line waits to be read."""

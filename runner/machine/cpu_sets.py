@@ -72,6 +72,7 @@ def _of_cores(count: int, left: set[int], known: Topology, is_full: bool) -> tup
     is_full: all threads of each core, also where there are enough cores for one of each.
     """
     nodes = sorted({known[cpu].node for cpu in left})
+    # each node by itself, then any two, and so on
     for size in range(1, len(nodes) + 1) if len(nodes) <= _MOST_NODES else (1, len(nodes)):
         cores = [list(grouped((cpu for cpu in sorted(left) if known[cpu].node in chosen), known.__getitem__).values())
                  for chosen in combinations(nodes, size)]
