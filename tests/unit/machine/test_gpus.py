@@ -131,25 +131,25 @@ def test_code_that_is_compiled_first_is_warned_of() -> None:
     assert [] == gpus.warnings(cells, STACKS, seen(P100))
 
 
-@pytest.mark.parametrize("count", [0, 1, 2])
+KERNELS = {"/k": {"bind": "/kernels", "mode": "rw"}}
+
+
+@pytest.mark.parametrize(("uuids", "ulimits", "folders"), [
+    ([], None, {}), (["GPU-r0"], None, KERNELS),
+    (["GPU-r0", "GPU-r1"], [{"Name": "memlock", "Soft": -1, "Hard": -1}], KERNELS)])      # may pin as much as they want
 def test_the_engine_is_asked_for_gpus_as_the_container_toolkit_wants_it_and_for_a_folder_of_compiled_kernels(
-        count: int) -> None:
-    own = gpus.assigned(cell(gpus=count), STACKS["torch-1.4"], seen(*RTX)) if count else ()
+        uuids: list[str], ulimits: Any, folders: dict[str, Any]) -> None:
     order = Order(cell(), STACKS["torch-1.4"], Path("/d"), "r.0.1")
-    how = docker_launcher.settings(order, 0, shared(cell(), {0}), own, Path("/k") if own else None)
+    how = docker_launcher.settings(order, 0, shared(cell(), {0}), seen(*RTX).gpus[:len(uuids)], Path("/k"))
     host = HostConfig(version="1.41", **{name: how[name] for name in ("device_requests", "ulimits", "shm_size")
                                          if name in how})
 
     # docs of the toolkit: an empty driver lets the engine choose by capability; ids and a count exclude each other
-    assert host.get("DeviceRequests", []) == [
-        {"Driver": "", "Count": 0, "DeviceIDs": ["GPU-r0", "GPU-r1"][:count], "Options": {},
-         "Capabilities": [["gpu", "compute", "utility"]]}][:count]
-    # all get shared memory, and several may pin as much as they want
-    assert (2**30, [{"Name": "memlock", "Soft": -1, "Hard": -1}] if count > 1 else None) == (
-        host["ShmSize"], host.get("Ulimits"))
-    assert how["volumes"] == {"/d": {"bind": "/data", "mode": "ro"}, **(
-        {"/k": {"bind": "/kernels", "mode": "rw"}} if count else {})}
-    assert how["environment"].get(caches.FOLDER) == ("/kernels" if count else None)
+    asked = {"Driver": "", "Count": 0, "Capabilities": [["gpu", "compute", "utility"]], "Options": {}}
+    assert [{**asked, "DeviceIDs": uuids}][:len(uuids)] == host.get("DeviceRequests", [])
+    assert (2**30, ulimits) == (host["ShmSize"], host.get("Ulimits"))
+    assert {"/d": {"bind": "/data", "mode": "ro"}, **folders} == how["volumes"]
+    assert bool(folders) is (how["environment"].get(caches.FOLDER) == "/kernels")
 
 
 def test_compiled_kernels_are_kept_in_a_folder_of_the_stack_that_a_container_s_user_can_write_to(
