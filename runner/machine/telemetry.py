@@ -99,9 +99,7 @@ def seen(samples: Sequence[Sample], window: tuple[float, float] | None, was_idle
     throttle = [[gpu.throttle for gpu in sample.gpus if gpu.throttle is not None] for sample in timed]
     reasons = [{name for names in each for name in names} for each in throttle if each]
     clocks, memory = _told(timed, "sm_clock_hz"), [_total([gpu.memory_bytes for gpu in each.gpus]) for each in timed]
-    power, gone = _power(timed), sorted({name for sample in timed for gpu in sample.gpus for name in gpu.gone})
-    throttled_share = _mean([float(bool(names & SLOWING)) for names in reasons])
-    return {
+    readings: dict[str, float | None] = {
         "gpu_joules": joules,
         "gpu_watts": joules / seconds if joules is not None and seconds > 0 else None,
         "gpu_seconds": seconds if timed else None,
@@ -114,11 +112,13 @@ def seen(samples: Sequence[Sample], window: tuple[float, float] | None, was_idle
         # a lock of the clocks cannot be asked for: it shows as two that are equal, and as user-defined clocks
         "gpu_sm_clock_low": min(clocks, default=None), "gpu_sm_clock_high": max(clocks, default=None),
         "gpu_held_clock_share": _mean([float("applications_clocks" in names) for names in reasons]),
-        "gpu_throttled_share": throttled_share,
+        "gpu_throttled_share": _mean([float(bool(names & SLOWING)) for names in reasons]),
         "gpu_power_capped_share": _mean([float("sw_power_cap" in names) for names in reasons]),
-    }, {"throttle": sorted(set().union(*reasons)), "throttled": (throttled_share or 0.0) > THROTTLED_SHARE,
-        "samples": len(timed), "was_idle": was_idle, **({"power": power} if power else {}),
-        **({"gone": gone} if gone else {})}
+    }
+    is_throttled = (readings["gpu_throttled_share"] or 0.0) > THROTTLED_SHARE
+    power, gone = _power(timed), sorted({name for sample in timed for gpu in sample.gpus for name in gpu.gone})
+    return readings, {"throttle": sorted(set().union(*reasons)), "throttled": is_throttled, "samples": len(timed),
+                      "was_idle": was_idle, **({"power": power} if power else {}), **({"gone": gone} if gone else {})}
 
 
 def _told(timed: Sequence[Sample], name: str) -> list[float]:
