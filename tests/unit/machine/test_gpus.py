@@ -65,14 +65,15 @@ NONE = nvml.observe(FakeNvml(failure="NVML Shared Library Not Found"))
 
 @pytest.mark.parametrize(("here", "stack", "settings", "why"), [
     # on an H100 the old ones, with the one that runs there
-    (seen(H100), "tf-1.15-gpu", {}, "tf-1.15-gpu needs .* ≤ 7.5, not NVIDIA H100 80GB HBM3 .9.0.: .*; tf-1.15-nv runs "
-     "there"), (seen(H100), "torch-1.4", {}, ".*; torch-2.13-gpu runs there"),
-    (NONE, "tf-1.15-gpu", {}, "needs an NVIDIA GPU .compute capability ≤ 7.5 for tf-1.15-gpu."),
-    (NONE, "tf-2.5-gpu", {}, "needs an NVIDIA GPU .compute capability ≥ 6.0 for tf-2.5-gpu."),
+    (seen(H100), "tf-1.15-gpu", {},
+     r"tf-1\.15-gpu needs .* ≤ 7\.5, not NVIDIA H100 80GB HBM3 \(9\.0\): .*; tf-1\.15-nv runs there"),
+    (seen(H100), "torch-1.4", {}, r".*; torch-2\.13-gpu runs there"),
+    (NONE, "tf-1.15-gpu", {}, r"needs an NVIDIA GPU \(compute capability ≤ 7\.5 for tf-1\.15-gpu\)"),
+    (NONE, "tf-2.5-gpu", {}, r"needs an NVIDIA GPU \(compute capability ≥ 6\.0 for tf-2\.5-gpu\)"),
     (seen(P100, driver="418.87.00"), "torch-2.13-gpu", {},
-     r".*\(CUDA 13.0\) needs driver 580.65.06 or newer, this machine has 418.87.00.*"),
+     r".*\(CUDA 13\.0\) needs driver 580\.65\.06 or newer, this machine has 418\.87\.00.*"),
     (seen(*RTX), "torch-1.4", {"gpus": 4},
-     "needs 4 whole NVIDIA GPUs of one model that run torch-1.4; see `evenbench doctor`")])
+     r"needs 4 whole NVIDIA GPUs of one model that run torch-1\.4; see `evenbench doctor`")])
 def test_a_stack_that_cannot_run_on_the_gpus_here_is_skipped_with_why(
         here: Gpus, stack: str, settings: dict[str, Any], why: str) -> None:
     skipped = {each.cell.stack: each.reason for each in planned(here, **settings).skipped}
@@ -89,8 +90,8 @@ def test_a_stack_for_cpus_names_its_sister_for_gpus() -> None:
     assert "tf-1.15 has no code for GPUs: tf-1.15-gpu has" == planned.skipped[0].reason
 
 
-DRIVER, MODE = "(CUDA 12.6) needs driver 560.28.03 or newer, this machine has 550.54.15:", (
-    "%s needs compute capability 8.0 or newer, not Tesla V100-SXM2-16GB (7.0)")
+DRIVER = "(CUDA 12.6) needs driver 560.28.03 or newer, this machine has 550.54.15:"
+MODE = "%s needs compute capability 8.0 or newer, not Tesla V100-SXM2-16GB (7.0)"
 
 
 @pytest.mark.parametrize(("here", "changes", "why"), [

@@ -488,10 +488,9 @@ def test_an_image_that_cannot_be_a_stack_is_refused_and_leaves_no_container(clie
 
 
 def test_the_workloads_are_put_into_an_image_of_the_users_alone() -> None:
-    cell = Cell("torch-x", "lenet5", "train")
+    cell, image = Cell("torch-x", "lenet5", "train"), own_of(image="sha256:1")
     usual, users = (docker.settings(Order(cell, each, Path("/d"), "r.0.1"), 0, shared(cell, {0}))
-                    for each in (PINNED["torch-x"], own_of(image="sha256:1").model_copy(
-                        update={"interpreter": "python3"})))
+                    for each in (PINNED["torch-x"], image.model_copy(update={"interpreter": "python3"})))
 
     assert (["/d"], "python", False) == ([*usual["volumes"]], usual["entrypoint"][0], "working_dir" in usual)
     assert {"/d", str(ROOT / "workloads")} == set(users["volumes"])
