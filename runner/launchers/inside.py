@@ -235,6 +235,12 @@ class InsideRunning(Running):
     def machine(self, place: str) -> str:
         return self.on[self._names.index(place)].machine
 
+    def stop(self) -> None:
+        """End the workers, side by side."""
+        self._pipe.close()
+        with ThreadPoolExecutor(len(self._names)) as pool:
+            list(pool.map(lambda worker: worker.stop(), list(self._workers.values())))
+
 
 def _beside(on: Sequence[Node], node: Node) -> tuple[int, int]:
     """Which of how many nodes on its machine a node is."""

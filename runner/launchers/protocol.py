@@ -6,7 +6,6 @@ CONTRIBUTING.md, "Add a launcher", shows a new one. What nearly all launchers an
 import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -129,8 +128,8 @@ class Running:
     def stop(self) -> None:
         """End all that still runs, and leave nothing behind. Safe to repeat."""
         self._pipe.close()
-        with ThreadPoolExecutor(len(self._names)) as pool:
-            list(pool.map(lambda worker: worker.stop(), list(self._workers.values())))
+        for worker in self._workers.values():
+            worker.stop()
 
 
 class Order(NamedTuple):
