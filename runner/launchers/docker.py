@@ -3,7 +3,6 @@
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
@@ -39,6 +38,7 @@ class DockerLauncher(HostLauncher):
         super().__init__(cache, gpus)
         self._client = client
         self._waiting = engine.Waiting(client)
+        self._engine = ""              # its version, once it was asked
 
     @classmethod
     def made(cls, here: gpus.Gpus, options: Sequence[str]) -> Self:
@@ -89,7 +89,7 @@ class DockerLauncher(HostLauncher):
         try:
             share, own, kernels = self._given(order)
             record = {"image": image.id, "base": image.base, "base_is_default": image.base_is_default,
-                      "cpu_quota": share.quota, "engine": f"Docker {self._version}".strip(),
+                      "cpu_quota": share.quota, "engine": f"Docker {self._engine_version()}".strip(),
                       **self._record(order, share, own), "fingerprint": image.fingerprint}
             each = [{"image": image.id, **settings(order, rank, share, own, kernels)} for rank in order.ranks]
             return DockerRunning(self._client, self._waiting, order, record, each)
@@ -98,12 +98,12 @@ class DockerLauncher(HostLauncher):
             mend = f": {engine.NEEDS_TOOLKIT}" if "could not select device driver" in reason else ""
             raise EngineUnreachable(f"the engine did not start a container: {reason}{mend}") from error
 
-    @cached_property
-    def _version(self) -> str:
-        """What the engine says of itself; "" where it says nothing."""
-        with suppress(DockerException, OSError):
-            return str(self._client.version().get("Version") or "")
-        return ""
+    def _engine_version(self) -> str:
+        """What the engine says of itself; "" where it says nothing, and it is asked again then."""
+        if not self._engine:
+            with suppress(DockerException, OSError):
+                self._engine = str(self._client.version().get("Version") or "")
+        return self._engine
 
 
 def _own_image(stack: OwnStack) -> images.Image:
