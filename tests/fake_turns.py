@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from runner.launchers.protocol import Exit
+from runner.launchers.protocol import Exit, Order
 from runner.measuring.bench import Bench
 from runner.planning.plan import Wishes, plan
 from tests.clock import FakeClock
@@ -66,12 +66,11 @@ class TurnMachine(FakeLauncher):
         self.lost: list[tuple[str, int]] = []          # stacks whose worker is gone after so many words
         self.told: list[tuple[str, str]] = []          # in order: the stack and the word
 
-    def start(self, cell: Cell, stack: Any, data: Path, run: str, module: str = "workloads", padding: int = 0,
-              listens: bool = False) -> FakeRunning:
-        assert listens
-        worker = self.worker(self, cell)
-        self.begins(worker, cell.stack, cell.stack in [each.stack for each, _ in self.started])
-        self.started.append((cell, run))
+    def begin(self, order: Order) -> FakeRunning:
+        assert order.listens
+        worker, stack = self.worker(self, order.cell), order.cell.stack
+        self.begins(worker, stack, stack in [each.stack for each, _ in self.started])
+        self.started.append((order.cell, order.run))
         self.running.append(worker)
         return worker
 

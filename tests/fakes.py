@@ -6,9 +6,9 @@ from types import SimpleNamespace
 from typing import Any
 
 from runner.errors import EngineUnreachable
-from runner.launchers.protocol import Exit, Launcher, Running
+from runner.launchers.protocol import Exit, Launcher, Order, Running
 from runner.machine.host import CpuSeconds, Machine, Reading
-from runner.results.error_output import ErrorOutput, Written
+from runner.results.error_output import Written
 from runner.stacks.definition import CAPABILITIES, GpuCode, PinnedStack, Stack
 from runner.study.file import Study, from_document
 from workloads.spec.cell import Cell
@@ -75,9 +75,7 @@ class FakeRunning(Running):
         return {}
 
     def errors(self) -> dict[str, Written]:
-        output = ErrorOutput()
-        output.add(self._exit.last_words.encode())
-        return {"node0": output.written()}
+        return {"node0": Written(self._exit.last_words.encode())}
 
     def tell(self, words: str) -> None:
         self.told.append(words)
@@ -97,8 +95,7 @@ class FakeLauncher(Launcher):
     def __init__(self, clock: Any, script: Callable[[Cell, str], Any] = lambda cell, run: good_lines()) -> None:
         self._clock, self._script = clock, script
         self.started: list[tuple[Cell, str]] = []
-        self.paddings: list[int] = []
-        self.variables: list[dict[str, str]] = []
+        self.orders: list[Order] = []
         self.running: list[FakeRunning] = []
 
     def prepare(self, stacks: list[Stack], say: Callable[[str], None]) -> None:
@@ -107,17 +104,15 @@ class FakeLauncher(Launcher):
     def fingerprint(self, stack: Stack) -> str:
         return "f"
 
-    def start(self, cell: Cell, stack: Stack, data: Path, run: str, module: str = "workloads",
-              padding: int = 0, listens: bool = False) -> FakeRunning:
-        self.started.append((cell, run))
-        self.paddings.append(padding)
-        self.variables.append(dict(stack.env))
-        scripted = self._script(cell, run)
+    def begin(self, order: Order) -> FakeRunning:
+        self.orders.append(order)
+        self.started.append((order.cell, order.run))
+        scripted = self._script(order.cell, order.run)
         if isinstance(scripted, Exception):
             raise scripted
         lines, exit = scripted if isinstance(scripted, tuple) else (scripted, Exit(0))
         self.running.append(FakeRunning(lines, exit, self._clock))
-        self.running[-1].place["run"] = run
+        self.running[-1].place["run"] = order.run
         return self.running[-1]
 
 

@@ -15,9 +15,9 @@ import psutil
 
 from runner.errors import BenchError
 from runner.launchers import kernel_cache
-from runner.launchers.process_groups import Limits, ProcessGroup, ProcessRunning, kept_environment, last_line, on_gpus
+from runner.launchers.process_groups import ProcessGroup, ProcessRunning, kept_environment, on_gpus
 from runner.launchers.protocol import Exit, HostLauncher, Order
-from runner.processes import Say
+from runner.processes import Say, answer_of
 from runner.stacks import sif
 from runner.stacks.definition import Stack, pinned
 from workloads.spec.cluster import OUT_OF_MEMORY
@@ -47,24 +47,23 @@ class ApptainerLauncher(HostLauncher):
         """The stack's file; with the first one control groups are tried, and it is told where there are none."""
         file = sif.ready(pinned(stack), self._cache, say)
         if self._has_groups is None:
-            words = [_program(), "exec", *_CONFINED, *_limited(_TRYING_BYTES, None), str(file.path), "true"]
-            ended = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, check=False, cwd=_ROOT,
-                                   env=kept_environment(tempfile.gettempdir()))
+            ended = answer_of([_program(), "exec", *_CONFINED, *_limited(_TRYING_BYTES, None), file.path, "true"],
+                              stdin=subprocess.DEVNULL, cwd=_ROOT, env=kept_environment(tempfile.gettempdir()))
             self._has_groups = ended.returncode == 0
             if not self._has_groups:
-                say(f"apptainer: no control groups here ({last_line(ended.stderr)}): each process's memory is limited "
-                    "instead")
+                why = ended.stderr.strip().splitlines() or ["no reason given"]
+                say(f"apptainer: no control groups here ({why[-1].removeprefix('FATAL:').strip()}): each process's "
+                    "memory is limited instead")
         return file
 
     def begin(self, order: Order) -> ProcessRunning:
         """Start a container a place, each on CPUs of its own where there are enough. Raises BenchError."""
         file, memory = self._ready(order.stack), order.cell.memory_bytes
-        share, own = order.share(), self._own_gpus(order)
-        has_groups, kernels = self._has_groups, self._kernels(order, own)
+        share, own, kernels = self._given(order)
+        has_groups = self._has_groups
         by_process = memory if not has_groups and order.cell.device != "gpu" else 0
         limited_by = "group" if has_groups and memory else "process" if by_process else None
         volumes = [f"{order.data}:/data:ro"]
-        variables = {**on_gpus(own, kernel_cache.INSIDE), **order.variables()}
         if kernels:
             volumes.append(f"{kernels}:{kernel_cache.INSIDE}")
         worker = ["python", "-m", "workloads.places.apptainer_place", _GROUPS_INSIDE, *order.words]
@@ -73,14 +72,15 @@ class ApptainerLauncher(HostLauncher):
             volumes.append(f"{_GROUPS_HERE}:{_GROUPS_INSIDE}:ro")
             options += _limited(memory, share.quota)
 
-        def started(rank: int, address: Mapping[str, str]) -> _Container:
-            told = [word for name, value in {**address, **variables}.items() for word in ("--env", f"{name}={value}")]
+        def started(rank: int, variables: Mapping[str, str]) -> _Container:
+            told = [word for name, value in {**on_gpus(own, kernel_cache.INSIDE), **variables}.items()
+                    for word in ("--env", f"{name}={value}")]
             return _Container(
                 lambda scratch: [_program(), "--silent", "exec", *_CONFINED, *options, "--home", f"{scratch}:/tmp",
                                  "--bind", ",".join(volumes), *told, str(file.path), *worker],
-                Limits(share.cpus(rank), by_process), _ROOT, {}, has_input=True)
+                share.cpus(rank), by_process, _ROOT, {}, has_input=True)
 
-        record = {"isolation": self.name, "image": file.id, "base": file.base, "base_is_default": file.base_is_default,
+        record = {"image": file.id, "base": file.base, "base_is_default": file.base_is_default,
                   "engine": sif.version(_program()), **self._record(order, share, own), "memory_limited_by": limited_by,
                   "cpu_quota": share.quota if has_groups else None}
         return ProcessRunning(record, order, started)

@@ -1,23 +1,15 @@
-"""Which launcher of the table runs a session's stacks.
+"""Which launcher of the table runs a session's stacks: each stack one that takes its kind, which every record names."""
 
-A session may hold pinned stacks and the user's own ones. Each stack is run by a launcher that takes its kind, which the
-record of every run names.
-"""
-
-from collections.abc import Iterable, Sequence
-from pathlib import Path
-from typing import Any
+from collections.abc import Sequence
 
 from runner.errors import EngineUnreachable, InputError
 from runner.findings import Finding
 from runner.launchers.protocol import Launcher
 from runner.launchers.table import AUTO, LAUNCHERS, WITH_ENGINE, WITHOUT_ENGINE
 from runner.machine.gpus import Gpus
-from runner.machine.host import Machine
 from runner.processes import Say
 from runner.stacks import own
 from runner.stacks.definition import Stack
-from workloads.spec.cell import Cell
 
 
 def again(recorded: object) -> str:
@@ -52,9 +44,9 @@ def for_stacks(asked: str, say: Say, here: Gpus, stacks: Sequence[Stack]) -> Lau
     if not usual.has_gpus_here:          # on other machines; what is beside it would start on this one
         raise InputError(f"--stack {others[0].asked}: found --launcher {usual.name}, whose nodes do not start it; "
                          "expected environments with --launcher inside:venv, or images with inside:docker")
-    needed = {own.kind(stack) for stack in others}
-    beside = [kind.made(here, ()) for kind in (entry.load() for entry in LAUNCHERS.values()) if kind.takes & needed]
-    return ByStack([usual, *beside])
+    able_beside = (kind for entry in LAUNCHERS.values() if (kind := entry.load()).takes & kinds - usual.takes)
+    usual.beside = tuple(kind.made(here, ()) for kind in able_beside)
+    return usual
 
 
 def _named(asked: str, say: Say, here: Gpus) -> Launcher:
@@ -77,45 +69,3 @@ def _parsed(asked: str) -> tuple[type[Launcher], list[str]]:
     if options and not kind.has_options:
         raise InputError(f'--launcher: found "{asked}", expected {name} without options')
     return kind, [word for word in options.split(",") if word]
-
-
-class ByStack(Launcher):
-    """Several launchers, each of which runs the stacks that it takes; the first is the session's."""
-
-    tells = True
-
-    def __init__(self, launchers: Sequence[Launcher]) -> None:
-        self.name = launchers[0].name
-        self._launchers = tuple(launchers)
-
-    @property
-    def hosts(self) -> int:
-        return self._launchers[0].hosts
-
-    def machine(self, here: Machine) -> Machine:
-        """What of this machine all of them have."""
-        for each in self._launchers:
-            here = each.machine(here)
-        return here
-
-    def record(self) -> dict[str, Any]:
-        return self._launchers[0].record()
-
-    def check(self, cells: Sequence[Cell]) -> None:
-        self._launchers[0].check(cells)
-
-    def check_data(self, folders: Iterable[Path]) -> None:
-        self._launchers[0].check_data(folders)
-
-    def of(self, stack: Stack) -> Launcher:
-        return next(each for each in self._launchers if own.kind(stack) in each.takes)
-
-    def missing(self, stack: Stack) -> str | None:
-        return self.of(stack).missing(stack)
-
-    def image(self, stack: Stack) -> str:
-        return self.of(stack).image(stack)
-
-    def prepare(self, stacks: list[Stack], say: Say) -> None:
-        for stack in stacks:
-            self.of(stack).prepare([stack], say)

@@ -46,7 +46,7 @@ class DockerLauncher(HostLauncher):
 
     def machine(self, here: Machine) -> Machine:
         """What of this machine the engine has: where it runs in a virtual one, that is less. Raises BenchError."""
-        said = engine.told_here(self._client)
+        here, said = super().machine(here), engine.told_here(self._client)
         return here._replace(cpus=min(here.cpus, said["NCPU"]), memory_bytes=min(here.memory_bytes, said["MemTotal"]))
 
     def missing(self, stack: Stack) -> str | None:
@@ -86,24 +86,20 @@ class DockerLauncher(HostLauncher):
         image = self._prepared.get(order.stack.name) or (
             _own_image(order.stack) if isinstance(order.stack, OwnStack)
             else images.found(self._client, pinned(order.stack)))
-        share, own = order.share(), self._own_gpus(order)
-        running = DockerRunning(self._client, self._waiting, order, {
-            "isolation": self.name, "image": image.id, "base": image.base, "base_is_default": image.base_is_default,
-            "cpu_quota": share.quota, "engine": f"Docker {self._engine_version()}".strip(),
-            **self._record(order, share, own), "fingerprint": image.fingerprint})
         try:
-            with running.stopped_on_error():
-                kernels = self._kernels(order, own)
-                running.create(image.id, [on_gpus(settings(order, rank, share), own, kernels)
-                                          for rank in order.ranks])
+            share, own, kernels = self._given(order)
+            record = {"image": image.id, "base": image.base, "base_is_default": image.base_is_default,
+                      "cpu_quota": share.quota, "engine": f"Docker {self._engine_version()}".strip(),
+                      **self._record(order, share, own), "fingerprint": image.fingerprint}
+            each = [{"image": image.id, **settings(order, rank, share, own, kernels)} for rank in order.ranks]
+            return DockerRunning(self._client, self._waiting, order, record, each)
         except (DockerException, OSError) as error:                # requests' errors are OSErrors
             reason = engine.explained(error)
             mend = f": {engine.NEEDS_TOOLKIT}" if "could not select device driver" in reason else ""
             raise EngineUnreachable(f"the engine did not start a container: {reason}{mend}") from error
-        return running
 
     def _engine_version(self) -> str:
-        """What the engine says of itself; "" where it says nothing."""
+        """What the engine says of itself; "" where it says nothing, and it is asked again then."""
         if not self._engine:
             with suppress(DockerException, OSError):
                 self._engine = str(self._client.version().get("Version") or "")
@@ -115,31 +111,28 @@ def _own_image(stack: OwnStack) -> images.Image:
     return images.Image(stack.image, stack.asked.image, False, stack.made_of())
 
 
-def with_workloads(settings: dict[str, Any], stack: Stack) -> dict[str, Any]:
-    """A container's settings; a container of the user's image also gets the workloads, to be read alone."""
-    if not isinstance(stack, OwnStack):
-        return settings
-    extra = mounted(stack.root)
-    return {**settings, "entrypoint": [stack.interpreter, *settings["entrypoint"][1:]],
-            "volumes": {**settings.get("volumes", {}), **extra["volumes"]}, "working_dir": extra["working_dir"],
-            "environment": {**extra["environment"], **settings["environment"]}}
+def settings(order: Order, rank: int, share: Share, own: Sequence[gpus.Gpu] = (), kernels: Path | None = None
+             ) -> dict[str, Any]:
+    """What a place's container is created with: no more than it needs. An image of the user's also gets the workloads.
 
-
-def settings(order: Order, rank: int, share: Share) -> dict[str, Any]:
-    """What a place's container is created with: no more than it needs."""
-    cell, place, is_alone = order.cell, order.places[rank].name, len(order.places) == 1
-    name = f"evenbench-{order.run.replace('.', '-')}-{os.getpid()}"      # of the network, and of a place that is alone
-    # processes of one place find each other by the host's name, which must mean something
-    network: dict[str, Any] = {"network_mode": "none", "hostname": "localhost"} if is_alone else {
-        "network_mode": "host"} if order.at else {           # other hosts reach it by their own network
-        "network": name, "hostname": place,
-        "networking_config": {name: engine.EndpointConfig(version="1.41", aliases=[place])}}
-    quota = None if share.quota is None or is_alone else int(share.quota * 1e9)
+    own: its GPUs; kernels: the folder that keeps what is compiled for them.
+    """
+    cell, stack, is_alone = order.cell, order.stack, len(order.places) == 1
     module, text = order.words
-    return with_workloads({
-        "entrypoint": ["python", "-m", module],
+    python, more = "python", _network(order, rank)
+    volumes = {str(order.data): {"bind": "/data", "mode": "ro"}}
+    variables = {**order.variables(rank), **({} if order.listens else {turns.ENDS: "1"})}
+    if isinstance(stack, OwnStack):
+        more |= mounted(stack.root)
+        python, volumes, variables = stack.interpreter, volumes | more["volumes"], more["environment"] | variables
+    if own:
+        more |= _devices(own)
+        volumes[str(kernels)] = {"bind": kernel_cache.INSIDE, "mode": "rw"}
+        variables[kernel_cache.VARIABLE] = kernel_cache.INSIDE
+    return {
+        **more,
+        "entrypoint": [python, "-m", module],
         "command": [text],
-        "name": name if is_alone else f"{name}-{place}",
         "labels": {OWNER: leftovers.mine(), RUN: order.run},
         "cpuset_cpus": ",".join(map(str, share.cpus(rank))),
         "cpu_shares": _MOST_SHARES,                     # other containers of this engine wait
@@ -147,27 +140,33 @@ def settings(order: Order, rank: int, share: Share) -> dict[str, Any]:
         "memswap_limit": cell.memory_bytes or None,      # equal to the memory: no swap
         "shm_size": "1g",                               # by which a loader sends batches; the engine gives 64 MB
         **CONFINED,
-        "volumes": {str(order.data): {"bind": "/data", "mode": "ro"}},
+        "volumes": volumes,
         "log_config": {"Type": "none"},                 # lines come by the attached stream; a log would be disk work
-        **network,
-        "nano_cpus": quota,
-        "environment": {**order.variables(), **order.by_name(rank), **({} if order.listens else {turns.ENDS: "1"})},
+        "nano_cpus": None if share.quota is None or is_alone else int(share.quota * 1e9),
+        "environment": variables,
         "stdin_open": True,                             # which closes with the runner, and the worker then ends
-    }, order.stack)
+    }
 
 
-def on_gpus(settings: dict[str, Any], own: Sequence[gpus.Gpu], kernels: Path | None) -> dict[str, Any]:
-    """A container's settings with these GPUs and the folder that keeps compiled kernels; without one, unchanged.
+def _network(order: Order, rank: int) -> dict[str, Any]:
+    """How a place's container is called, and whom it reaches: only the run's other places."""
+    place, name = order.places[rank].name, f"evenbench-{order.run.replace('.', '-')}-{os.getpid()}"
+    if len(order.places) == 1:       # its processes find each other by the host's name, which must mean something
+        return {"name": name, "network_mode": "none", "hostname": "localhost"}
+    if order.rank is not None:       # other hosts reach it by their own network
+        return {"name": f"{name}-{place}", "network_mode": "host"}
+    return {"name": f"{name}-{place}", "network": name, "hostname": place,
+            "networking_config": {name: engine.EndpointConfig(version="1.41", aliases=[place])}}
 
-    Several GPUs exchange by pinned memory, of which the engine gives the host's usual limit: NCCL's guide asks for more
+
+def _devices(own: Sequence[gpus.Gpu]) -> dict[str, Any]:
+    """What gives a container these GPUs.
+
+    Several exchange by pinned memory, of which the engine gives the host's usual limit: NCCL's guide asks for more
     (troubleshooting, "Docker").
     """
-    if kernels is None:
-        return settings
     several = {"ulimits": [engine.Ulimit(name="memlock", soft=-1, hard=-1)]} if len(own) > 1 else {}
-    return {**settings, "device_requests": [engine.gpu_request([gpu.uuid for gpu in own])], **several,
-            "volumes": {**settings["volumes"], str(kernels): {"bind": kernel_cache.INSIDE, "mode": "rw"}},
-            "environment": {**settings.get("environment", {}), kernel_cache.VARIABLE: kernel_cache.INSIDE}}
+    return {"device_requests": [engine.gpu_request([gpu.uuid for gpu in own])], **several}
 
 
 def sweep(client: DockerClient, say: Say) -> None:
@@ -183,31 +182,31 @@ def sweep(client: DockerClient, say: Say) -> None:
 class DockerRunning(Running):
     """The containers of a run, and their network."""
 
-    def __init__(self, client: DockerClient, waiting: engine.Waiting, order: Order, record: dict[str, Any]) -> None:
+    _workers: dict[str, "_Container"]
+
+    def __init__(self, client: DockerClient, waiting: engine.Waiting, order: Order, record: dict[str, Any],
+                 each: list[dict[str, Any]]) -> None:
+        """Create and start each place's container, one after the other: the first imports while the last is made.
+
+        Raises DockerException and OSError, and leaves nothing then.
+        """
         super().__init__(record, order)
-        self._client = client
         self._waiting, self._absences = waiting, waiting.absences
         self._network: engine.Network | None = None
-
-    def create(self, image: str, each: list[dict[str, Any]]) -> None:
-        """Create and start a container a place, one after the other: the first imports while the last is made.
-
-        Raises DockerException; what was made is stop's to remove.
-        """
-        if "network" in each[0]:
-            self._network = self._client.networks.create(each[0]["network"], internal=True, labels=each[0]["labels"])
-        for name, how in zip(self._names, each, strict=True):
-            worker = self._workers[name] = _Container(
-                self._client, self._client.containers.create(image, **how), self._network is not None)
-            self._pipe.add(name, worker.attached())
-            worker.container.start()
+        with self.stopped_on_error():
+            if "network" in each[0]:
+                self._network = client.networks.create(each[0]["network"], internal=True, labels=each[0]["labels"])
+            for name, how in zip(self._names, each, strict=True):
+                container = client.containers.create(**how)
+                worker = self._workers[name] = _Container(client, container, self._network is not None)
+                self._pipe.add(name, worker.attached())
+                worker.container.start()
 
     def exit(self, place: str, seconds: float) -> Exit:
         """As protocol.Running. An engine that hangs is not asked: each question would take a minute."""
         if self._waiting.answers():
             return super().exit(place, seconds)
-        gone: Exit = self._workers[place].gone("its engine does not answer")
-        return gone
+        return self._workers[place].gone("its engine does not answer")
 
     def is_lost(self) -> bool:
         return self._waiting.is_back() and self._waiting.absences != self._absences
@@ -226,15 +225,13 @@ class DockerRunning(Running):
         self._pipe.close()
         for container in self._workers.values():
             container.close()                         # first: the engine removes no container whose output nobody takes
-        if self._waiting.is_back():
-            with suppress(OSError):
-                self._remove()
-
-    def _remove(self) -> None:
-        for each in self._workers.values():
-            remove(each.container, force=True, v=True)
-        if self._network is not None:
-            remove(self._network)
+        if not self._waiting.is_back():
+            return
+        with suppress(OSError):
+            for each in self._workers.values():
+                remove(each.container, force=True, v=True)
+            if self._network is not None:
+                remove(self._network)
 
 
 class _Container(Worker):

@@ -11,14 +11,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, TypeAdapter
+from pydantic import TypeAdapter
 
 from runner import __version__
 from runner.datasets import choice
 from runner.errors import BenchError
 from runner.findings import Finding
 from runner.launchers import choose
-from runner.launchers.protocol import At, Launcher, Order, Running
+from runner.launchers.protocol import Launcher, Order, Running
 from runner.machine import host
 from runner.machine.gpus import Gpus
 from runner.paths import ROOT, cache_folder
@@ -28,8 +28,7 @@ from workloads.places import agent
 from workloads.spec.cell import loads
 
 _LEAVE_SECONDS = 20.0
-_AT = TypeAdapter(At)
-_KINDS: dict[str, type[Stack]] = {kind.__name__: kind for kind in (PinnedStack, OwnStack)}
+_STACK: TypeAdapter[Stack] = TypeAdapter(PinnedStack | OwnStack)
 
 
 def told() -> dict[str, Any]:
@@ -39,8 +38,12 @@ def told() -> dict[str, Any]:
 
 def packed(stack: Stack) -> dict[str, str]:
     """A stack as it is sent to another node, which has the same files at the same paths."""
-    assert isinstance(stack, BaseModel)
-    return {"kind": type(stack).__name__, "said": stack.model_dump_json(), "fingerprint": stack.made_of()}
+    return {"said": stack.model_dump_json(), "fingerprint": stack.made_of()}
+
+
+def sent(order: Order) -> dict[str, Any]:
+    """An order for one place as it is sent to its node."""
+    return {**order._asdict(), "cell": order.cell._asdict(), "stack": packed(order.stack), "data": str(order.data)}
 
 
 class HostAgent(agent.Local):
@@ -59,7 +62,7 @@ class HostAgent(agent.Local):
         """Start workers by the launcher of that name; what there is for them."""
         self._launcher = choose.for_stacks(local, lambda line: None, self._gpus, ())
         here = self._launcher.machine(host.observe())
-        return {"launcher": self._launcher.name, "cpus": here.cpus, "memory_bytes": here.memory_bytes}
+        return {"cpus": here.cpus, "memory_bytes": here.memory_bytes}
 
     def findings(self) -> list[Any]:
         """What the doctor found here."""
@@ -84,11 +87,9 @@ class HostAgent(agent.Local):
                        if path.is_file())
         return hashlib.sha256(json.dumps(found).encode()).hexdigest() if found else ""
 
-    def start(self, run: str, cell: dict[str, Any], stack: dict[str, str], data: str, module: str, padding: int,
-              listens: bool, at: list[Any]) -> dict[str, Any]:
-        """Start a place's worker; what the record says of it."""
-        order = Order(loads(json.dumps(cell)), _unpacked(stack), Path(data), run, module, padding, listens,
-                      _AT.validate_python(at))
+    def start(self, run: str, cell: dict[str, Any], stack: dict[str, str], data: str, **how: Any) -> dict[str, Any]:
+        """Start the worker of a place, of an order as sent() has it; what the record says of it."""
+        order = Order(loads(json.dumps(cell)), _unpacked(stack), Path(data), run, **how)
         running = self.runs[run] = self._launcher.begin(order)
         threading.Thread(target=self._pass_on, args=(run, running, self.send), daemon=True).start()
         return running.place
@@ -116,13 +117,10 @@ class HostAgent(agent.Local):
         return next(([*(part.decode("utf-8", "surrogateescape") for part in each[:2]), each.dropped]
                      for each in self.runs[run].errors().values()), None)
 
-    def forget_errors(self, run: str) -> None:
-        self.runs[run].begin_another()
-
 
 def _unpacked(stack: dict[str, str]) -> Stack:
     """Raises BenchError where this node's files make another stack of it."""
-    known = _KINDS[stack["kind"]].model_validate_json(stack["said"], strict=False)
+    known = _STACK.validate_json(stack["said"], strict=False)
     if known.made_of() != stack["fingerprint"]:
         raise BenchError(f"{known.name} is made of other files here than on rank 0: install the same evenbench")
     return known

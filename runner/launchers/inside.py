@@ -23,10 +23,9 @@ from runner.findings import Finding, judged
 from runner.launchers import choose, host_agent, rank
 from runner.launchers.line_queue import Pipe
 from runner.launchers.nodes import Node, Nodes, RemoteWorker, said
-from runner.launchers.protocol import At, Launcher, Order, Running
+from runner.launchers.protocol import Launcher, Order, Running
 from runner.launchers.rank import STACKS
 from runner.machine import host, nvml, topology
-from runner.machine.cpu_sets import shared
 from runner.machine.gpus import Gpus
 from runner.machine.host import Machine
 from runner.processes import Say
@@ -64,14 +63,16 @@ class InsideLauncher(Launcher):
             self.builds_at_once = local.builds_at_once
 
     @classmethod
-    def made(cls, here: Gpus, options: Sequence[str]) -> "InsideLauncher":
-        """Rank 0's launcher, once all nodes have joined. Another rank serves it, and this process then ends."""
-        return _joined(here, options)
+    def made(cls, here: Gpus, options: Sequence[str], findings: Sequence[Finding] = ()) -> "InsideLauncher":
+        """Rank 0's launcher. Another rank serves it, and this process then ends. findings: the doctor's, who asks."""
+        if not _MADE:
+            _MADE.append(_join(here, rank.asked(options), findings))
+        return _MADE[0]
 
     @classmethod
     def examine(cls, findings: list[Finding], options: Sequence[str], here: Gpus) -> list[Finding]:
         """What the doctor finds on each node, and between them; findings: on this one."""
-        return _joined(here, options, findings)._examined()
+        return cls.made(here, options, findings)._examined()
 
     def _hosts(self) -> list[Node]:
         """All nodes, where they are hosts, which start workers as rank 0 does. Raises InputError where one cannot."""
@@ -92,7 +93,10 @@ class InsideLauncher(Launcher):
             return [hosts[rank] for rank in ranks]
         on = self._nodes.awaited(stack.name, ranks)
         for node in on:
-            _check(node, stack)
+            if (node.told["workloads"] != workloads_digest(stack.root)
+                    or node.told["fingerprint"] not in ("", stack.made_of())):         # "": built by compose or by hand
+                raise ImageMissing(f"{node.name}: the images of {stack.name} and of the runner were not built from the "
+                                   f"same files: run `evenbench images {stack.name} runner`")
         return on
 
     def _examined(self) -> list[Finding]:
@@ -170,10 +174,11 @@ class InsideLauncher(Launcher):
             _check_room(node, cell)
         self._clocks.update({node: round(node.clock_ahead()[0], 6) for node in on if node not in self._clocks})
         addresses = self._addresses(on) if count > 1 else ()
+        told = [self._told(order._replace(rank=rank, addresses=addresses, beside=_beside(on[:cell.nodes], node)), node)
+                for rank, node in enumerate(on)]
         running = InsideRunning(order, on)
         with running.stopped_on_error(), ThreadPoolExecutor(count) as pool:
-            ats = [At(place, addresses, _beside(on[:cell.nodes], node)) for place, node in enumerate(on)]
-            started = list(pool.map(lambda at: running.begin(at.rank, self._told(order, at, on[at.rank])), ats))
+            started = list(pool.map(running.begin, range(count), told))
         self._describe(running, order, started)
         return running
 
@@ -184,17 +189,14 @@ class InsideLauncher(Launcher):
         ports = {host: iter(asked[host].call("ports", count=count)) for host, count in Counter(hosts).items()}
         return tuple(f"{host}:{next(ports[host])}" for host in hosts)
 
-    def _told(self, order: Order, at: At, node: Node) -> dict[str, Any]:
+    def _told(self, order: Order, node: Node) -> dict[str, Any]:
         """What a node is told of the worker of its place."""
-        same = {"cell": order.cell._asdict(), "module": order.module, "data": str(order.data)}
         if self._local:
-            return {**same, "stack": host_agent.packed(order.stack), "padding": order.padding, "listens": order.listens,
-                    "at": at}
-        index, beside = at.beside
-        here = None if node.machine else topology.observe()
-        share = shared(order.cell._replace(nodes=beside), node.told["affinity"], here)
-        return {**same, "cpus": share.cpus(index),
-                "variables": {**order.variables(), **order._replace(at=at).by_name(at.rank)}}
+            return host_agent.sent(order)
+        [rank], known = order.ranks, None if node.machine else topology.observe()
+        share = order.share(node.told["affinity"], known)
+        return {"cell": order.cell._asdict(), "module": order.module, "data": str(order.data),
+                "cpus": share.cpus(rank), "variables": order.variables(rank)}
 
     def _describe(self, running: "InsideRunning", order: Order, started: list[dict[str, Any]]) -> None:
         """Say in the run's record where each place is."""
@@ -214,10 +216,6 @@ class InsideLauncher(Launcher):
         if any(node.machine for node in on):
             running.place["remote"] = True
 
-    def close(self) -> None:
-        """Let the nodes go."""
-        self._nodes.close()
-
 
 class InsideRunning(Running):
     """A run in the places that take part."""
@@ -232,7 +230,7 @@ class InsideRunning(Running):
         node, name = self.on[place], self._names[place]
         run = f"{self._run}.{name}"
         self._workers[name] = RemoteWorker(node, run, name, self._pipe)
-        return dict(node.call("start", _START_SECONDS, run=run, **told))
+        return dict(node.call("start", _START_SECONDS, **{**told, "run": run}))
 
     def machine(self, place: str) -> str:
         return self.on[self._names.index(place)].machine
@@ -248,14 +246,6 @@ def _beside(on: Sequence[Node], node: Node) -> tuple[int, int]:
     """Which of how many nodes on its machine a node is."""
     same = [each.rank for each in on if each.machine == node.machine]
     return (same.index(node.rank) if node.rank in same else 0), max(1, len(same))
-
-
-def _check(node: Node, stack: Stack) -> None:
-    """Raises ImageMissing where a container is made of something else than the runner."""
-    if (node.told["workloads"] != workloads_digest(stack.root)
-            or node.told["fingerprint"] not in ("", stack.made_of())):     # "": built by compose or by hand
-        raise ImageMissing(f"{node.name}: the images of {stack.name} and of the runner were not built from the same "
-                           f"files: run `evenbench images {stack.name} runner`")
 
 
 def _check_room(node: Node, cell: Cell) -> None:
@@ -277,13 +267,6 @@ def _each(nodes: Sequence[Node], what: str, **arguments: Any) -> list[tuple[Node
 _MADE: list[InsideLauncher] = []         # this process's: a command may ask for it more than once
 
 
-def _joined(here: Gpus, options: Sequence[str], findings: Sequence[Finding] = ()) -> InsideLauncher:
-    """The launcher of rank 0. Another rank serves, and ends this process."""
-    if not _MADE:
-        _MADE.append(_join(here, rank.asked(options), findings))
-    return _MADE[0]
-
-
 def _join(here: Gpus, asked: rank.Asked, findings: Sequence[Finding]) -> InsideLauncher:
     place = rank.read(asked, os.environ)
     try:
@@ -292,27 +275,21 @@ def _join(here: Gpus, asked: rank.Asked, findings: Sequence[Finding]) -> InsideL
         raise InputError(f"EVENBENCH_SECRET_FILE: {error.strerror}") from error
     if len(key) < _LEAST_SECRET:
         raise InputError(_SECRET)
-    local = host_agent.HostAgent(here, findings)
+    local, told = host_agent.HostAgent(here, findings), host_agent.told()
     if place.rank:
-        sys.exit(agent.joined(place.host, place.port, key, {**host_agent.told(), "rank": place.rank}, local))
+        sys.exit(agent.joined(place.host, place.port, key, {**told, "rank": place.rank}, local))
     is_alone = place.nodes == 1 and asked.local != STACKS
-    nodes = Nodes(("127.0.0.1", 0) if is_alone else ("", place.port), key, host_agent.told()["version"])
+    nodes = Nodes(("127.0.0.1", 0) if is_alone else ("", place.port), key, told["version"])
     if asked.local == STACKS:
         made = InsideLauncher(nodes, None, place.nodes)
     else:
-        _join_myself(nodes, local)
+        runner, own = socket.socketpair()        # this process is node 0 as others are theirs
+        threading.Thread(target=agent.serve, args=(wire.Link(own), {**told, "rank": 0}, local), daemon=True).start()
+        threading.Thread(target=nodes.add, args=(Node(wire.Link(runner)),), daemon=True).start()
         made = InsideLauncher(nodes, choose.for_stacks(asked.local, said, here, ()), place.nodes,
                               _by_ssh(asked, nodes.port, key, bool(findings)))
-    atexit.register(made.close)
+    atexit.register(nodes.close)
     return made
-
-
-def _join_myself(nodes: Nodes, local: agent.Local) -> None:
-    """Let this process be node 0 as others are theirs."""
-    runner, own = socket.socketpair()
-    told = {**host_agent.told(), "rank": 0}
-    threading.Thread(target=agent.serve, args=(wire.Link(own), told, local), daemon=True).start()
-    threading.Thread(target=nodes.add, args=(Node(wire.Link(runner)),), daemon=True).start()
 
 
 def _by_ssh(asked: rank.Asked, port: int, key: bytes, is_examined: bool) -> Callable[[], str]:

@@ -105,13 +105,12 @@ class Node:
 
     def clock_ahead(self) -> tuple[float, float]:
         """The seconds that its clock is ahead of this host's, and by how much that may be wrong."""
-        def exchange() -> tuple[float, float]:
-            before = time.time()
-            theirs = float(self.call("clock"))
-            after = time.time()
-            return theirs - (before + after) / 2, (after - before) / 2
-
-        return min((exchange() for _ in range(_CLOCK_EXCHANGES)), key=lambda pair: pair[1])
+        exchanges = []
+        for _ in range(_CLOCK_EXCHANGES):
+            before, theirs, after = time.time(), float(self.call("clock")), time.time()
+            exchanges.append(((after - before) / 2, theirs - (before + after) / 2))
+        uncertainty, ahead = min(exchanges)
+        return ahead, uncertainty
 
     def close(self, is_release: bool = False) -> None:
         """Let it go, or close the connection, at which it ends its workers and itself."""

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, Any
 
 import psutil
 
@@ -34,60 +34,48 @@ def on_gpus(own: Sequence[Gpu], kernels: object) -> dict[str, str]:
             kernel_cache.VARIABLE: str(kernels)} if own else {}
 
 
-def _addresses(order: Order) -> list[str]:
-    """Those of many places that are all on this host: they share an address, and have own ports."""
-    if order.at or len(order.places) == 1:
-        return []
-    try:
-        return [f"127.0.0.1:{port}" for port in addresses.free_ports(len(order.places))]
-    except OSError as error:
-        raise BenchError(str(error)) from error
-
-
-class Limits(NamedTuple):
-    """What a place's processes are kept to."""
-
-    cpus: Sequence[int]
-    memory_bytes: int = 0            # private writable memory of each process; 0: no limit
-
-
 class ProcessRunning(Running):
     """The process groups of a run."""
 
     def __init__(self, record: dict[str, Any], order: Order,
                  start: Callable[[int, Mapping[str, str]], "ProcessGroup"]) -> None:
-        """Start a group a place, by its rank and the variables that tell it of the others.
+        """Start a group a place, by its rank and variables.
 
         Raises what start raises, and leaves no group then.
         """
         super().__init__(record, order)
+        # places that are all on this host share an address, and have own ports
+        count = len(order.places) if order.rank is None and len(order.places) > 1 else 0
+        try:
+            nodes = [f"127.0.0.1:{port}" for port in addresses.free_ports(count)]
+        except OSError as error:
+            raise BenchError(str(error)) from error
         with self.stopped_on_error():
-            nodes = _addresses(order)
             for name, rank in zip(self._names, order.ranks, strict=True):
-                group = self._workers[name] = start(rank, order.by_name(rank, nodes))
+                group = self._workers[name] = start(rank, order.variables(rank, nodes))
                 self._pipe.add(name, lines_of_file(group.output))
 
 
 class ProcessGroup(Worker):
     """The processes of a place."""
 
-    def __init__(self, command: Callable[[str], list[str]], limits: Limits, root: Path,
+    def __init__(self, command: Callable[[str], list[str]], cpus: Sequence[int], memory_bytes: int, root: Path,
                  environment: Mapping[str, str], has_input: bool = False,
                  kills: Callable[[], int] = control_groups.kills_here) -> None:
-        """command: of the place's temporary folder; root: where it starts; has_input: it hears what tell says.
+        """command: of the place's temporary folder; memory_bytes: private and writable, of each process; 0: no limit.
 
-        kills: how many processes the kernel has killed for want of memory.
+        root: where it starts; has_input: it hears what tell says; kills: by the kernel, for want of memory.
         """
         super().__init__()
         self._kills, self._kills_before = kills, kills()
-        self._limit_bytes, self._scratch = limits.memory_bytes, leftovers.temporary_folder()
+        self._limit_bytes, self._scratch = memory_bytes, leftovers.temporary_folder()
         runner = os.getpid()
         words = command(self._scratch.name)
         try:
             self._process = subprocess.Popen(
                 words, stdin=subprocess.PIPE if has_input else subprocess.DEVNULL, stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE, cwd=root, env={**kept_environment(self._scratch.name), **environment},
-                start_new_session=True, preexec_fn=lambda: _enter(limits, runner))
+                start_new_session=True, preexec_fn=lambda: _enter(cpus, memory_bytes, runner))
         except (OSError, subprocess.SubprocessError) as error:       # the second of what _enter asked for in vain
             self._scratch.cleanup()
             raise BenchError(f"{words[0]} did not start: {getattr(error, 'strerror', None) or error}") from error
@@ -155,18 +143,12 @@ def kept_environment(scratch: str) -> dict[str, str]:
             "PYTHONUNBUFFERED": "1"}
 
 
-def last_line(errors: bytes) -> str:
-    """The last thing that a program complained of."""
-    lines = errors.decode(errors="replace").strip().splitlines()
-    return lines[-1].removeprefix("FATAL:").strip() if lines else "no reason given"
-
-
-def _enter(limits: Limits, runner: int) -> None:
+def _enter(cpus: Sequence[int], memory_bytes: int, runner: int) -> None:
     """Limit the child to its CPUs and memory, and let it die with the runner."""
-    os.sched_setaffinity(0, limits.cpus)
-    if limits.memory_bytes:
+    os.sched_setaffinity(0, cpus)
+    if memory_bytes:
         least = resource.getrlimit(resource.RLIMIT_DATA)[1]        # -1: none
-        own = limits.memory_bytes if least < 0 else min(limits.memory_bytes, least)
+        own = memory_bytes if least < 0 else min(memory_bytes, least)
         resource.setrlimit(resource.RLIMIT_DATA, (own, own))
     end_with_parent()
     if os.getppid() != runner:           # it was killed before it could be heard of

@@ -1,7 +1,6 @@
 """What a launcher is: it starts runs, and answers all that its callers ask of it.
 
-CONTRIBUTING.md, "Add a launcher", shows a new one. Launchers and their runs are subclasses, so that what nearly all of
-them answer stands here once.
+CONTRIBUTING.md, "Add a launcher", shows a new one. What nearly all launchers and their runs answer stands here once.
 """
 
 import json
@@ -41,14 +40,10 @@ class Exit(NamedTuple):
 
 
 class Worker:
-    """What runs at one place. What is not answered here, each launcher's own workers answer themselves."""
+    """What runs at one place. Each launcher's own workers also have exit, tell and stop, as Running has them."""
 
     def __init__(self) -> None:
         self._errors = ErrorOutput()             # what it writes on standard error, for who hears it here
-
-    def exit(self, seconds: float) -> Exit:
-        """How it ended, after waiting at most these seconds."""
-        raise NotImplementedError
 
     def trouble(self) -> str:
         """What keeps it from working, as seen from outside: "is paused"; "" for nothing."""
@@ -62,17 +57,9 @@ class Worker:
         """What it wrote on standard error so far, bounded; None where nobody tells."""
         return self._errors.written()
 
-    def tell(self, words: str) -> None:
-        """Write a line to its standard input, where it was started to listen (workloads/spec/turns.py)."""
-        return
-
     def forget_errors(self) -> None:
         """Let errors begin anew, for another run."""
         self._errors = ErrorOutput()
-
-    def stop(self) -> None:
-        """End it, and leave nothing behind. Safe to repeat."""
-        raise NotImplementedError
 
 
 class Running:
@@ -125,7 +112,7 @@ class Running:
         return False
 
     def tell(self, words: str) -> None:
-        """Write a line to the standard input of each worker that was started to listen."""
+        """Write a line to each worker's standard input, where it was started to listen (workloads/spec/turns.py)."""
         for worker in self._workers.values():
             worker.tell(words)
 
@@ -133,8 +120,8 @@ class Running:
         """Which machine a place is on, "" for this one."""
         return ""
 
-    def begin_another(self) -> None:
-        """Be a run of another cell, for which its worker has waited."""
+    def forget_errors(self) -> None:
+        """Let errors begin anew: it is a run of another cell from now on, for which its workers have waited."""
         for worker in self._workers.values():
             worker.forget_errors()
 
@@ -143,14 +130,6 @@ class Running:
         self._pipe.close()
         for worker in self._workers.values():
             worker.stop()
-
-
-class At(NamedTuple):
-    """Which place of a run on several machines is started here."""
-
-    rank: int
-    addresses: tuple[str, ...]       # of all places, HOST:FIRST_PORT
-    beside: tuple[int, int]          # which of how many nodes of the run on this machine its node is
 
 
 class Order(NamedTuple):
@@ -163,7 +142,9 @@ class Order(NamedTuple):
     module: str = "workloads"
     padding: int = 0             # the length of an unused variable in its environment (workloads/spec/placement.py)
     listens: bool = False        # it waits for what Running.tell says; only of a launcher that tells
-    at: At | None = None         # None: all places are started here
+    rank: int | None = None      # of the place that is started here; None: all are
+    addresses: tuple[str, ...] = ()          # of all places, HOST:FIRST_PORT
+    beside: tuple[int, int] = (0, 1)         # which of how many nodes of the run on this machine the place's node is
 
     @property
     def words(self) -> tuple[str, str]:
@@ -178,28 +159,27 @@ class Order(NamedTuple):
     @property
     def ranks(self) -> tuple[int, ...]:
         """Those of the places that are started here."""
-        return (self.at.rank,) if self.at else tuple(range(len(self.places)))
+        return tuple(range(len(self.places))) if self.rank is None else (self.rank,)
 
-    def variables(self) -> dict[str, str]:
-        """What every place's environment says."""
-        return {**own.variables(self.stack), **placement.variables(self.padding, self.stack.env),
+    def variables(self, rank: int, addresses: Sequence[str] = ()) -> dict[str, str]:
+        """What a place's environment says, also of the others, which find each other by these addresses or by name."""
+        names = self.addresses or addresses or [place.name for place in self.places]
+        others = {"EVENBENCH_NODES": ",".join(names), "EVENBENCH_RANK": str(rank)} if len(names) > 1 else {}
+        return {**others, **own.variables(self.stack), **placement.variables(self.padding, self.stack.env),
                 **({turns.VARIABLE: "1"} if self.listens else {})}
-
-    def by_name(self, rank: int, addresses: Sequence[str] = ()) -> dict[str, str]:
-        """What a place is told of the others, which find each other by name or address; {} where it is alone."""
-        names = self.at.addresses if self.at else addresses or [place.name for place in self.places]
-        return {"EVENBENCH_NODES": ",".join(names), "EVENBENCH_RANK": str(rank)} if len(names) > 1 else {}
 
     def record(self) -> dict[str, Any]:
         """What a run's record says of what was asked for."""
         return {"stack_version": self.stack.version, "fingerprint": self.stack.made_of(),
                 **own.run_record(self.stack)}
 
-    def share(self) -> Share:
-        """The CPUs of each place on this host."""
-        index, nodes = self.at.beside if self.at else (None, self.cell.nodes)
-        share = shared(self.cell._replace(nodes=nodes), os.sched_getaffinity(0), topology.observe())
-        return share if index is None else share._replace(sets=(share.sets[index],))
+    def share(self, cpus: Iterable[int], known: topology.Topology | None) -> Share:
+        """Which of these CPUs of a host each place there gets."""
+        if self.rank is None:
+            return shared(self.cell, cpus, known)
+        index, nodes = self.beside
+        share = shared(self.cell._replace(nodes=nodes), cpus, known)
+        return share._replace(sets=(share.sets[index],))
 
 
 class Launcher:
@@ -213,6 +193,7 @@ class Launcher:
     has_gpus_here: bool = True           # whether its runs use this host's GPUs, which are then watched
     tells: bool = False                  # whether workers can be started to listen, so that they take turns
     has_options: bool = False            # whether --launcher may say more of it than its name
+    beside: tuple["Launcher", ...] = ()  # those of a session's stacks that this one does not take
 
     @classmethod
     def made(cls, here: Gpus, options: Sequence[str]) -> "Launcher":
@@ -237,6 +218,8 @@ class Launcher:
 
     def machine(self, here: Machine) -> Machine:
         """The machine that plans are made for: this one, or the smallest of those that runs are placed on."""
+        for each in self.beside:
+            here = each.machine(here)
         return here
 
     def record(self) -> dict[str, Any]:
@@ -244,8 +227,8 @@ class Launcher:
         return {}
 
     def of(self, stack: Stack) -> "Launcher":
-        """The launcher that starts a stack; another one only where a session's stacks need several."""
-        return self
+        """The launcher that starts a stack: this one, or one beside it."""
+        return next((each for each in (self, *self.beside) if own.kind(stack) in each.takes), self)
 
     def check(self, cells: Sequence[Cell]) -> None:
         """Raise InputError where the machines are too few or too small for a cell of a plan."""
@@ -317,13 +300,13 @@ class HostLauncher(Launcher):
             self._prepared[stack.name] = self._made(stack, lambda text: None)
         return self._prepared[stack.name]
 
-    def _own_gpus(self, order: Order) -> tuple[Gpu, ...]:
-        return gpus.assigned(order.cell, order.stack, self._gpus) if order.cell.device == "gpu" else ()
+    def _given(self, order: Order) -> tuple[Share, tuple[Gpu, ...], Path | None]:
+        """What a run gets of this host: CPUs, GPUs, and the folder that keeps what is compiled for these."""
+        share = order.share(os.sched_getaffinity(0), topology.observe())
+        own = gpus.assigned(order.cell, order.stack, self._gpus) if order.cell.device == "gpu" else ()
+        return share, own, kernel_cache.folder(order.stack, self._cache) if own else None
 
     def _record(self, order: Order, share: Share, own: Sequence[Gpu]) -> dict[str, Any]:
-        return {"launcher": self.name, **order.record(), **share.record(),
+        return {"launcher": self.name, "isolation": self.name, **order.record(),
+                **({"cpu_placement": dict(share.placement)} if share.placement else {}),
                 **({"gpus": [gpu.uuid for gpu in own]} if own else {})}
-
-    def _kernels(self, order: Order, own: Sequence[Gpu]) -> Path | None:
-        """The folder that keeps what GPUs' driver compiles; None for a run on CPUs."""
-        return kernel_cache.folder(order.stack, self._cache) if own else None

@@ -1,8 +1,8 @@
 """Which of a cluster's processes this one is: as its engine says by variables, or the command line. Pure."""
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from runner.errors import InputError
 from workloads.places import wire
@@ -19,6 +19,10 @@ _CALLER = "SSH_CONNECTION"       # of an agent that rank 0 started by ssh; of ot
 NAME = "inside"          # of the launcher
 STACKS = "stacks"        # in place of a local launcher: the nodes are containers of stacks
 _LOCAL = ("auto", "docker", "venv", "apptainer", STACKS)
+_HOST = r"(?!-)[\w.@-]+"
+_FORMS: dict[str, tuple[str, Callable[[str], Any]]] = {       # of what stands behind NAME=, and what it becomes
+    "rank": ("[0-9]+", int), "nodes": ("[0-9]+", int), "head": (r"[\w.-]*(:\d{1,5})?", str),
+    "hosts": (rf"{_HOST}(\+{_HOST})*", lambda value: tuple(value.split("+")))}
 _FIND = "--rank, --nodes and --head say it"
 
 
@@ -52,16 +56,11 @@ def asked(options: Sequence[str]) -> Asked:
     said = Asked()
     for word in options:
         name, _, value = word.partition("=")
+        form, kind = _FORMS.get(name, ("", str))
         if word in _LOCAL:
             said = said._replace(local=word)
-        elif name == "rank" and value.isdigit():
-            said = said._replace(rank=int(value))
-        elif name == "nodes" and value.isdigit():
-            said = said._replace(nodes=int(value))
-        elif name == "head" and re.fullmatch(r"[\w.-]*(:\d{1,5})?", value):
-            said = said._replace(head=value)
-        elif name == "hosts" and value and all(re.fullmatch(r"(?!-)[\w.@-]+", host) for host in value.split("+")):
-            said = said._replace(hosts=tuple(value.split("+")))
+        elif form and re.fullmatch(form, value):
+            said = said._replace(**{name: kind(value)})
         else:
             raise InputError(f'--launcher inside: found "{word}", expected one of {", ".join(_LOCAL)}, or a number '
                              "with --rank and --nodes, HOST:PORT with --head, names with --hosts")

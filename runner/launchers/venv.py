@@ -5,13 +5,12 @@ Its memory limit is the kernel's on a process's private writable memory, so that
 and the worker says so itself; what it only maps, such as libraries, is not counted, nor what a GPU's driver reserves.
 """
 
-import subprocess
 from pathlib import Path
 
 from runner.errors import InterpreterMissing
-from runner.launchers.process_groups import Limits, ProcessGroup, ProcessRunning, on_gpus
+from runner.launchers.process_groups import ProcessGroup, ProcessRunning, on_gpus
 from runner.launchers.protocol import HostLauncher, Order
-from runner.processes import Say
+from runner.processes import Say, answer_of
 from runner.stacks import environments
 from runner.stacks import own as own_stacks
 from runner.stacks.definition import PinnedStack, Stack, pinned
@@ -44,10 +43,14 @@ class VenvLauncher(HostLauncher):
         return environments.is_made(stack, self._cache)
 
     def prepare(self, stacks: list[Stack], say: Say) -> None:
-        """As HostLauncher; the workloads are compiled too."""
+        """As HostLauncher; the workloads are compiled beside their sources, as images have them: workers write nothing.
+
+        Where the folder cannot be written either, each run compiles what it imports.
+        """
         super().prepare(stacks, say)
-        for (_, root), python in {(each.python, each.root): self._prepared[each.name] for each in stacks}.items():
-            _compile(python, root)
+        pythons = {(each.python, each.root): self._prepared[each.name] for each in stacks}
+        for (_, root), python in pythons.items():
+            answer_of([python, "-m", "compileall", "-q", "workloads"], cwd=root)
 
     def _made(self, stack: Stack, say: Say) -> Path:
         """The interpreter of a stack, its environment made first where it is one of ours. Raises BenchError."""
@@ -67,25 +70,15 @@ class VenvLauncher(HostLauncher):
 
     def begin(self, order: Order) -> ProcessRunning:
         """Start a worker a place, each on CPUs of its own where there are enough. Raises BenchError."""
-        python, share, own = self._ready(order.stack), order.share(), self._own_gpus(order)
-        variables = {**order.variables(), **on_gpus(own, self._kernels(order, own))}
+        python = self._ready(order.stack)
+        share, own, kernels = self._given(order)
         limit = 0 if order.cell.device == "gpu" else order.cell.memory_bytes
-        return ProcessRunning(
-            {"isolation": self.name, "image": None, "base": f"host, {python}", "base_is_default": False,
-             "environment": self.image(order.stack), **self._record(order, share, own)}, order,
-            lambda rank, address: ProcessGroup(
-                lambda scratch: [str(python), "-m", *order.words, "--data", str(order.data)],
-                Limits(share.cpus(rank), limit), order.stack.root, {**address, **variables}, order.listens))
+        record = {"image": None, "base": f"host, {python}", "base_is_default": False,
+                  "environment": self.image(order.stack), **self._record(order, share, own)}
+        return ProcessRunning(record, order, lambda rank, variables: ProcessGroup(
+            lambda scratch: [str(python), "-m", *order.words, "--data", str(order.data)], share.cpus(rank), limit,
+            order.stack.root, {**variables, **on_gpus(own, kernels)}, order.listens))
 
     def _ready(self, stack: Stack) -> Path:
         """The interpreter of a stack; of a user's own one it is looked each time whether it still holds the same."""
         return self._made(stack, lambda text: None) if isinstance(stack, OwnStack) else Path(super()._ready(stack))
-
-
-def _compile(python: Path, root: Path) -> None:
-    """Compile the workloads beside their sources, as images have them, since workers write nothing.
-
-    Where the folder cannot be written either, each run compiles what it imports.
-    """
-    subprocess.run([str(python), "-m", "compileall", "-q", "workloads"], cwd=root, check=False,
-                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

@@ -129,17 +129,13 @@ class _Watchdog:
     def _ended(self, place: str, event: dict[str, Any]) -> None:
         self._said[place] = event
         self._deadlines.pop(place, None)
+        ending = Ending(event["status"], event["message"], {"places": dict(self._said)} if self._is_many else event)
         if event["status"] == "ok":
             if not self._deadlines:
-                self._ending = self._ending or Ending("ok", event["message"], self._all_said())
+                self._ending = self._ending or ending
         elif not self._complaint:
-            ending = self._of(place, Ending(event["status"], event["message"], self._all_said()))
-            self._complaint = (self._clock() + (_CAUSE_SECONDS if self._is_many else 0.0), ending)
-
-    def _all_said(self) -> dict[str, Any]:
-        if not self._is_many:
-            return next(iter(self._said.values()))
-        return {"places": dict(self._said)}
+            until = self._clock() + (_CAUSE_SECONDS if self._is_many else 0.0)
+            self._complaint = (until, self._of(place, ending))
 
     def ending(self, is_idle: bool) -> Ending | None:
         """The run's Ending, once it has one. A deadline counts only when no line waits to be read."""
@@ -147,7 +143,12 @@ class _Watchdog:
             return self._ending
         now = self._clock()
         if self._complaint:
-            return self._caused(self._complaint[1]) if now >= self._complaint[0] else None
+            until, complaint = self._complaint
+            if now < until:
+                return None
+            # a place's own error, or what made it: another place that is paused or cut off
+            trouble = self._running.trouble() if self._is_many else {}
+            return Ending("timeout", f"{_joined(trouble)}; then {complaint.message}") if trouble else complaint
         late = [place for place, deadline in self._deadlines.items() if now > deadline]
         if late and self._is_starting():
             return None
@@ -162,13 +163,6 @@ class _Watchdog:
         self._limits = self._limits._replace(start=self._limits.start + _MINUTE_SECONDS)
         self._deadlines = {place: deadline + _MINUTE_SECONDS for place, deadline in self._deadlines.items()}
         return True
-
-    def _caused(self, complaint: Ending) -> Ending:
-        """A place's own error, or what made it: another place that is paused or cut off."""
-        trouble = self._running.trouble() if self._is_many else {}
-        if not trouble:
-            return complaint
-        return Ending("timeout", f"{_joined(trouble)}; then {complaint.message}")
 
     def _timed_out(self, late: list[str]) -> Ending:
         what = (f"no step finished in {self._limits.stall:g} s" if self._started.issuperset(late)
@@ -215,17 +209,14 @@ def gone(exit: Exit) -> Ending:
     if exit.code in (137, -9, 143, -15):
         return Ending("killed", f"the worker was killed from outside (exit code {exit.code})")
     if exit.code in (132, -4):
-        return Ending("died", "the CPU lacks an instruction that this build needs (SIGILL)" + _lacking() + _heard(exit))
+        names = ", ".join(host.lacking_instructions())
+        lacking = f"; of those that builds are made for, this host's has no {names}" if names else ""
+        return Ending("died", f"the CPU lacks an instruction that this build needs (SIGILL){lacking}{_heard(exit)}")
     if exit.limit_bytes and exit.code in _CRASHES:
         return Ending("died", f"crashed ({signal.Signals(-exit.code).name}) where it may hold "
                       f"{formatting.size(exit.limit_bytes)} of memory: a library that is refused more often ends so"
                       + _heard(exit))
     return Ending("died", f"exit code {exit.code} without an end event" + _heard(exit))
-
-
-def _lacking() -> str:
-    lacking = host.lacking_instructions()
-    return f"; of those that builds are made for, this host's has no {', '.join(lacking)}" if lacking else ""
 
 
 def _heard(exit: Exit) -> str:

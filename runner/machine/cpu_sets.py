@@ -6,7 +6,7 @@ the node whose CPU first touches it; no set of memory nodes is forced, since one
 room elsewhere.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -24,10 +24,6 @@ class Share(NamedTuple):
     sets: tuple[tuple[int, ...], ...]     # all the same where the nodes cannot have their own
     quota: float | None                   # CPUs that each place may use, where its set is not its own
     placement: Mapping[str, Any] = MappingProxyType({})      # cores and NUMA nodes for the record; {}: not known
-
-    def record(self) -> dict[str, Any]:
-        """What a run's record says of it."""
-        return {"cpu_placement": dict(self.placement)} if self.placement else {}
 
     def cpus(self, rank: int) -> list[int]:
         """The CPUs of a place. A place after the nodes, such as a coordinator, has those of node 0."""
@@ -75,23 +71,16 @@ def _of_cores(count: int, left: set[int], known: Topology, is_full: bool) -> tup
 
     is_full: all threads of each core, also where there are enough cores for one of each.
     """
-    for choices in _choices(sorted({known[cpu].node for cpu in left})):
-        cores = [list(grouped((cpu for cpu in sorted(left) if known[cpu].node in nodes), known.__getitem__).values())
-                 for nodes in choices]
+    nodes = sorted({known[cpu].node for cpu in left})
+    # each node by itself, then any two, and so on
+    for size in range(1, len(nodes) + 1) if len(nodes) <= _MOST_NODES else (1, len(nodes)):
+        cores = [list(grouped((cpu for cpu in sorted(left) if known[cpu].node in chosen), known.__getitem__).values())
+                 for chosen in combinations(nodes, size)]
         firsts = [] if is_full else [[threads[0] for threads in each] for each in cores]
         for cpus in (*firsts, *([cpu for threads in each for cpu in threads] for each in cores)):
             if count <= len(cpus):
                 return tuple(sorted(cpus[:count]))
     return None
-
-
-def _choices(nodes: Sequence[int]) -> Iterator[Iterable[tuple[int, ...]]]:
-    """The nodes that a place may be on: each by itself, then any two, and so on."""
-    if len(nodes) > _MOST_NODES:
-        yield from ([(node,) for node in nodes], [tuple(nodes)])
-        return
-    for size in range(1, len(nodes) + 1):
-        yield list(combinations(nodes, size))
 
 
 def _placement(sets: Sequence[tuple[int, ...]], known: Topology) -> Mapping[str, Any]:

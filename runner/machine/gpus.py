@@ -156,7 +156,7 @@ def warnings(cells: Iterable[Cell], stacks: Mapping[str, Stack], here: Gpus) -> 
     told: dict[str, str] = {}
     for cell in cells:
         code = stacks[cell.stack].gpu
-        for gpu in assigned(cell, stacks[cell.stack], here) if cell.device == "gpu" and code else ():
+        for gpu in assigned(cell, stacks[cell.stack], here) if cell.device == "gpu" else ():
             if code and way(code, gpu.capability) == "jit":
                 told[cell.stack] = (f"{cell.stack} has no ready code for {gpu.name} (compute capability "
                                     f"{gpu.capability}): its first run compiles it, which can take half an hour, and "

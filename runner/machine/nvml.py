@@ -40,11 +40,11 @@ def _pynvml() -> ModuleType:
 
 
 @contextmanager
-def opened(library: ModuleType) -> Iterator[ModuleType]:
-    """The library between its init and shutdown. Raises its NVMLError."""
+def _opened(library: ModuleType) -> Iterator[list[Any]]:
+    """The GPUs' handles, between the library's init and shutdown. Raises its NVMLError."""
     library.nvmlInit()
     try:
-        yield library
+        yield [library.nvmlDeviceGetHandleByIndex(index) for index in range(library.nvmlDeviceGetCount())]
     finally:
         library.nvmlShutdown()
 
@@ -53,8 +53,7 @@ def observe(library: ModuleType | None = None) -> Gpus:
     """The GPUs of this machine; MIG slices in place of the GPUs that are cut into them."""
     library = library or _pynvml()
     try:
-        with opened(library):
-            handles = _handles(library)
+        with _opened(library) as handles:
             gpus = tuple(gpu for handle in handles for gpu in _gpus(library, handle))
             own = {library.nvmlDeviceGetUUID(handle): _settings(library, handle) for handle in handles}
             driver, cuda = library.nvmlSystemGetDriverVersion(), _Questions(library)("nvmlSystemGetCudaDriverVersion")
@@ -68,15 +67,11 @@ def computing(library: ModuleType | None = None) -> dict[str, list[int]]:
     """The ids of the processes that compute on each GPU, by its uuid; {} where NVML does not answer."""
     library = library or _pynvml()
     try:
-        with opened(library):
+        with _opened(library) as handles:
             return {library.nvmlDeviceGetUUID(handle): [process.pid for process in _Questions(library, handle)(
-                "nvmlDeviceGetComputeRunningProcesses") or ()] for handle in _handles(library)}
+                "nvmlDeviceGetComputeRunningProcesses") or ()] for handle in handles}
     except library.NVMLError:
         return {}
-
-
-def _handles(library: ModuleType) -> list[Any]:
-    return [library.nvmlDeviceGetHandleByIndex(index) for index in range(library.nvmlDeviceGetCount())]
 
 
 def _gpus(library: ModuleType, handle: Any) -> list[Gpu]:

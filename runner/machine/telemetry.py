@@ -31,24 +31,6 @@ class Sample(NamedTuple):
     gpus: tuple[GpuReading, ...]
 
 
-class GpuWindow(NamedTuple):
-    """What the samples of a run's timed steps say."""
-
-    readings: dict[str, float | None]       # for the ending's host readings
-    throttle: tuple[str, ...]               # every reason that any sample had
-    samples: int
-    was_idle: bool | None                   # before the run
-    power: str = ""                         # what power readings are of: "instant", "driver's own average"; "" for none
-    gone: tuple[str, ...] = ()              # what the driver has no function for any more
-
-    def record(self) -> dict[str, Any]:
-        """What is stored beside the readings; throttled: heat or the power supply slowed the GPUs down."""
-        is_throttled = (self.readings["gpu_throttled_share"] or 0.0) > THROTTLED_SHARE
-        return {"throttle": list(self.throttle), "throttled": is_throttled, "samples": self.samples,
-                "was_idle": self.was_idle, **({"power": self.power} if self.power else {}),
-                **({"gone": list(self.gone)} if self.gone else {})}
-
-
 class Watch:
     """Samples the GPUs of one run from start() to ended(). heard() marks the timed steps."""
 
@@ -91,8 +73,8 @@ class Watch:
             self._samples.append(sample)
         return sample.seconds
 
-    def ended(self) -> GpuWindow:
-        """Stop, and what was seen."""
+    def ended(self) -> tuple[dict[str, float | None], dict[str, Any]]:
+        """Stop; what was seen, as seen() has it."""
         self._is_over.set()
         if self._thread.is_alive():
             self._thread.join()
@@ -104,8 +86,12 @@ class Watch:
             self.sample()
 
 
-def seen(samples: Sequence[Sample], window: tuple[float, float] | None, was_idle: bool | None) -> GpuWindow:
-    """What samples within a window say; every reading is None where there is no window."""
+def seen(samples: Sequence[Sample], window: tuple[float, float] | None, was_idle: bool | None
+         ) -> tuple[dict[str, float | None], dict[str, Any]]:
+    """What samples within a window say: readings for the ending's host, each None without one, and what is beside them.
+
+    was_idle: before the run. throttled: heat or the power supply slowed the GPUs down.
+    """
     first, last = window or (0.0, -1.0)
     timed = [sample for sample in samples if first <= sample.seconds <= last]
     joules = _joules(timed)
@@ -113,7 +99,7 @@ def seen(samples: Sequence[Sample], window: tuple[float, float] | None, was_idle
     throttle = [[gpu.throttle for gpu in sample.gpus if gpu.throttle is not None] for sample in timed]
     reasons = [{name for names in each for name in names} for each in throttle if each]
     clocks, memory = _told(timed, "sm_clock_hz"), [_total([gpu.memory_bytes for gpu in each.gpus]) for each in timed]
-    return GpuWindow({
+    readings: dict[str, float | None] = {
         "gpu_joules": joules,
         "gpu_watts": joules / seconds if joules is not None and seconds > 0 else None,
         "gpu_seconds": seconds if timed else None,
@@ -128,8 +114,11 @@ def seen(samples: Sequence[Sample], window: tuple[float, float] | None, was_idle
         "gpu_held_clock_share": _mean([float("applications_clocks" in names) for names in reasons]),
         "gpu_throttled_share": _mean([float(bool(names & SLOWING)) for names in reasons]),
         "gpu_power_capped_share": _mean([float("sw_power_cap" in names) for names in reasons]),
-    }, tuple(sorted(set().union(*reasons))), len(timed), was_idle, _power(timed),
-        tuple(sorted({name for sample in timed for gpu in sample.gpus for name in gpu.gone})))
+    }
+    is_throttled = (readings["gpu_throttled_share"] or 0.0) > THROTTLED_SHARE
+    power, gone = _power(timed), sorted({name for sample in timed for gpu in sample.gpus for name in gpu.gone})
+    return readings, {"throttle": sorted(set().union(*reasons)), "throttled": is_throttled, "samples": len(timed),
+                      "was_idle": was_idle, **({"power": power} if power else {}), **({"gone": gone} if gone else {})}
 
 
 def _told(timed: Sequence[Sample], name: str) -> list[float]:
@@ -139,6 +128,7 @@ def _told(timed: Sequence[Sample], name: str) -> list[float]:
 
 
 def _power(timed: Sequence[Sample]) -> str:
+    """What power readings are of; "" for none."""
     kinds = set(_told(timed, "is_instant"))
     return "" if not kinds else "instant" if kinds == {True} else "driver's own average"
 

@@ -18,7 +18,7 @@ def unbuilt(stacks: Mapping[str, definition.Stack], launcher: Launcher, say: Say
     """Build the stacks; the reason of each that cannot be built, by its name. Raises DiskFull."""
     def build(name: str) -> str:
         try:
-            launcher.prepare([stacks[name]], say)
+            launcher.of(stacks[name]).prepare([stacks[name]], say)
         except DiskFull:
             raise
         except BenchError as error:
@@ -70,4 +70,4 @@ def _without(job: Job, failures: Mapping[str, str]) -> Plan:
         return job.plan.without(failures)
     return of_fullest_form(job.forms, lambda form: plan(
         form, job.stacks, job.machine, job.request.wishes,
-        lambda stack: failures.get(stack.name) or job.launcher.missing(stack), job.gpus, job.launcher.hosts))
+        lambda stack: failures.get(stack.name) or job.launcher.of(stack).missing(stack), job.gpus, job.launcher.hosts))

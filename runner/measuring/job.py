@@ -174,7 +174,8 @@ def planned_study(read: file.Study, request: Request, say: Say, names: Mapping[s
     shown = {name: own_models.shown(stack, lanes[name]) if name in lanes else stack.model_copy(update={"name": name})
              for name, stack in stacks.items()}
     made = of_fullest_form(forms, lambda form: plan(
-        form, shown, here, wishes, lambda stack: launcher.missing(stacks[stack.name]), here_gpus, launcher.hosts))
+        form, shown, here, wishes, lambda stack: launcher.of(stack).missing(stacks[stack.name]), here_gpus,
+        launcher.hosts))
     launcher.check([planned.cell for planned in made.cells])
     facts = {**({"env": dict(passed)} if passed else {}),
              **({"with": list(request.packages)} if request.packages else {})}

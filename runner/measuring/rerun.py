@@ -161,7 +161,7 @@ def again(recorded: Session, request: Request, say: Say) -> job.Job:
     data, *others = choice.several(request.data, paths.cache_folder())
     plan = plan_again(recorded, stacks, request.wishes.rounds, secrets.randbelow(2**31))
     missing = {stack: reason for stack in dict.fromkeys(each.cell.stack for each in plan.cells)
-               if (reason := launcher.missing(stacks[stack]))}
+               if (reason := launcher.of(stacks[stack]).missing(stacks[stack]))}
     plan, here = plan.without(missing), launcher.machine(host.observe())
     launcher.check([each.cell for each in plan.cells])
     used = {each.cell.stack: launcher.fingerprint(stacks[each.cell.stack]) for each in plan.cells

@@ -64,7 +64,8 @@ def resumable(job: Job, say: Say) -> Session | None:
         return None
     if same:
         images = same.images()
-        now = {name: job.launcher.image(job.stacks[name]) for name in images if name in job.stacks}
+        there = {name: job.stacks[name] for name in images if name in job.stacks}
+        now = {name: job.launcher.of(stack).image(stack) for name, stack in there.items()}
         others = [name for name, image in now.items() if image and image != images[name]]
         changes = [f"{', '.join(others)}: another image or environment than the session's"] if others else []
     else:

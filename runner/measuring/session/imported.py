@@ -26,7 +26,7 @@ class Imported:
         waiting = self._waiting[turns.process(cell)]
         while waiting:
             running, padding = waiting.pop()
-            running.begin_another()
+            running.forget_errors()
             exits = [running.exit(place, 0.0) for place in running.reporters]
             if all(each.code is None and not each.verdict for each in exits):
                 return running, padding

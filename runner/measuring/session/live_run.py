@@ -265,10 +265,11 @@ class LiveRun:
         self._is_finished = True
         self._seen()
 
-    def _seen(self) -> tuple[telemetry.GpuWindow | None, dict[str, float | None]]:
-        """What GPUs and CPU packages did; they are watched no more."""
+    def _seen(self) -> tuple[dict[str, float | None], dict[str, Any]]:
+        """What GPUs and CPU packages did, and what is stored of GPUs besides; they are watched no more."""
         watch, meter, self._watch, self._meter = self._watch, self._meter, None, None
-        return watch.ended() if watch else None, meter.ended() if meter else {}
+        readings, gpu = watch.ended() if watch else ({}, {})
+        return {**readings, **(meter.ended() if meter else {})}, gpu
 
     def finish(self, why: str = "") -> Iterator[Event]:
         """End the worker; the ending of a run that began. why: it is killed, where it has none yet. Safe to repeat."""
@@ -277,7 +278,7 @@ class LiveRun:
             return
         self.ending = ending = self.ending or Ending("killed", why)
         bench, running = self.bench, self._running
-        seen, energy = self._seen()
+        seen, gpu = self._seen()
         waits = ending.word == "ok" and self._forks and running is not None and _waits(running)
         errors = running.errors() if running else {}
         exit_status, used = (Exit(0), {}) if waits else _went(running, Limits().leave if ending.word == "ok" else 0.0)
@@ -299,11 +300,10 @@ class LiveRun:
         places = {**used, **{place: usage(end) for place, end in said.get("places", {}).items()}}
         yield {"event": "ending", "run": self.name, "ending": ending.word, "message": ending.message,
                "seconds": (bench.clock() - self._begun_at + self._import_seconds) * self.share,
-               "host": {**bench.readings().record(), **usage(said), "foreign_cpu_share": share,
-                        **(seen.readings if seen else {}), **energy},
+               "host": {**bench.readings().record(), **usage(said), "foreign_cpu_share": share, **seen},
                **({"places": places} if places else {}),
                **({"gpu_libraries": said["gpu_libraries"]} if said.get("gpu_libraries") else {}),
-               **({"gpu": seen.record()} if seen else {})}
+               **({"gpu": gpu} if gpu else {})}
         yield from _errors(self.name, errors or {"": Written(exit_status.last_words.encode())})
 
     def _foreign_share(self, ending: Ending) -> float | None:

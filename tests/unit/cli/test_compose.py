@@ -44,12 +44,13 @@ def test_the_machine_of_the_nodes_is_the_whole_one_whatever_limits_the_runner(mo
     before = host.whole()
     monkeypatch.setattr(control_groups, "limit_bytes", lambda: 2**31)
     monkeypatch.setattr(control_groups, "cpu_quota", lambda: 0.5)
-    launcher = InsideLauncher(Nodes(("127.0.0.1", 0), b"", ""), None, 4)
+    nodes = Nodes(("127.0.0.1", 0), b"", "")
+    launcher = InsideLauncher(nodes, None, 4)
     try:
         assert before == launcher.machine(host.observe()) == host.whole()
         assert (1, 2**31) == (host.observe().cpus, host.observe().memory_bytes)
     finally:
-        launcher.close()
+        nodes.close()
 
 
 def test_variables_become_settings_that_the_command_understands() -> None:

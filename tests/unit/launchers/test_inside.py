@@ -21,7 +21,6 @@ from runner.launchers import host_agent, inside, table
 from runner.launchers.host_agent import HostAgent
 from runner.launchers.inside import InsideLauncher
 from runner.launchers.nodes import Nodes
-from runner.launchers.process_groups import Limits as GroupLimits
 from runner.launchers.process_groups import ProcessGroup, ProcessRunning
 from runner.launchers.protocol import HostLauncher, Order
 from runner.launchers.watchdog import Ending, Limits, follow, followed
@@ -68,11 +67,10 @@ class Script(HostLauncher):
         return Path(sys.executable)
 
     def begin(self, order: Order) -> ProcessRunning:
-        python, share = self._ready(order.stack), order.share()
-        return ProcessRunning({"isolation": "script", **self._record(order, share, ())}, order,
-                              lambda rank, address: ProcessGroup(
-            lambda scratch: [str(python), "-m", *order.words, "--data", str(order.data)], GroupLimits(share.cpus(rank)),
-            ROOT, {"PYTHONPATH": os.environ["PYTHONPATH"], **address, **order.variables()}, order.listens))
+        python, (share, *_) = self._ready(order.stack), self._given(order)
+        return ProcessRunning(self._record(order, share, ()), order, lambda rank, variables: ProcessGroup(
+            lambda scratch: [str(python), "-m", *order.words, "--data", str(order.data)], share.cpus(rank), 0, ROOT,
+            {"PYTHONPATH": os.environ["PYTHONPATH"], **variables}, order.listens))
 
 
 @pytest.fixture(autouse=True)
@@ -81,6 +79,7 @@ def modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (tmp_path / f"{name}.py").write_text(WORKER + text + "\n")
     monkeypatch.setenv("PYTHONPATH", f"{tmp_path}:{ROOT}")
     monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(inside, "_MADE", [])
 
 
 @pytest.fixture
@@ -97,17 +96,17 @@ def launcher(listening: Nodes) -> InsideLauncher:
 
 
 @pytest.fixture
-def containers(listening: Nodes) -> Iterator[Callable[..., list[subprocess.Popen[bytes]]]]:
-    """Starts real agents of a stack."""
+def containers(launcher: Any, listening: Nodes) -> Iterator[Callable[[int], tuple[InsideLauncher, list[Any]]]]:
+    """Starts real agents of a stack; their launcher, and the processes."""
     started: list[subprocess.Popen[bytes]] = []
 
-    def start(count: int) -> list[subprocess.Popen[bytes]]:
+    def start(count: int = 3) -> tuple[InsideLauncher, list[Any]]:
         for rank in range(count):
             environment = {**os.environ, "EVENBENCH_STACK": STACK.name, "EVENBENCH_BASE": STACK.base.image,
                            "EVENBENCH_SECRET": KEY.decode()}
             command = [sys.executable, "-m", "workloads.places.agent", f"127.0.0.1:{listening.port}", str(rank)]
             started.append(subprocess.Popen(command, cwd=ROOT, env=environment, stderr=subprocess.DEVNULL))
-        return started
+        return launcher, started
 
     yield start
     for process in started:
@@ -176,9 +175,13 @@ def heard(running: Any) -> tuple[list[dict[str, Any]], Ending]:
     return followed(running, LIMITS, time.monotonic)
 
 
+def begun(launcher: InsideLauncher, module: str = "well", cell: Cell = CELL, listens: bool = False) -> Any:
+    return launcher.start(cell, STACK, Path("/data"), "r", module, listens=listens)
+
+
 def started(launcher: InsideLauncher, module: str, cell: Cell = CELL) -> tuple[Any, list[dict[str, Any]]]:
     """A run, once every place of it has started."""
-    running = launcher.start(cell, STACK, Path("/data"), "r", module)
+    running = begun(launcher, module, cell)
     events: list[dict[str, Any]] = []
     for event in follow(running, LIMITS, time.monotonic):
         assert not isinstance(event, Ending), event
@@ -189,8 +192,8 @@ def started(launcher: InsideLauncher, module: str, cell: Cell = CELL) -> tuple[A
 
 
 def test_every_place_knows_its_rank_and_each_run_is_a_fresh_interpreter_with_a_folder_of_its_own(
-        launcher: Any, containers: Any) -> None:
-    containers(3)
+        containers: Any) -> None:
+    launcher, _ = containers()
     facts: list[dict[str, Any]] = []
     for padding in (3, 0):
         running = launcher.start(CELL, STACK, Path("/some/data"), "r", "well", padding)
@@ -214,7 +217,7 @@ def test_hosts_start_workers_by_their_own_launcher_and_records_name_each_node_s_
     launcher = hosts(3)
     assert (1, True) == (launcher.hosts, launcher.tells)
     launcher.prepare([STACK], quiet)
-    running = launcher.start(CELL, STACK, Path("/data"), "r", "well")
+    running = begun(launcher)
     events, ending = heard(running)
     assert "ok" == ending.word and 1 == len({event["facts"]["nodes"] for event in events})
     assert ["host0", "host1", "host2"] == [node["host"] for node in running.place["nodes"].values()]
@@ -233,10 +236,10 @@ def test_a_place_beyond_the_nodes_is_on_the_first_with_ports_of_its_own(hosts: A
 
 def test_a_worker_on_a_host_hears_what_it_is_told_and_its_errors_come_back(hosts: Any) -> None:
     launcher = hosts(1)
-    running = launcher.start(ONE, STACK, Path("/data"), "r", "listens", listens=True)
+    running = begun(launcher, "listens", ONE, listens=True)
     running.tell("go on")
     assert "go on" in heard(running)[1].message
-    running = launcher.start(ONE, STACK, Path("/data"), "r", "dies")
+    running = begun(launcher, "dies", ONE)
     list(follow(running, LIMITS, time.monotonic))
     assert [b"no such library\n"] == [errors.head for errors in running.errors().values()]
     running.stop()
@@ -254,7 +257,7 @@ def test_a_clock_ten_seconds_ahead_is_told_and_no_run_depends_on_it(hosts: Any, 
     launcher = hosts(1)
     [clock] = [each for each in launcher._examined() if each.what.endswith("clock")]
     assert clock.found.startswith("+10") and clock.mend
-    running = launcher.start(ONE, STACK, Path("/data"), "r", "well")
+    running = begun(launcher, cell=ONE)
     assert "ok" == heard(running)[1].word
     assert 10 == pytest.approx(running.place["nodes"]["node0"]["clock_ahead_seconds"], abs=1)
 
@@ -282,39 +285,39 @@ def test_a_node_of_another_version_is_refused(listening: Nodes, join: Any) -> No
         assert InsideLauncher(listening, script, 1).hosts
 
 
-def test_stopping_ends_the_workers_and_their_helpers_and_leaves_no_folder(launcher: Any, containers: Any) -> None:
-    containers(3)
+def test_stopping_ends_the_workers_and_their_helpers_and_leaves_no_folder(containers: Any) -> None:
+    launcher, _ = containers()
     running, events = started(launcher, "hangs")
     running.stop()
     assert all(is_gone(event["facts"][name]) for event in events for name in ("pid", "child"))
-    heard(launcher.start(CELL, STACK, Path("/data"), "r", "well"))
+    heard(begun(launcher))
     assert not any(Path(event["facts"]["home"]).exists() for event in events)
 
 
-def test_nothing_of_a_stopped_run_gets_into_the_next(launcher: Any, containers: Any) -> None:
-    containers(3)
+def test_nothing_of_a_stopped_run_gets_into_the_next(containers: Any) -> None:
+    launcher, _ = containers()
     started(launcher, "floods")[0].stop()
-    events, ending = heard(launcher.start(CELL, STACK, Path("/data"), "r", "well"))
+    events, ending = heard(begun(launcher))
     assert "ok" == ending.word and {"start"} == {event["event"] for event in events}
 
 
 def test_a_run_of_one_place_has_no_others_and_bytes_that_are_no_text_arrive_as_they_were(
-        launcher: Any, containers: Any) -> None:
-    containers(1)
+        containers: Any) -> None:
+    launcher, _ = containers(1)
     running, [event] = started(launcher, "babbles", ONE)
     assert event["facts"]["nodes"] is None
     assert ("node0", b"\xff\n") == running.next_line(5)
     running.stop()
 
 
-def test_a_worker_that_dies_is_told_with_its_code_and_last_words(launcher: Any, containers: Any) -> None:
-    containers(3)
-    _, ending = heard(launcher.start(CELL, STACK, Path("/data"), "r", "dies"))
+def test_a_worker_that_dies_is_told_with_its_code_and_last_words(containers: Any) -> None:
+    launcher, _ = containers()
+    _, ending = heard(begun(launcher, "dies"))
     assert "died" == ending.word and "exit code 1" in ending.message and "no such library" in ending.message
 
 
-def test_a_node_that_is_killed_ends_the_run_and_the_next_one_says_so(launcher: Any, containers: Any) -> None:
-    processes = containers(3)
+def test_a_node_that_is_killed_ends_the_run_and_the_next_one_says_so(containers: Any) -> None:
+    launcher, processes = containers()
     running, events = started(launcher, "hangs")
     processes[1].kill()
     _, ending = heard(running)
@@ -323,12 +326,11 @@ def test_a_node_that_is_killed_ends_the_run_and_the_next_one_says_so(launcher: A
             os.killpg(event["facts"]["pid"], signal.SIGKILL)
     assert "killed" == ending.word and "node1" in ending.message and socket.gethostname() in ending.message
     with pytest.raises(BenchError, match=r"node1 .* was lost: the same command"):
-        launcher.start(CELL, STACK, Path("/data"), "r", "well")
+        begun(launcher)
 
 
-def test_a_node_that_is_paused_is_named_and_ends_its_worker_once_it_goes_on(
-        launcher: Any, containers: Any) -> None:
-    processes = containers(3)
+def test_a_node_that_is_paused_is_named_and_ends_its_worker_once_it_goes_on(containers: Any) -> None:
+    launcher, processes = containers()
     running, events = started(launcher, "hangs")
     processes[1].send_signal(signal.SIGSTOP)
     assert {"node1"} == set(running.trouble()) and "paused" in running.trouble()["node1"]
@@ -354,14 +356,14 @@ def test_a_node_that_is_cut_off_in_mid_step_ends_the_run_and_itself(apart: str) 
     nodes.close()
 
 
-def test_nodes_that_are_released_end_well_and_those_that_lose_their_runner_do_not(launcher: Any, containers: Any,
-                                                                                  listening: Nodes) -> None:
-    processes = containers(3)
+def test_nodes_that_are_released_end_well_and_those_that_lose_their_runner_do_not(
+        containers: Any, listening: Nodes) -> None:
+    launcher, processes = containers()
     _, events = started(launcher, "hangs")
     lost = listening.awaited(STACK.name, [0])[0]
     lost.close()
     assert 1 == processes[0].wait(10)
-    launcher.close()
+    listening.close()
     assert [0, 0] == [process.wait(10) for process in processes[1:]]
     assert all(is_gone(event["facts"]["pid"]) for event in events)
 
@@ -371,7 +373,7 @@ def test_a_node_that_never_comes_is_named(launcher: Any, listening: Nodes, join:
     listening.awaited(STACK.name, [0])
     monkeypatch.setattr(listening, "_deadline", 0.0)
     with pytest.raises(BenchError, match=r"^node1, node2 of torch-1.7 did not connect"):
-        launcher.start(CELL, STACK, Path("/data"), "r")
+        begun(launcher)
 
 
 def test_a_stack_without_nodes_is_skipped_where_another_has_some(
@@ -433,27 +435,23 @@ def test_a_container_and_the_runner_know_workloads_by_the_same_digest() -> None:
 
 
 def test_one_process_alone_needs_no_secret_and_no_engine(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(inside, "_MADE", [])
     for name in ("venv", Script.name):
         monkeypatch.setitem(table.LAUNCHERS, name, row_of(Script()))
     launcher = InsideLauncher.made(gpus.NONE, ["venv", "rank=0", "nodes=1"])
     try:
         assert launcher is InsideLauncher.made(gpus.NONE, ["venv", "rank=0", "nodes=1"])
-        assert launcher.hosts == 1 and "ok" == heard(launcher.start(ONE, STACK, Path("/data"), "r", "well"))[1].word
+        assert launcher.hosts == 1 and "ok" == heard(begun(launcher, cell=ONE))[1].word
     finally:
-        launcher.close()
+        launcher._nodes.close()
 
 
-def test_without_a_program_of_ssh_that_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(inside, "_MADE", [])
+@pytest.mark.parametrize(("words", "lacks"), [
+    (["venv", "hosts=lab2"], "^--hosts: found no ssh on PATH, expected one: install an ssh client"),
+    (["rank=0", "nodes=2", "head=h"], "EVENBENCH_SECRET: found none")])
+def test_what_several_processes_need_is_said(words: list[str], lacks: str, tmp_path: Path,
+                                             monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setitem(table.LAUNCHERS, "venv", row_of(Script()))
-    with pytest.raises(InputError, match=r"^--hosts: found no ssh on PATH, expected one: install an ssh client"):
-        InsideLauncher.made(gpus.NONE, ["venv", "hosts=lab2"])
-
-
-def test_more_processes_need_a_secret(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(inside, "_MADE", [])
     monkeypatch.delenv("EVENBENCH_SECRET", raising=False)
-    with pytest.raises(InputError, match="EVENBENCH_SECRET: found none"):
-        InsideLauncher.made(gpus.NONE, ["rank=0", "nodes=2", "head=h"])
+    monkeypatch.setitem(table.LAUNCHERS, "venv", row_of(Script()))
+    with pytest.raises(InputError, match=lacks):
+        InsideLauncher.made(gpus.NONE, words)

@@ -1,7 +1,6 @@
 """Which cells run on which GPUs: machines with a P100, two RTX 2080 Ti, four V100, an H100, MIG slices and none."""
 
 import re
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from unittest.mock import MagicMock
@@ -43,10 +42,6 @@ def running(here: Gpus, **settings: Any) -> list[str]:
     return [each.cell.stack for each in planned(here, **settings).cells]
 
 
-def reason(here: Gpus, stack: str, **settings: Any) -> str:
-    return next(each.reason for each in planned(here, **settings).skipped if each.cell.stack == stack)
-
-
 def cell(**settings: Any) -> Cell:
     return Cell(**{"stack": "torch-1.4", "task": "resnet50", "measure": "train", "device": "gpu", **settings})
 
@@ -66,23 +61,29 @@ def test_up_to_turing_every_stack_of_the_studies_runs_and_cuda_13_from_turing_on
     assert [*old, "tf-2.5-gpu", *new, "tf-1.15-nv"] == running(found)
 
 
-def test_on_an_h100_the_old_stacks_are_skipped_with_the_one_that_runs_there() -> None:
-    assert re.fullmatch(r"tf-1\.15-gpu needs .* ≤ 7\.5, not NVIDIA H100 80GB HBM3 \(9\.0\): .*; tf-1\.15-nv runs there",
-                        reason(seen(H100), "tf-1.15-gpu"))
-    assert reason(seen(H100), "torch-1.4").endswith("; torch-2.13-gpu runs there")
+NONE = nvml.observe(FakeNvml(failure="NVML Shared Library Not Found"))
 
 
-def test_on_a_slice_of_an_a100_a_run_gets_that_slice() -> None:
-    own = gpus.assigned(cell(stack="torch-2.13-gpu"), STACKS["torch-2.13-gpu"], seen(SLICED))
-    assert [("MIG-1", "GPU-a")] == [(gpu.uuid, gpu.board) for gpu in own]
+@pytest.mark.parametrize(("here", "stack", "settings", "why"), [
+    # on an H100 the old ones, with the one that runs there
+    (seen(H100), "tf-1.15-gpu", {},
+     r"tf-1\.15-gpu needs .* ≤ 7\.5, not NVIDIA H100 80GB HBM3 \(9\.0\): .*; tf-1\.15-nv runs there"),
+    (seen(H100), "torch-1.4", {}, r".*; torch-2\.13-gpu runs there"),
+    (NONE, "tf-1.15-gpu", {}, r"needs an NVIDIA GPU \(compute capability ≤ 7\.5 for tf-1\.15-gpu\)"),
+    (NONE, "tf-2.5-gpu", {}, r"needs an NVIDIA GPU \(compute capability ≥ 6\.0 for tf-2\.5-gpu\)"),
+    (seen(P100, driver="418.87.00"), "torch-2.13-gpu", {},
+     r".*\(CUDA 13\.0\) needs driver 580\.65\.06 or newer, this machine has 418\.87\.00.*"),
+    (seen(*RTX), "torch-1.4", {"gpus": 4},
+     r"needs 4 whole NVIDIA GPUs of one model that run torch-1\.4; see `evenbench doctor`")])
+def test_a_stack_that_cannot_run_on_the_gpus_here_is_skipped_with_why(
+        here: Gpus, stack: str, settings: dict[str, Any], why: str) -> None:
+    skipped = {each.cell.stack: each.reason for each in planned(here, **settings).skipped}
+    assert re.fullmatch(why, skipped[stack])
 
 
-def test_without_a_gpu_every_cell_plans_to_the_end_and_says_what_it_needs() -> None:
-    none = nvml.observe(FakeNvml(failure="NVML Shared Library Not Found"))
-    assert [] == running(none)
-    assert "NVML Shared Library Not Found" == none.problem
-    assert "needs an NVIDIA GPU (compute capability ≤ 7.5 for tf-1.15-gpu)" == reason(none, "tf-1.15-gpu")
-    assert "needs an NVIDIA GPU (compute capability ≥ 6.0 for tf-2.5-gpu)" == reason(none, "tf-2.5-gpu")
+def test_without_a_gpu_nothing_runs_and_an_old_driver_runs_old_stacks() -> None:
+    assert ([], "NVML Shared Library Not Found") == (running(NONE), NONE.problem)
+    assert "torch-1.4" in running(seen(P100, driver="418.87.00"))
 
 
 def test_a_stack_compiled_for_gpus_that_are_not_listed_says_so() -> None:
@@ -97,40 +98,31 @@ def test_a_stack_for_cpus_names_its_sister_for_gpus() -> None:
     assert "tf-1.15 has no code for GPUs: tf-1.15-gpu has" == planned.skipped[0].reason
 
 
-def test_a_driver_older_than_the_stack_s_cuda_is_told_with_what_it_needs() -> None:
-    old_driver = seen(P100, driver="418.87.00")
-    assert "torch-1.4" in running(old_driver)
-    assert "(CUDA 13.0) needs driver 580.65.06 or newer, this machine has 418.87.00" in reason(
-        old_driver, "torch-2.13-gpu")
+DRIVER = "(CUDA 12.6) needs driver 560.28.03 or newer, this machine has 550.54.15:"
+MODE = "%s needs compute capability 8.0 or newer, not Tesla V100-SXM2-16GB (7.0)"
 
 
-@pytest.mark.parametrize(("gpu", "driver", "needed"), [
-    (H100, "550.54.15", "560.28.03"), (H100, "560.28.03", ""), (V100[0], "550.54.15", "")])
-def test_code_that_is_compiled_first_wants_the_driver_of_its_own_cuda(gpu: Any, driver: str, needed: str) -> None:
-    lacking = gpus.lacking(cell(stack="tf-2.21-gpu"), STACKS["tf-2.21-gpu"], STACKS, seen(gpu, driver=driver))
-    assert f"(CUDA 12.6) needs driver {needed} or newer, this machine has {driver}:" in str(lacking) or not needed
-    assert bool(needed) is bool(lacking)
+@pytest.mark.parametrize(("here", "changes", "why"), [
+    # code that is compiled first wants the driver of its own CUDA
+    (seen(H100, driver="550.54.15"), {}, DRIVER), (seen(H100, driver="560.28.03"), {}, ""),
+    (seen(V100[0], driver="550.54.15"), {}, ""),
+    (seen(V100[0]), {"precision": "tf32"}, MODE % "TF32"), (seen(V100[0]), {"precision": "amp"}, MODE % "bfloat16"),
+    (seen(V100[0]), {"precision": "amp", "task": "lstm"}, ""), (seen(H100), {"precision": "tf32"}, "")])
+def test_a_driver_or_a_precision_that_is_lacking_is_told_before_a_run(here: Gpus, changes: dict[str, str], why: str
+                                                                      ) -> None:
+    lacking = gpus.lacking(cell(stack="tf-2.21-gpu", **changes), STACKS["tf-2.21-gpu"], STACKS, here) or ""
+    assert why in lacking and bool(why) is bool(lacking)
 
 
-@pytest.mark.parametrize(("gpu", "changes", "what"), [
-    (V100[0], {"precision": "tf32"}, "TF32"), (V100[0], {"precision": "amp"}, "bfloat16"),
-    (V100[0], {"precision": "amp", "task": "lstm"}, ""), (H100, {"precision": "tf32"}, "")])
-def test_a_precision_that_the_gpu_has_not_is_told_before_a_run(gpu: Any, changes: dict[str, str], what: str) -> None:
-    stack = STACKS["tf-2.21-gpu"]
-    lacking = gpus.lacking(cell(stack=stack.name, **changes), stack, STACKS, seen(gpu))
-    told = f"{what} needs compute capability 8.0 or newer, not Tesla V100-SXM2-16GB (7.0)" if what else None
-    assert told == lacking
+def test_on_a_slice_of_an_a100_a_run_gets_that_slice() -> None:
+    own = gpus.assigned(cell(stack="torch-2.13-gpu"), STACKS["torch-2.13-gpu"], seen(SLICED))
+    assert [("MIG-1", "GPU-a")] == [(gpu.uuid, gpu.board) for gpu in own]
 
 
-def test_a_cell_for_several_gpus_gets_whole_ones_of_one_model() -> None:
+def test_a_cell_for_several_gpus_gets_whole_ones_of_one_model_that_run_its_stack() -> None:
     assert ["GPU-v0", "GPU-v1"] == uuids(seen(P100, *V100), gpus=2)
     assert ["GPU-v0", "GPU-v1", "GPU-v2", "GPU-v3"] == uuids(seen(P100, *V100), gpus=4)
-    assert "needs 4 whole NVIDIA GPUs of one model that run torch-1.4; see `evenbench doctor`" == reason(
-        seen(*RTX), "torch-1.4", gpus=4)
     assert () == gpus.assigned(cell(stack="torch-2.13-gpu", gpus=2), STACKS["torch-2.13-gpu"], seen(SLICED))
-
-
-def test_a_gpu_that_cannot_run_the_stack_is_passed_over() -> None:
     assert ["GPU-r0"] == uuids(seen(H100, *RTX))
 
 
@@ -148,36 +140,31 @@ def test_code_that_is_compiled_first_is_warned_of() -> None:
     assert [] == gpus.warnings(cells, STACKS, seen(P100))
 
 
-def asked_of_the_engine(own: Sequence[gpus.Gpu], *names: str) -> Any:
-    """Some settings of a container on these GPUs, as the engine's API has them."""
-    how = docker_launcher.settings(Order(cell(), STACKS["torch-1.4"], Path("/d"), "r.0.1"), 0, shared(cell(), {0}))
-    asked = docker_launcher.on_gpus(how, own, Path("/k"))
-    assert how == docker_launcher.on_gpus(how, (), None)               # of a CPU's cell
-    return HostConfig(version="1.41", **{name: asked[name] for name in names if name in asked})
+KERNELS = {"/k": {"bind": "/kernels", "mode": "rw"}}
 
 
-def test_the_engine_is_asked_for_the_gpu_as_the_container_toolkit_wants_it() -> None:
-    own = gpus.assigned(cell(), STACKS["torch-1.4"], seen(*RTX))
-    host = asked_of_the_engine(own, "device_requests", "ulimits")
+@pytest.mark.parametrize(("uuids", "ulimits", "folders"), [
+    ([], None, {}), (["GPU-r0"], None, KERNELS),
+    (["GPU-r0", "GPU-r1"], [{"Name": "memlock", "Soft": -1, "Hard": -1}], KERNELS)])      # may pin as much as they want
+def test_the_engine_is_asked_for_gpus_as_the_container_toolkit_wants_it_and_for_a_folder_of_compiled_kernels(
+        uuids: list[str], ulimits: Any, folders: dict[str, Any]) -> None:
+    order = Order(cell(), STACKS["torch-1.4"], Path("/d"), "r.0.1")
+    how = docker_launcher.settings(order, 0, shared(cell(), {0}), seen(*RTX).gpus[:len(uuids)], Path("/k"))
+    host = HostConfig(version="1.41", **{name: how[name] for name in ("device_requests", "ulimits", "shm_size")
+                                         if name in how})
+
     # docs of the toolkit: an empty driver lets the engine choose by capability; ids and a count exclude each other
-    assert [{"Driver": "", "Count": 0, "DeviceIDs": ["GPU-r0"], "Capabilities": [["gpu", "compute", "utility"]],
-             "Options": {}}] == host["DeviceRequests"]
-    assert "Ulimits" not in host
-
-
-def test_all_get_shared_memory_and_several_gpus_may_pin_as_much_as_they_want() -> None:
-    host = asked_of_the_engine(gpus.assigned(cell(gpus=2), STACKS["torch-1.4"], seen(*RTX)), "shm_size", "ulimits")
-    assert (2**30, [{"Name": "memlock", "Soft": -1, "Hard": -1}]) == (host["ShmSize"], host["Ulimits"])
+    asked = {"Driver": "", "Count": 0, "Capabilities": [["gpu", "compute", "utility"]], "Options": {}}
+    assert [{**asked, "DeviceIDs": uuids}][:len(uuids)] == host.get("DeviceRequests", [])
+    assert (2**30, ulimits) == (host["ShmSize"], host.get("Ulimits"))
+    assert {"/d": {"bind": "/data", "mode": "ro"}, **folders} == how["volumes"]
+    assert bool(folders) is (how["environment"].get(caches.FOLDER) == "/kernels")
 
 
 def test_compiled_kernels_are_kept_in_a_folder_of_the_stack_that_a_container_s_user_can_write_to(
         tmp_path: Path) -> None:
     kernels = kernel_cache.folder(STACKS["torch-1.4"], tmp_path)
     assert (tmp_path / "kernels" / "torch-1.4", 0o1777) == (kernels, kernels.stat().st_mode & 0o7777)
-    own = gpus.assigned(cell(), STACKS["torch-1.4"], seen(*RTX))
-    asked = docker_launcher.on_gpus({"volumes": {"/d": {"bind": "/data", "mode": "ro"}}}, own, kernels)
-    assert {"/d": {"bind": "/data", "mode": "ro"}, str(kernels): {"bind": "/kernels", "mode": "rw"}} == asked["volumes"]
-    assert {caches.FOLDER: "/kernels"} == asked["environment"]
 
 
 def test_an_engine_without_the_container_toolkit_is_told_with_the_command_that_mends_it(

@@ -28,7 +28,7 @@ def samples(*each: GpuReading) -> list[Sample]:
 
 
 def readings(taken: Sequence[Sample], window: tuple[float, float] | None) -> dict[str, float | None]:
-    return seen(taken, window, None).readings
+    return seen(taken, window, None)[0]
 
 
 class Reads(Reader):
@@ -44,10 +44,40 @@ class Reads(Reader):
         self.is_closed = True
 
 
-def test_energy_is_the_counter_s_difference_over_the_timed_steps() -> None:
-    taken = samples(*(gpu(energy_joules=joules, power_watts=1.0) for joules in (0.0, 100.0, 350.0, 400.0, 1000.0)))
-    measured = readings(taken, (1.0, 3.0))
-    assert (300.0, 2.0, 150.0) == (measured["gpu_joules"], measured["gpu_seconds"], measured["gpu_watts"])
+PAIR = (gpu(power_watts=100.0), gpu(power_watts=50.0))
+SILENT = (gpu(power_watts=100.0), QUIET)                  # one tells no power: no watts instead of zero
+HELD = gpu(sm_clock_hz=1.2e9, throttle=("applications_clocks",))
+CAPPED = gpu(throttle=("sw_power_cap",))
+
+
+@pytest.mark.parametrize(("taken", "window", "expected"), [
+    (samples(*(gpu(energy_joules=joules, power_watts=1.0) for joules in (0.0, 100.0, 350.0, 400.0, 1000.0))),
+     (1.0, 3.0), {"joules": 300.0, "seconds": 2.0, "watts": 150.0}),
+    # (100 + 200) / 2 * 1 s + (200 + 300) / 2 * 1 s, and of two GPUs
+    (samples(*(gpu(power_watts=watts) for watts in (100.0, 200.0, 300.0))), (0.0, 2.0),
+     {"joules": 400.0, "watts": 200.0}),
+    ([Sample(0.0, PAIR), Sample(2.0, PAIR)], (0.0, 2.0), {"watts": 150.0}),
+    ([Sample(0.0, SILENT), Sample(2.0, SILENT)], (0.0, 2.0), {"watts": None, "joules": None, "throttled_share": None}),
+    (samples(gpu(sm_clock_hz=1.0e9, utilisation=0.5, memory_bytes=4, temperature=60.0),
+             gpu(sm_clock_hz=2.0e9, utilisation=1.0, memory_bytes=2, temperature=70.0)), (0.0, 1.0),
+     {"sm_clock": 1.5e9, "utilisation": 0.75, "memory_bytes": 4, "temperature": 70.0}),
+    (samples(CAPPED, CAPPED, CAPPED, gpu(throttle=())), (0.0, 3.0),
+     {"power_capped_share": 0.75, "throttled_share": 0.0}),
+    # clocks that somebody holds show as equal, and as defined by a user
+    (samples(HELD, HELD), (0.0, 1.0), {"sm_clock_low": 1.2e9, "sm_clock_high": 1.2e9, "held_clock_share": 1.0,
+                                       "throttled_share": 0.0}),
+    (samples(gpu(sm_clock_hz=1.2e9, throttle=()), gpu(sm_clock_hz=1.9e9, throttle=())), (0.0, 1.0),
+     {"sm_clock_low": 1.2e9, "sm_clock_high": 1.9e9, "held_clock_share": 0.0})],
+    ids=["the counter's difference", "the area under the power", "of all GPUs", "one is silent", "means and peaks",
+         "power cap", "held clocks", "floating clocks"])
+def test_readings_are_of_the_timed_steps(taken: Sequence[Sample], window: tuple[float, float],
+                                         expected: dict[str, float | None]) -> None:
+    found = readings(taken, window)
+    assert expected == {name: found[f"gpu_{name}"] for name in expected}
+
+
+def test_without_timed_steps_nothing_is_told() -> None:
+    assert {None} == set(readings(samples(gpu(power_watts=1.0), gpu(power_watts=1.0)), None).values())
 
 
 @pytest.mark.parametrize(("is_instant", "count", "watts"), [(True, 5, 150.0), (True, 4, None), (False, 5, None)])
@@ -62,49 +92,13 @@ def test_of_less_than_a_second_readings_of_the_moment_say_the_power_and_the_coun
     assert found["gpu_watts"] == (watts and pytest.approx(watts)) and (watts or found["gpu_joules"] is None)
 
 
-def test_the_share_of_time_under_the_power_cap_is_told_apart_from_throttling() -> None:
-    measured = readings(samples(*(gpu(throttle=("sw_power_cap",)) for _ in range(3)), gpu(throttle=())), (0.0, 3.0))
-    assert (0.75, 0.0) == (measured["gpu_power_capped_share"], measured["gpu_throttled_share"])
-
-
 @pytest.mark.parametrize(("told", "stored"), [
     ({"is_instant": True}, {"power": "instant"}), ({"is_instant": False}, {"power": "driver's own average"}),
     ({"is_instant": None}, {}), ({"gone": ("nvmlDeviceGetX",)}, {"gone": ["nvmlDeviceGetX"]})])
 def test_what_the_power_readings_are_of_and_what_no_function_tells_is_stored(
         told: dict[str, Any], stored: dict[str, Any]) -> None:
-    record = seen(samples(gpu(**told), gpu(**told)), (0.0, 1.0), None).record()
+    _, record = seen(samples(gpu(**told), gpu(**told)), (0.0, 1.0), None)
     assert stored == {name: record[name] for name in ("power", "gone") if record.get(name)}
-
-
-def test_without_a_counter_energy_is_the_area_under_the_power_of_all_gpus() -> None:
-    # (100 + 200) / 2 * 1 s + (200 + 300) / 2 * 1 s
-    measured = readings(samples(*(gpu(power_watts=watts) for watts in (100.0, 200.0, 300.0))), (0.0, 2.0))
-    assert (400.0, 200.0) == (measured["gpu_joules"], measured["gpu_watts"])
-    pair = (gpu(power_watts=100.0), gpu(power_watts=50.0))
-    assert 150.0 == readings([Sample(0.0, pair), Sample(2.0, pair)], (0.0, 2.0))["gpu_watts"]
-    silent = (gpu(power_watts=100.0), QUIET)                  # one that tells no power: no watts instead of zero
-    measured = readings([Sample(0.0, silent), Sample(2.0, silent)], (0.0, 2.0))
-    assert (None, None, None) == (measured["gpu_watts"], measured["gpu_joules"], measured["gpu_throttled_share"])
-    assert {None} == set(readings(samples(gpu(power_watts=1.0), gpu(power_watts=1.0)), None).values())  # no timed steps
-
-
-def test_clocks_and_use_are_means_and_memory_and_temperature_peaks() -> None:
-    taken = samples(gpu(sm_clock_hz=1.0e9, utilisation=0.5, memory_bytes=4, temperature=60.0),
-                    gpu(sm_clock_hz=2.0e9, utilisation=1.0, memory_bytes=2, temperature=70.0))
-    measured = readings(taken, (0.0, 1.0))
-    assert (1.5e9, 0.75, 4, 70.0) == (measured["gpu_sm_clock"], measured["gpu_utilisation"],
-                                      measured["gpu_memory_bytes"], measured["gpu_temperature"])
-
-
-def test_clocks_that_somebody_holds_show_as_equal_and_as_defined_by_a_user() -> None:
-    held = gpu(sm_clock_hz=1.2e9, throttle=("applications_clocks",))
-    found = readings(samples(held, held), (0.0, 1.0))
-    assert (1.2e9, 1.2e9, 1.0, 0.0) == (found["gpu_sm_clock_low"], found["gpu_sm_clock_high"],
-                                        found["gpu_held_clock_share"], found["gpu_throttled_share"])
-
-    floating = readings(samples(gpu(sm_clock_hz=1.2e9, throttle=()), gpu(sm_clock_hz=1.9e9, throttle=())), (0.0, 1.0))
-    assert (1.2e9, 1.9e9, 0.0) == (floating["gpu_sm_clock_low"], floating["gpu_sm_clock_high"],
-                                   floating["gpu_held_clock_share"])
 
 
 @pytest.mark.parametrize(("reason", "others", "is_throttled"), [
@@ -112,15 +106,16 @@ def test_clocks_that_somebody_holds_show_as_equal_and_as_defined_by_a_user() -> 
     ("hw_thermal", 29, False)])
 def test_heat_and_a_weak_supply_throttle_and_a_power_cap_or_one_sample_in_thirty_does_not(
         reason: str, others: int, is_throttled: bool) -> None:
-    window = seen(samples(gpu(throttle=(reason,)), *[gpu(throttle=())] * others), (0.0, 40.0), None)
-    assert ((reason,), is_throttled) == (window.throttle, window.record()["throttled"])
+    _, record = seen(samples(gpu(throttle=(reason,)), *[gpu(throttle=())] * others), (0.0, 40.0), None)
+    assert ([reason], is_throttled) == (record["throttle"], record["throttled"])
 
 
 def test_the_timed_steps_lie_between_the_warm_up_and_the_last_block() -> None:
     watch = Watch(Reads(*(gpu(energy_joules=joules) for joules in (0.0, 7.0, 17.0, 27.0))), FakeClock())
     for event in ("start", "warm", "steps", "steps"):
         watch.heard(event)
-    assert (20.0, 2.0) == (lambda taken: (taken["gpu_joules"], taken["gpu_seconds"]))(watch.ended().readings)
+    found, _ = watch.ended()
+    assert (20.0, 2.0) == (found["gpu_joules"], found["gpu_seconds"])
 
 
 @pytest.mark.parametrize(("used", "step", "waits", "is_idle"), [
@@ -131,7 +126,7 @@ def test_a_watch_waits_until_the_gpu_is_idle_or_a_minute_is_over_and_closes_its_
     watch = Watch(reads, FakeClock(step=step), waited.append)
     watch.wait_idle()
     assert waits == len(waited)
-    assert (is_idle, True) == (watch.ended().was_idle, reads.is_closed)
+    assert (is_idle, True) == (watch.ended()[1]["was_idle"], reads.is_closed)
 
 
 def test_the_thread_samples_by_itself_until_the_end() -> None:
@@ -147,8 +142,8 @@ def test_the_thread_samples_by_itself_until_the_end() -> None:
     watch.start()
     assert all(asked.acquire(timeout=60) for _ in range(5))       # of which four are kept by then
     watch.heard("steps")
-    assert watch.ended().samples >= 4
-    assert 5.0 == pytest.approx(watch.ended().readings["gpu_watts"])
+    found, record = watch.ended()
+    assert record["samples"] >= 4 and 5.0 == pytest.approx(found["gpu_watts"])
 
 
 def ending(folder: Path, lines: list[bytes], **more: Any) -> store.Record:

@@ -26,7 +26,7 @@ class Forking(TurnWorker):
         if turns.may_fork(cell):
             self._lines = [WAITING]
 
-    def begin_another(self) -> None:
+    def forget_errors(self) -> None:
         self.told.clear()
 
     def _answer(self, word: str, *rest: str) -> list[Any]:
@@ -81,7 +81,7 @@ def test_one_that_is_gone_while_it_waits_is_started_again(tmp_path: Path, how: E
     made, launcher = two_comparisons(tmp_path / "r")
     gone = {"exit": lambda place, seconds: how}
     launcher.begins = lambda worker, stack, is_again: vars(worker).update(
-        {"begin_another": lambda: vars(worker).update(gone)} if stack == "a" else {})
+        {"forget_errors": lambda: vars(worker).update(gone)} if stack == "a" else {})
     assert run(made)
     assert ["a", "a", "b"] == sorted(cell.stack for cell, _ in launcher.started)
     assert ["ok"] * 4 == endings(tmp_path / "r")

@@ -53,7 +53,7 @@ def test_the_seed_draws_the_order_of_each_round_and_each_run_an_unused_variable_
         made = bench(tmp_path / str(number), seed=seed)
         run(made)
         orders.append(begun(made.launcher))
-        paddings.append(made.launcher.paddings)  # type: ignore[attr-defined]
+        paddings.append([order.padding for order in made.launcher.orders])  # type: ignore[attr-defined]
     assert orders[0] == orders[1] and any(order != orders[0] for order in orders[2:])
     assert paddings[0] == [each["padding"] for each in events(tmp_path / "0", "begin")]
     assert 6 == len(set(paddings[0])) and all(0 <= each <= 4096 for each in paddings[0])
@@ -300,7 +300,8 @@ def test_a_worker_begins_with_the_variables_of_its_cell_s_switches(tmp_path: Pat
     switched = first._replace(cell=first.cell._replace(switches="layout=nhwc LD_PRELOAD=libjemalloc.so.2"))
     run(made._replace(plan=made.plan._replace(cells=(switched, second), rounds=1)))
 
-    assert [{}, {"LD_PRELOAD": "libjemalloc.so.2"}] == sorted(made.launcher.variables, key=len)  # type: ignore[attr-defined]
+    variables = [dict(order.stack.env) for order in made.launcher.orders]  # type: ignore[attr-defined]
+    assert [{}, {"LD_PRELOAD": "libjemalloc.so.2"}] == sorted(variables, key=len)
 
 
 def test_the_time_that_is_left_counts_what_lies_between_the_runs(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ import pytest
 
 from runner.analysis.summary import summary_of
 from runner.errors import Stopped
-from runner.launchers.process_groups import Limits, ProcessGroup, ProcessRunning
+from runner.launchers.process_groups import ProcessGroup, ProcessRunning
 from runner.launchers.protocol import Exit, Order
 from runner.machine import programs
 from runner.machine.programs import Taken
@@ -49,9 +49,9 @@ def heard(running: ProcessRunning) -> dict[str, Any]:
 @pytest.fixture
 def process(request: pytest.FixtureRequest) -> Iterator[ProcessRunning]:
     order = Order(Cell(stack="a", task="lenet5", measure="train"), stack(), Path("/d"), "r", listens=request.param)
-    running = ProcessRunning({}, order, lambda rank, address: ProcessGroup(
-        lambda scratch: [sys.executable, "-c", LISTENING], Limits(sorted(os.sched_getaffinity(0))), ROOT,
-        order.variables(), order.listens))
+    running = ProcessRunning({}, order, lambda rank, variables: ProcessGroup(
+        lambda scratch: [sys.executable, "-c", LISTENING], sorted(os.sched_getaffinity(0)), 0, ROOT, variables,
+        order.listens))
     yield running
     running.stop()
 

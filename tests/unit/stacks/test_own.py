@@ -15,13 +15,14 @@ import pytest
 from runner.cli import options
 from runner.datasets import choice
 from runner.errors import EngineUnreachable, InputError
-from runner.launchers import choose, kernel_cache, table
-from runner.launchers.docker import DockerLauncher, with_workloads
+from runner.launchers import choose, docker, kernel_cache, table
+from runner.launchers.docker import DockerLauncher
 from runner.launchers.inside import InsideLauncher
 from runner.launchers.nodes import Nodes
-from runner.launchers.protocol import Launcher
+from runner.launchers.protocol import Launcher, Order
 from runner.launchers.venv import VenvLauncher
 from runner.machine import gpus, nvml
+from runner.machine.cpu_sets import shared
 from runner.machine.gpus import Gpu, Gpus
 from runner.measuring import job, own_stacks, session_record
 from runner.measuring.bench import Request
@@ -40,6 +41,7 @@ from tests.made_files import files, program
 from tests.stack_folder import repository
 from workloads.frameworks import surroundings
 from workloads.process import environment, inventory
+from workloads.spec import turns
 from workloads.spec.cell import Cell
 
 ROOT = Path(__file__).parents[3]
@@ -459,14 +461,15 @@ def test_an_image_that_cannot_be_a_stack_is_refused_and_leaves_no_container(clie
 
 
 def test_the_workloads_are_put_into_an_image_of_the_users_alone() -> None:
-    usual = {"entrypoint": ["python", "-m", "workloads"], "volumes": {"/d": {"bind": "/data", "mode": "ro"}},
-             "environment": {"EVENBENCH_RANK": "0", **own.variables(own_of(image="sha256:1"))}}
-    settings = with_workloads(usual, own_of(image="sha256:1"))
+    cell, image = Cell("torch-x", "lenet5", "train"), own_of(image="sha256:1")
+    usual, users = (docker.settings(Order(cell, each, Path("/d"), "r.0.1"), 0, shared(cell, {0}))
+                    for each in (PINNED["torch-x"], image.model_copy(update={"interpreter": "python3"})))
 
-    assert usual == with_workloads(usual, PINNED["torch-x"])
-    assert {"/d", str(ROOT / "workloads")} == set(settings["volumes"])
-    assert {"EVENBENCH_RANK": "0", "EVENBENCH_FRAMEWORK": "pytorch", "PYTHONPATH": "/opt/evenbench"}.items() <= (
-        settings["environment"].items())
+    assert (["/d"], "python", False) == ([*usual["volumes"]], usual["entrypoint"][0], "working_dir" in usual)
+    assert {"/d", str(ROOT / "workloads")} == set(users["volumes"])
+    assert ("python3", "/tmp") == (users["entrypoint"][0], users["working_dir"])
+    assert {turns.ENDS: "1", "EVENBENCH_FRAMEWORK": "pytorch", "PYTHONPATH": "/opt/evenbench"}.items() <= (
+        users["environment"].items())
 
 
 def launched(asked: str, *stacks: Stack) -> Launcher:
@@ -484,7 +487,7 @@ def test_each_stack_goes_to_the_launcher_that_can_start_it(tmp_path: Path, monke
     beside_images, on_host = launched("docker", here, pinned), launched("venv", boxed, pinned)
     assert [host, engine] == [beside_images.of(each) for each in (here, pinned)]
     assert [engine, host] == [on_host.of(each) for each in (boxed, pinned)]
-    assert ("docker", "venv") == (beside_images.name, on_host.name)
+    assert [engine, host] == [beside_images, on_host]            # by which the session is recorded and checked
 
 
 @pytest.mark.parametrize("asked", ["docker", "venv"])
@@ -500,26 +503,6 @@ def test_a_session_of_several_launchers_is_planned_for_what_the_engine_has(
     client.info.return_value = {"NCPU": 2**12, "MemTotal": 2**50, "KernelVersion": "another"}
     with pytest.raises(EngineUnreachable, match="is another machine's"):
         both.machine(MACHINE)
-
-
-def test_a_session_of_several_launchers_is_recorded_and_checked_by_the_first(tmp_path: Path) -> None:
-    class Spread(FakeLauncher):
-        hosts = 3
-
-        def record(self) -> dict[str, Any]:
-            return {"nodes": 3}
-
-        def check(self, cells: Any) -> None:
-            raise InputError(f"too few for {cells}")
-
-        check_data = check
-
-    both = choose.ByStack([Spread(None), VenvLauncher(tmp_path)])
-
-    assert (3, {"nodes": 3}) == (both.hosts, both.record())
-    for check in (both.check, both.check_data):
-        with pytest.raises(InputError, match="too few for"):
-            check([])
 
 
 @pytest.mark.parametrize(("local", "stack"), [("docker", {}), ("venv", {"image": "sha256:1"})])
