@@ -25,7 +25,7 @@ def client() -> Any:
 
 @pytest.fixture
 def launcher(client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> DockerLauncher:
-    monkeypatch.setattr("runner.stacks.images.build", lambda client, stack, say: Image("i", "t", "b", True, "f"))
+    monkeypatch.setattr("runner.stacks.images.build", lambda client, stack, say: Image("i", "b", True, "f"))
     launcher = DockerLauncher(client, cache=tmp_path)
     launcher.prepare([STACK], lambda line: None)
     return launcher
