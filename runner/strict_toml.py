@@ -94,7 +94,8 @@ class Keys(BaseModel):
 
 def mistake(text: str) -> PydanticCustomError:
     """What a validator of a table raises: the text has the key, found and expected."""
-    return PydanticCustomError("of_table", "{text}", {"text": text})
+    utf_8 = text.encode(errors="backslashreplace").decode()         # pydantic takes no half surrogates
+    return PydanticCustomError("of_table", "{text}", {"text": utf_8})
 
 
 def refuse_unknown(values: Mapping[str, Any], known: Sequence[str], position: Position) -> None:

@@ -10,7 +10,6 @@ import unicodedata
 from argparse import Namespace
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +34,9 @@ def write(source: Path, folder: Path, asked: Namespace) -> dict[str, Any]:
     coding = WordPieces(asked.vocabulary) if asked.vocabulary else Bytes()
     counts = Counter[str]()
     with ragged(folder, "tokens", np.dtype(np.int32)) as add:
-        for article in islice(articles(text_lines(path)), asked.limit or None):
+        for article in articles(text_lines(path)):
+            if asked.limit and counts["articles"] >= asked.limit:
+                break
             ids = [number for line in article for number in coding.ids(line)]
             add(np.array(ids, np.int32))
             counts.update({"articles": 1, "tokens": len(ids)})

@@ -127,7 +127,7 @@ def _fitting(job: Job, request: Request, say: Say) -> Job:
     if job.plan.cells and job.seconds() <= HOUR:
         return job
     able = [job] if job.plan.cells else []
-    for scale in [*file.experiments(file.parted(request.study)[0], request.places.studies)][1:]:
+    for scale in file.scales(file.parted(request.study)[0], request.places.studies)[1:]:
         with suppress(InputError):                 # a scale without a cell of the experiments that were named
             able += [other for other in [planned(request._replace(scale=scale), say, job.launcher)] if other.plan.cells]
     short = [each for each in able if each.seconds() <= HOUR]

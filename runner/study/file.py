@@ -156,6 +156,12 @@ def repeats_publication(name: str, folders: paths.Shelf) -> bool:
     return not {"published", "claim"}.isdisjoint(tables_of(located(name, folders)))
 
 
+def scales(name: str, folders: paths.Shelf) -> tuple[str, ...]:
+    """The scales of the study of that id or path, the first one first. Raises InputError."""
+    path = located(name, folders)
+    return document.head(tables_of(path), str(path)).scales
+
+
 def experiments(name: str, folders: paths.Shelf, on_gpu: bool = False) -> dict[str, Study]:
     """The study of that id at each of its scales, without claims, whose checks take longest. Raises InputError."""
     path = located(name, folders)

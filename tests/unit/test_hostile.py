@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from runner import paths
+from runner import paths, strict_toml
 from runner.analysis import stats
 from runner.application.read import measured_in
 from runner.datasets import choice
@@ -20,6 +20,7 @@ from runner.results import sessions, store
 from runner.results.reader import measurements
 from runner.results.sessions import Session
 from runner.stacks import definition
+from runner.study import file as study
 from tests import fakes, made_report, made_rows, studies
 from tests.made_files import files
 
@@ -32,6 +33,14 @@ STUDY = '[study]\nid = "s"\ntitle = "S"\n[[experiment]]\nid = "e"\nmeasure = "tr
 def test_a_study_s_id_that_is_no_plain_name_is_refused(name: str) -> None:
     with pytest.raises(InputError, match=r'key "id"|not TOML'):
         studies.parse(STUDY.replace('"s"', f'"{name}"'))
+
+
+@pytest.mark.parametrize("table", ["study", "cells"])
+def test_half_a_surrogate_in_an_unknown_key_is_told_in_utf_8(table: str) -> None:
+    tables = strict_toml.document(STUDY.encode(), "s.toml")
+    tables.setdefault(table, {})["\ud800"] = 1
+    with pytest.raises(InputError, match=r'key "\\ud800" is unknown'):
+        study.from_document(tables, "s.toml")
 
 
 @pytest.mark.parametrize("name", ["../../outside", "/outside", "a\0b", "\ud800", "x" * 500, "\x1b[2J"])

@@ -152,6 +152,13 @@ def test_wikitext_is_the_bytes_of_each_article_or_the_word_pieces_of_bert_s_voca
         wikitext(tmp_path, "a\n")
 
 
+def test_wikitext_is_cut_at_a_limit_and_one_below_none_is_refused(tmp_path: Path) -> None:
+    wikitext(tmp_path)
+    assert 1 == len(ragged.ragged(str(prepared("wikitext103", tmp_path / "w", limit=1)), "tokens"))
+    with pytest.raises(InputError, match="found no article"):
+        prepared("wikitext103", tmp_path / "w", limit=-1)
+
+
 def test_word_pieces_are_the_longest_that_fit_and_accents_go(tmp_path: Path) -> None:
     (tmp_path / "v").write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nun\nx\n##able\nuna\n,\ncafe\n")
     pieces = script("wikitext103")["WordPieces"](tmp_path / "v")
@@ -162,8 +169,9 @@ def pictures(folder: Path, names: list[str]) -> Path:
     """One-coloured pictures, the n-th of grey 10 n."""
     image = pytest.importorskip("PIL.Image")
     for number, name in enumerate(names):
-        image.new("RGB", (30, 20), (10 * number, 0, 255)).save(
-            files(folder, {name: ""}) / name, format="PNG" if name.endswith("png") else "JPEG")
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        image.new("RGB", (30, 20), (10 * number, 0, 255)).save(path, format="PNG" if name.endswith("png") else "JPEG")
     return folder
 
 

@@ -64,7 +64,7 @@ def test_studies_of_the_user_s_are_found_by_their_id_and_one_that_is_taken_is_re
 
     assert {"mine", "quick"} <= set(file.available(folders))
     assert "Mine" == file.read("mine", folders).title
-    assert ["paper"] == [*file.experiments("mine", folders)]
+    assert ("paper",) == file.scales("mine", folders)
     (tmp_path / "quick.toml").write_text(STUDY)
     with pytest.raises(InputError, match="there is a study quick already"):
         file.read("quick", folders)

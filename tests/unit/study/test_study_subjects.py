@@ -121,16 +121,16 @@ def test_what_no_cpu_has_is_skipped_with_the_reason(settings: dict[str, Any]) ->
     assert not plan.cells and {f"{name} {value} needs a GPU"} == {skip.reason for skip in plan.skipped}
 
 
-OTHER, TO = '{ stack = "a", lstm = "cell" }, {', 'to = { stack = "b" }'
+FIRST, TO = '{ stack = "a", lstm = "cell" }, {', 'to = { stack = "b" }'
 CLAIM = 'experiment = "e2"\nof = { stack = "a" }'
 
 
 @pytest.mark.parametrize(("old", "new", "message"), [
     ('task = "lenet5"\nbatch', 'stacks = ["a"]\ntask = "lenet5"\nbatch', 'experiment e1: found both, expected'),
-    (OTHER, '{ stack = "a", lstm = "cells" }, {', 'experiment e1: subjects: key "lstm": found \'cells\', expected one'),
-    (OTHER, '{ stack = "a", task = "vgg16" }, {', 'experiment e1: subjects: key "task" is of the experiment, not'),
-    (OTHER, "1, {", 'experiment e1: key "subjects": found 1, expected a name or a'),
-    (OTHER, '{ lstm = "cell" }, {', 'experiment e1: subjects: key "stack": missing'),
+    (FIRST, '{ stack = "a", lstm = "cells" }, {', 'experiment e1: subjects: key "lstm": found \'cells\', expected one'),
+    (FIRST, '{ stack = "a", task = "vgg16" }, {', 'experiment e1: subjects: key "task" is of the experiment, not'),
+    (FIRST, "1, {", 'experiment e1: key "subjects": found 1, expected a name or a'),
+    (FIRST, '{ lstm = "cell" }, {', 'experiment e1: subjects: key "stack": missing'),
     (CLAIM, CLAIM.replace("e2", "e3"), 'claim c2: key "experiment": found "e3", expected one of e1, e2'),
     (CLAIM, CLAIM.replace('experiment = "e2"\n', ""), 'claim c2: cells of one case differ in "lstm"'),
     (TO, 'to = { stack = "b", batch = 8 }', 'claim c2: field "batch": expected one of a cell'),

@@ -148,7 +148,8 @@ def test_a_mistake_in_a_table_is_told_with_its_file_and_line_or_entry(
     ('[cells]\nmeasure', '[cells]\ntitle = "x"\nmeasure', 's.toml: [cells]: key "title" is unknown'),
     ('same = "e"\nsteps', 'same = "f"\nsteps', 's.toml: experiment same: key "same": found "f", expected an experiment '
                                                'above it: e'),
-    ('scale.small = "quick"', 'scale.quick = "small"\nscale.small = "quick"', "s.toml"),
+    ('scale.small = "quick"', 'scale.small = "tiny"', 's.toml: experiment e: scale.small: found "tiny", expected one '
+                                                      'of paper, quick, small'),
     ('scale.quick = "paper"', 'scale.quick = "small"', 'experiment same: scale.quick: found "small", which is as '
                                                        '"quick" itself'),
 ])
