@@ -14,7 +14,7 @@ from runner.analysis.between import comparing
 from runner.application import listing, read
 from runner.cli import complete
 from runner.cli.options import RESULTS, Commands, Details, Folders, NewestResult, ResultName, Results
-from runner.cli.output import STANDARD_OUTPUT, Output, checked
+from runner.cli.output import STANDARD_OUTPUT, Output, file_option
 from runner.errors import InputError
 from runner.report.between import history as history_report
 from runner.report.writers import export, file_formats, markdown, spreadsheet
@@ -31,10 +31,10 @@ def report(name: NewestResult = store.LATEST, results: Results = RESULTS, detail
            study: Annotated[str, typer.Option("--study", help="The figures of all sessions of a study on one page, "
                                               "each comparison by the session with most of its stacks.",
                                               autocompletion=complete.studies)] = "",
-           html: Annotated[str | None, typer.Option(metavar="FILE", callback=checked, help="The page, instead of "
-                                                    "report.html in the result's folder; - as below.")] = None,
-           latex: Annotated[str | None, typer.Option(metavar="FILE", callback=checked, help="A table a comparison, for "
-                                                     "booktabs; - as below.")] = None, *, output: Output) -> None:
+           html: Annotated[str | None, file_option("The page, instead of report.html in the result's folder; - as "
+                                                   "below.")] = None,
+           latex: Annotated[str | None, file_option("A table a comparison, for booktabs; - as below.")] = None, *,
+           output: Output) -> None:
     """Print the answer of a session again and write its page, report.html."""
     if run:
         _refuse("--run", study=study, html=html, latex=latex, details=details)
@@ -92,9 +92,8 @@ def compare_(a: ResultName, b: ResultName, results: Results = RESULTS, details: 
 
 @app.command("history")
 def history_(results: Annotated[Path, typer.Argument(metavar="FOLDER", help="The folder of all results.")] = RESULTS,
-             html: Annotated[str | None, typer.Option(metavar="FILE", callback=checked, help="The page, instead of "
-                                                      "history.html in FOLDER; - as below.")] = None, *,
-             output: Output) -> None:
+             html: Annotated[str | None, file_option("The page, instead of history.html in FOLDER; - as below.")
+                             ] = None, *, output: Output) -> None:
     """Show each cell's ratio to its baseline over all sessions, where it moved, and what had changed then."""
     trend = read.over_time(results)
     page = history_report.report(trend, str(results))
@@ -112,8 +111,7 @@ def history_(results: Annotated[Path, typer.Argument(metavar="FOLDER", help="The
 
 @app.command("export")
 def export_(name: ResultName,
-            to_csv: Annotated[str, typer.Option("--csv", metavar="FILE", callback=checked,
-                                                help="The file to write; -: standard output.")] = STANDARD_OUTPUT,
+            to_csv: Annotated[str, file_option("The file to write; -: standard output.", "--csv")] = STANDARD_OUTPUT,
             results: Results = RESULTS) -> None:
     """Write a session's raw samples as one table, a row a sample, for notebooks."""
     count = export.to_csv(read.measured_in(store.located(name, results)), Path(to_csv))

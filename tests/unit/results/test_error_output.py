@@ -58,7 +58,7 @@ def test_a_letter_across_the_bound_of_the_beginning_stays_whole(tmp_path: Path) 
     made = bench(tmp_path / "r", lambda cell, run: (good_lines(), Exit(0, last_words=written)))
     run(made)
 
-    assert {(written, "", 0)} == {each[2:] for each in error_output.read(tmp_path / "r")}
+    assert {(written, "", 0)} == {(each.text, each.end, each.dropped) for each in error_output.read(tmp_path / "r")}
 
 
 def test_a_run_s_line_on_standard_error_is_shown_by_its_name_and_its_cell_s_key(tmp_path: Path) -> None:
@@ -85,4 +85,4 @@ def test_a_torn_or_strange_line_is_passed_over(tmp_path: Path) -> None:
     lines = [json.dumps(whole), "[1]", '{"run": 1}', json.dumps({**whole, "end": 3, "dropped": "x"}), '{"run": "a.0']
     (tmp_path / error_output.NAME).write_text("\n".join(lines))
 
-    assert [("a.0.1", "", "t", "", 0)] == list(error_output.read(tmp_path))
+    assert [whole] == [each.model_dump(exclude_defaults=True) for each in error_output.read(tmp_path)]
