@@ -81,7 +81,7 @@ def run(measured: Cell, round: int, *lines: Record, attempt: int = 1, ending: st
     yield {"event": "begin", "run": name, "key": key(measured), "round": round, "attempt": attempt, "began": "",
            "place": place, "host": dict(before)}
     start = {"event": "start", "facts": dict(facts), "parameters": 62006, "flops": 1}
-    for line in (start, {"event": "warm", "seconds": list(warm)}, *lines):
+    for line in (start, *([{"event": "warm", "seconds": list(warm)}] if warm else []), *lines):
         yield {"event": "line", "run": name, "line": line}
     if ending is not None:
         yield {"event": "ending", "run": name, "ending": ending, "message": message, "seconds": 4.0,

@@ -22,33 +22,27 @@ from tests.stack_folder import study_toml
 
 
 @pytest.mark.parametrize("module", sorted({module for module, _ in COMMANDS.values()}))
-def test_the_table_of_commands_names_all_that_a_module_has(module: str) -> None:
-    assert {name for name, (where, _) in COMMANDS.items() if where == module} == set(commands_of(module))
+def test_the_table_of_commands_names_all_that_a_module_has_and_their_list_says_what_their_own_help_says(
+        module: str) -> None:
+    own = {name: (command.help or "").split("\n\n")[0].replace("\n", " ") for name, command in
+           commands_of(module).items()}
+    assert {name for name, (where, _) in COMMANDS.items() if where == module} == set(own)
+    assert own == dict(summaries(module))
 
 
 @pytest.mark.parametrize(("does", "says", "not_imported"), [
-    ("runner.cli.commands_of('results')", "", {"docker", "requests", "jinja2", "runner.cli.measuring"}),
-    ("runner.cli.app(['list'], standalone_mode=False)", "torch-2.13-cpu", {"docker", "requests"}),
-    ("runner.cli.app(['--help'], standalone_mode=False)", "Usage:",
-     {"numpy", "pydantic", "runner.planning.plan", *(f"runner.cli.{module}" for module, _ in COMMANDS.values())})])
-def test_a_command_imports_nothing_that_it_does_not_need(does: str, says: str, not_imported: set[str]) -> None:
-    program = f"import sys, runner.cli; {does}; print(*sys.modules)"
+    ("runner.cli; runner.cli.commands_of('results')", "", {"docker", "requests", "jinja2", "runner.cli.measuring"}),
+    ("runner.cli; runner.cli.app(['list'], standalone_mode=False)", "torch-2.13-cpu", {"docker", "requests"}),
+    ("runner.cli; runner.cli.app(['--help'], standalone_mode=False)", "Usage:",
+     {"numpy", "pydantic", "runner.planning.plan", *(f"runner.cli.{module}" for module, _ in COMMANDS.values())}),
+    # the path is as it was
+    ("runner.application; path = list(sys.path); import evenbench; assert path == sys.path; "
+     "from runner.application import notebook", "", {"typer", "runner.cli"})])
+def test_a_command_or_a_notebook_imports_nothing_that_it_does_not_need(does: str, says: str, not_imported: set[str]
+                                                                       ) -> None:
+    program = f"import sys, {does}; print(*sys.modules)"
     answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert says in answer.stdout and not not_imported & set(answer.stdout.split())
-
-
-def test_a_notebook_imports_no_command_line_and_finds_its_path_as_it_was() -> None:
-    program = ("import sys; path = list(sys.path); import evenbench; assert path == sys.path; "
-               "from runner.application import notebook; print(*sys.modules)")
-    answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert not {"typer", "runner.cli"} & set(answer.stdout.split())
-
-
-@pytest.mark.parametrize("name", COMMANDS)
-def test_the_list_of_commands_says_of_each_what_its_own_help_says(name: str) -> None:
-    module, _ = COMMANDS[name]
-    own = commands_of(module)[name].help or ""
-    assert dict(summaries(module))[name] == own.split("\n\n")[0].replace("\n", " ")
 
 
 def test_a_command_that_nobody_knows_is_answered_with_the_one_that_may_be_meant() -> None:
@@ -119,18 +113,15 @@ def test_a_study_of_a_folder_is_planned_by_its_name(tmp_path: Path, is_named: bo
     assert '"lenet5"' in answer.output and paths.OWN_STUDIES not in os.environ
 
 
-@pytest.mark.parametrize("command", ["run", "plan", "rerun", "gate", "list", "check", "images", "lock"])
-def test_commands_of_studies_and_stacks_have_all_three_options(command: str) -> None:
-    assert {"--studies", "--stacks"} <= {name for parameter in commands_of(COMMANDS[command][0])[command].params
-                                         for name in parameter.opts}
-
-
 @pytest.mark.parametrize("command", COMMANDS)
-def test_no_two_options_of_a_command_write_to_one_name(command: str) -> None:
+def test_no_two_options_of_a_command_write_to_one_name_and_those_of_studies_and_stacks_have_folders(
+        command: str) -> None:
     """Else `--stack NAME` would name a folder."""
-    names = [parameter.name for parameter in commands_of(COMMANDS[command][0])[command].params]
+    parameters = commands_of(COMMANDS[command][0])[command].params
 
-    assert len(set(names)) == len(names)
+    assert len({each.name for each in parameters}) == len(parameters)
+    if command in ("run", "plan", "rerun", "gate", "list", "check", "images", "lock"):
+        assert {"--studies", "--stacks"} <= {name for each in parameters for name in each.opts}
 
 
 def made(*words: str) -> list[Request]:
