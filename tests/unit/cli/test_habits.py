@@ -31,6 +31,7 @@ from tests import made_report, made_rows, own_environment
 from tests.clock import FakeClock
 from tests.fake_session import job_of
 from tests.fakes import FakeLauncher
+from tests.stack_folder import study_toml
 
 pytestmark = pytest.mark.usefixtures("known_interpreters")
 
@@ -171,20 +172,8 @@ def test_a_stack_that_is_named_and_cannot_be_checked_fails_the_check_with_the_re
     assert all(why in each["problem"] and not each["passed"] for each in rows)
 
 
-SCALES = """
-[study]
-id = "sized"
-title = "T"
-scales = ["paper", "small", "quick"]
-[[experiment]]
-id = "e"
-measure = "train"
-task = "lenet5"
-stacks = ["torch-2.13-cpu"]
-steps = 1000000000
-scale.small = { steps = 5 }
-scale.quick = { steps = 10 }
-"""
+SCALES = study_toml("torch-2.13-cpu").replace("[[", 'scales = ["paper", "small", "quick"]\n[[') + (
+    "steps = 1000000000\nscale.small = { steps = 5 }\nscale.quick = { steps = 10 }\n")
 
 
 def test_a_study_without_a_scale_is_planned_at_the_largest_that_takes_no_hour_here(
@@ -192,13 +181,13 @@ def test_a_study_without_a_scale_is_planned_at_the_largest_that_takes_no_hour_he
     made: list[str] = []
     for_stacks = choose.for_stacks
     monkeypatch.setattr(choose, "for_stacks", lambda name, *rest: (made.append(name), for_stacks(name, *rest))[1])
-    (tmp_path / "sized.toml").write_text(SCALES)
-    for name in ("sized", tmp_path / "sized.toml"):
+    (tmp_path / "mine.toml").write_text(SCALES)
+    for name in ("mine", tmp_path / "mine.toml"):
         answer = answered("plan", name, "--studies", tmp_path, "--launcher", "venv")
         assert re.search(r"^scale quick: paper takes about [\d,]+ days here; --scale paper chooses it$", answer.stderr,
                          re.MULTILINE)
     assert ["venv"] * 2 == made                # one launcher for all scales that are tried: that of a cluster listens
-    answer = answered("plan", "sized", "--studies", tmp_path, "--launcher", "venv", "--scale", "paper")
+    answer = answered("plan", "mine", "--studies", tmp_path, "--launcher", "venv", "--scale", "paper")
     assert 0 == answer.exit_code and "scale quick" not in answer.stderr
     assert "scale" not in answered("plan", "quick", "--launcher", "venv").stderr        # the default stays as it is
 
