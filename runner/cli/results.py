@@ -3,13 +3,14 @@
 import json
 import shlex
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from runner import formatting, paths, schemas, screen
-from runner.analysis import curves
+from runner.analysis import curves, summary
 from runner.analysis.between import comparing
 from runner.application import listing, read
 from runner.cli import complete
@@ -42,15 +43,14 @@ def report(name: NewestResult = store.LATEST, results: Results = RESULTS, detail
         return
     if study:
         _refuse("--study", RESULT=name if name != store.LATEST else "")
-        folder, result, page = None, read.of_study(study, results), results / f"{study}.html"
+        result = read.of_study(study, results)
     else:
-        folder = store.located(name, results)
-        result, page = read.summarized(folder), folder / file_formats.PAGE
+        result = read.summarized(store.located(name, results))
+    page = result.folder / (f"{study}.html" if study else file_formats.PAGE)
 
     def show() -> None:
         written = None if html else read.write_page(result.report, page)
-        _show(result, folder, written, details,
-              shlex.quote(name) if name != store.LATEST else _named(folder) if folder else "")
+        _show(result, written, details, "" if study else shlex.quote(name) if name != store.LATEST else _named(result))
 
     output.give(show, read.forms(result), html=html, latex=latex)
 
@@ -65,19 +65,19 @@ def _refuse(option: str, **others: Any) -> None:
 def show_result(folder: Path, output: Output) -> None:
     """Write summary.json beside the events, and print the answer."""
     result = read.summarized(folder)
-    output.give(lambda: _show(result, folder, named=_named(folder)), read.forms(result))
+    output.give(lambda: _show(result, named=_named(result)), read.forms(result))
 
 
-def _named(folder: Path) -> str:
+def _named(result: read.Result) -> str:
     """How commands name a result that was just made: the newest of the usual folder needs no name."""
-    return "" if folder.parent == RESULTS else shlex.quote(str(folder))
+    return "" if result.folder.parent == RESULTS else shlex.quote(str(result.folder))
 
 
-def _show(result: read.Result, folder: Path | None, page: Path | None = None, is_detailed: bool = False, named: str = ""
-          ) -> None:
-    if folder:
-        read.keep_summary(result, folder)
-    screen.say(f"results: {folder}" if folder else f"results: {formatting.count(len(result.ids), 'session')}")
+def _show(result: read.Result, page: Path | None = None, is_detailed: bool = False, named: str = "") -> None:
+    if result.ids is None:
+        with suppress(InputError):               # of a folder that is only to be read: the page's line says it
+            store.write_beside(result.folder, "summary.json", summary.to_json(result.summary))
+    screen.say(f"results: {result.folder if result.ids is None else formatting.count(len(result.ids), 'session')}")
     screen.show(summary_view(result.report, is_detailed, named, page))
 
 

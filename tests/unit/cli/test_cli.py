@@ -37,7 +37,7 @@ def test_the_table_of_commands_names_all_that_a_module_has_and_their_list_says_w
      {"numpy", "pydantic", "runner.planning.plan", *(f"runner.cli.{module}" for module, _ in COMMANDS.values())}),
     # the path is as it was
     ("runner.application; path = list(sys.path); import evenbench; assert path == sys.path; "
-     "from runner.application import notebook", "", {"typer", "runner.cli"})])
+     "from runner.application import read", "", {"typer", "runner.cli"})])
 def test_a_command_or_a_notebook_imports_nothing_that_it_does_not_need(does: str, says: str, not_imported: set[str]
                                                                        ) -> None:
     program = f"import sys, {does}; print(*sys.modules)"

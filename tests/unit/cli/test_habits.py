@@ -17,7 +17,7 @@ from typer.testing import CliRunner, Result
 
 import evenbench
 from runner import __version__, cli
-from runner.application import measure, notebook
+from runner.application import measure, read
 from runner.cli import app
 from runner.errors import BuildFailed, InputError
 from runner.launchers import choose
@@ -287,7 +287,7 @@ def test_a_notebook_reads_ratios_and_samples_by_the_library_that_it_has(
     assert other["low"] < other["ratio"] < other["high"]
     samples = result.frame()
     assert kind == type(samples).__name__
-    assert len(samples) == len(list(notebook.export.rows(notebook.measured_in(result.folder))))
+    assert len(samples) == len(list(read.export.rows(read.measured_in(result.folder))))
 
 
 @pytest.mark.parametrize(("schema", "refusal"), [
