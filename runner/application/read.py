@@ -64,8 +64,9 @@ class Result(NamedTuple):
 
 def measured_in(folder: Path) -> Measurements:
     """What was measured in a result's folder. Raises InputError with the file."""
+    name = folder.name if folder.parent == store.RESULTS else str(folder)
     try:
-        return replace(measurements(store.read(folder)), name=store.name_of(folder))
+        return replace(measurements(store.read(folder)), name=name)
     except RecordError as error:
         raise InputError(f"{folder / store.EVENTS}: {error}") from error
 

@@ -5,7 +5,8 @@ from pathlib import Path
 import typer
 
 from runner import paths
-from runner.results.store import EVENTS, RESULTS
+from runner.results import store
+from runner.results.store import RESULTS
 from workloads.spec.cell import CHOICES, FIELDS
 from workloads.spec.tasks import NAMES
 
@@ -29,8 +30,7 @@ def stacks(context: typer.Context, incomplete: str) -> list[str]:
 
 def results(context: typer.Context) -> list[str]:
     """The ids of results, the newest first, and latest."""
-    folder = Path(context.params.get("results") or RESULTS)
-    return ["latest", *sorted((path.parent.name for path in folder.glob(f"*/{EVENTS}")), reverse=True)]
+    return ["latest", *(each.name for each in reversed(store.folders(Path(context.params.get("results") or RESULTS))))]
 
 
 def settings(incomplete: str) -> list[str]:

@@ -206,11 +206,6 @@ LATEST = "latest"
 RESULTS = Path("results")        # of a command without --results
 
 
-def name_of(folder: Path) -> str:
-    """How commands name a result: the folder's name, and its path where it is not among the usual ones."""
-    return folder.name if folder.parent == RESULTS else str(folder)
-
-
 def folders(results: Path) -> list[Path]:
     """The folders of all results, the oldest first."""
     return [path.parent for path in sorted(results.glob(f"*/{EVENTS}"))]
