@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from runner import paths
 from runner.cli import COMMANDS, app, commands_of, preparing, summaries
-from runner.cli.options import Commands, duration, share, span, split_stacks
+from runner.cli.options import Commands, duration, share, span
 from runner.cli.request import Form, Settled
 from runner.errors import InputError, unknown
 from runner.findings import Finding
@@ -65,12 +65,6 @@ def test_an_unknown_stack_is_told_with_those_that_may_be_meant(name: str, hint: 
     assert re.search(hint.replace("?", r"\?"), str(unknown("stack", name, known)))
 
 
-def test_an_empty_variable_is_not_every_stack() -> None:
-    assert ("a", "b") == split_stacks(["a,b"]) and () == split_stacks(None)
-    with pytest.raises(InputError, match='--stack: found "", expected a stack'):
-        split_stacks([""])
-
-
 def test_the_doctor_s_commands_stand_on_lines_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
     found = [Finding("swap", "good", "none"),
              Finding("engine", "note", "no answer", "start it: `sudo systemctl start docker`")]
@@ -83,7 +77,7 @@ def test_the_doctor_s_commands_stand_on_lines_of_their_own(monkeypatch: pytest.M
 @pytest.mark.parametrize(("read", "text", "value"), [
     (share, "3%", 0.03), (share, "0%", 0.0), (share, "2.5 %", 0.025),
     (duration, "90m", 5400), (duration, "12h", 43200), (duration, "1.5 h", 5400), (duration, "2d", 172800),
-    *((share, text, "a share below 100 %") for text in ("3", "-1%", "100%", "", "three%")),
+    *((share, text, "a share below 100 %") for text in ("3", "-1%", "100%", "", "three%", "1e9%", "nan%", "2%%")),
     *((duration, text, "minutes, hours or days, such as 90m")
       for text in ("12", "0h", "-1h", "", "12 hours", "30s"))])
 def test_a_share_or_a_duration_is_read_or_refused_in_one_line(read: Callable[[str, str], float], text: str,
@@ -103,11 +97,10 @@ def test_a_span_is_two_whole_numbers_the_lower_one_first() -> None:
 
 
 @pytest.mark.usefixtures("known_interpreters")
-@pytest.mark.parametrize("is_named", [True, False], ids=["option", "variable"])
-def test_a_study_of_a_folder_is_planned_by_its_name(tmp_path: Path, is_named: bool) -> None:
+def test_a_study_of_the_variable_s_folder_is_planned_by_its_name(tmp_path: Path) -> None:
     (tmp_path / "mine.toml").write_text(study_toml("torch-2.13-cpu"))
-    option, variable = (["--studies", str(tmp_path)], {}) if is_named else ([], {paths.OWN_STUDIES: str(tmp_path)})
-    answer = CliRunner().invoke(app, ["plan", "mine", *option, "--launcher", "venv", "--json", "-"], env=variable)
+    answer = CliRunner().invoke(app, ["plan", "mine", "--launcher", "venv", "--json", "-"],
+                                env={paths.OWN_STUDIES: str(tmp_path)})
 
     assert 0 == answer.exit_code, answer.output
     assert '"lenet5"' in answer.output and paths.OWN_STUDIES not in os.environ
