@@ -50,7 +50,7 @@ def report(name: NewestResult = store.LATEST, results: Results = RESULTS, detail
 
     def show() -> None:
         written = None if html else read.write_page(result.report, page)
-        _show(result, written, details, "" if study else shlex.quote(name) if name != store.LATEST else _named(result))
+        _show(result, _named(result, name), written, details)
 
     output.give(show, read.forms(result), html=html, latex=latex)
 
@@ -65,15 +65,17 @@ def _refuse(option: str, **others: Any) -> None:
 def show_result(folder: Path, output: Output) -> None:
     """Write summary.json beside the events, and print the answer."""
     result = read.summarized(folder)
-    output.give(lambda: _show(result, named=_named(result)), read.forms(result))
+    output.give(lambda: _show(result, _named(result)), read.forms(result))
 
 
-def _named(result: read.Result) -> str:
-    """How commands name a result that was just made: the newest of the usual folder needs no name."""
-    return "" if result.folder.parent == RESULTS else shlex.quote(str(result.folder))
+def _named(result: read.Result, name: str = store.LATEST) -> str:
+    """How commands name it: as it was asked for; a study, or the newest of the usual folder, needs no name."""
+    if name != store.LATEST:
+        return shlex.quote(name)
+    return "" if result.ids is not None or result.folder.parent == RESULTS else shlex.quote(str(result.folder))
 
 
-def _show(result: read.Result, page: Path | None = None, is_detailed: bool = False, named: str = "") -> None:
+def _show(result: read.Result, named: str, page: Path | None = None, is_detailed: bool = False) -> None:
     if result.ids is None:
         with suppress(InputError):               # of a folder that is only to be read: the page's line says it
             store.write_beside(result.folder, "summary.json", summary.to_json(result.summary))

@@ -53,12 +53,15 @@ def two(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-@pytest.mark.parametrize(("words", "says"), [
-    ("--version", f"evenbench {__version__}\n"), ("-h", "Usage: "), ("run -h", "Usage: "), ("data get -h", "Usage: ")])
-def test_the_version_is_one_line_and_h_is_help(words: str, says: str) -> None:
+def test_the_version_is_one_line() -> None:
+    answer = answered("--version")
+    assert (0, f"evenbench {__version__}\n") == (answer.exit_code, answer.stdout)
+
+
+@pytest.mark.parametrize("words", ["-h", "run -h", "data get -h"])
+def test_h_is_help(words: str) -> None:
     answer = answered(*words.split())
-    assert 0 == answer.exit_code and says in answer.stdout
-    assert answer.stdout == says or "Usage: " == says
+    assert 0 == answer.exit_code and "Usage: " in answer.stdout
 
 
 def test_help_is_in_groups() -> None:
