@@ -74,10 +74,16 @@ def measured_in(folder: Path) -> Measurements:
 def summarized(folder: Path) -> Result:
     """The session in a result's folder."""
     measured = measured_in(folder)
-    summarised = summary.summary_of(measured, equality.proved_in(measured, folder.parent))
-    made = _with_trust(contents.report(summarised, measured), measured, folder)
+    summarised, made = reported(measured, folder.parent)
+    made = _with_trust(made, measured, folder)
     found = reasons.section(_reasons(folder))
     return Result(folder, summarised, made._replace(sections=(*made.sections, *found)))
+
+
+def reported(measured: Measurements, results: Path, said: int = 0) -> tuple[Summary, Report]:
+    """The summary and the report of what was measured, by the checks in a folder of results; said: as summary_of's."""
+    summarised = summary.summary_of(measured, equality.proved_in(measured, results), said)
+    return summarised, contents.report(summarised, measured)
 
 
 def runs(folder: Path, name: str) -> Shown:
@@ -143,9 +149,7 @@ def of_study(name: str, results: Path) -> Result:
     for line in unlike:
         screen.say(f"left out: {line}")
     measured = joined.joined(fit)
-    summarised = summary.summary_of(measured, equality.proved_in(measured, results))
-    return Result(results, summarised, contents.report(summarised, measured),
-                  tuple(dict.fromkeys(measured.sessions.values())))
+    return Result(results, *reported(measured, results), tuple(dict.fromkeys(measured.sessions.values())))
 
 
 def forms(result: Result) -> dict[str, Callable[[], str]]:

@@ -7,6 +7,7 @@ import typer
 from runner import paths
 from runner.results import store
 from runner.results.store import RESULTS
+from runner.study import file
 from workloads.spec.cell import CHOICES, FIELDS
 from workloads.spec.tasks import NAMES
 
@@ -15,9 +16,7 @@ LISTS = ("stacks", "outdated", "tasks", "studies", "results")
 
 def studies(context: typer.Context) -> list[str]:
     """The ids of studies."""
-    folders = (paths.STUDIES, *map(Path, context.params.get("own_studies") or ()))
-    return sorted(path.parent.name if path.name == "study.toml" else path.stem for folder in folders
-                  for path in (*folder.glob("*.toml"), *folder.glob("*/study.toml")))
+    return file.available((paths.STUDIES, *map(Path, context.params.get("own_studies") or ())))
 
 
 def stacks(context: typer.Context, incomplete: str) -> list[str]:
