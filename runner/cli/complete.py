@@ -6,7 +6,6 @@ import typer
 
 from runner import paths
 from runner.results import store
-from runner.results.store import RESULTS
 from runner.study import file
 from workloads.spec.cell import CHOICES, FIELDS
 from workloads.spec.tasks import NAMES
@@ -29,7 +28,8 @@ def stacks(context: typer.Context, incomplete: str) -> list[str]:
 
 def results(context: typer.Context) -> list[str]:
     """The ids of results, the newest first, and latest."""
-    return ["latest", *(each.name for each in reversed(store.folders(Path(context.params.get("results") or RESULTS))))]
+    folders = store.folders(Path(context.params.get("results") or store.RESULTS))
+    return [store.LATEST, *(folder.name for folder in reversed(folders))]
 
 
 def settings(incomplete: str) -> list[str]:

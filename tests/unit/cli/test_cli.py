@@ -31,16 +31,15 @@ def test_the_table_of_commands_names_all_that_a_module_has_and_their_list_says_w
 
 
 @pytest.mark.parametrize(("does", "says", "not_imported"), [
-    ("runner.cli; runner.cli.commands_of('results')", "", {"docker", "requests", "jinja2", "runner.cli.measuring"}),
-    ("runner.cli; runner.cli.app(['list'], standalone_mode=False)", "torch-2.13-cpu", {"docker", "requests"}),
-    ("runner.cli; runner.cli.app(['--help'], standalone_mode=False)", "Usage:",
+    ("from runner import cli; cli.commands_of('results')", "",
+     {"docker", "requests", "jinja2", "runner.cli.measuring"}),
+    ("from runner import cli; cli.app(['list'], standalone_mode=False)", "torch-2.13-cpu", {"docker", "requests"}),
+    ("from runner import cli; cli.app(['--help'], standalone_mode=False)", "Usage:",
      {"numpy", "pydantic", "runner.planning.plan", *(f"runner.cli.{module}" for module, _ in COMMANDS.values())}),
-    # the path is as it was
-    ("runner.application; path = list(sys.path); import evenbench; assert path == sys.path; "
-     "from runner.application import read", "", {"typer", "runner.cli"})])
-def test_a_command_or_a_notebook_imports_nothing_that_it_does_not_need(does: str, says: str, not_imported: set[str]
-                                                                       ) -> None:
-    program = f"import sys, {does}; print(*sys.modules)"
+    ("path = list(sys.path); import evenbench; assert path == sys.path; from runner.application import read", "",
+     {"typer", "runner.cli"})], ids=["reading", "listing", "help", "a notebook, which finds its path as it was"])
+def test_what_is_not_needed_is_not_imported(does: str, says: str, not_imported: set[str]) -> None:
+    program = f"import sys; {does}; print(*sys.modules)"
     answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert says in answer.stdout and not not_imported & set(answer.stdout.split())
 
