@@ -22,7 +22,7 @@ from runner import __version__, paths, screen
 from runner.errors import BenchError, InputError, Stopped
 
 _GROUPS = {"Measure": ("measuring", "run plan rerun why gate blame"),
-           "Look": ("results", "report compare history export curves list paper help"), "Prove": ("measuring", "check"),
+           "Look": ("results", "report compare history export curves list paper help"), "Prove": ("proving", "check"),
            "Prepare": ("preparing", "init images manifests data doctor"), "Maintain": ("preparing", "lock")}
 COMMANDS = {name: (module, group) for group, (module, names) in _GROUPS.items()
             for name in names.split()}          # in the order of --help

@@ -1,25 +1,23 @@
 """Commands that prepare, and that tell what there is: init, images, manifests, data, doctor, lock."""
 
 import json
-import shlex
 import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from runner import paths, screen
-from runner.cli import kubernetes
-from runner.cli.kubernetes import Pod
+from runner import paths
+from runner.application import kubernetes, prepare
+from runner.application.kubernetes import Pod
 from runner.cli.options import Commands, Folders, SomeStacks, StudyName
 from runner.cli.output import Output
 from runner.datasets import choice, published
 from runner.doctor import host
-from runner.errors import InputError, unknown
+from runner.errors import InputError
 from runner.launchers import choose, table
 from runner.machine import nvml
-from runner.stacks import definition, engine, images, locking, sif
-from runner.stacks.definition import chosen_names
+from runner.stacks import definition
 
 app = Commands()
 
@@ -38,30 +36,24 @@ def images_(names: SomeStacks = None,
     if source and not (is_sif and len(names or ()) == 1):
         raise InputError("--from: expected --sif and one stack, as in `evenbench images --sif torch-1.7 --from ...`")
     if is_sif:
-        stacks, cache = definition.read_all(folders.places.stacks), paths.cache_folder()
-        if prune:
-            sif.prune(stacks.values(), cache, screen.say)
-            return
-        for name in chosen_names(names, stacks):
-            screen.say(str(sif.ready(stacks[name], cache, screen.say, source).path))
-        return
-    known, client = definition.all_images(folders.places.stacks), engine.connect()
-    if prune:
-        images.prune(client, list(known.values()), screen.say)
-        return
-    for name in chosen_names(names, known):
-        if foreign := known[name].foreign:
-            raise InputError(foreign)
-        images.build(client, known[name], screen.say)
+        prepare.image_files(names, folders.places, prune, source)
+    else:
+        prepare.build(names, folders.places, prune)
 
 
 @app.command()
 def manifests(study: StudyName, more: Annotated[list[str] | None, typer.Argument(
                   metavar="-- OPTIONS", help="Of `evenbench run`.")] = None, *,
               nodes: Annotated[int, typer.Option(min=1, help="Pods, each on a machine of its own.")],
-              pod: Pod) -> None:
+              image: Annotated[str, typer.Option(help="The runner's image, where the cluster finds it.")] = Pod().image,
+              cpus: Annotated[int, typer.Option(min=1, help="Of each pod.")] = Pod().cpus,
+              memory: Annotated[str, typer.Option(help="Of each pod.")] = Pod().memory,
+              gpus: Annotated[int, typer.Option(min=0, help="Of each pod.")] = 0,
+              claim: Annotated[str, typer.Option(help="A PersistentVolumeClaim for results, which all nodes can "
+                                                 "mount.")] = "") -> None:
     """Write what runs a study on Kubernetes, for `kubectl apply -f -`."""
-    print(json.dumps(kubernetes.manifests([study, *(more or ())], nodes, pod), indent=2))
+    print(json.dumps(kubernetes.manifests([study, *(more or ())], nodes, Pod(image, cpus, memory, gpus, claim)),
+                     indent=2))
 
 
 @app.command("data")
@@ -92,26 +84,10 @@ def init_(kind: Annotated[str, typer.Argument(metavar="KIND", help="torch, jax o
           file: Annotated[Path, typer.Argument(metavar="FILE", help="Where it is written.")] = Path("model.py")
           ) -> None:
     """Write a model's file to begin with, in PyTorch, JAX or Keras: model.py."""
-    templates = {path.stem: path for path in sorted((paths.STUDIES / "models").glob("*.py"))}
-    if kind not in templates:
-        raise unknown("init: kind", kind, templates)
-    if file.suffix != ".py":
-        raise InputError(f"init: found {file}, expected a name that ends with .py, by which `run` knows a model")
-    try:
-        with file.open("x", encoding="utf-8") as written:
-            written.write(templates[kind].read_text(encoding="utf-8"))
-    except FileExistsError as error:
-        raise InputError(f"{file}: it is there already, expected a new file's name: `evenbench init {kind} other.py`"
-                         ) from error
-    except OSError as error:
-        raise InputError(f"{file}: {error.strerror}") from error
-    screen.say(f"{file}: written; next: evenbench run {shlex.quote(str(file))}")
+    prepare.begin_model(kind, file)
 
 
 @app.command("lock")
 def lock_(names: SomeStacks = None, *, folders: Folders) -> None:
     """Make the locks of stacks and of the runner (requirements.txt) anew from their requirements.in."""
-    known = definition.all_images(folders.places.stacks)
-    for name in chosen_names(names, known):
-        paths.write_whole(known[name].lock, locking.relock(known[name]))
-        screen.say(f"{name}: wrote {known[name].lock}")
+    prepare.lock(names, folders.places)

@@ -8,7 +8,7 @@ import pytest
 
 from runner.analysis.blame import Measured
 from runner.application.blame import UNCLEAR, Journal, TimeOver, blamed
-from runner.cli import preparing
+from runner.application.prepare import begin_model
 from runner.measuring.bench import Going, Request
 from runner.measuring.session import INCOMPLETE
 from tests import own_environment
@@ -59,7 +59,7 @@ def test_more_rounds_measure_again_what_fewer_did_not_tell(tmp_path: Path) -> No
 def test_where_no_package_is_proved_nothing_is_clear_and_why_a_mix_could_not_be_made_is_not_kept(
         tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    preparing.init_(kind="torch", file=tmp_path / "m.py")
+    begin_model("torch", tmp_path / "m.py")
     sides = [str(own_environment.made(tmp_path / version, torch="2.13.0", helper=version)) for version in "12"]
     request = Request(str(tmp_path / "m.py"), models=(str(tmp_path / "m.py"),), results=tmp_path / "results",
                       launcher="venv", going=Going(minutes=1e-9))

@@ -7,9 +7,9 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from runner.cli import app
+from runner import paths
+from runner.application import prepare
 from runner.doctor import host
 from runner.errors import InputError
 from runner.stacks import definition, engine, sif
@@ -185,6 +185,7 @@ def test_a_stack_is_refused_on_another_kind_of_machine(monkeypatch: pytest.Monke
     files(tmp_path, {str(sif.path(stacks["torch-2.13-cpu"], tmp_path)): "of another machine"})
     assert told == sif.missing(stacks["torch-2.13-cpu"], tmp_path)
     monkeypatch.setattr(engine, "connect", lambda: None)
-    assert "locked for x86_64" in str(CliRunner().invoke(app, ["images", "torch-2.13-cpu"]).exception)
+    with pytest.raises(InputError, match="locked for x86_64"):
+        prepare.build(["torch-2.13-cpu"], paths.Places(), is_pruning=False)
     (finding,) = host.foreign(stacks)
     assert "1 of 1 are not for this machine; torch-2.13-cpu is locked" in finding.found and "--stack" in finding.mend

@@ -1,9 +1,7 @@
 """What runs a study on Kubernetes: an Indexed Job, a pod a node, and the service by which they find rank 0. Pure."""
 
 from collections.abc import Sequence
-from typing import Annotated, Any, NamedTuple
-
-import typer
+from typing import Any, NamedTuple
 
 from runner.launchers.rank import NAME
 
@@ -13,13 +11,13 @@ _RESULTS = "/results"
 
 
 class Pod(NamedTuple):
-    """Options for what each pod gets."""
+    """What each pod gets."""
 
-    image: Annotated[str, typer.Option(help="The runner's image, where the cluster finds it.")] = "evenbench:runner"
-    cpus: Annotated[int, typer.Option(min=1, help="Of each pod.")] = 4
-    memory: Annotated[str, typer.Option(help="Of each pod.")] = "16Gi"
-    gpus: Annotated[int, typer.Option(min=0, help="Of each pod.")] = 0
-    claim: Annotated[str, typer.Option(help="A PersistentVolumeClaim for results, which all nodes can mount.")] = ""
+    image: str = "evenbench:runner"
+    cpus: int = 4
+    memory: str = "16Gi"
+    gpus: int = 0
+    claim: str = ""              # a PersistentVolumeClaim for results, which all nodes can mount
 
 
 def manifests(words: Sequence[str], nodes: int, pod: Pod) -> dict[str, Any]:
@@ -27,9 +25,12 @@ def manifests(words: Sequence[str], nodes: int, pod: Pod) -> dict[str, Any]:
     service = {"clusterIP": "None", "publishNotReadyAddresses": True, "selector": {"job-name": JOB}}
     job = {"completions": nodes, "parallelism": nodes, "completionMode": "Indexed", "backoffLimit": 0,
            "template": {"spec": _pod(words, nodes, pod)}}
-    items = [{"apiVersion": version, "kind": kind, "metadata": {"name": JOB}, "spec": spec}
-             for version, kind, spec in (("v1", "Service", service), ("batch/v1", "Job", job))]
-    return {"apiVersion": "v1", "kind": "List", "items": items}
+    return {"apiVersion": "v1", "kind": "List", "items": [_named("v1", "Service", service),
+                                                          _named("batch/v1", "Job", job)]}
+
+
+def _named(version: str, kind: str, spec: dict[str, Any]) -> dict[str, Any]:
+    return {"apiVersion": version, "kind": kind, "metadata": {"name": JOB}, "spec": spec}
 
 
 def _pod(words: Sequence[str], nodes: int, pod: Pod) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Manifests: every pod finds its rank and rank 0 by what Kubernetes sets, and has what was asked for it."""
 
-from runner.cli.kubernetes import Pod, manifests
+from runner.application.kubernetes import Pod, manifests
 from runner.launchers import rank
 from runner.launchers.rank import Rank
 
