@@ -8,7 +8,7 @@ from runner.cells import built, model_name
 from runner.machine.gpus import THROTTLED_SHARE
 from runner.results.rows import Row
 from runner.results.runs import Run, Samples
-from runner.results.turns import counting
+from runner.results.turns import disturbed
 from workloads.spec import cluster
 from workloads.spec.cell import Cell
 from workloads.spec.refusals import BFLOAT16
@@ -135,7 +135,7 @@ class Flag(StrEnum):
     TURNS_REPEATED = ("turns_repeated",
         "{disturbed} of {turns} turns were disturbed: others took time from them, or they stood still. They do "
         "not count, and were repeated. The turns of a run that count lost at most 1 % of their time together.",
-        lambda cell, run: not all(counting(run.turns)))
+        lambda cell, run: disturbed(run.turns) > 0)
     APART = ("apart",
         "The workers of this comparison could not be alive at once, since memory was too small or one computed while "
         "it waited: runs were made one after the other.")

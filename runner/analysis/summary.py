@@ -41,7 +41,7 @@ from runner.results.lines import Facts
 from runner.results.records import Product, Unit, best
 from runner.results.rows import TOKENS, Measurements, Row, Skipped, by_comparison, recorded
 from runner.results.runs import Run, step_seconds
-from runner.results.turns import counting
+from runner.results.turns import disturbed
 from runner.study import claims, published, quantities
 from workloads.spec.cell import Cell
 from workloads.spec.measures import TIMED
@@ -217,7 +217,7 @@ def _result(row: Row, paired: Paired | None, losses: Mapping[str, Any], session:
         ratio=ratio.value, ratio_interval=ratio.interval, pairs=ratio.pairs,
         round_ratios=paired.round_ratios if paired else (),
         verdict=verdict, withheld=withheld, **session.facts(row), turns=sum(len(run.turns) for run in row.runs),
-        disturbed_turns=sum(counting(run.turns).count(False) for run in row.runs),
+        disturbed_turns=sum(disturbed(run.turns) for run in row.runs),
         workers=len(runs[0].workers) if runs else 0, mode=_fact(runs, "mode"), phases=phases,
         step_seconds=seconds, step_interval=step_interval,
         communication=_fact(runs, "communication") if phases else None,
@@ -317,6 +317,5 @@ def _footnotes(comparisons: Iterable[Comparison], measured: Measurements) -> tup
     off = dict.fromkeys(f"{row.cell.stack}: {each}" for row in measured.rows for run in row.ok_runs
                         for each in left_off(run))
     counts = {"left_off": "; ".join(off), "runs": len(runs), "lost": sum(len(row.lost) for row in measured.rows),
-              "turns": sum(len(run.turns) for run in runs),
-              "disturbed": sum(counting(run.turns).count(False) for run in runs)}
+              "turns": sum(len(run.turns) for run in runs), "disturbed": sum(disturbed(run.turns) for run in runs)}
     return tuple(Footnote(flag=flag, text=flag.text.format(**counts)) for flag in Flag if flag in used)

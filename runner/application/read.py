@@ -80,6 +80,12 @@ def summarized(folder: Path) -> Result:
     return Result(folder, summarised, made._replace(sections=(*made.sections, *found)))
 
 
+def keep_summary(result: Result) -> None:
+    """Let summary.json stand beside a result's events; in a folder that is only to be read it does not."""
+    with suppress(InputError):                   # which the page's line says
+        store.write_beside(result.folder, "summary.json", summary.to_json(result.summary))
+
+
 def reported(measured: Measurements, results: Path, said: int = 0) -> tuple[Summary, Report]:
     """The summary and the report of what was measured, by the checks in a folder of results; said: as summary_of's."""
     summarised = summary.summary_of(measured, equality.proved_in(measured, results), said)

@@ -3,14 +3,13 @@
 import json
 import shlex
 import sys
-from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from runner import formatting, paths, schemas, screen
-from runner.analysis import curves, summary
+from runner.analysis import curves
 from runner.analysis.between import comparing
 from runner.application import listing, read
 from runner.cli import complete
@@ -77,8 +76,7 @@ def _named(result: read.Result, name: str = store.LATEST) -> str:
 
 def _show(result: read.Result, named: str, page: Path | None = None, is_detailed: bool = False) -> None:
     if result.ids is None:
-        with suppress(InputError):               # of a folder that is only to be read: the page's line says it
-            store.write_beside(result.folder, "summary.json", summary.to_json(result.summary))
+        read.keep_summary(result)
     screen.say(f"results: {result.folder if result.ids is None else formatting.count(len(result.ids), 'session')}")
     screen.show(summary_view(result.report, is_detailed, named, page))
 

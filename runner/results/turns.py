@@ -116,6 +116,11 @@ def counting(turns: Sequence[Turn]) -> tuple[bool, ...]:
     return tuple(counts)
 
 
+def disturbed(turns: Sequence[Turn]) -> int:
+    """How many turns do not count."""
+    return counting(turns).count(False)
+
+
 def trend(rates: Sequence[float]) -> float:
     """The change of the log rate over the turns, on a line through them; 0.0 where a t test at 5 % shows no slope."""
     count = len(rates)
