@@ -96,24 +96,28 @@ def test_a_span_is_two_whole_numbers_the_lower_one_first() -> None:
 
 
 @pytest.mark.usefixtures("known_interpreters")
-def test_a_study_of_the_variable_s_folder_is_planned_by_its_name(tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_named", [True, False], ids=["option", "variable"])
+def test_a_study_of_a_folder_is_planned_by_its_name(tmp_path: Path, is_named: bool) -> None:
     (tmp_path / "mine.toml").write_text(study_toml("torch-2.13-cpu"))
-    answer = CliRunner().invoke(app, ["plan", "mine", "--launcher", "venv", "--json", "-"],
-                                env={paths.OWN_STUDIES: str(tmp_path)})
+    option, variable = (["--studies", str(tmp_path)], {}) if is_named else ([], {paths.OWN_STUDIES: str(tmp_path)})
+    answer = CliRunner().invoke(app, ["plan", "mine", *option, "--launcher", "venv", "--json", "-"], env=variable)
 
     assert 0 == answer.exit_code, answer.output
     assert '"lenet5"' in answer.output and paths.OWN_STUDIES not in os.environ
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_no_two_options_of_a_command_write_to_one_name_and_those_of_studies_and_stacks_have_folders(
-        command: str) -> None:
-    """Else `--stack NAME` would name a folder."""
-    parameters = commands_of(COMMANDS[command][0])[command].params
+@pytest.mark.parametrize("command", ["run", "plan", "rerun", "gate", "list", "check", "images", "lock"])
+def test_commands_of_studies_and_stacks_have_all_three_options(command: str) -> None:
+    assert {"--studies", "--stacks"} <= {name for parameter in commands_of(COMMANDS[command][0])[command].params
+                                         for name in parameter.opts}
 
-    assert len({each.name for each in parameters}) == len(parameters)
-    if command in ("run", "plan", "rerun", "gate", "list", "check", "images", "lock"):
-        assert {"--studies", "--stacks"} <= {name for each in parameters for name in each.opts}
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_no_two_options_of_a_command_write_to_one_name(command: str) -> None:
+    """Else `--stack NAME` would name a folder."""
+    names = [parameter.name for parameter in commands_of(COMMANDS[command][0])[command].params]
+
+    assert len(set(names)) == len(names)
 
 
 def made(*words: str) -> list[Request]:

@@ -31,7 +31,6 @@ from tests import made_report, made_rows, own_environment
 from tests.clock import FakeClock
 from tests.fake_session import job_of
 from tests.fakes import FakeLauncher
-from tests.stack_folder import study_toml
 
 pytestmark = pytest.mark.usefixtures("known_interpreters")
 
@@ -177,8 +176,20 @@ def test_a_stack_that_is_named_and_cannot_be_checked_fails_the_check_with_the_re
     assert all(why in each["problem"] and not each["passed"] for each in rows)
 
 
-SCALES = study_toml("torch-2.13-cpu").replace("[[", 'scales = ["paper", "small", "quick"]\n[[') + (
-    "steps = 1000000000\nscale.small = { steps = 5 }\nscale.quick = { steps = 10 }\n")
+SCALES = """
+[study]
+id = "mine"
+title = "T"
+scales = ["paper", "small", "quick"]
+[[experiment]]
+id = "e"
+measure = "train"
+task = "lenet5"
+stacks = ["torch-2.13-cpu"]
+steps = 1000000000
+scale.small = { steps = 5 }
+scale.quick = { steps = 10 }
+"""
 
 
 def test_a_study_without_a_scale_is_planned_at_the_largest_that_takes_no_hour_here(

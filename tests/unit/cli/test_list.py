@@ -18,12 +18,22 @@ from runner.stacks import definition
 from runner.study import file
 from tests import made_rows as made
 from tests.fake_nvml import V100, FakeNvml
-from tests.stack_folder import study_toml
 from workloads.spec import tasks
 
-MOVED = study_toml("torch-1.4").replace(
-    "[[", 'scales = ["quick", "paper"]\nforms = { "torch-1.4" = ["torch-1.7"] }\n[[') + (
-        'device = "gpu"\nscale.quick = { steps = 5, device = "cpu" }\n')
+MOVED = """
+[study]
+id = "moved"
+title = "T"
+scales = ["quick", "paper"]
+forms = { "torch-1.4" = ["torch-1.7"] }
+[[experiment]]
+id = "e"
+measure = "train"
+task = "lenet5"
+device = "gpu"
+stacks = ["torch-1.4"]
+scale.quick = { steps = 5, device = "cpu" }
+"""
 ONE_GPU = nvml.observe(FakeNvml(V100[0]))
 
 
@@ -53,15 +63,15 @@ def test_results_are_listed_with_what_a_killed_runner_left(tmp_path: Path, monke
 @pytest.mark.parametrize(("here", "on_gpu"), [(ONE_GPU, True), (gpus.NONE, False)], ids=["a GPU", "no GPU"])
 def test_what_a_scale_moves_to_the_cpu_is_done_where_it_ran_on_the_machine_s_device(
         tmp_path: Path, monkeypatch: pytest.MonkeyPatch, here: gpus.Gpus, on_gpu: bool) -> None:
-    (tmp_path / "mine.toml").write_text(MOVED)
+    (tmp_path / "moved.toml").write_text(MOVED)
     monkeypatch.setattr(nvml, "observe", lambda: here)
     stacks = definition.read_all(paths.STACKS)
-    cells = [each.cell for each in plan(file.read("mine", tmp_path, "quick", on_gpu), stacks, host.observe(), Wishes(),
+    cells = [each.cell for each in plan(file.read("moved", tmp_path, "quick", on_gpu), stacks, host.observe(), Wishes(),
                                         lambda stack: None, ONE_GPU).cells]
     runs = (record for cell in cells for record in made.run(
         cell, 0, place={**made.PLACE, "fingerprint": stacks[cell.stack].made_of()}))
     made.kept(tmp_path / "results" / "r", made.session(), made.plan(*cells), *runs)
     [row] = listing.studies(tmp_path / "results", None, paths.Places((tmp_path,)))
 
-    assert ("mine/e", "quick", 1, 1, 0) == tuple(
+    assert ("moved/e", "quick", 1, 1, 0) == tuple(
         row[name] for name in ("experiment", "scale", "cells", "done", "missing"))

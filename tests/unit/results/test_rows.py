@@ -99,21 +99,21 @@ def of_places(name: str, *lines: Any) -> list[Any]:
 
 
 def test_a_run_of_many_places_has_a_worker_each_and_their_mean_rate() -> None:
-    run = of_lines(*of_places("node1", made.steps([1.0, 1.0])), *of_places("node0", made.steps([0.5, 0.5])), warm=())
+    run = of_lines(*of_places("node1", made.steps([1.0, 1.0])), *of_places("node0", made.steps([0.5, 0.5])), warm=None)
     assert ["node0", "node1"] == [worker.name for worker in run.workers]
     assert (20.0 + 10.0) / 2 == rate_per_worker(10, run)
 
 
 def test_a_coordinator_s_workers_are_told_apart() -> None:
     lines = of_places("coordinator", made.steps([1.0], worker=1), made.steps([0.5], worker=0))
-    run = of_lines(*lines, warm=())
+    run = of_lines(*lines, warm=None)
     assert [("worker 0", [0.5]), ("worker 1", [1.0])] == [(w.name, w.step_seconds.tolist()) for w in run.workers]
 
 
 def test_phases_are_seconds_a_step_over_the_workers() -> None:
     lines = [*of_places("node0", made.steps([1.0, 1.0], phases={"forward": [0.2, 0.4]})),
              *of_places("node1", made.steps([1.0, 1.0], phases={"forward": [0.5, 0.7]}))]
-    run = of_lines(*lines, warm=())
+    run = of_lines(*lines, warm=None)
     assert 0.45 == pytest.approx(run.phase_seconds("forward")) and run.phase_seconds("backward") is None
 
 
