@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from runner.application.notebook import Result
+    from runner.application.read import Result
 
 
 def _find_rooms() -> None:
@@ -21,9 +21,10 @@ def _find_rooms() -> None:
 def load(name: "str | Path" = "latest", results: "str | Path" = "results") -> "Result":
     """The result of a folder or id: its ratios() and frame() (docs/export.md). Raises InputError."""
     _find_rooms()
-    from runner.application.notebook import load as read
+    from runner.application import read
+    from runner.results import store
 
-    return read(name, results)
+    return read.summarized(store.located(str(name), Path(results)))
 
 
 def main() -> None:

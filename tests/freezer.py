@@ -5,8 +5,6 @@ from typing import Any
 
 from docker.errors import APIError
 
-_TRIES = 20
-
 
 def pause(container: Any) -> None:
     """The engine pauses the container, asked again where it says that it could not.
@@ -14,7 +12,7 @@ def pause(container: Any) -> None:
     Under control groups of version 1 a busy machine's freezer may not be done in the third of a second that runc
     waits for it; the container then goes on, and the next try succeeds (moby issue 48205, runc pull request 4388).
     """
-    for left in reversed(range(_TRIES)):
+    for left in reversed(range(20)):
         try:
             container.pause()
             break

@@ -74,14 +74,18 @@ def turn(seconds: list[float], foreign: float = 0.0, before: int = 0, **values: 
 
 def run(measured: Cell, round: int, *lines: Record, attempt: int = 1, ending: str | None = "ok", message: str = "",
         facts: Mapping[str, Any] = FACTS, place: Mapping[str, Any] | None = PLACE, before: Mapping[str, Any] = BEFORE,
-        after: Mapping[str, Any] = AFTER, warm: Sequence[float] = (1.5, 0.1), places: Record | None = None
-        ) -> Iterator[Record]:
-    """The records of one run; ending None: the session was killed meanwhile; warm: seconds of warm-up's steps."""
+        after: Mapping[str, Any] = AFTER, warm: Sequence[float] | None = (1.5, 0.1),
+        places: Record | None = None) -> Iterator[Record]:
+    """The records of one run; ending None: the session was killed meanwhile.
+
+    warm: seconds of warm-up's steps; None: no such line.
+    """
     name = f"{key(measured)}.{round}.{attempt}"
     yield {"event": "begin", "run": name, "key": key(measured), "round": round, "attempt": attempt, "began": "",
            "place": place, "host": dict(before)}
     start = {"event": "start", "facts": dict(facts), "parameters": 62006, "flops": 1}
-    for line in (start, {"event": "warm", "seconds": list(warm)}, *lines):
+    warmed = [] if warm is None else [{"event": "warm", "seconds": list(warm)}]
+    for line in (start, *warmed, *lines):
         yield {"event": "line", "run": name, "line": line}
     if ending is not None:
         yield {"event": "ending", "run": name, "ending": ending, "message": message, "seconds": 4.0,

@@ -216,7 +216,7 @@ def _result(row: Row, paired: Paired | None, losses: Mapping[str, Any], session:
         rate_per_worker=rate, rate_interval=rate_interval,
         ratio=ratio.value, ratio_interval=ratio.interval, pairs=ratio.pairs,
         round_ratios=paired.round_ratios if paired else (),
-        verdict=verdict, withheld=withheld, **session.facts(row), turns=len(row.turns),
+        verdict=verdict, withheld=withheld, **session.facts(row), turns=sum(len(run.turns) for run in row.runs),
         disturbed_turns=sum(disturbed(run.turns) for run in row.runs),
         workers=len(runs[0].workers) if runs else 0, mode=_fact(runs, "mode"), phases=phases,
         step_seconds=seconds, step_interval=step_interval,

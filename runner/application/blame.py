@@ -50,9 +50,8 @@ def blamed(request: Request, sides: tuple[str, str], python: str, is_kept: bool)
     digest = _digest([file.text, sorted(file.beside.items()), asked, python, *map(_content, sides)])
     results, work = request.results / f"blame-{digest}", paths.cache_folder() / "blame" / digest
     store.check_usable(request.results)
-    for folder in (results, work):
-        with paths.writing(folder):
-            folder.mkdir(parents=True, exist_ok=True)
+    paths.usable(results)
+    paths.usable(work)
     ends = time.monotonic() + 60 * (going.minutes or math.inf)
     request = request._replace(results=results, going=going._replace(minutes=None, is_agreed=True))
     try:

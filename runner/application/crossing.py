@@ -10,14 +10,11 @@ from runner.analysis.between import crossing
 from runner.analysis.between.crossing import Swept
 from runner.analysis.paired import Paired
 from runner.analysis.stats import SAID
-from runner.analysis.summary import summary_of
 from runner.application import measure
-from runner.application.read import measured_in, write_page
+from runner.application.read import measured_in, reported, write_page
 from runner.cells import lanes_key
-from runner.measuring import equality
 from runner.measuring.bench import Request
 from runner.measuring.session import INCOMPLETE, exit_code
-from runner.report import contents
 from runner.report.between import crossing as told
 from runner.results import joined, sessions
 from runner.results.rows import Measurements
@@ -64,8 +61,6 @@ def swept(request_of: Callable[[int], Request], name: str, low: int, high: int) 
 def _keep(found: Swept, folder: Path, newest_first: list[Measurements]) -> None:
     """Beside the last session's events: what was found, and a page of all sessions with its chart."""
     measure.keep(folder, "crossing.json", told.record(found))
-    together = joined.joined(newest_first)
-    proved, said = equality.proved_in(together, folder.parent), crossing.most(found.low, found.high)
-    report = contents.report(summary_of(together, proved, said), together)
+    _, report = reported(joined.joined(newest_first), folder.parent, crossing.most(found.low, found.high))
     if page := write_page(report._replace(ratios=(told.chart(found),)), folder / "crossing.html"):
         screen.say(f"page: {page}")

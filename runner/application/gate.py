@@ -3,7 +3,7 @@
 import functools
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from runner import paths, screen
 from runner.analysis.between import regression
@@ -19,20 +19,11 @@ from runner.stacks.definition import Stack
 from runner.stacks.own import side
 
 
-class Judged(NamedTuple):
-    """The session of a gate and what it shows."""
+def judged(request: Request, base: str, head: str, allow: float) -> tuple[Path, Outcome, dict[str, Any]]:
+    """The session of both sides, its outcome, and the record that is kept beside it, with the exit code.
 
-    folder: Path
-    outcome: Outcome
-    exit_code: int
-
-    def record(self) -> dict[str, Any]:
-        """The outcome as JSON values."""
-        return {**self.outcome.record(), "exit_code": self.exit_code}
-
-
-def judged(request: Request, base: str, head: str, allow: float) -> Judged:
-    """The session of both sides, its outcome kept beside it; base, head: as the options say. Raises InputError."""
+    base, head: as the options say. Raises InputError.
+    """
     request, sides = _of_sides(request, base, head)
     judge = functools.partial(regression.judge, base=sides[0], head=sides[1], allow=allow)
     job = measure.named(request)
@@ -42,10 +33,10 @@ def judged(request: Request, base: str, head: str, allow: float) -> Judged:
     folder, ended = measure.ran(job, sides=sides, enough=lambda measured: judge(measured).decided)
     outcome = judge(measured_in(folder))
     is_too_short = ended == INCOMPLETE and not request.going.minutes
-    found = Judged(folder, outcome, ended if is_too_short and outcome.answer is Answer.UNCLEAR
-                   else regression.EXIT_CODES[outcome.answer])
-    measure.keep(folder, "gate.json", found.record())
-    return found
+    code = ended if is_too_short and outcome.answer is Answer.UNCLEAR else regression.EXIT_CODES[outcome.answer]
+    record = {**outcome.record(), "exit_code": code}
+    measure.keep(folder, "gate.json", record)
+    return folder, outcome, record
 
 
 def _of_sides(request: Request, base: str, head: str) -> tuple[Request, tuple[str, str]]:

@@ -12,7 +12,6 @@ from runner.machine import host, nvml
 from runner.paths import Places
 from runner.planning import coverage, paper_index
 from runner.planning.plan import Plan, Wishes, of_fullest_form, plan, run_seconds
-from runner.processes import Say
 from runner.report import paper as papers
 from runner.report.tables import Shown
 from runner.results import sessions
@@ -24,7 +23,7 @@ from workloads.spec import tasks as known_tasks
 def of(what: str, results: Path, scale: str | None, places: Places) -> Shown:
     """The rows of one of these; of studies below each one's title. Raises InputError."""
     if what == "studies":
-        found = studies(results, scale, places, screen.say)
+        found = studies(results, scale, places)
         titled = grouped(found, lambda row: f"{row['experiment'].partition('/')[0]}: {row['title']}")
         return Shown(found, [{title: [{name: value for name, value in row.items() if name != "title"} for row in rows]
                               for title, rows in titled.items()}])
@@ -70,7 +69,7 @@ def tasks() -> list[dict[str, Any]]:
             for name in known_tasks.NAMES]
 
 
-def studies(results: Path, scale: str | None, places: Places, say: Say) -> list[dict[str, Any]]:
+def studies(results: Path, scale: str | None, places: Places) -> list[dict[str, Any]]:
     """Every experiment at the scale, or without one at its study's first and at all scales with results."""
     known_stacks, known = definition.read_all(places.stacks), coverage.endings(results)
     machine, here = host.observe(), nvml.observe()
@@ -91,7 +90,7 @@ def studies(results: Path, scale: str | None, places: Places, say: Say) -> list[
                 chosen = of_fullest_form(read, planned).study if read[1:] else read[0]
                 plans = [planned(chosen._replace(experiments=(one,))) for one in chosen.experiments]
             except InputError as error:                # one study that cannot be planned hides no other
-                say(str(error))
+                screen.say(str(error))
                 continue
             states = coverage.experiments(plans, known, made_of)
             if scale or not index or any(state[name] for state in states for name in ("done", "stale", "failed")):

@@ -19,26 +19,54 @@ from runner.measuring import equality
 from runner.report import answer as answers
 from runner.report import contents, run_listing
 from runner.report.between import reasons
+from runner.report.columns import rounds
 from runner.report.document import Report, Trust
 from runner.report.tables import Shown
-from runner.report.writers import file_formats
+from runner.report.writers import export, file_formats
 from runner.results import error_output, joined, manifest, store
 from runner.results.reader import RecordError, measurements
 from runner.results.rows import Measurements
 
 
 class Result(NamedTuple):
-    """What a result's events come to, as data and as text."""
+    """What a result's events come to, as data and as text; `import evenbench` gives it to notebooks."""
 
+    folder: Path                     # of a study of which all is told the folder of all results
     summary: Summary
     report: Report
-    ids: tuple[str, ...] = ()        # of the sessions that it is of, where they are several
+    ids: tuple[str, ...] | None = None       # of the study's sessions
+
+    def ratios(self) -> list[dict[str, Any]]:
+        """A mapping a comparison and stack: its cell, rate and unit, ratio to the baseline, its interval and verdict.
+
+        None where there is no number, as of the baseline's ratio to itself.
+        """
+        return [{"comparison": each.label, "task": each.task, "measure": each.measure, "batch": each.settings["batch"],
+                 "stack": one.stack, "rate": one.rate_per_worker, "unit": each.unit, "ratio": one.ratio,
+                 "low": one.ratio_interval and one.ratio_interval.low,
+                 "high": one.ratio_interval and one.ratio_interval.high, "verdict": one.verdict.value}
+                for each in self.summary.comparisons for one in each.results]
+
+    def __repr__(self) -> str:
+        """The answer in a line, not the whole summary."""
+        count = formatting.count(len(self.summary.comparisons), "comparison")
+        return f"<evenbench {self.summary.id}: {count}, {rounds(self.summary, self.summary.comparisons)}; see ratios()>"
+
+    def frame(self) -> Any:
+        """The raw samples as docs/export.md has the columns: a pandas.DataFrame, without pandas a list of dicts."""
+        rows = list(export.rows(measured_in(self.folder)))
+        try:
+            import pandas
+        except ImportError:
+            return rows
+        return pandas.DataFrame(rows)
 
 
 def measured_in(folder: Path) -> Measurements:
     """What was measured in a result's folder. Raises InputError with the file."""
+    name = folder.name if folder.parent == store.RESULTS else str(folder)
     try:
-        return replace(measurements(store.read(folder)), name=store.name_of(folder))
+        return replace(measurements(store.read(folder)), name=name)
     except RecordError as error:
         raise InputError(f"{folder / store.EVENTS}: {error}") from error
 
@@ -46,16 +74,22 @@ def measured_in(folder: Path) -> Measurements:
 def summarized(folder: Path) -> Result:
     """The session in a result's folder."""
     measured = measured_in(folder)
-    summarised = summary.summary_of(measured, equality.proved_in(measured, folder.parent))
-    made = _with_trust(contents.report(summarised, measured), measured, folder)
+    summarised, made = reported(measured, folder.parent)
+    made = _with_trust(made, measured, folder)
     found = reasons.section(_reasons(folder))
-    return Result(summarised, made._replace(sections=(*made.sections, *found)))
+    return Result(folder, summarised, made._replace(sections=(*made.sections, *found)))
 
 
-def keep_summary(result: Result, folder: Path) -> None:
+def keep_summary(result: Result) -> None:
     """Let summary.json stand beside a result's events; in a folder that is only to be read it does not."""
     with suppress(InputError):                   # which the page's line says
-        store.write_beside(folder, "summary.json", summary.to_json(result.summary))
+        store.write_beside(result.folder, "summary.json", summary.to_json(result.summary))
+
+
+def reported(measured: Measurements, results: Path, said: int = 0) -> tuple[Summary, Report]:
+    """The summary and the report of what was measured, by the checks in a folder of results; said: as summary_of's."""
+    summarised = summary.summary_of(measured, equality.proved_in(measured, results), said)
+    return summarised, contents.report(summarised, measured)
 
 
 def runs(folder: Path, name: str) -> Shown:
@@ -121,8 +155,7 @@ def of_study(name: str, results: Path) -> Result:
     for line in unlike:
         screen.say(f"left out: {line}")
     measured = joined.joined(fit)
-    summarised = summary.summary_of(measured, equality.proved_in(measured, results))
-    return Result(summarised, contents.report(summarised, measured), tuple(dict.fromkeys(measured.sessions.values())))
+    return Result(results, *reported(measured, results), tuple(dict.fromkeys(measured.sessions.values())))
 
 
 def forms(result: Result) -> dict[str, Callable[[], str]]:

@@ -5,7 +5,8 @@ from pathlib import Path
 import typer
 
 from runner import paths
-from runner.results.store import EVENTS, RESULTS
+from runner.results import store
+from runner.study import file
 from workloads.spec.cell import CHOICES, FIELDS
 from workloads.spec.tasks import NAMES
 
@@ -14,9 +15,7 @@ LISTS = ("stacks", "outdated", "tasks", "studies", "results")
 
 def studies(context: typer.Context) -> list[str]:
     """The ids of studies."""
-    folders = (paths.STUDIES, *map(Path, context.params.get("own_studies") or ()))
-    return sorted(path.parent.name if path.name == "study.toml" else path.stem for folder in folders
-                  for path in (*folder.glob("*.toml"), *folder.glob("*/study.toml")))
+    return file.available((paths.STUDIES, *map(Path, context.params.get("own_studies") or ())))
 
 
 def stacks(context: typer.Context, incomplete: str) -> list[str]:
@@ -29,8 +28,8 @@ def stacks(context: typer.Context, incomplete: str) -> list[str]:
 
 def results(context: typer.Context) -> list[str]:
     """The ids of results, the newest first, and latest."""
-    folder = Path(context.params.get("results") or RESULTS)
-    return ["latest", *sorted((path.parent.name for path in folder.glob(f"*/{EVENTS}")), reverse=True)]
+    folders = store.folders(Path(context.params.get("results") or store.RESULTS))
+    return [store.LATEST, *(folder.name for folder in reversed(folders))]
 
 
 def settings(incomplete: str) -> list[str]:

@@ -14,7 +14,7 @@ from runner.analysis.between import regression
 from runner.application import blame, crossing, explain, gate, measure
 from runner.cli import complete, options
 from runner.cli.options import Folders
-from runner.cli.output import Output, checked
+from runner.cli.output import Output, file_option
 from runner.cli.request import Form, MoreFiles, Own, Processes, Settled
 from runner.cli.results import show_result
 from runner.errors import InputError
@@ -26,7 +26,6 @@ from runner.report import blaming
 from runner.report.between import crossing as crossing_forms
 from runner.report.between import reasons
 from runner.report.between import regression as regression_forms
-from runner.report.writers import spreadsheet
 from runner.results import store
 from runner.stacks.own import is_own
 
@@ -104,8 +103,8 @@ def why_(name: options.NewestResult = store.LATEST,
              "--stack", help="Rows of these, however far they are behind; repeat, or put commas. NAME=PATH says where "
                              "one of your own is.")] = None,
          budget: Annotated[str, typer.Option(help="What it may take; the likeliest switches are tried first.")] = "10m",
-         trace: Annotated[str | None, typer.Option(metavar="FILE", callback=checked, help="Write a profiled step of "
-                                                   "each as a trace that ui.perfetto.dev reads.")] = None,
+         trace: Annotated[str | None, file_option("Write a profiled step of each as a trace that ui.perfetto.dev "
+                                                  "reads.")] = None,
          run_code: options.RunCode = False, results: options.Results = options.RESULTS, *, going: Going,
          folders: Folders, output: Output) -> None:
     """Say why rows of a result are behind: what takes the time, and which switch moves it."""
@@ -140,26 +139,21 @@ def gate_(name: Annotated[str, typer.Argument(metavar="[STUDY]", help="The study
           rounds: Annotated[int | None, typer.Option(
               min=5, max=regression.MOST_ROUNDS, help=f"Rounds of both sides at most; {regression.ROUNDS} if left out, "
               "with --minutes as many as there is time for.")] = None,
-          junit: Annotated[str | None, typer.Option(metavar="FILE", callback=checked, help="Write JUnit's XML; - as "
-                                                    "below.")] = None,
-          benchmark: Annotated[str | None, typer.Option(
-              metavar="FILE", callback=checked, help="Write the ratios as customBiggerIsBetter of "
-              "github-action-benchmark; - as below.")] = None,
+          junit: Annotated[str | None, file_option("Write JUnit's XML; - as below.")] = None,
+          benchmark: Annotated[str | None, file_option("Write the ratios as customBiggerIsBetter of "
+                                                       "github-action-benchmark; - as below.")] = None,
           scale: options.Scale = None, more: MoreFiles = None, *, own: Own, settled: Settled, going: Going,
           folders: Folders, output: Output) -> None:
     """Is the head slower than the base? Exit code 1 where it is, by more than allowed, 0 where not, 3 if unclear."""
     request = own.of(settled.request(name, Wishes(rounds=rounds), scale), more)._replace(
         places=folders.places, with_products=False, going=going)
-    found = gate.judged(request, base, head, options.share("--allow", allow))
-    record, rows = found.record(), regression.columns(found.outcome)
-    output.give(lambda: screen.show(screen.parts_view([rows, regression.conclusion(found.outcome)])), {
-        "csv": lambda: spreadsheet.of_rows(record["compared"]),
-        "markdown": lambda: regression_forms.markdown(found.outcome, found.folder.name),
-        "json": lambda: json.dumps(record, indent=2, allow_nan=False),
-        "junit": lambda: regression_forms.junit(found.outcome),
-        "benchmark": lambda: json.dumps(regression_forms.benchmark(found.outcome), indent=2)}, junit=junit,
+    folder, outcome, record = gate.judged(request, base, head, options.share("--allow", allow))
+    output.rows(record["compared"], [regression.columns(outcome), regression.conclusion(outcome)], record, made={
+        "markdown": lambda: regression_forms.markdown(outcome, folder.name),
+        "junit": lambda: regression_forms.junit(outcome),
+        "benchmark": lambda: json.dumps(regression_forms.benchmark(outcome), indent=2)}, junit=junit,
                 benchmark=benchmark)
-    sys.exit(found.exit_code)
+    sys.exit(record["exit_code"])
 
 
 @app.command("blame")

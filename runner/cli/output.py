@@ -4,6 +4,7 @@ import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Any, NamedTuple
 
 import typer
@@ -31,29 +32,31 @@ def checked(context: typer.Context, parameter: typer.CallbackParam, file: str | 
     return file
 
 
-Csv = Annotated[str | None, typer.Option("--csv", metavar="FILE", callback=checked,
-                                         help="Write the rows as CSV; -: to standard output, and nothing else there.")]
-Markdown = Annotated[str | None, typer.Option("--markdown", metavar="FILE", callback=checked,
-                                              help="Write it as Markdown; - as above.")]
-Json = Annotated[str | None, typer.Option("--json", metavar="FILE", callback=checked,
-                                          help="Write all of it for programs; - as above.")]
+def file_option(help: str, *names: str) -> Any:
+    """An option that names a file to write."""
+    return typer.Option(*names, metavar="FILE", callback=checked, help=help)
 
 
 class Output(NamedTuple):
     """Files that a command's tables go to, too."""
 
-    csv: Csv = None
-    markdown: Markdown = None
-    json: Json = None
+    csv: Annotated[str | None, file_option(
+        "Write the rows as CSV; -: to standard output, and nothing else there.")] = None
+    markdown: Annotated[str | None, file_option("Write it as Markdown; - as above.")] = None
+    json: Annotated[str | None, file_option("Write all of it for programs; - as above.")] = None
 
     def rows(self, rows: Sequence[Mapping[str, Any]], parts: Sequence[Part] = (), record: Any = None,
-             documented: Sequence[Part] = ()) -> None:
-        """Give rows of values; people read parts in their place, Markdown the documented ones, --json the record."""
+             documented: Sequence[Part] = (), made: Mapping[str, Callable[[], str]] = MappingProxyType({}),
+             **more: str | None) -> None:
+        """Give rows of values; people read parts in their place, Markdown the documented ones, --json the record.
+
+        made, more: forms that the command alone has, as give's.
+        """
         shown = parts or [rows]
         self.give(lambda: screen.show(screen.parts_view(shown)), {
             "csv": lambda: spreadsheet.of_rows(rows), "markdown": lambda: markdown.of_parts(documented or shown),
             "json": lambda: json.dumps({"schema": schemas.ROWS, "rows": rows} if record is None else record, indent=2,
-                                       allow_nan=False)})
+                                       allow_nan=False), **made}, **more)
 
     def give(self, show: Callable[[], None], made: Mapping[str, Callable[[], str]], **more: str | None) -> None:
         """Write each file that was asked for, then show the rest, unless standard output has one of the forms.

@@ -14,7 +14,7 @@ from runner.analysis.between import comparing
 from runner.application import listing, read
 from runner.cli import complete
 from runner.cli.options import RESULTS, Commands, Details, Folders, NewestResult, ResultName, Results
-from runner.cli.output import STANDARD_OUTPUT, Output, checked
+from runner.cli.output import STANDARD_OUTPUT, Output, file_option
 from runner.errors import InputError
 from runner.report.between import history as history_report
 from runner.report.writers import export, file_formats, markdown, spreadsheet
@@ -31,10 +31,10 @@ def report(name: NewestResult = store.LATEST, results: Results = RESULTS, detail
            study: Annotated[str, typer.Option("--study", help="The figures of all sessions of a study on one page, "
                                               "each comparison by the session with most of its stacks.",
                                               autocompletion=complete.studies)] = "",
-           html: Annotated[str | None, typer.Option(metavar="FILE", callback=checked, help="The page, instead of "
-                                                    "report.html in the result's folder; - as below.")] = None,
-           latex: Annotated[str | None, typer.Option(metavar="FILE", callback=checked, help="A table a comparison, for "
-                                                     "booktabs; - as below.")] = None, *, output: Output) -> None:
+           html: Annotated[str | None, file_option("The page, instead of report.html in the result's folder; - as "
+                                                   "below.")] = None,
+           latex: Annotated[str | None, file_option("A table a comparison, for booktabs; - as below.")] = None, *,
+           output: Output) -> None:
     """Print the answer of a session again and write its page, report.html."""
     if run:
         _refuse("--run", study=study, html=html, latex=latex, details=details)
@@ -42,15 +42,14 @@ def report(name: NewestResult = store.LATEST, results: Results = RESULTS, detail
         return
     if study:
         _refuse("--study", RESULT=name if name != store.LATEST else "")
-        folder, result, page = None, read.of_study(study, results), results / f"{study}.html"
+        result = read.of_study(study, results)
     else:
-        folder = store.located(name, results)
-        result, page = read.summarized(folder), folder / file_formats.PAGE
+        result = read.summarized(store.located(name, results))
+    page = result.folder / (f"{study}.html" if study else file_formats.PAGE)
 
     def show() -> None:
         written = None if html else read.write_page(result.report, page)
-        _show(result, folder, written, details,
-              shlex.quote(name) if name != store.LATEST else _named(folder) if folder else "")
+        _show(result, _named(result, name), written, details)
 
     output.give(show, read.forms(result), html=html, latex=latex)
 
@@ -65,19 +64,20 @@ def _refuse(option: str, **others: Any) -> None:
 def show_result(folder: Path, output: Output) -> None:
     """Write summary.json beside the events, and print the answer."""
     result = read.summarized(folder)
-    output.give(lambda: _show(result, folder, named=_named(folder)), read.forms(result))
+    output.give(lambda: _show(result, _named(result)), read.forms(result))
 
 
-def _named(folder: Path) -> str:
-    """How commands name a result that was just made: the newest of the usual folder needs no name."""
-    return "" if folder.parent == RESULTS else shlex.quote(str(folder))
+def _named(result: read.Result, name: str = store.LATEST) -> str:
+    """How commands name it: as it was asked for; a study, or the newest of the usual folder, needs no name."""
+    if name != store.LATEST:
+        return shlex.quote(name)
+    return "" if result.ids is not None or result.folder.parent == RESULTS else shlex.quote(str(result.folder))
 
 
-def _show(result: read.Result, folder: Path | None, page: Path | None = None, is_detailed: bool = False, named: str = ""
-          ) -> None:
-    if folder:
-        read.keep_summary(result, folder)
-    screen.say(f"results: {folder}" if folder else f"results: {formatting.count(len(result.ids), 'session')}")
+def _show(result: read.Result, named: str, page: Path | None = None, is_detailed: bool = False) -> None:
+    if result.ids is None:
+        read.keep_summary(result)
+    screen.say(f"results: {result.folder if result.ids is None else formatting.count(len(result.ids), 'session')}")
     screen.show(summary_view(result.report, is_detailed, named, page))
 
 
@@ -92,9 +92,8 @@ def compare_(a: ResultName, b: ResultName, results: Results = RESULTS, details: 
 
 @app.command("history")
 def history_(results: Annotated[Path, typer.Argument(metavar="FOLDER", help="The folder of all results.")] = RESULTS,
-             html: Annotated[str | None, typer.Option(metavar="FILE", callback=checked, help="The page, instead of "
-                                                      "history.html in FOLDER; - as below.")] = None, *,
-             output: Output) -> None:
+             html: Annotated[str | None, file_option("The page, instead of history.html in FOLDER; - as below.")
+                             ] = None, *, output: Output) -> None:
     """Show each cell's ratio to its baseline over all sessions, where it moved, and what had changed then."""
     trend = read.over_time(results)
     page = history_report.report(trend, str(results))
@@ -112,8 +111,7 @@ def history_(results: Annotated[Path, typer.Argument(metavar="FOLDER", help="The
 
 @app.command("export")
 def export_(name: ResultName,
-            to_csv: Annotated[str, typer.Option("--csv", metavar="FILE", callback=checked,
-                                                help="The file to write; -: standard output.")] = STANDARD_OUTPUT,
+            to_csv: Annotated[str, file_option("The file to write; -: standard output.", "--csv")] = STANDARD_OUTPUT,
             results: Results = RESULTS) -> None:
     """Write a session's raw samples as one table, a row a sample, for notebooks."""
     count = export.to_csv(read.measured_in(store.located(name, results)), Path(to_csv))

@@ -59,7 +59,7 @@ def resumable(job: Job, say: Say) -> Session | None:
     """The unfinished session of the same command; None, and the reason said, if it cannot go on."""
     results = job.request.results
     same = sessions.unfinished(results, job.command())
-    kept = same or sessions.latest(results, job.asked(), "asked_command")
+    kept = same or next(sessions.of_command(results, job.asked(), "asked_command"), None)
     if kept is None or kept.state == "done":
         return None
     if same:

@@ -25,8 +25,10 @@ class Shown(NamedTuple):
 
     def record(self, has_errors: bool) -> dict[str, Any]:
         """The run as JSON values; has_errors: with what it wrote on standard error."""
-        written = {"message": self.run.message, "stderr": [each.record() for each in self.errors]} if has_errors else {}
-        return {**self.row(), **written}
+        if not has_errors:
+            return self.row()
+        return {**self.row(), "message": self.run.message,
+                "stderr": [each.model_dump(exclude_defaults=True) for each in self.errors]}
 
     def lines(self) -> Iterator[str]:
         """How it ended, then what each place wrote."""

@@ -8,9 +8,9 @@ import json
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from pydantic import TypeAdapter
+from runner.results.lines import Count, Line, Text
 
 NAME = "stderr.jsonl"
 EVENT = "stderr"                # of a session, by which a run's go there
@@ -53,18 +53,14 @@ class ErrorOutput:
                         .decode(errors="replace").split())[-letters:]
 
 
-class ErrorText(NamedTuple):
+class ErrorText(Line):
     """What a place of a run wrote."""
 
-    run: str
-    place: str
-    text: str                # its beginning
-    end: str = ""            # what was written last, where bytes between the two were dropped
-    dropped: int = 0         # so many
-
-    def record(self) -> dict[str, Any]:
-        """As it is stored."""
-        return {name: value for name, value in self._asdict().items() if value or name in ("run", "place", "text")}
+    run: Text
+    place: Text
+    text: Text               # its beginning
+    end: Text = ""           # what was written last, where bytes between the two were dropped
+    dropped: Count = 0       # so many
 
     def lines(self) -> Iterator[str]:
         """What was written, line by line, with a line for what was dropped."""
@@ -81,4 +77,4 @@ def read(folder: Path) -> Iterator[ErrorText]:
     with (folder / NAME).open("rb") as file:
         while line := file.readline(_LONGEST_LINE):
             with suppress(ValueError, RecursionError):
-                yield TypeAdapter(ErrorText).validate_python(json.loads(line), strict=True)
+                yield ErrorText.read(json.loads(line))

@@ -1,11 +1,13 @@
 """Several sessions of a study as one: of what is compared the newest session that measured most of it. Pure."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
 from runner.cells import comparisons, lanes_key
+from runner.grouping import grouped
+from runner.results.lines import Facts
 from runner.results.records import Experiment
 from runner.results.rows import Measurements
 
@@ -48,7 +50,8 @@ def joined(sessions: Sequence[Measurements]) -> Measurements:
         newest, rounds=max(each.rounds for each in shown),
         rows=tuple(replace(row, comparison=compared[row.cell]) for row, _ in rows),
         skipped=tuple(replace(skip, comparison=compared[skip.cell]) for skip in skips.values()),
-        published=_by_id(each.published for each in sessions), claims=_by_id(each.claims for each in sessions),
+        published=_by_id(record for each in sessions for record in each.published),
+        claims=_by_id(record for each in sessions for record in each.claims),
         index=next((each.index for each in sessions if each.index), ()),       # which a rerun of one cell has not
         is_done=all(each.is_done for each in shown),
         interrupted=frozenset(row.key for row, index in rows if row.key in sessions[index].interrupted),
@@ -65,21 +68,15 @@ def _chosen(sessions: Sequence[Measurements]) -> dict[str, int]:
     return {name: max(counts, key=lambda index: (counts[index], -index)) for name, counts in ended.items()}
 
 
-def _by_id(records: Iterable[Sequence[Mapping[str, Any]]]) -> tuple[Mapping[str, Any], ...]:
+def _by_id(records: Iterable[Facts]) -> tuple[Facts, ...]:
     """Each record once, as the newest session has it."""
-    found: dict[Any, Mapping[str, Any]] = {}
-    for each in records:
-        for record in each:
-            found.setdefault(record.get("id"), record)
-    return tuple(found.values())
+    return tuple(alike[0] for alike in grouped(records, lambda record: record.get("id")).values())
 
 
 def _experiments(sessions: Sequence[Measurements], keys: set[str]) -> tuple[Experiment, ...]:
     """All experiments, in the order of the session that has most of them, with the cells that are shown."""
-    found: dict[str, Experiment] = {}
-    for each in sorted(sessions, key=lambda one: -len(one.experiments)):
-        for one in each.experiments:
-            found.setdefault(one.id, one)
+    fullest_first = sorted(sessions, key=lambda each: -len(each.experiments))
+    found = grouped((one for each in fullest_first for one in each.experiments), lambda one: one.id)
     of_each = {name: list(dict.fromkeys(key for each in sessions for one in each.experiments if one.id == name
                                          for key in one.cells if key in keys)) for name in found}
-    return tuple(one.model_copy(update={"cells": of_each[name]}) for name, one in found.items())
+    return tuple(alike[0].model_copy(update={"cells": of_each[name]}) for name, alike in found.items())

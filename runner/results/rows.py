@@ -10,7 +10,7 @@ from runner.results.lines import Facts
 from runner.results.looks import ONCE, Look
 from runner.results.records import Experiment, Product
 from runner.results.runs import Run, rate_per_worker
-from runner.results.turns import Turn, counting
+from runner.results.turns import counting
 from workloads.spec.cell import Cell
 from workloads.spec.turns import LEAST_TURNS
 
@@ -67,11 +67,6 @@ class Row:
     def lost(self) -> tuple[Run, ...]:
         """The runs of whole rounds that do not count."""
         return tuple(run for run in self.runs if not (run.counts or run.is_interrupted))
-
-    @property
-    def turns(self) -> tuple[Turn, ...]:
-        """All turns, disturbed ones and those of rounds that do not count too."""
-        return tuple(turn for run in self.runs for turn in run.turns)
 
     @cached_property
     def counted_rounds(self) -> int:

@@ -93,15 +93,14 @@ class Session:
 
 def read(folder: Path) -> Session:
     """The session in a folder. Raises InputError."""
-    try:
+    seen = None
+    with suppress(OSError):                # reading says what is wrong
         seen = (folder / store.EVENTS).stat()
-    except OSError:
-        return _read(folder)               # which says what is wrong
-    return _read(folder, seen.st_ino, seen.st_size, seen.st_mtime_ns)
+    return _read(folder, seen and (seen.st_ino, seen.st_size, seen.st_mtime_ns))
 
 
 @cache
-def _read(folder: Path, *seen: int) -> Session:
+def _read(folder: Path, seen: tuple[int, int, int] | None) -> Session:
     session = Session(folder)
     for number, record in enumerate(store.read(folder), 1):
         try:
@@ -113,20 +112,15 @@ def _read(folder: Path, *seen: int) -> Session:
 
 def unfinished(results: Path, command: str | list[str], key: str = "command") -> Session | None:
     """The newest session of the same command, by that key of its record, that was not closed as done, or None."""
-    return next((each for each in _of_command(results, command, key) if each.state != "done"), None)
-
-
-def latest(results: Path, command: str, key: str) -> Session | None:
-    """The newest session of the same command, by that key of its record, or None."""
-    return next(_of_command(results, command, key), None)
+    return next((each for each in of_command(results, command, key) if each.state != "done"), None)
 
 
 def finished(results: Path, command: str) -> Session | None:
     """The newest session of the same command that was closed as done, or None."""
-    return next((each for each in _of_command(results, command, "command") if each.state == "done"), None)
+    return next((each for each in of_command(results, command) if each.state == "done"), None)
 
 
-def _of_command(results: Path, command: str | list[str], key: str) -> Iterator[Session]:
+def of_command(results: Path, command: str | list[str], key: str = "command") -> Iterator[Session]:
     """The sessions of a command, the newest first. Raises InputError for a damaged session that was not closed."""
     for folder in reversed(store.folders(results)):
         try:

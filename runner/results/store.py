@@ -10,7 +10,7 @@ import fcntl
 import json
 import os
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, Self
 
@@ -33,7 +33,7 @@ class Store:
         """Make or open the folder. Raises InputError where it cannot be written, DiskFull where there is no space."""
         self.folder = folder
         self.path = folder / EVENTS
-        try:
+        with _writing(self.path):
             folder.mkdir(parents=True, exist_ok=True)
             if (folder / manifest.NAME).exists() and EVENTS in manifest.differing(folder):
                 raise InputError(f"{self.path}: changed since its session wrote it (`sha256sum -c {manifest.NAME}`): "
@@ -42,8 +42,6 @@ class Store:
             self._file = os.fdopen(paths.not_through_links(str(self.path), _APPENDING), "ab", buffering=0)
             _keep_others_out(self._file, self.path)
             (folder / manifest.NAME).unlink(missing_ok=True)        # what is appended from here on is not in it
-        except OSError as error:
-            raise _refusal(self.path, error) from error
 
     def append(self, record: Record) -> None:
         """Write a record, unless of the moment ("now"). Raises InputError, or DiskFull: what was before stays."""
@@ -56,14 +54,15 @@ class Store:
             self._check_there()
         line = json.dumps(record, allow_nan=False).encode() + b"\n"
         end = self._file.seek(0, os.SEEK_END)
-        try:
-            while line:
-                line = line[self._file.write(line) :]
-            if record["event"] in ("ending", "closed"):
-                os.fsync(self._file.fileno())
-        except OSError as error:
-            os.truncate(self.path, end)
-            raise _refusal(self.path, error) from error
+        with _writing(self.path):
+            try:
+                while line:
+                    line = line[self._file.write(line) :]
+                if record["event"] in ("ending", "closed"):
+                    os.fsync(self._file.fileno())
+            except OSError:
+                os.truncate(self.path, end)
+                raise
 
     def _check_there(self) -> None:
         """Raise InputError where the folder was removed or renamed: nobody would find what is appended."""
@@ -76,22 +75,17 @@ class Store:
 
     def _append_error_output(self, record: Record) -> None:
         path = self.folder / error_output.NAME
-        try:
+        with _writing(path):
             _drop_torn_line(path)
             with open(path, "ab", opener=paths.not_through_links) as file:
                 file.write(json.dumps(record, allow_nan=False).encode() + b"\n")
-        except OSError as error:
-            raise _refusal(path, error) from error
 
     def close(self) -> None:
         """No append after this; the manifest is written. Raises DiskFull; InputError where the folder is gone."""
-        if not self._file.closed:
-            self._file.close()
-            try:
-                sums = manifest.sums(self.folder)
-            except OSError as error:
-                raise _refusal(self.folder, error) from error
-            _replace(self.folder / manifest.NAME, manifest.text(sums))
+        self._file.close()
+        with _writing(self.folder):
+            sums = manifest.sums(self.folder)
+        _replace(self.folder / manifest.NAME, manifest.text(sums))
 
     def __enter__(self) -> Self:
         return self
@@ -104,10 +98,8 @@ def check_usable(results: Path) -> None:
     """Raise InputError or DiskFull where no session can be written into a folder of results, which is made."""
     if not results.absolute().parent.is_dir():
         raise InputError(f"--results {results}: there is no folder {results.parent}: make it, or name another one")
-    try:
+    with _writing(results):
         paths.usable(results)
-    except OSError as error:
-        raise _refusal(results, error) from error
 
 
 def _keep_others_out(file: IO[bytes], path: Path) -> None:
@@ -129,12 +121,17 @@ def _drop_torn_line(path: Path) -> None:
                 file.truncate(content.rfind(b"\n") + 1)
 
 
-def _refusal(path: Path, error: OSError, remedy: str = "choose another folder with --results") -> InputError | DiskFull:
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return DiskFull(f"{path}: the disk is full; make room (`docker system df`, `evenbench images --prune`), "
-                        "then give the same command again: finished rounds are kept")
-    why = "it is a link, and nothing is written through links" if error.errno == errno.ELOOP else error.strerror
-    return InputError(f"{path}: {why}; {remedy}")
+@contextmanager
+def _writing(path: Path, remedy: str = "choose another folder with --results") -> Iterator[None]:
+    """Let an error of writing be InputError or DiskFull, with the remedy."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise DiskFull(f"{path}: the disk is full; make room (`docker system df`, `evenbench images --prune`), "
+                           "then give the same command again: finished rounds are kept") from error
+        why = "it is a link, and nothing is written through links" if error.errno == errno.ELOOP else error.strerror
+        raise InputError(f"{path}: {why}; {remedy}") from error
 
 
 def read(folder: Path) -> Iterator[Record]:
@@ -196,19 +193,12 @@ def write_beside(folder: Path, name: str, text: str) -> None:
 
 def _replace(path: Path, text: str) -> None:
     """As paths.write_whole. Raises InputError, DiskFull."""
-    try:
+    with _writing(path, "name another file, or another folder with --results"):
         paths.write_whole(path, text)
-    except OSError as error:
-        raise _refusal(path, error, "name another file, or another folder with --results") from error
 
 
 LATEST = "latest"
 RESULTS = Path("results")        # of a command without --results
-
-
-def name_of(folder: Path) -> str:
-    """How commands name a result: the folder's name, and its path where it is not among the usual ones."""
-    return folder.name if folder.parent == RESULTS else str(folder)
 
 
 def folders(results: Path) -> list[Path]:

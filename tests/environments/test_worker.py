@@ -12,7 +12,7 @@ from runner import paths
 from runner.results import contract
 from runner.stacks import environments
 from tests.environments.test_stacks import RUNTIMES, STACKS, TODAY, inside
-from tests.strays import strays
+from tests.sent import strays
 from workloads.spec import frameworks
 from workloads.spec.cell import Cell
 

@@ -352,4 +352,5 @@ def _errors(name: str, errors: Mapping[str, Written]) -> Iterator[Event]:
             # together where nothing was dropped: a letter may lie across the two
             parts = written[:2] if written.dropped else (written.head + written.tail, b"")
             text, end = (part.decode(errors="replace") for part in parts)
-            yield {"event": error_output.EVENT, **ErrorText(name, place, text, end, written.dropped).record()}
+            told = ErrorText(run=name, place=place, text=text, end=end, dropped=written.dropped)
+            yield {"event": error_output.EVENT, **told.model_dump(exclude_defaults=True)}

@@ -16,43 +16,44 @@ from tests import own_environment
 SLOWER = Measured(0.7, 0.69, 0.71)
 
 
+def journal(folder: Path, of: str = "old and new", ends: float = math.inf, is_fresh: bool = False, rounds: int = 20
+            ) -> Journal:
+    return Journal(folder / "blame.json", of, ends, is_fresh, rounds)
+
+
 def test_what_was_measured_is_known_to_the_same_environments_alone(tmp_path: Path) -> None:
-    file = tmp_path / "blame.json"
-    first = Journal(file, "old and new", math.inf, is_fresh=False, rounds=20)
+    first = journal(tmp_path)
     assert SLOWER == first.measured("jax", 0.9, lambda: SLOWER)
     unknown = first.measured("torch", 0.9, lambda: Measured(reason="no wheel"))
     assert ["jax"] == first.once("loaded", lambda: ["jax"])
 
-    again = Journal(file, "old and new", -math.inf, is_fresh=False, rounds=20)
+    again = journal(tmp_path, ends=-math.inf)
     assert (SLOWER, unknown) == tuple(again.measured(name, 0.9, pytest.fail) for name in ("jax", "torch"))
     assert ["jax"] == again.once("loaded", pytest.fail)
-    for name, limit in (("numpy", 0.9), ("jax", 0.8)):
+    for known, name, limit in ((again, "numpy", 0.9), (again, "jax", 0.8),
+                               (journal(tmp_path, "old and newer", -math.inf), "jax", 0.9),
+                               (journal(tmp_path, ends=-math.inf, is_fresh=True), "jax", 0.9)):
         with pytest.raises(TimeOver):
-            again.measured(name, limit, lambda: SLOWER)
-    for of, is_fresh in (("old and newer", False), ("old and new", True)):
-        with pytest.raises(TimeOver):
-            Journal(file, of, -math.inf, is_fresh, 20).measured("jax", 0.9, lambda: SLOWER)
+            known.measured(name, limit, lambda: SLOWER)
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"schema": 3, "of": "old and new", "measured": 3}'])
 def test_a_journal_that_cannot_be_read_is_begun_anew(tmp_path: Path, text: str) -> None:
     (tmp_path / "blame.json").write_text(text)
-    journal = Journal(tmp_path / "blame.json", "old and new", math.inf, False, 20)
-    assert SLOWER == journal.measured("a", 1.0, lambda: SLOWER)
+    assert SLOWER == journal(tmp_path).measured("a", 1.0, lambda: SLOWER)
 
 
 def test_more_rounds_measure_again_what_fewer_did_not_tell(tmp_path: Path) -> None:
-    file, unclear = tmp_path / "blame.json", Measured(0.9, 0.8, 1.01)
-    fewer = Journal(file, "old and new", math.inf, False, 20)
+    fewer, unclear = journal(tmp_path), Measured(0.9, 0.8, 1.01)
     fewer.measured("new", 1.0, lambda: SLOWER)
     for _ in range(2):
         assert unclear == fewer.measured("jax", 0.95, lambda: unclear)
 
-    more = Journal(file, "old and new", math.inf, False, 40)
+    more = journal(tmp_path, rounds=40)
 
     assert SLOWER == more.measured("new", 1.0, pytest.fail)
     assert SLOWER == more.measured("jax", 0.95, lambda: SLOWER)
-    assert SLOWER == Journal(file, "old and new", math.inf, False, 20).measured("jax", 0.95, pytest.fail)
+    assert SLOWER == journal(tmp_path).measured("jax", 0.95, pytest.fail)
 
 
 def test_where_no_package_is_proved_nothing_is_clear_and_why_a_mix_could_not_be_made_is_not_kept(
@@ -63,11 +64,11 @@ def test_where_no_package_is_proved_nothing_is_clear_and_why_a_mix_could_not_be_
     request = Request(str(tmp_path / "m.py"), models=(str(tmp_path / "m.py"),), results=tmp_path / "results",
                       launcher="venv", going=Going(minutes=1e-9))
     assert INCOMPLETE == blamed(request, (sides[0], sides[1]), "", is_kept=False)[1]
-    (journal,) = (tmp_path / "results").glob("*/blame.json")
+    (kept,) = (tmp_path / "results").glob("*/blame.json")
     known = {"new 1.0000": [0.7, 0.69, 0.71, "", "", 20], "loaded": []}
-    journal.write_text(json.dumps({**json.loads(journal.read_text()), "measured": known}))
+    kept.write_text(json.dumps({**json.loads(kept.read_text()), "measured": known}))
 
     answer, code = blamed(request._replace(going=Going()), (sides[0], sides[1]), "", is_kept=False)
 
     assert (UNCLEAR, False) == (code, answer.finding.reasons[0].is_proved)
-    assert answer.finding.reasons[0].alone.reason and known == json.loads(journal.read_text())["measured"]
+    assert answer.finding.reasons[0].alone.reason and known == json.loads(kept.read_text())["measured"]

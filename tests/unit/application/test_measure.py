@@ -23,10 +23,15 @@ from tests.made_own import lines
 from workloads.spec.cell import Cell
 
 
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another session may hold the lock of the usual one."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
 @pytest.fixture
 def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> jobs.Job:
     """A job of two stacks that is measured in no time."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))         # whose lock another session may hold
     monkeypatch.setattr(jobs, "Bench", functools.partial(Bench, clock=FakeClock(0.001), readings=lambda: READING))
     request = Request("s", results=tmp_path / "results", with_products=False)
     return job_of(FakeLauncher(FakeClock(0.001)), request=request)
@@ -85,18 +90,14 @@ def proving(folder: Path, *names: str, **weights: float) -> FakeLauncher:
 
 
 def test_a_stack_that_fails_its_check_is_named_with_where_it_differs_first(
-        tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))         # whose lock another session may hold
-
+        tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for _ in range(2):
         proving(tmp_path / "results", "a", "b", "c", b=1.5)
         said = [line for line in capsys.readouterr().err.splitlines() if "against" in line]
         assert ["check: lenet5 in b against a: DIFFERS first in weight a"] == said
 
 
-def test_stacks_that_no_check_links_are_checked_though_each_has_passed_one(
-        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+def test_stacks_that_no_check_links_are_checked_though_each_has_passed_one(tmp_path: Path) -> None:
     stacks = ("a", "b"), ("c", "d"), ("a", "b", "c", "d"), ("a", "b", "c", "d")
 
     assert [2, 2, 4, 0] == [len(proving(tmp_path / "results", *names).started) for names in stacks]

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from runner import paths
 from runner.cli import COMMANDS, app, commands_of, preparing, summaries
-from runner.cli.options import Commands, duration, share, span, split_stacks
+from runner.cli.options import Commands, duration, share, span
 from runner.cli.request import Form, Settled
 from runner.errors import InputError, unknown
 from runner.findings import Finding
@@ -22,33 +22,26 @@ from tests.stack_folder import study_toml
 
 
 @pytest.mark.parametrize("module", sorted({module for module, _ in COMMANDS.values()}))
-def test_the_table_of_commands_names_all_that_a_module_has(module: str) -> None:
-    assert {name for name, (where, _) in COMMANDS.items() if where == module} == set(commands_of(module))
+def test_the_table_of_commands_names_all_that_a_module_has_and_their_list_says_what_their_own_help_says(
+        module: str) -> None:
+    own = {name: (command.help or "").split("\n\n")[0].replace("\n", " ") for name, command in
+           commands_of(module).items()}
+    assert {name for name, (where, _) in COMMANDS.items() if where == module} == set(own)
+    assert own == dict(summaries(module))
 
 
 @pytest.mark.parametrize(("does", "says", "not_imported"), [
-    ("runner.cli.commands_of('results')", "", {"docker", "requests", "jinja2", "runner.cli.measuring"}),
-    ("runner.cli.app(['list'], standalone_mode=False)", "torch-2.13-cpu", {"docker", "requests"}),
-    ("runner.cli.app(['--help'], standalone_mode=False)", "Usage:",
-     {"numpy", "pydantic", "runner.planning.plan", *(f"runner.cli.{module}" for module, _ in COMMANDS.values())})])
-def test_a_command_imports_nothing_that_it_does_not_need(does: str, says: str, not_imported: set[str]) -> None:
-    program = f"import sys, runner.cli; {does}; print(*sys.modules)"
+    ("from runner import cli; cli.commands_of('results')", "",
+     {"docker", "requests", "jinja2", "runner.cli.measuring"}),
+    ("from runner import cli; cli.app(['list'], standalone_mode=False)", "torch-2.13-cpu", {"docker", "requests"}),
+    ("from runner import cli; cli.app(['--help'], standalone_mode=False)", "Usage:",
+     {"numpy", "pydantic", "runner.planning.plan", *(f"runner.cli.{module}" for module, _ in COMMANDS.values())}),
+    ("path = list(sys.path); import evenbench; assert path == sys.path; from runner.application import read", "",
+     {"typer", "runner.cli"})], ids=["reading", "listing", "help", "a notebook, which finds its path as it was"])
+def test_what_is_not_needed_is_not_imported(does: str, says: str, not_imported: set[str]) -> None:
+    program = f"import sys; {does}; print(*sys.modules)"
     answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert says in answer.stdout and not not_imported & set(answer.stdout.split())
-
-
-def test_a_notebook_imports_no_command_line_and_finds_its_path_as_it_was() -> None:
-    program = ("import sys; path = list(sys.path); import evenbench; assert path == sys.path; "
-               "from runner.application import notebook; print(*sys.modules)")
-    answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert not {"typer", "runner.cli"} & set(answer.stdout.split())
-
-
-@pytest.mark.parametrize("name", COMMANDS)
-def test_the_list_of_commands_says_of_each_what_its_own_help_says(name: str) -> None:
-    module, _ = COMMANDS[name]
-    own = commands_of(module)[name].help or ""
-    assert dict(summaries(module))[name] == own.split("\n\n")[0].replace("\n", " ")
 
 
 def test_a_command_that_nobody_knows_is_answered_with_the_one_that_may_be_meant() -> None:
@@ -71,12 +64,6 @@ def test_an_unknown_stack_is_told_with_those_that_may_be_meant(name: str, hint: 
     assert re.search(hint.replace("?", r"\?"), str(unknown("stack", name, known)))
 
 
-def test_an_empty_variable_is_not_every_stack() -> None:
-    assert ("a", "b") == split_stacks(["a,b"]) and () == split_stacks(None)
-    with pytest.raises(InputError, match='--stack: found "", expected a stack'):
-        split_stacks([""])
-
-
 def test_the_doctor_s_commands_stand_on_lines_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
     found = [Finding("swap", "good", "none"),
              Finding("engine", "note", "no answer", "start it: `sudo systemctl start docker`")]
@@ -89,7 +76,7 @@ def test_the_doctor_s_commands_stand_on_lines_of_their_own(monkeypatch: pytest.M
 @pytest.mark.parametrize(("read", "text", "value"), [
     (share, "3%", 0.03), (share, "0%", 0.0), (share, "2.5 %", 0.025),
     (duration, "90m", 5400), (duration, "12h", 43200), (duration, "1.5 h", 5400), (duration, "2d", 172800),
-    *((share, text, "a share below 100 %") for text in ("3", "-1%", "100%", "", "three%")),
+    *((share, text, "a share below 100 %") for text in ("3", "-1%", "100%", "", "three%", "1e9%", "nan%", "2%%")),
     *((duration, text, "minutes, hours or days, such as 90m")
       for text in ("12", "0h", "-1h", "", "12 hours", "30s"))])
 def test_a_share_or_a_duration_is_read_or_refused_in_one_line(read: Callable[[str, str], float], text: str,

@@ -16,8 +16,8 @@ from runner.stacks import definition
 from runner.study import file
 from workloads.process import control_groups
 
-UNSET = dict.fromkeys(["PARALLEL", "TASK", "BATCH", "STEPS", "ROUNDS", "DATA", "DATA_FOLDER"], "")
-DEFAULT = {**UNSET, "STACK": "torch-1.7", "NODE_CPU_QUOTA": "400000", "NODE_MEMORY": "16g", "STALL": "50"}
+DEFAULT = {**dict.fromkeys(["PARALLEL", "TASK", "BATCH", "STEPS", "ROUNDS", "DATA", "DATA_FOLDER"], ""),
+           "STACK": "torch-1.7", "NODE_CPU_QUOTA": "400000", "NODE_MEMORY": "16g", "STALL": "50"}
 SMALL = Machine("a CPU", 2, 24 * 2**30, "6.1", "Debian", "host")
 LARGE = Machine("a CPU", 64, 256 * 2**30, "6.1", "Debian", "host")
 

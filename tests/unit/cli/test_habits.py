@@ -17,7 +17,7 @@ from typer.testing import CliRunner, Result
 
 import evenbench
 from runner import __version__, cli
-from runner.application import measure, notebook
+from runner.application import measure, read
 from runner.cli import app
 from runner.errors import BuildFailed, InputError
 from runner.launchers import choose
@@ -39,14 +39,27 @@ def answered(*words: object) -> Result:
     return CliRunner().invoke(app, [str(word) for word in words])
 
 
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """The result "a" of two stacks."""
+    return made_report.stored(tmp_path / "a", "a")
+
+
+@pytest.fixture
+def two(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The results "a" and "b" in this directory."""
+    made_report.stored(tmp_path / "b", "b")
+    monkeypatch.chdir(tmp_path)
+
+
 def test_the_version_is_one_line() -> None:
     answer = answered("--version")
     assert (0, f"evenbench {__version__}\n") == (answer.exit_code, answer.stdout)
 
 
-@pytest.mark.parametrize("words", [("-h",), ("run", "-h"), ("data", "get", "-h")])
-def test_h_is_help(words: tuple[str, ...]) -> None:
-    answer = answered(*words)
+@pytest.mark.parametrize("words", ["-h", "run -h", "data get -h"])
+def test_h_is_help(words: str) -> None:
+    answer = answered(*words.split())
     assert 0 == answer.exit_code and "Usage: " in answer.stdout
 
 
@@ -56,9 +69,8 @@ def test_help_is_in_groups() -> None:
     assert sorted(places) == places
 
 
-def test_q_says_nothing_but_what_is_wrong(tmp_path: Path, capsys: pytest.CaptureFixture[str],
+def test_q_says_nothing_but_what_is_wrong(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str],
                                           monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = made_report.stored(tmp_path / "a")
     quiet, loud = answered("report", folder, "-q"), answered("report", folder)
     assert (0, "") == (quiet.exit_code, quiet.stderr) and quiet.stdout == loud.stdout and loud.stderr
     monkeypatch.setattr(sys, "argv", ["evenbench", "report", "-q", "nobody", "--results", str(tmp_path)])
@@ -67,10 +79,10 @@ def test_q_says_nothing_but_what_is_wrong(tmp_path: Path, capsys: pytest.Capture
     assert 2 == left.value.code and capsys.readouterr().err.startswith('evenbench: no result "nobody" in ')
 
 
-def test_v_is_details(tmp_path: Path) -> None:
-    folder = made_report.stored(tmp_path / "a")
-    assert answered("report", folder, "-v").stdout == answered("report", folder, "--details").stdout
-    assert len(answered("report", folder, "-v").stdout) > len(answered("report", folder).stdout)
+def test_v_is_details(folder: Path) -> None:
+    detailed = answered("report", folder, "-v").stdout
+    assert detailed == answered("report", folder, "--details").stdout
+    assert len(detailed) > len(answered("report", folder).stdout)
 
 
 def test_a_short_name_is_todays_stack() -> None:
@@ -92,6 +104,8 @@ def test_a_result_is_named_by_latest_or_by_the_beginning_of_its_id(tmp_path: Pat
     ("plan quick --device cpu --set device=gpu", "found --device cpu and --set device=, expected one"),
     ("plan quick --tuned --set loop=xla", "found --tuned and --set loop=, expected one"),
     ("run net.py --tuned", "--tuned: found it with net.py, expected a study"),
+    ("run quick --stack ,", '--stack: found "", expected a stack'),
+    ("run quick --until 0%", '--until: found "0%", expected a share above 0 % and below 100 %'),
     ("run quick --sweep foo=1..4", '--sweep: key "foo" is unknown'),
     ("run quick --sweep batch=1..4 --set batch=8", "--sweep batch=1: found batch twice"),
     ("run quick --sweep batch=1..4 --set bach=8", '--set: key "bach" is unknown'),
@@ -107,6 +121,7 @@ def test_a_result_is_named_by_latest_or_by_the_beginning_of_its_id(tmp_path: Pat
     ("report ''", 'report: found "", expected a value'),
     ("check lenet5 --all", "check: found --all and lenet5, expected one"),
     ("check lenet5 --set batch=8", "check: found --set, which is of models of your own"),
+    ("check lenet5 --stack torch,torch-2.13-cpu --launcher venv", "check: found torch-2.13-cpu alone"),
     ("check net.py --precision float32", "check: found --precision, which is of tasks"),
     ("check --precision 'rounded float64'", '--precision: found "rounded float64", expected float64'),
     ("list stacks --scale quick", "list stacks: found --scale, which only studies")])
@@ -132,14 +147,20 @@ def test_what_a_gate_cannot_compare_is_said_before_anything_runs(tmp_path: Path)
         assert message in str(answered("gate", *words, "--launcher", "venv", "--results", tmp_path).exception)
 
 
-def test_a_check_without_stacks_builds_today_s_four_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[str] = []
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The stacks whose environments are asked for; none is built."""
+    names: list[str] = []
 
     def ready(stack: Stack, *others: object) -> None:
-        asked.append(stack.name)
+        names.append(stack.name)
         raise BuildFailed("nothing is built in this test")
 
     monkeypatch.setattr(environments, "ready", ready)
+    return names
+
+
+def test_a_check_without_stacks_builds_today_s_four_alone(tmp_path: Path, asked: list[str]) -> None:
     nothing = answered("check", "lenet5", "--launcher", "venv", "--results", tmp_path)
     assert (1, ["jax-0.10-cpu", "mxnet-1.9", "tf-2.21", "torch-2.13-cpu"]) == (nothing.exit_code, sorted(asked))
 
@@ -148,25 +169,16 @@ def test_a_check_without_stacks_builds_today_s_four_alone(tmp_path: Path, monkey
     ("--stack torch,jax", "nothing is built"), ("--stack torch --loop tuned", "nothing is built"),
     ("--stack openvino-2026.4-cpu --parallel", "openvino has no parallel sync")])
 def test_a_stack_that_is_named_and_cannot_be_checked_fails_the_check_with_the_reason(
-        words: str, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def ready(*others: object) -> None:
-        raise BuildFailed("nothing is built in this test")
-
-    monkeypatch.setattr(environments, "ready", ready)
+        words: str, why: str, tmp_path: Path, asked: list[str]) -> None:
     told = answered("check", "lenet5", *words.split(), "--launcher", "venv", "--results", tmp_path, "--json", "-")
     rows = json.loads(told.stdout)["rows"]
     assert (1, len(words.split()[1].split(","))) == (told.exit_code, len(rows))
     assert all(why in each["problem"] and not each["passed"] for each in rows)
 
 
-def test_a_stack_that_is_named_twice_has_no_other_to_be_compared_with(tmp_path: Path) -> None:
-    found = answered("check", "lenet5", "--stack", "torch,torch-2.13-cpu", "--launcher", "venv", "--results", tmp_path)
-    assert "found torch-2.13-cpu alone" in str(found.exception)
-
-
 SCALES = """
 [study]
-id = "sized"
+id = "mine"
 title = "T"
 scales = ["paper", "small", "quick"]
 [[experiment]]
@@ -185,13 +197,13 @@ def test_a_study_without_a_scale_is_planned_at_the_largest_that_takes_no_hour_he
     made: list[str] = []
     for_stacks = choose.for_stacks
     monkeypatch.setattr(choose, "for_stacks", lambda name, *rest: (made.append(name), for_stacks(name, *rest))[1])
-    (tmp_path / "sized.toml").write_text(SCALES)
-    for name in ("sized", tmp_path / "sized.toml"):
+    (tmp_path / "mine.toml").write_text(SCALES)
+    for name in ("mine", tmp_path / "mine.toml"):
         answer = answered("plan", name, "--studies", tmp_path, "--launcher", "venv")
         assert re.search(r"^scale quick: paper takes about [\d,]+ days here; --scale paper chooses it$", answer.stderr,
                          re.MULTILINE)
     assert ["venv"] * 2 == made                # one launcher for all scales that are tried: that of a cluster listens
-    answer = answered("plan", "sized", "--studies", tmp_path, "--launcher", "venv", "--scale", "paper")
+    answer = answered("plan", "mine", "--studies", tmp_path, "--launcher", "venv", "--scale", "paper")
     assert 0 == answer.exit_code and "scale quick" not in answer.stderr
     assert "scale" not in answered("plan", "quick", "--launcher", "venv").stderr        # the default stays as it is
 
@@ -226,12 +238,6 @@ def test_a_width_is_part_of_the_command_and_adds_rounds_up_to_those_that_are_ask
     assert (most, 0.02) == (job.plan.rounds, job.facts["until"])
 
 
-@pytest.mark.parametrize("text", ["2", "0%", "-1%", "100%", "x%", "1e9%", "nan%", "2%%"])
-def test_a_width_that_is_none_is_refused_in_one_line(text: str) -> None:
-    refused = answered("run", "quick", "--until", text).exception
-    assert re.fullmatch(r"--until: found .*, expected a share above 0 % and below 100 %[^\n]*", str(refused))
-
-
 def test_a_fresh_session_asks_though_one_of_the_same_command_is_unfinished(tmp_path: Path) -> None:
     request = Request("s", results=tmp_path, going=Going(is_fresh=True))
     long = job_of(FakeLauncher(FakeClock()), wishes=Wishes(settings={"steps": 10**9}), request=request)
@@ -241,9 +247,8 @@ def test_a_fresh_session_asks_though_one_of_the_same_command_is_unfinished(tmp_p
         measure.ran(long)
 
 
-def test_compare_says_the_ratios_first_and_what_differed_with_details(tmp_path: Path) -> None:
-    one, two = made_report.stored(tmp_path / "a"), made_report.stored(tmp_path / "b")
-    short, long = answered("compare", one, two).stdout, answered("compare", one, two, "--details").stdout
+def test_compare_says_the_ratios_first_and_what_differed_with_details(two: None) -> None:
+    short, long = (answered("compare", "./a", "./b", *more).stdout for more in ((), ("--details",)))
     assert short.startswith("Times as fast as torch in each session:") and "Rates of" not in short
     assert long.startswith(short[:short.rindex("\n\n")]) and "Rates of one worker (runs):" in long
 
@@ -259,8 +264,7 @@ def test_commands_of_a_report_name_a_result_as_they_find_it(
         assert {name} == set(re.findall(r"evenbench rerun (\S+) --cell", told))
 
 
-def test_a_report_from_a_folder_that_cannot_be_written_is_printed_all_the_same(tmp_path: Path) -> None:
-    folder = made_report.stored(tmp_path / "a")
+def test_a_report_from_a_folder_that_cannot_be_written_is_printed_all_the_same(folder: Path) -> None:
     for name in (".summary.json", ".report.html"):       # where root may write everything: no file can take their place
         (folder / name).mkdir()
     answer = answered("report", folder)
@@ -268,8 +272,7 @@ def test_a_report_from_a_folder_that_cannot_be_written_is_printed_all_the_same(t
     assert not (folder / "report.html").exists() and not (folder / "summary.json").exists()
 
 
-def test_a_report_says_which_files_changed_since_the_session(tmp_path: Path) -> None:
-    folder = made_report.stored(tmp_path / "a")
+def test_a_report_says_which_files_changed_since_the_session(folder: Path) -> None:
     assert "not as the session left them" not in answered("report", folder).stdout
     events = folder / "events.jsonl"
     events.write_text(events.read_text().rstrip("\n") + " \n")
@@ -294,7 +297,7 @@ def test_a_notebook_reads_ratios_and_samples_by_the_library_that_it_has(
     assert other["low"] < other["ratio"] < other["high"]
     samples = result.frame()
     assert kind == type(samples).__name__
-    assert len(samples) == len(list(notebook.export.rows(notebook.measured_in(result.folder))))
+    assert len(samples) == len(list(read.export.rows(read.measured_in(result.folder))))
 
 
 @pytest.mark.parametrize(("schema", "refusal"), [
@@ -307,22 +310,16 @@ def test_a_session_that_cannot_be_read_is_refused_in_one_line(tmp_path: Path, sc
 
 
 @pytest.mark.parametrize(("words", "refusal"), [
-    ("report made/a --run nobody", "--run all` lists them"),
-    ("report made/a --html gone/page.html", "--html gone/page.html: there is no folder gone"),
-    ("report made/a --csv .", ".: found a folder, expected the name of a file"),
-    ("history made --html made", "made: found a folder, expected the name of a file"),
-    ("report made/a --csv /proc/page.csv", "/proc/page.csv: No such file or directory; name another file")])
-def test_a_run_or_a_file_that_cannot_be_is_refused(words: str, refusal: str, tmp_path: Path,
-                                                   monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    for each in ("a", "b"):
-        made_report.stored(tmp_path / "made" / each)
+    ("report a --run nobody", "--run all` lists them"),
+    ("report a --html gone/page.html", "--html gone/page.html: there is no folder gone"),
+    ("report a --csv .", ".: found a folder, expected the name of a file"),
+    ("history . --html a", "a: found a folder, expected the name of a file"),
+    ("report a --csv /proc/page.csv", "/proc/page.csv: No such file or directory; name another file")])
+def test_a_run_or_a_file_that_cannot_be_is_refused(words: str, refusal: str, two: None) -> None:
     assert refusal in str(answered(*words.split()).exception)
 
 
-def test_history_tells_of_a_result_that_cannot_be_read_and_shows_the_others(tmp_path: Path) -> None:
-    for name in ("a", "b"):
-        made_report.stored(tmp_path / name, name)
+def test_history_tells_of_a_result_that_cannot_be_read_and_shows_the_others(two: None, tmp_path: Path) -> None:
     (tmp_path / "c").mkdir()
     (tmp_path / "c/events.jsonl").write_text("{\n")
     answer = answered("history", tmp_path)
@@ -333,15 +330,14 @@ def test_history_tells_of_a_result_that_cannot_be_read_and_shows_the_others(tmp_
     assert "copy is a copy of" in answered("history", tmp_path).output.replace("\n", "")
 
 
-def test_a_link_and_a_device_are_written_to_and_not_taken_away(tmp_path: Path) -> None:
+def test_a_link_and_a_device_are_written_to_and_not_taken_away(folder: Path, tmp_path: Path) -> None:
     """As /dev/stdout and /dev/null are, where root may replace them."""
-    made_report.stored(tmp_path / "a")
     (tmp_path / "link").symlink_to(tmp_path / "file")
     os.mkfifo(tmp_path / "pipe")
     with (tmp_path / "out").open("wb") as out:
         reader = subprocess.Popen(["cat", str(tmp_path / "pipe")], stdout=out)
     for name in ("link", "pipe"):
-        assert 0 == answered("report", tmp_path / "a", "--json", tmp_path / name).exit_code
+        assert 0 == answered("report", folder, "--json", tmp_path / name).exit_code
     assert 0 == reader.wait(60)
 
     assert (tmp_path / "link").is_symlink() and (tmp_path / "pipe").is_fifo()
@@ -352,20 +348,15 @@ def test_a_link_and_a_device_are_written_to_and_not_taken_away(tmp_path: Path) -
     ("list results --results .", "result"), ("list", "stack"), ("report a", "stack"), ("report a --run all", "run"),
     ("compare a b", "stack"), ("history .", "stack"), ("paper tian", "figure"),
     ("plan quick --launcher venv", "stack"), ("data", "data")])
-def test_every_command_with_a_table_gives_it_in_three_forms(words: str, title: str, tmp_path: Path,
-                                                            monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    for name in ("a", "b"):
-        made_report.stored(tmp_path / name, name)
+def test_every_command_with_a_table_gives_it_in_three_forms(words: str, title: str, two: None) -> None:
     made = answered(*words.split(), "--csv", "x.csv", "--markdown", "x.md", "--json", "-")
     assert isinstance(json.loads(made.stdout)["schema"], int)
     assert title in next(csv.reader(io.StringIO(Path("x.csv").read_text())))
     assert "\n| --- |" in Path("x.md").read_text()
-    assert not (tmp_path / "a" / "report.html").exists()            # standard output is all that was asked for
+    assert not Path("a/report.html").exists()            # standard output is all that was asked for
 
 
-def test_a_form_in_a_file_leaves_the_table_on_the_terminal(tmp_path: Path) -> None:
-    made_report.stored(tmp_path / "a")
-    shown = answered("list", "results", "--results", tmp_path, "--csv", tmp_path / "x.csv")
-    assert "result" in shown.stdout and f"written: {tmp_path}/x.csv" in shown.stderr
-    assert (tmp_path / "x.csv").read_text().startswith("result,study,launcher,runs,ok,state\na,")
+def test_a_form_in_a_file_leaves_the_table_on_the_terminal(two: None) -> None:
+    shown = answered("list", "results", "--results", ".", "--csv", "x.csv")
+    assert "result" in shown.stdout and "written: x.csv" in shown.stderr
+    assert Path("x.csv").read_text().startswith("result,study,launcher,runs,ok,state\na,")

@@ -18,7 +18,6 @@ from runner.stacks import definition
 from runner.study import file
 from tests import made_rows as made
 from tests.fake_nvml import V100, FakeNvml
-from tests.fakes import quiet
 from workloads.spec import tasks
 
 MOVED = """
@@ -72,7 +71,7 @@ def test_what_a_scale_moves_to_the_cpu_is_done_where_it_ran_on_the_machine_s_dev
     runs = (record for cell in cells for record in made.run(
         cell, 0, place={**made.PLACE, "fingerprint": stacks[cell.stack].made_of()}))
     made.kept(tmp_path / "results" / "r", made.session(), made.plan(*cells), *runs)
-    [row] = listing.studies(tmp_path / "results", None, paths.Places((tmp_path,)), quiet)
+    [row] = listing.studies(tmp_path / "results", None, paths.Places((tmp_path,)))
 
     assert ("moved/e", "quick", 1, 1, 0) == tuple(
         row[name] for name in ("experiment", "scale", "cells", "done", "missing"))

@@ -11,7 +11,7 @@ import pytest
 from runner.results import contract
 from runner.results.lines import EVENTS, End
 from tests.fuzz.test_workers import EVENTS as READ
-from tests.strays import strays
+from tests.sent import strays
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "worker.md").read_text()

@@ -1,7 +1,7 @@
 """Rows: what is read from a store's records."""
 
-import dataclasses
 import json
+import re
 from typing import Any
 
 import pytest
@@ -15,28 +15,21 @@ from tests import made_rows as made
 CELL = made.cell()
 
 
-def mistake(line: Any) -> str | None:
-    """Why a worker's line is not taken; None where it is."""
-    try:
-        parsed(json.dumps(line).encode())
-    except NotAnEvent as error:
-        return str(error)
-    return None
-
-
 def only_row(*records: Any) -> Row:
     (row,) = made.measured(CELL, *records).rows
     return row
 
 
-def epochs(*each: tuple[float, float]) -> list[made.Record]:
-    return [made.epoch(index, *told, steps=6) for index, told in enumerate(each)]
+def of_lines(*lines: made.Record, **values: Any) -> Run:
+    """The run of a cell whose worker sent these lines after its warm-up of 1.5 and 0.1 s."""
+    return only_row(*made.run(CELL, 0, *lines, **values)).runs[0]
 
 
 @pytest.mark.parametrize(("lines", "rate"), [
     ([made.steps([0.25, 0.75])], 20.0),                                 # 10 a batch, 2 steps, 1 second
     ([made.steps([0.5]), made.steps([1.5], first=1)], 10.0),            # several blocks are one window
-    ([made.steps([4.0], count=8)], 20.0), (epochs((2.0, 0.25), (4.0, 0.5)), 20.0), ([], None)])
+    ([made.steps([4.0], count=8)], 20.0), ([], None),
+    ([made.epoch(0, 2.0, 0.25, steps=6), made.epoch(1, 4.0, 0.5, steps=6)], 20.0)])
 def test_rate_times_seconds_is_samples(lines: list[made.Record], rate: float | None) -> None:
     row = only_row(*made.run(CELL, 0, *lines))
 
@@ -51,7 +44,7 @@ def test_a_rate_counts_all_batches_that_a_worker_has_at_once() -> None:
 
 
 def test_warm_up_is_kept_apart_and_a_loss_that_was_not_finite_left_out() -> None:
-    run, = only_row(*made.run(CELL, 0, made.steps([1.0, 1.0], loss=[2.0, None]), ending="not_finite")).runs
+    run = of_lines(made.steps([1.0, 1.0], loss=[2.0, None]), ending="not_finite")
 
     assert ([1.5, 0.1], [1.0, 1.0], [2.0]) == (run.first.warmup_seconds.tolist(), run.first.step_seconds.tolist(),
                                                run.first.losses.tolist())
@@ -106,28 +99,21 @@ def of_places(name: str, *lines: Any) -> list[Any]:
 
 
 def test_a_run_of_many_places_has_a_worker_each_and_their_mean_rate() -> None:
-    row = only_row(*made.run(CELL, 0, *of_places("node1", made.steps([1.0, 1.0])),
-                             *of_places("node0", made.steps([0.5, 0.5]))))
-    run = row.runs[0]
-    assert ["node0", "node1"] == [worker.name for worker in run.workers if worker.name]
-    assert (20.0 + 10.0) / 2 == rate_per_worker(10, without_host(run))
-
-
-def without_host(run: Any) -> Any:
-    """made.run's own warm-up line has no place: leave it out."""
-    return dataclasses.replace(run, workers=tuple(worker for worker in run.workers if worker.name))
+    run = of_lines(*of_places("node1", made.steps([1.0, 1.0])), *of_places("node0", made.steps([0.5, 0.5])), warm=None)
+    assert ["node0", "node1"] == [worker.name for worker in run.workers]
+    assert (20.0 + 10.0) / 2 == rate_per_worker(10, run)
 
 
 def test_a_coordinator_s_workers_are_told_apart() -> None:
     lines = of_places("coordinator", made.steps([1.0], worker=1), made.steps([0.5], worker=0))
-    run = without_host(of_lines(*lines))
+    run = of_lines(*lines, warm=None)
     assert [("worker 0", [0.5]), ("worker 1", [1.0])] == [(w.name, w.step_seconds.tolist()) for w in run.workers]
 
 
 def test_phases_are_seconds_a_step_over_the_workers() -> None:
     lines = [*of_places("node0", made.steps([1.0, 1.0], phases={"forward": [0.2, 0.4]})),
              *of_places("node1", made.steps([1.0, 1.0], phases={"forward": [0.5, 0.7]}))]
-    run = without_host(of_lines(*lines))
+    run = of_lines(*lines, warm=None)
     assert 0.45 == pytest.approx(run.phase_seconds("forward")) and run.phase_seconds("backward") is None
 
 
@@ -143,11 +129,6 @@ def test_digests_and_what_places_used_are_kept_by_place() -> None:
     records[-2]["places"] = {"node0": {"peak_bytes": 5, "group_peak_bytes": 7}}
     run = only_row(*records).runs[0]
     assert {"node0": "a", "node1": "b"} == run.digests and 7 == run.usage["node0"]["group_peak_bytes"]
-
-
-def of_lines(*lines: made.Record) -> Run:
-    """The run of a cell whose worker sent these lines after its warm-up of 1.5 and 0.1 s."""
-    return only_row(*made.run(CELL, 0, *lines)).runs[0]
 
 
 PARTS = {"counts": [2, 4], "seconds": [2.0, 1.0], "device_seconds": [2.0, 1.0]}
@@ -198,16 +179,9 @@ def operators(told: Any) -> made.Record:
     ({**made.GRAPH, "removed": {"cheap": 1, "noop": 1}}, 'removed.expensive" is missing'),
     ({**made.GRAPH, "nodes_before": "many"}, "nodes_before")])
 def test_a_line_of_another_shape_or_whose_numbers_do_not_fit_is_a_broken_event(line: made.Record, message: str) -> None:
-    assert message in str(mistake(line))
-    assert mistake(facts(threads=2, onednn=False)) is None
-
-
-def of_tokens(tokens: list[int], *lines: made.Record) -> Run:
-    """The same of a worker whose passes have batches of so many tokens; its warm-up had two."""
-    cell = made.cell(task="gnmt")
-    facts = {**made.FACTS, "data": {**made.FACTS["data"], "pass_tokens": tokens}}
-    row, = made.measured(cell, *made.run(cell, 0, *lines, facts=facts)).rows
-    return row.runs[0]
+    with pytest.raises(NotAnEvent, match=re.escape(message)):
+        parsed(json.dumps(line).encode())
+    assert parsed(json.dumps(facts(threads=2, onednn=False)).encode())
 
 
 @pytest.mark.parametrize(("tokens", "line", "alike"), [
@@ -220,7 +194,7 @@ def of_tokens(tokens: list[int], *lines: made.Record) -> Run:
     *((tokens, made.steps([0.3, 0.1]), [0.3, 0.1]) for tokens in ([], [200], [200, 200]))])
 def test_steps_of_unequal_batches_are_told_as_if_their_batches_were_alike(
         tokens: list[int], line: made.Record, alike: list[float]) -> None:
-    run = of_tokens(tokens, line)
+    run = of_lines(line, facts={**made.FACTS, "data": {**made.FACTS["data"], "pass_tokens": tokens}})
     assert pytest.approx(alike) == run.first.alike_seconds.tolist()
     assert "counts" in line or line["seconds"] == run.first.step_seconds.tolist()
 
@@ -241,12 +215,12 @@ def test_a_run_s_rate_is_the_geometric_mean_of_its_undisturbed_turns() -> None:
     turns = [made.turn(seconds, foreign) for seconds, foreign in (
         ([0.125, 0.125], 0.0), ([9.0], 0.3), ([0.5], 0.04), ([0.25] * 4, 0.0))]
     row = only_row(*made.run(CELL, 0, *turns))
-    worker = row.runs[0].first
+    run, worker = row.runs[0], row.runs[0].first
 
-    assert {0: pytest.approx(40.0)} == row.rates and pytest.approx(0.25) == step_seconds(row.runs[0])
+    assert {0: pytest.approx(40.0)} == row.rates and pytest.approx(0.25) == step_seconds(run)
     assert [True, True, False, True, True, True, True, True] == worker.counts.tolist()
-    assert (8, 4, [0.0, 0.3, 0.04, 0.0]) == (len(worker.sample_seconds), len(row.turns), pytest.approx(
-        [turn.foreign_share for turn in row.turns]))
+    assert (8, [0.0, 0.3, 0.04, 0.0]) == (len(worker.sample_seconds), pytest.approx(
+        [turn.foreign_share for turn in run.turns]))
 
 
 @pytest.mark.parametrize(("calm", "rounds"), [(2, [1]), (3, [0, 1])])

@@ -41,31 +41,28 @@ def read(**said: Any) -> Turn:
     return Turn.of(Steps.read(made.steps([0.05, 0.05], turn={**quiet, **said})))
 
 
-def test_one_cpu_of_64_is_seen_where_threads_waited_for_it() -> None:
-    full = {"cpus": 64, "own_seconds": 63 * 0.2, "busy_seconds": 64 * 0.2, "taken_seconds": 0.2}
-    assert "another program took 100" in read(**full, waited_seconds=0.2).reason
-    assert not read(**full, waited_seconds=0.001).reason
+FULL = {"cpus": 64, "own_seconds": 63 * 0.2, "busy_seconds": 64 * 0.2, "taken_seconds": 0.2}
+BESIDE_ENDED = {"busy_seconds": 0.24, "taken_seconds": 0.0, "waited_seconds": 0.1, "has_ended": True}
+STOPPED = {"seconds": 6.2, "own_seconds": 0.4, "waited_seconds": 0.0}
 
 
-@pytest.mark.parametrize(("ended", "busy", "reason"), [
-    (True, 0.24, "another program took 20.0%"), (True, 0.21, ""), (False, 0.24, "")])
-def test_what_a_program_took_that_ended_in_the_turn_is_told_by_ticks(ended: bool, busy: float, reason: str) -> None:
-    found = read(busy_seconds=busy, taken_seconds=0.0, waited_seconds=0.1, has_ended=ended).reason
-    assert found.partition(" of a CPU")[0] == reason
-
-
-def test_a_worker_that_stood_still_is_disturbed_unless_it_always_does() -> None:
-    stopped = {"seconds": 6.2, "own_seconds": 0.4, "waited_seconds": 0.0}
-    assert "stood still" in read(**stopped).reason
-    assert not read(**stopped, usual_ready=0.5).reason
-
-
-@pytest.mark.parametrize(("own", "usual", "stood"), [
-    (0.2, 2.0, True),            # half of the turn, of two busy CPUs
-    (0.37, 2.0, False),          # what varies
-    (0.2, 1.0, False), (0.19, 1.0, True), (0.2, None, False), (0.15, None, True), (0.15, 0.8, False)])
-def test_a_stop_shows_in_how_many_threads_run_or_are_ready(own: float, usual: float | None, stood: bool) -> None:
-    assert stood == bool(read(own_seconds=own, waited_seconds=0.0, usual_ready=usual).reason)
+@pytest.mark.parametrize(("said", "reason"), [
+    # one CPU of 64 is seen where threads waited for it
+    ({**FULL, "waited_seconds": 0.2}, "another program took 100"), ({**FULL, "waited_seconds": 0.001}, ""),
+    # what a program took that ended in the turn is told by ticks
+    (BESIDE_ENDED, "another program took 20.0%"), ({**BESIDE_ENDED, "busy_seconds": 0.21}, ""),
+    ({**BESIDE_ENDED, "has_ended": False}, ""),
+    # it stood still, unless it always does
+    (STOPPED, "stood still"), ({**STOPPED, "usual_ready": 0.5}, ""),
+    # a stop shows in how many threads run or are ready: half of the turn, of two busy CPUs; what varies
+    *(({"own_seconds": own, "waited_seconds": 0.0, "usual_ready": usual}, "stood still" if stood else "")
+      for own, usual, stood in ((0.2, 2.0, True), (0.37, 2.0, False), (0.2, 1.0, False), (0.19, 1.0, True),
+                                (0.2, None, False), (0.15, None, True), (0.15, 0.8, False))),
+    # what the run's other places took of the same CPUs disturbs no turn
+    ({"busy_seconds": 0.3}, "another program took 25"), ({"busy_seconds": 0.3, "beside_seconds": 0.1}, "")])
+def test_a_worker_s_line_tells_what_disturbed_its_turn(said: dict[str, Any], reason: str) -> None:
+    found = read(**said).reason
+    assert reason in found and bool(reason) == bool(found)
 
 
 def test_shares_are_of_the_cpus_that_the_worker_may_use() -> None:
@@ -73,11 +70,6 @@ def test_shares_are_of_the_cpus_that_the_worker_may_use() -> None:
 
     assert (2, 0.1) == (turn.steps, turn.seconds)
     assert (0.25, 0.1) == pytest.approx((turn.foreign_share, turn.stolen_share))          # of 0.4 CPU seconds
-
-
-def test_what_the_run_s_other_places_took_of_the_same_cpus_disturbs_no_turn() -> None:
-    assert "another program took 25" in read(busy_seconds=0.3).reason
-    assert not read(busy_seconds=0.3, beside_seconds=0.1).reason
 
 
 def test_a_turn_of_workers_that_train_together_lost_what_the_worst_one_lost() -> None:
@@ -90,10 +82,6 @@ def test_a_turn_of_workers_that_train_together_lost_what_the_worst_one_lost() ->
 def test_workers_that_train_together_stood_still_where_all_of_them_did() -> None:
     still = [[lost(still_share=share) for share in shares] for shares in ((0.3, 0.3), (0.0, 0.2))]
     assert [0.0, 0.2] == [each.still_share for each in together(still)[0]]
-
-
-def test_undisturbed_turns_count() -> None:
-    assert (True, False, True, False) == counting([CALM, DISTURBED, CALM, DISTURBED])
 
 
 @pytest.mark.parametrize(("lost", "counts"), [
