@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
 
-from runner.analysis import doubts, lanes, machine_share, stats, summary_profiles
+from runner.analysis import doubts, stats, summary_tables
 from runner.analysis.claims import judging
 from runner.analysis.claims.measured_here import ours
 from runner.analysis.doubts import Doubts
@@ -32,6 +32,7 @@ from runner.analysis.summary_format import (
     Skip,
     Summary,
 )
+from runner.analysis.summary_tables import Groups
 from runner.cells import key, settings
 from runner.errors import InputError
 from runner.formatting import rerun
@@ -56,15 +57,8 @@ class _Session(NamedTuple):
     doubted: Doubts
     error: float                           # of each word
     products: Mapping[Unit, Product]       # the best of the machine
-    unstamped: Mapping[Cell, float]        # seconds of a plain training step where any are stamped
+    plain: Mapping[Cell, Row]              # trainings whose steps are not stamped, by _unstamped
     skipped: Mapping[str, Sequence[Skipped]]      # by comparison
-
-    def facts(self, row: Row) -> dict[str, Any]:
-        """The fields of a Result that are no statistics."""
-        marked = flags(row, self.cpus, self.proved)
-        share = None if Flag.OTHER_PRECISION in marked else machine_share.of(row, self.products)
-        return {"rerun": rerun(self.measured.session_of(row.key), row.key), "machine_share": share,
-                "flags": (*marked, Flag.ABOVE_MACHINE) if share is not None and share > 1 else marked}
 
 
 def summary_of(measured: Measurements, proved: Proved = MappingProxyType({}), said: int = 0) -> Summary:
@@ -103,8 +97,9 @@ def _summary(measured: Measurements, proved: Proved, said: int) -> Summary:
     parts = grouped(judged, lambda claim: claims.paper_claim(claim.id))
     groups = [dict(sorted(group.items(), key=lambda each: names.index(each[0]))) for group in timed(measured)]
     words = said or words_of(groups, measured.baseline)
-    whole = _Session(measured, machine.cpus, proved, doubted, stats.error_of(words), best(measured.products),
-                     _unstamped(measured), grouped(measured.skipped, lambda skip: skip.comparison.key))
+    plain = {_unstamped(row.cell): row for row in measured.rows if row.cell.measure == "train" and row.ok_runs}
+    whole = _Session(measured, machine.cpus, proved, doubted, stats.error_of(words), best(measured.products), plain,
+                     grouped(measured.skipped, lambda skip: skip.comparison.key))
     comparisons = tuple(_comparison(group, whole) for group in groups)
     return Summary(
         id=session.get("id", ""), study=session.get("study", ""),
@@ -118,13 +113,13 @@ def _summary(measured: Measurements, proved: Proved, said: int) -> Summary:
                        if run.ending != "ok" and run.message != INTERRUPTED),
         skipped=tuple(Skip(experiment=each.experiment, stack=each.cell.stack, label=each.comparison.label,
                            reason=each.reason) for each in measured.skipped),
-        **summary_profiles.tables(measured.rows, measured.session_of),
+        **summary_tables.profiles(measured),
         published=tuple(ours(number, measured.of(number.experiment).rows) for number in numbers), claims=judged,
         paper_claims=tuple(PaperClaim(id=name, parts=tuple(claim.id for claim in each),
                                       verdict=claims.together(claim.verdict for claim in each))
                            for name, each in parts.items()),
-        footnotes=_footnotes(comparisons, measured), methods=METHODS, limits=machine_share.limits(measured),
-        lanes=tuple(lanes.tables(groups, comparisons, doubted, whole.error)))
+        footnotes=_footnotes(comparisons, measured), methods=METHODS, limits=summary_tables.limits(measured),
+        lanes=tuple(summary_tables.lanes(groups, comparisons, doubted, whole.error)))
 
 
 def _of_plan(what: str, records: Iterable[Facts], read: Callable[[Facts], One]) -> list[One]:
@@ -134,13 +129,13 @@ def _of_plan(what: str, records: Iterable[Facts], read: Callable[[Facts], One]) 
         raise InputError(f"the plan's {what}: {' '.join(str(error).split())}") from error
 
 
-def timed(measured: Measurements) -> lanes.Groups:
+def timed(measured: Measurements) -> Groups:
     """The comparisons that have rates, each as its rows by stack."""
     return [{row.cell.stack: row for row in rows} for rows in by_comparison(
         row for row in measured.rows if row.cell.measure in TIMED).values()]
 
 
-def words_of(groups: lanes.Groups, baseline: str) -> int:
+def words_of(groups: Groups, baseline: str) -> int:
     """How many words the session's plan could say, whatever it measures.
 
     Of each comparison one of every stack against the baseline, and one of the fastest where that is not the same; of
@@ -148,7 +143,7 @@ def words_of(groups: lanes.Groups, baseline: str) -> int:
     """
     of = [(len(group) - 1, baseline in group) for group in groups]
     return (sum(others for others, has_baseline in of if has_baseline)
-            + sum(others > has_baseline for others, has_baseline in of) + lanes.words(groups))
+            + sum(others > has_baseline for others, has_baseline in of) + summary_tables.words(groups))
 
 
 def _fastest(rows: Sequence[Row], error: float) -> str | None:
@@ -187,17 +182,9 @@ def _word(row: Row, paired: Paired | None, doubted: Doubts) -> tuple[Verdict, st
     return stats.verdict(paired.ratio), ""
 
 
-def _unstamped_key(cell: Cell) -> Cell:
+def _unstamped(cell: Cell) -> Cell:
     """The cell of the plain training that a cell of phases stamps; how many steps each takes does not matter."""
     return cell._replace(measure="train", steps=0, warmup=0, warm="fixed", seconds=0.0)
-
-
-def _unstamped(measured: Measurements) -> dict[Cell, float]:
-    """Seconds of a plain training step where any are stamped: the geometric mean over runs."""
-    if not any(row.cell.measure == "phases" for row in measured.rows):
-        return {}
-    return {_unstamped_key(row.cell): seconds for row in measured.rows if row.cell.measure == "train"
-            and (seconds := _typical(row.ok_runs, step_seconds)[0]) is not None}
 
 
 def _result(row: Row, paired: Paired | None, losses: Mapping[str, Any], session: _Session) -> Result:
@@ -206,7 +193,10 @@ def _result(row: Row, paired: Paired | None, losses: Mapping[str, Any], session:
     ratio = paired.ratio if paired else Ratio(pairs=len(rates))
     (verdict, withheld), phases = _word(row, paired, session.doubted), _phases(row)
     seconds, step_interval = _typical(runs, step_seconds)
-    plain_seconds = session.unstamped.get(_unstamped_key(row.cell))
+    plain = session.plain.get(_unstamped(row.cell)) if phases else None
+    plain_seconds = _typical(plain.ok_runs, step_seconds)[0] if plain else None
+    marked = flags(row, session.cpus, session.proved)
+    share = None if Flag.OTHER_PRECISION in marked else summary_tables.machine_share(row, session.products)
     rate, rate_interval = stats.geometric_mean(rates.values()), stats.interval(list(rates.values()))
     tokens, padded = (_typical(runs, partial(_tokens_per_second, name)) for name in ("tokens", "padded_tokens"))
     if row.unit == TOKENS:
@@ -216,12 +206,14 @@ def _result(row: Row, paired: Paired | None, losses: Mapping[str, Any], session:
         rate_per_worker=rate, rate_interval=rate_interval,
         ratio=ratio.value, ratio_interval=ratio.interval, pairs=ratio.pairs,
         round_ratios=paired.round_ratios if paired else (),
-        verdict=verdict, withheld=withheld, **session.facts(row), turns=len(row.turns),
+        verdict=verdict, withheld=withheld,
+        rerun=rerun(session.measured.session_of(row.key), row.key), machine_share=share,
+        flags=(*marked, Flag.ABOVE_MACHINE) if share is not None and share > 1 else marked, turns=len(row.turns),
         disturbed_turns=sum(disturbed(run.turns) for run in row.runs),
         workers=len(runs[0].workers) if runs else 0, mode=_fact(runs, "mode"), phases=phases,
         step_seconds=seconds, step_interval=step_interval,
         communication=_fact(runs, "communication") if phases else None,
-        stamping_cost=seconds / plain_seconds - 1 if phases and seconds and plain_seconds else None,
+        stamping_cost=seconds / plain_seconds - 1 if seconds and plain_seconds else None,
         place_peaks=_place_peaks(runs),
         weights_agree=all(len(set(run.digests.values())) == 1 for run in runs if run.digests)
         if any(len(run.digests) > 1 for run in runs) else None,
