@@ -32,35 +32,28 @@ def of_stacks(**seconds: Any) -> Measurements:
     return took({made.cell(stack): found for stack, found in seconds.items()})
 
 
-@pytest.mark.parametrize(("tf", "torch", "expected"), [
-    (1.0, 1.5, HOLDS), (1.5, 1.0, DOES_NOT), ([1.0, 1.2, 0.9] * 2, [1.0, 0.9, 1.2] * 2, INCONCLUSIVE),
-    ([2.0] * 5, [2.0] * 5, DOES_NOT)])
-def test_faster_is_less_time_in_the_same_rounds(tf: Any, torch: Any, expected: Verdict) -> None:
-    assert expected is judge(claim("faster"), of_stacks(tf=tf, torch=torch)).verdict
-    found = judge(claim("faster"), of_stacks(tf=[1.0, 2.0, 3.0], torch=[1.5, 3.0, 4.5]))
-    assert ("torch / tf", 3) == (number(found).what, number(found).rounds)
-    assert pytest.approx((1.5, 1.5, 1.5)) == (number(found).value, *(number(found).interval or ()))
+@pytest.mark.parametrize(("asked", "tf", "torch", "expected"), [
+    *(({"kind": "faster"}, *each) for each in (
+        (1.0, 1.5, HOLDS), (1.5, 1.0, DOES_NOT), ([1.0, 1.2, 0.9] * 2, [1.0, 0.9, 1.2] * 2, INCONCLUSIVE),
+        ([2.0] * 5, [2.0] * 5, DOES_NOT))),
+    *(({"kind": "ratio", **thresholds}, 2.0, [1.0] * 5, expected) for thresholds, expected in (
+        ({"at_least": 1.9}, HOLDS), ({"at_least": 2.1}, DOES_NOT), ({"at_least": 2.0}, INCONCLUSIVE),
+        ({"at_most": 2.1}, HOLDS), ({"at_most": 1.9}, DOES_NOT), ({"at_most": 2.0}, INCONCLUSIVE),
+        ({"at_least": 1.5, "at_most": 2.5}, HOLDS), ({"at_least": 2.5, "at_most": 3.0}, DOES_NOT),
+        ({"about": 2.2, "within": 0.15}, HOLDS), ({"about": 2.2, "within": 0.1}, INCONCLUSIVE),
+        ({"about": 2.2, "within": 0.05}, DOES_NOT), ({"about": 1.75, "within": 0.1}, DOES_NOT))),
+    *(({"kind": "equal", "within": 0.15, **subjects}, tf, [1.0] * 5, expected)
+      for subjects in ({}, {"of": TORCH, "to": TF}) for tf, expected in (
+        (1.1, HOLDS), (1.2, DOES_NOT), (1 / 1.2, DOES_NOT), (1.15, INCONCLUSIVE), (1 / 1.15, INCONCLUSIVE)))])
+def test_a_claim_holds_where_its_interval_lies_on_its_side(asked: Any, tf: Any, torch: Any, expected: Verdict) -> None:
+    assert expected is judge(claim(**asked), of_stacks(tf=tf, torch=torch)).verdict
 
 
-@pytest.mark.parametrize(("thresholds", "expected"), [
-    ({"at_least": 1.9}, HOLDS), ({"at_least": 2.1}, DOES_NOT), ({"at_least": 2.0}, INCONCLUSIVE),
-    ({"at_most": 2.1}, HOLDS), ({"at_most": 1.9}, DOES_NOT), ({"at_most": 2.0}, INCONCLUSIVE),
-    ({"at_least": 1.5, "at_most": 2.5}, HOLDS), ({"at_least": 2.5, "at_most": 3.0}, DOES_NOT),
-    ({"about": 2.2, "within": 0.15}, HOLDS), ({"about": 2.2, "within": 0.1}, INCONCLUSIVE),
-    ({"about": 2.2, "within": 0.05}, DOES_NOT), ({"about": 1.75, "within": 0.1}, DOES_NOT)])
-def test_a_ratio_lies_between_its_thresholds(thresholds: Any, expected: Verdict) -> None:
-    found = judge(claim("ratio", **thresholds), of_stacks(tf=2.0, torch=[1.0] * 5))
+def test_a_number_is_of_the_same_rounds() -> None:
+    found = number(judge(claim("faster"), of_stacks(tf=[1.0, 2.0, 3.0], torch=[1.5, 3.0, 4.5])))
 
-    assert (expected, pytest.approx(2.0, rel=0.001)) == (found.verdict, number(found).value)
-
-
-@pytest.mark.parametrize(("tf", "expected"), [
-    (1.1, HOLDS), (1.2, DOES_NOT), (1 / 1.2, DOES_NOT), (1.15, INCONCLUSIVE), (1 / 1.15, INCONCLUSIVE)])
-def test_equal_reads_the_same_both_ways(tf: float, expected: Verdict) -> None:
-    measured = of_stacks(tf=tf, torch=[1.0] * 5)
-
-    assert expected is judge(claim("equal", within=0.15), measured).verdict
-    assert expected is judge(claim("equal", of=TORCH, to=TF, within=0.15), measured).verdict
+    assert ("torch / tf", 3) == (found.what, found.rounds)
+    assert pytest.approx((1.5, 1.5, 1.5)) == (found.value, *(found.interval or ()))
 
 
 @pytest.mark.parametrize(("side", "low", "high", "expected"), [
@@ -85,20 +78,6 @@ def test_a_share_is_of_the_step_s_seconds_in_the_same_run(thresholds: Any, expec
 
 of_batches = partial(over, "batch", (1, 2, 4))
 BATCHES = ((4,), (1,), (2,))
-
-
-@pytest.mark.parametrize(("seconds", "to", "up", "down"), [
-    ({"tf": (1.0, 1.5, 2.0)}, None, HOLDS, DOES_NOT), ({"tf": (2.0, 1.5, 1.0)}, None, DOES_NOT, HOLDS),
-    ({"tf": (1.0, 1.5, 1.2)}, None, DOES_NOT, DOES_NOT),
-    ({"tf": (1.0, 1.5, [1.5, 1.3, 1.7, 1.4, 1.6])}, None, INCONCLUSIVE, DOES_NOT),
-    # a ratio's
-    ({"tf": (1.0, 3.0, 8.0), "torch": (1.0, 2.0, 4.0)}, TORCH, HOLDS, DOES_NOT),
-    ({"tf": (1.0, 1.5, 2.0), "torch": (1.0, 2.0, 4.0)}, TORCH, DOES_NOT, HOLDS)])
-def test_a_trend_goes_one_way_from_each_value_to_the_next(
-        seconds: Any, to: Subject | None, up: Verdict, down: Verdict) -> None:
-    for direction, expected in (("up", up), ("down", down)):
-        found = claim("trend", to=to, cases=BATCHES, along="batch", direction=direction)
-        assert expected is judge(found, of_batches(**seconds)).verdict
 
 
 def test_a_trend_tells_its_steps_and_on_average_may_turn_once() -> None:
@@ -189,12 +168,10 @@ def test_too_few_rounds_are_inconclusive_and_tell_the_value(rounds: int, has_int
 
 
 def test_only_rounds_that_both_have_count() -> None:
-    late = list(made.runs(made.cell("torch"), [1.0] * 5, first_round=3))
-    found = judge(claim("faster"), took({made.cell("tf"): [1.0] * 5}, *late))
+    tf, torch = made.cell("tf"), made.cell("torch")
+    found = judge(claim("faster"), made.measured(tf, torch, *made.runs(torch, [1.0] * 5, first_round=3),
+                                                 *made.runs(tf, [1.0] * 3)))
 
-    assert (NO_DATA, ("torch: not planned",)) == (found.verdict, found.missing)
-    cells = made.cell("tf"), made.cell("torch")
-    found = judge(claim("faster"), made.measured(*cells, *late, *made.runs(cells[0], [1.0] * 3)))
     assert (NO_DATA, ("tf: ended ok", "torch: ended ok")) == (found.verdict, found.missing)
 
 
