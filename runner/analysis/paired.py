@@ -43,8 +43,7 @@ class Paired(NamedTuple):
     @property
     def round_ratios(self) -> tuple[float, ...]:
         """The ratio of each round that both have."""
-        own, others = self.one.rates, self.other.rates if self.other else {}
-        return tuple(own[index] / others[index] for index in sorted(own.keys() & others.keys()))
+        return tuple(stats.quotients(self.one.rates, self.other.rates if self.other else {}).values())
 
     def withheld(self, one: str, other: str) -> str:
         """Both rows' doubts under these names, and once what is missing of rounds that both are in; "" without any."""

@@ -157,6 +157,11 @@ def geometric_mean(values: Collection[float]) -> float | None:
     return _exp(math.fsum(map(math.log, values)) / len(values)) if values else None
 
 
+def quotients(one: ByRound, other: ByRound) -> dict[int, float]:
+    """One over the other in each round that both have, in order."""
+    return {index: one[index] / other[index] for index in sorted(one.keys() & other.keys())}
+
+
 def ratio(one: ByRound, other: ByRound, error: float = ERROR) -> Ratio:
     """How many times as fast one stack is as the other; error: error_of the words about them.
 

@@ -191,7 +191,9 @@ def _result(row: Row, paired: Paired | None, losses: Mapping[str, Any], session:
     """paired: with the baseline; None of that itself."""
     runs, rates = row.ok_runs, row.rates
     ratio = paired.ratio if paired else Ratio(pairs=len(rates))
-    (verdict, withheld), phases = _word(row, paired, session.doubted), _phases(row)
+    verdict, withheld = _word(row, paired, session.doubted)
+    phases = {name: median for name in (quantities.PHASES if row.cell.measure == "phases" else ())
+              if (median := middle(runs, methodcaller("phase_seconds", name))) is not None}
     seconds, step_interval = _typical(runs, step_seconds)
     plain = session.plain.get(_unstamped(row.cell)) if phases else None
     plain_seconds = _typical(plain.ok_runs, step_seconds)[0] if plain else None
@@ -264,13 +266,6 @@ def _losses(rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
 
 def _fact(runs: Sequence[Run], name: str) -> str | None:
     return next((str(run.facts[name]) for run in runs if name in run.facts), None)
-
-
-def _phases(row: Row) -> dict[str, float]:
-    if row.cell.measure != "phases":
-        return {}
-    medians = {name: middle(row.ok_runs, methodcaller("phase_seconds", name)) for name in quantities.PHASES}
-    return {name: seconds for name, seconds in medians.items() if seconds is not None}
 
 
 def _place_peaks(runs: Sequence[Run]) -> dict[str, int]:

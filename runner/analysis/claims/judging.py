@@ -55,6 +55,11 @@ class _Pair(NamedTuple):
     side: Side
     cases: Collection[Case]          # whose values are in it
 
+    @property
+    def ratios(self) -> list[float]:
+        """One over the other in each round that both have."""
+        return [*stats.quotients(self.one, self.other).values()]
+
 
 SeriesByCase = Mapping[Case, Mapping[Subject, ByRound]]     # values of every case that lacks no subject
 Doubts = Mapping[Case, Sequence[str]]
@@ -81,7 +86,7 @@ def judge(asked: Claim, measured: Measurements, doubted: doubting.Doubts) -> Jud
     pairs = _over_cases(claim, pairs)
     numbers, error = [], stats.error_of(len(pairs)) * min((row.look.share for row in ran), default=1.0)
     for pair in pairs:
-        if pair.one.keys() & pair.other.keys():
+        if pair.ratios:
             numbers.append(_number(claim, pair, error, doubts))
         else:
             missing.append(", ".join([pair.what, *shown(pair.case)]) + ": no round in which all ended ok")
@@ -114,7 +119,7 @@ def judge_values(claim: Claim, values: Mapping[Case, Mapping[Subject, float]]) -
 
 def _number(claim: Claim, pair: _Pair, error: float | None, doubted: Doubts) -> ClaimNumber:
     """The pair's ratio or share with its verdict; error: of its interval, None of exact values."""
-    ratios, value, interval = _ratios(pair), _value(claim, pair), None
+    ratios, value, interval = pair.ratios, _value(claim, pair), None
     doubts = dict.fromkeys(doubt for case, told in doubted.items() if case in pair.cases for doubt in told)
     reason = ", ".join(doubts)
     if error is None:
@@ -133,14 +138,9 @@ def _number(claim: Claim, pair: _Pair, error: float | None, doubted: Doubts) -> 
                        verdict=Verdict.INCONCLUSIVE if reason else pair.side.verdict(interval))
 
 
-def _ratios(pair: _Pair) -> list[float]:
-    """One over the other, in each round that both have."""
-    return [pair.one[index] / pair.other[index] for index in sorted(pair.one.keys() & pair.other.keys())]
-
-
 def _value(claim: Claim, pair: _Pair) -> float:
     """The mean over the rounds. An mpe is 1 minus that of to / of."""
-    value = _middle(_ratios(pair))
+    value = _middle(pair.ratios)
     return 1 - value if claim.kind == "mpe" else value
 
 
@@ -246,7 +246,7 @@ def _over_cases(claim: Claim, pairs: Iterable[_Pair]) -> list[_Pair]:
     if claim.holds_for == "each":
         return list(pairs)
     if claim.holds_for == "greatest":
-        paired = (pair for pair in pairs if pair.one.keys() & pair.other.keys())
+        paired = (pair for pair in pairs if pair.ratios)
         return sorted(paired, key=lambda pair: _value(claim, pair), reverse=True)[:1]
     of = _middle if claim.holds_for == "mean" else math.fsum
     return [_Pair(what, {}, _by_round([pair.one for pair in group], of), _by_round([pair.other for pair in group], of),
@@ -325,7 +325,7 @@ def _chains(claim: Claim) -> dict[Case, list[Value]]:
 def _mpe(claim: Claim, by_case: SeriesByCase) -> Iterator[_Pair]:
     """The arithmetic mean over the cases of to / of, in the rounds that all have."""
     of, to = claim.subjects
-    quotients = [_quotient(values[to], values[of]) for values in by_case.values()]
+    quotients = [stats.quotients(values[to], values[of]) for values in by_case.values()]
     if quotients:
         means = _by_round(quotients, fmean)
         yield _Pair(f"{of}, {to}", {}, means, dict.fromkeys(means, 1.0), _between(claim), by_case)
@@ -355,11 +355,7 @@ def _named(subjects: Sequence[Subject]) -> str:
 def _followed(subjects: Sequence[Subject], values: Mapping[Subject, ByRound]) -> ByRound:
     """The quantity of a subject, or its ratio to the other one's."""
     one, *others = (values[subject] for subject in subjects)
-    return _quotient(one, others[0]) if others else one
-
-
-def _quotient(one: ByRound, other: ByRound) -> ByRound:
-    return {index: value / other[index] for index, value in one.items() if index in other}
+    return stats.quotients(one, others[0]) if others else one
 
 
 def _above_one(claim: Claim, case: Case) -> Side:
