@@ -153,16 +153,19 @@ def _least(parts: Sequence[tuple[Group, ...]], beside: Mix, limit: float, measur
     whole = [each for part in parts for each in part]
     if len(whole) == 1:
         return frozenset(whole)
-    one, other = map(tuple, parts if len(parts) == 2 else (whole[:len(whole) // 2], whole[len(whole) // 2:]))
+    one, other = parts if len(parts) == 2 else (whole[:len(whole) // 2], whole[len(whole) // 2:])
     like = measure(beside | {*one}, limit).likeness(limit)
-    if like is Likeness.NEW or (like is Likeness.OLD and not is_careful):
-        return _least([one if like is Likeness.NEW else other], beside, limit, measure, is_careful)
+    if like is Likeness.NEW:
+        return _least([tuple(one)], beside, limit, measure, is_careful)
+    if not is_careful and like is Likeness.OLD:
+        return _least([tuple(other)], beside, limit, measure, is_careful)
     like_other = measure(beside | {*other}, limit).likeness(limit)
+    if not is_careful and like is Likeness.UNCLEAR and like_other is Likeness.OLD:
+        return _least([tuple(one)], beside, limit, measure, is_careful)
     if not is_careful or like_other is Likeness.NEW:
-        is_one = (like, like_other) == (Likeness.UNCLEAR, Likeness.OLD) and not is_careful
-        return _least([one if is_one else other], beside, limit, measure, is_careful)
-    first = _least([one], beside | {*other}, limit, measure, is_careful)
-    return first | _least([other], beside | first, limit, measure, is_careful)
+        return _least([tuple(other)], beside, limit, measure, is_careful)
+    first = _least([tuple(one)], beside | {*other}, limit, measure, is_careful)
+    return first | _least([tuple(other)], beside | first, limit, measure, is_careful)
 
 
 class Releases(NamedTuple):

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
 
-from runner.analysis import doubts, stats, summary_tables
+from runner.analysis import doubts, lanes, machine_share, stats, summary_profiles
 from runner.analysis.claims import judging
 from runner.analysis.claims.measured_here import ours
 from runner.analysis.doubts import Doubts
@@ -32,7 +32,6 @@ from runner.analysis.summary_format import (
     Skip,
     Summary,
 )
-from runner.analysis.summary_tables import Groups
 from runner.cells import key, settings
 from runner.errors import InputError
 from runner.formatting import rerun
@@ -59,6 +58,13 @@ class _Session(NamedTuple):
     products: Mapping[Unit, Product]       # the best of the machine
     plain: Mapping[Cell, Row]              # trainings whose steps are not stamped, by _unstamped
     skipped: Mapping[str, Sequence[Skipped]]      # by comparison
+
+    def facts(self, row: Row) -> dict[str, Any]:
+        """The fields of a Result that are no statistics."""
+        marked = flags(row, self.cpus, self.proved)
+        share = None if Flag.OTHER_PRECISION in marked else machine_share.of(row, self.products)
+        return {"rerun": rerun(self.measured.session_of(row.key), row.key), "machine_share": share,
+                "flags": (*marked, Flag.ABOVE_MACHINE) if share is not None and share > 1 else marked}
 
 
 def summary_of(measured: Measurements, proved: Proved = MappingProxyType({}), said: int = 0) -> Summary:
@@ -113,13 +119,13 @@ def _summary(measured: Measurements, proved: Proved, said: int) -> Summary:
                        if run.ending != "ok" and run.message != INTERRUPTED),
         skipped=tuple(Skip(experiment=each.experiment, stack=each.cell.stack, label=each.comparison.label,
                            reason=each.reason) for each in measured.skipped),
-        **summary_tables.profiles(measured),
+        **summary_profiles.tables(measured),
         published=tuple(ours(number, measured.of(number.experiment).rows) for number in numbers), claims=judged,
         paper_claims=tuple(PaperClaim(id=name, parts=tuple(claim.id for claim in each),
                                       verdict=claims.together(claim.verdict for claim in each))
                            for name, each in parts.items()),
-        footnotes=_footnotes(comparisons, measured), methods=METHODS, limits=summary_tables.limits(measured),
-        lanes=tuple(summary_tables.lanes(groups, comparisons, doubted, whole.error)))
+        footnotes=_footnotes(comparisons, measured), methods=METHODS, limits=machine_share.limits(measured),
+        lanes=tuple(lanes.tables(groups, comparisons, doubted, whole.error)))
 
 
 def _of_plan(what: str, records: Iterable[Facts], read: Callable[[Facts], One]) -> list[One]:
@@ -129,13 +135,13 @@ def _of_plan(what: str, records: Iterable[Facts], read: Callable[[Facts], One]) 
         raise InputError(f"the plan's {what}: {' '.join(str(error).split())}") from error
 
 
-def timed(measured: Measurements) -> Groups:
+def timed(measured: Measurements) -> lanes.Groups:
     """The comparisons that have rates, each as its rows by stack."""
     return [{row.cell.stack: row for row in rows} for rows in by_comparison(
         row for row in measured.rows if row.cell.measure in TIMED).values()]
 
 
-def words_of(groups: Groups, baseline: str) -> int:
+def words_of(groups: lanes.Groups, baseline: str) -> int:
     """How many words the session's plan could say, whatever it measures.
 
     Of each comparison one of every stack against the baseline, and one of the fastest where that is not the same; of
@@ -143,7 +149,7 @@ def words_of(groups: Groups, baseline: str) -> int:
     """
     of = [(len(group) - 1, baseline in group) for group in groups]
     return (sum(others for others, has_baseline in of if has_baseline)
-            + sum(others > has_baseline for others, has_baseline in of) + summary_tables.words(groups))
+            + sum(others > has_baseline for others, has_baseline in of) + lanes.words(groups))
 
 
 def _fastest(rows: Sequence[Row], error: float) -> str | None:
@@ -191,14 +197,10 @@ def _result(row: Row, paired: Paired | None, losses: Mapping[str, Any], session:
     """paired: with the baseline; None of that itself."""
     runs, rates = row.ok_runs, row.rates
     ratio = paired.ratio if paired else Ratio(pairs=len(rates))
-    verdict, withheld = _word(row, paired, session.doubted)
-    phases = {name: median for name in (quantities.PHASES if row.cell.measure == "phases" else ())
-              if (median := middle(runs, methodcaller("phase_seconds", name))) is not None}
+    (verdict, withheld), phases = _word(row, paired, session.doubted), _phases(row)
     seconds, step_interval = _typical(runs, step_seconds)
     plain = session.plain.get(_unstamped(row.cell)) if phases else None
     plain_seconds = _typical(plain.ok_runs, step_seconds)[0] if plain else None
-    marked = flags(row, session.cpus, session.proved)
-    share = None if Flag.OTHER_PRECISION in marked else summary_tables.machine_share(row, session.products)
     rate, rate_interval = stats.geometric_mean(rates.values()), stats.interval(list(rates.values()))
     tokens, padded = (_typical(runs, partial(_tokens_per_second, name)) for name in ("tokens", "padded_tokens"))
     if row.unit == TOKENS:
@@ -208,9 +210,7 @@ def _result(row: Row, paired: Paired | None, losses: Mapping[str, Any], session:
         rate_per_worker=rate, rate_interval=rate_interval,
         ratio=ratio.value, ratio_interval=ratio.interval, pairs=ratio.pairs,
         round_ratios=paired.round_ratios if paired else (),
-        verdict=verdict, withheld=withheld,
-        rerun=rerun(session.measured.session_of(row.key), row.key), machine_share=share,
-        flags=(*marked, Flag.ABOVE_MACHINE) if share is not None and share > 1 else marked, turns=len(row.turns),
+        verdict=verdict, withheld=withheld, **session.facts(row), turns=len(row.turns),
         disturbed_turns=sum(disturbed(run.turns) for run in row.runs),
         workers=len(runs[0].workers) if runs else 0, mode=_fact(runs, "mode"), phases=phases,
         step_seconds=seconds, step_interval=step_interval,
@@ -266,6 +266,13 @@ def _losses(rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
 
 def _fact(runs: Sequence[Run], name: str) -> str | None:
     return next((str(run.facts[name]) for run in runs if name in run.facts), None)
+
+
+def _phases(row: Row) -> dict[str, float]:
+    if row.cell.measure != "phases":
+        return {}
+    medians = {name: middle(row.ok_runs, methodcaller("phase_seconds", name)) for name in quantities.PHASES}
+    return {name: seconds for name, seconds in medians.items() if seconds is not None}
 
 
 def _place_peaks(runs: Sequence[Run]) -> dict[str, int]:

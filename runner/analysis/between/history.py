@@ -70,8 +70,13 @@ class History(NamedTuple):
                 for course in self.courses for point in course.points]
 
 
-# a cell in one session and in the next one that measured it, and what differed around them
-_Pair = tuple[Session, Session, Compared, tuple[Difference, ...]]
+class _Pair(NamedTuple):
+    """A cell in one session and in the next one that measured it."""
+
+    before: Session
+    after: Session
+    compared: Compared
+    differences: tuple[Difference, ...]
 
 
 def over_time(sessions: Sequence[Measurements]) -> History:
@@ -81,7 +86,7 @@ def over_time(sessions: Sequence[Measurements]) -> History:
                for each in sorted(sessions, key=lambda session: _session(session)[::-1])]
     pairs = list(_pairs(ordered))
     error = stats.error_of(len(pairs)) * min((row.look.share for each in ordered for row in each.rows), default=1.0)
-    by_cell = grouped(pairs, lambda pair: (pair[2].key, pair[2].baseline))
+    by_cell = grouped(pairs, lambda pair: (pair.compared.key, pair.compared.baseline))
     courses = tuple(_course(of_cell, error) for of_cell in by_cell.values())
     spread, degrees = stats.spread_of([[point.ratio for point in course.points] for course in courses]) or (None, 0)
     return History(tuple(map(_session, ordered)), len(pairs), spread, degrees, courses)
@@ -96,17 +101,19 @@ def _pairs(ordered: Sequence[Measurements]) -> Iterator[_Pair]:
             comparison = comparing.compare(earlier, later)
             for compared in comparison.rows:
                 if last.get(compared.key) is earlier and compared.baseline and not compared.other_resources:
-                    yield _session(earlier), _session(later), compared, comparison.differences
+                    yield _Pair(_session(earlier), _session(later), compared, comparison.differences)
         last.update(dict.fromkeys(keys, later))
 
 
 def _course(pairs: Sequence[_Pair], error: float) -> Course:
     """A cell's points and steps, its intervals widened to that error."""
-    began, _, first, _ = pairs[0]
+    first = pairs[0].compared
     points = (Point(*session, ratio.at(error), rate, first.unit) for session, ratio, rate in (
-        (began, first.ratio_a, first.rate_a), *((after, each.ratio_b, each.rate_b) for _, after, each, _ in pairs)))
-    steps = (Step(before.id, after.id, change, differences) for before, after, each, differences in pairs
-             if each.verdict not in doubts.REMEDIES and (change := each.change.at(error)).excludes(1.0))
+        (pairs[0].before, first.ratio_a, first.rate_a),
+        *((pair.after, pair.compared.ratio_b, pair.compared.rate_b) for pair in pairs)))
+    changes = ((pair, pair.compared.change.at(error)) for pair in pairs if pair.compared.verdict not in doubts.REMEDIES)
+    steps = (Step(pair.before.id, pair.after.id, change, pair.differences) for pair, change in changes
+             if change.excludes(1.0))
     return Course(first.label, first.stack, first.baseline, tuple(points), tuple(steps))
 
 
