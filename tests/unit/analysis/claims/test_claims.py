@@ -66,24 +66,10 @@ def test_at_the_edge(side: Side, low: float, high: float, expected: Verdict) -> 
     assert expected is side.verdict(Interval(low, high))
 
 
-@pytest.mark.parametrize(("thresholds", "expected"), [
-    ({"at_least": 0.09}, HOLDS), ({"at_least": 0.11}, DOES_NOT), ({"at_most": 0.09}, DOES_NOT),
-    ({"about": 0.1, "within": 0.01}, HOLDS)])
-def test_a_share_is_of_the_step_s_seconds_in_the_same_run(thresholds: Any, expected: Verdict) -> None:
-    found = judge(claim("share", to=None, quantity="load", **thresholds),
-                  took({made.cell("tf", measure="phases"): [1.0, 2.0, 4.0, 3.0, 2.0]}))   # a tenth of it is loading
-
-    assert (expected, "tf", pytest.approx(0.1)) == (found.verdict, number(found).what, number(found).value)
-
-
-of_batches = partial(over, "batch", (1, 2, 4))
-BATCHES = ((4,), (1,), (2,))
-
-
 def test_a_trend_tells_its_steps_and_on_average_may_turn_once() -> None:
-    trend = claim("trend", to=None, cases=BATCHES, along="batch", direction="up")
-    found = judge(trend, of_batches(tf=(1.0, 2.0, 6.0)))
-    mean = judge(trend.model_copy(update={"holds_for": "mean"}), of_batches(tf=(1.0, 5.0, 4.0)))
+    trend = claim("trend", to=None, cases=((4,), (1,), (2,)), along="batch", direction="up")
+    found = judge(trend, over("batch", (1, 2, 4), tf=(1.0, 2.0, 6.0)))
+    mean = judge(trend.model_copy(update={"holds_for": "mean"}), over("batch", (1, 2, 4), tf=(1.0, 5.0, 4.0)))
 
     assert [({"batch": "1 to 2"}, pytest.approx(2.0)), ({"batch": "2 to 4"}, pytest.approx(3.0))] == [
         (number.case, number.value) for number in found.numbers]
@@ -148,14 +134,6 @@ def test_the_mean_is_the_geometric_one_over_the_cases_in_rounds_that_all_have() 
 
     assert (HOLDS, pytest.approx(4.0), 5, {}) == (
         found.verdict, number(found).value, number(found).rounds, number(found).case)
-
-
-def test_sync_and_async_of_one_stack_are_two_subjects() -> None:
-    measured = took({made.cell("tf", parallel="allreduce", nodes=3): 1.0,
-                     made.cell("tf", parallel="ps-async", nodes=3): 2.0})
-    sync, asynchronous = Subject("tf", "sync"), Subject("tf", "async")
-
-    assert HOLDS is judge(claim("faster", of=sync, to=asynchronous), measured).verdict
 
 
 @pytest.mark.parametrize(("rounds", "has_interval"), [(1, False), (2, False), (4, True)])

@@ -25,12 +25,17 @@ OVER: dict[str, Any] = {"cases": ((1,), (2,)), "over": ("batch",)}
 CUDNN, PLAIN = Subject("tf", settings=(("lstm", "cudnn"),)), Subject("tf", settings=(("lstm", "cell"),))
 
 
-def test_settings_tell_subjects_of_one_stack_apart() -> None:
-    measured = over("lstm", ("cudnn", "cell", "block"), tf=(1.0, 2.0, 1.5))
+@pytest.mark.parametrize(("fields", "less", "more", "what"), [
+    (({"lstm": "cudnn"}, {"lstm": "cell"}, {"lstm": "block"}), CUDNN, PLAIN, "tf lstm cudnn / tf lstm cell"),
+    (({"parallel": "allreduce", "nodes": 3}, {"parallel": "ps-async", "nodes": 3}), Subject("tf", "sync"),
+     Subject("tf", "async"), "tf sync / tf async")])
+def test_settings_and_parallel_modes_tell_subjects_of_one_stack_apart(
+        fields: tuple[dict[str, Any], ...], less: Subject, more: Subject, what: str) -> None:
+    measured = took({made.cell("tf", **each): seconds for each, seconds in zip(fields, (1.0, 2.0, 1.5), strict=False)})
 
-    assert HOLDS is judge(claim("faster", of=CUDNN, to=PLAIN), measured).verdict
-    found = judge(claim("faster", of=PLAIN, to=CUDNN), measured)
-    assert (DOES_NOT, "tf lstm cudnn / tf lstm cell") == (found.verdict, number(found).what)
+    assert HOLDS is judge(claim("faster", of=less, to=more), measured).verdict
+    found = judge(claim("faster", of=more, to=less), measured)
+    assert (DOES_NOT, what) == (found.verdict, number(found).what)
 
 
 @pytest.mark.parametrize(("holds_for", "about"), [("mean", 2.0 ** 0.5), ("total", 1.1), ("greatest", 2.0)])
@@ -84,21 +89,26 @@ def test_a_field_that_subjects_say_tells_no_cases_apart(field: str) -> None:
     assert f'field "{field}": expected one of a cell but stack, parallel, measure, lstm' == claims.mistake(asked)
 
 
-def test_a_first_epoch_is_held_against_later_ones() -> None:
-    measured = made.told({made.cell("tf", measure="epochs"): [*map(made.epoch, (0, 1, 2), (6.0, 3.0, 5.0))]})
-
-    for least, expected in ((1.0, HOLDS), (1.6, DOES_NOT)):
-        found = judge(claim("share", to=None, quantity="first_epoch", at_least=least), measured)
-        assert (expected, pytest.approx(1.5)) == (found.verdict, number(found).value)      # 6 over the mean of 3 and 5
+def removed(expensive: int) -> made.Record:
+    return {**made.GRAPH, "removed": {"expensive": expensive, "cheap": 10, "noop": 90 - expensive}}
 
 
-@pytest.mark.parametrize(("expensive", "expected"), [(0, HOLDS), (2, DOES_NOT)])
-def test_a_share_may_be_nothing_at_all(expensive: int, expected: Verdict) -> None:
-    removed = {"expensive": expensive, "cheap": 10, "noop": 90 - expensive}
-    measured = made.told({made.cell("tf", measure="graph"): [{**made.GRAPH, "removed": removed}]})
-    found = judge(claim("share", to=None, quantity="removed_expensive", at_most=0.01), measured)
+@pytest.mark.parametrize(("measure", "lines", "quantity", "thresholds", "expected", "value"), [
+    *(("phases", [made.steps([1.0, 3.0], phases={"load": [0.1, 0.3]})], "load", thresholds, expected, 0.1)
+      for thresholds, expected in (({"at_least": 0.09}, HOLDS), ({"at_least": 0.11}, DOES_NOT),
+                                   ({"at_most": 0.09}, DOES_NOT), ({"about": 0.1, "within": 0.01}, HOLDS))),
+    # 6 over the mean of 3 and 5
+    *(("epochs", [*map(made.epoch, (0, 1, 2), (6.0, 3.0, 5.0))], "first_epoch", {"at_least": least}, expected, 1.5)
+      for least, expected in ((1.0, HOLDS), (1.6, DOES_NOT))),
+    # which may be nothing at all
+    *(("graph", [removed(expensive)], "removed_expensive", {"at_most": 0.01}, expected, expensive / 100)
+      for expensive, expected in ((0, HOLDS), (2, DOES_NOT)))])
+def test_a_share_is_of_its_whole_in_the_same_run(
+        measure: str, lines: Any, quantity: str, thresholds: Any, expected: Verdict, value: float) -> None:
+    found = judge(claim("share", to=None, quantity=quantity, **thresholds),
+                  made.told({made.cell("tf", measure=measure): lines}))
 
-    assert (expected, pytest.approx(expensive / 100, abs=1e-9)) == (found.verdict, number(found).value)
+    assert (expected, "tf", pytest.approx(value, abs=1e-9)) == (found.verdict, number(found).what, number(found).value)
 
 
 SLOPE: dict[str, Any] = {"to": None, "cases": tuple((batch,) for batch in BATCHES), "along": "batch"}
