@@ -43,12 +43,16 @@ def of(measured: Measurements) -> Doubts:
     return {key: doubt for key, doubt in found if doubt}
 
 
+def _is_busy(block: Sequence[Row], rounds: int) -> bool:
+    """Whether too few rounds of rows that are measured together count, and not for lost runs alone."""
+    return (block[0].counted_rounds < min(LEAST_ROUNDS, rounds)
+            and not all(row.is_calm(run) for row in block for run in row.runs))
+
+
 def _missing(row: Row, block: Sequence[Row], measured: Measurements) -> Doubt | None:
-    """What is left to measure: too busy is what was measured together, where not for lost runs alone."""
-    is_busy = (block[0].counted_rounds < min(LEAST_ROUNDS, measured.rounds)
-               and not all(each.is_calm(run) for each in block for run in each.runs))
+    """What is left to measure."""
     verdict = (Verdict.UNFINISHED if row.key in measured.interrupted else
-               Verdict.TOO_BUSY if is_busy else None)
+               Verdict.TOO_BUSY if _is_busy(block, measured.rounds) else None)
     if verdict is None or not any(run.ending == "ok" for run in row.runs):
         return None
     return Doubt(verdict, f"{verdict.value} ({row.counted_rounds} of {measured.rounds} rounds could be measured)")
