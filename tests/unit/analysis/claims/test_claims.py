@@ -128,14 +128,6 @@ def test_a_turned_trend_goes_the_other_way() -> None:
     assert HOLDS is judge(found, measured).verdict
 
 
-def test_the_mean_is_the_geometric_one_over_the_cases_in_rounds_that_all_have() -> None:
-    mean = claim("ratio", cases=TASKS, over=("task",), holds_for="mean", about=4.0, within=0.1)
-    found = judge(mean, of_tasks(tf=([2.0] * 5, [8.0] * 5 + [1.0]), torch=([1.0] * 5, [1.0] * 6)))
-
-    assert (HOLDS, pytest.approx(4.0), 5, {}) == (
-        found.verdict, number(found).value, number(found).rounds, number(found).case)
-
-
 @pytest.mark.parametrize(("rounds", "has_interval"), [(1, False), (2, False), (4, True)])
 def test_too_few_rounds_are_inconclusive_and_tell_the_value(rounds: int, has_interval: bool) -> None:
     found = judge(claim("faster"), of_stacks(tf=[1.0] * rounds, torch=[9.0] * rounds))

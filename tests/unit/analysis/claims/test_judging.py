@@ -38,15 +38,6 @@ def test_settings_and_parallel_modes_tell_subjects_of_one_stack_apart(
     assert (DOES_NOT, what) == (found.verdict, number(found).what)
 
 
-@pytest.mark.parametrize(("holds_for", "about"), [("mean", 2.0 ** 0.5), ("total", 1.1), ("greatest", 2.0)])
-def test_over_cases_a_claim_is_of_their_mean_their_total_or_the_greatest(holds_for: str, about: float) -> None:
-    """Ratios 2 / 1 and 9 / 9 at two batches, hence a mean of 1.41 and sums of 11 and 10."""
-    measured = over("batch", (1, 2), tf=(2.0, 9.0), torch=(1.0, 9.0))
-    found = judge(claim("ratio", holds_for=holds_for, about=about, within=0.001, **OVER), measured)
-
-    assert (HOLDS, pytest.approx(about)) == (found.verdict, number(found).value)
-
-
 def averages(**values: Any) -> Claim:
     """A claim on batches 1 and 2, each the mean over 16 and 32 pixels."""
     return claim(averaged=("image",), over=("batch",), cases=tuple((image, batch) for image in (16, 32)
@@ -115,13 +106,6 @@ SLOPE: dict[str, Any] = {"to": None, "cases": tuple((batch,) for batch in BATCHE
 steps = partial(over, "batch", BATCHES)
 
 
-def test_a_slope_is_the_change_over_the_whole_range_on_a_line_through_logarithms() -> None:
-    measured = steps(tf=[[3.0] * 5, [6.0] * 5, [12.0] * 5, [24.0] * 5])
-    found = judge(claim("slope", direction="up", **SLOPE), measured)
-
-    assert (HOLDS, pytest.approx(8.0), {"batch": "1 to 8"}) == (found.verdict, number(found).value, number(found).case)
-
-
 NOISY: Any = ([1.0, 1.1, 0.9] * 2, [1.1, 0.9, 1.0] * 2, [0.9, 1.0, 1.1] * 2, [1.0, 0.95, 1.05] * 2)
 
 
@@ -155,12 +139,34 @@ def test_a_claim_over_batches_goes_one_way_or_stays_within_its_limits(
     assert expected is judge(claim(**asked), measured).verdict
 
 
-def test_an_mpe_is_the_mean_of_the_differences_over_the_first_ones() -> None:
-    measured = over("batch", (1, 2), tf=([1.0] * 5, [2.0] * 5), torch=([1.5] * 5, [5.0] * 5))      # -0.5 and -1.5
-    found = judge(claim("mpe", about=-1.0, within=0.15, **OVER), measured)
+@pytest.mark.parametrize(("asked", "seconds", "what", "case", "value"), [
+    # ratios of 2 / 1 and 9 / 9: their mean, that of the sums 11 and 10, and the greatest
+    *(({"kind": "ratio", "holds_for": holds_for, "about": value, "within": 0.001, **OVER},
+       {"tf": (2.0, 9.0), "torch": (1.0, 9.0)}, "tf / torch", {"batch": 1} if holds_for == "greatest" else {}, value)
+      for holds_for, value in (("mean", 2.0 ** 0.5), ("total", 1.1), ("greatest", 2.0))),
+    # in the rounds that all cases have
+    ({"kind": "ratio", "holds_for": "mean", "about": 4.0, "within": 0.1, **OVER},
+     {"tf": ([2.0] * 5, [8.0] * 5 + [1.0]), "torch": ([1.0] * 5, [1.0] * 6)}, "tf / torch", {}, 4.0),
+    # torch takes twice tf's time; mxnet's and jax's are 3 to 2
+    ({"kind": "ratio", "of": TORCH, "to": TF, "than": (MXNET, Subject("jax")), "at_least": 1.3},
+     {"torch": [2.0], "tf": [1.0], "mxnet": [3.0], "jax": [2.0]}, "(torch / tf) / (mxnet / jax)", {}, 4 / 3),
+    # on a line through logarithms, over the whole range
+    ({"kind": "slope", "direction": "up", **SLOPE}, {"tf": (3.0, 6.0, 12.0, 24.0)}, "tf", {"batch": "1 to 8"}, 8.0),
+    # -0.5 and -1.5
+    ({"kind": "mpe", "about": -1.0, "within": 0.15, **OVER},
+     {"tf": ([1.0] * 5, [2.0] * 5), "torch": ([1.5] * 5, [5.0] * 5)}, "tf, torch", {}, -1.0)])
+def test_a_number_is_of_its_cases_together(asked: Any, seconds: Any, what: str, case: Any, value: float) -> None:
+    found = judge(claim(**asked), over("batch", BATCHES[:len(next(iter(seconds.values())))], **seconds))
 
-    assert (HOLDS, pytest.approx(-1.0)) == (found.verdict, number(found).value)
-    assert pytest.approx((-1.15, -1 / 1.15)) == (number(found).low, number(found).high)
+    only = number(found)
+    assert (HOLDS, what, case, 5, pytest.approx(value, rel=0.001)) == (
+        found.verdict, only.what, only.case, only.rounds, only.value)
+
+
+def test_an_mpe_is_about_a_number_on_either_side() -> None:
+    found = number(judge(claim("mpe", about=-1.0, within=0.15, **OVER), over("batch", (1, 2), tf=(1, 1), torch=(2, 2))))
+
+    assert pytest.approx((-1.15, -1 / 1.15)) == (found.low, found.high)
 
 
 @pytest.mark.parametrize(("skips", "expected"), [(True, HOLDS), (False, NO_DATA)])
@@ -317,16 +323,6 @@ def test_of_twenty_claims_on_things_that_are_alike_one_may_be_wrong() -> None:
                            dataclasses.replace(measured, rows=measured.rows[2 * index:2 * index + 2]), doubted).verdict
              for index in range(claims_made)]
     assert 15 <= sum(word in (HOLDS, DOES_NOT) for word in words) <= 45
-
-
-def test_a_ratio_is_held_against_another_ratio() -> None:
-    """torch takes twice tf's time; mxnet's and jax's are 3 to 2: 2 over 1.5."""
-    seconds = {"torch": 2.0, "tf": 1.0, "mxnet": 3.0, "jax": 2.0}
-    measured = took({made.cell(stack): each for stack, each in seconds.items()})
-
-    found = judge(claim("ratio", of=TORCH, to=TF, than=(MXNET, Subject("jax")), at_least=1.3), measured)
-    assert (HOLDS, "(torch / tf) / (mxnet / jax)") == (found.verdict, number(found).what)
-    assert pytest.approx(4 / 3) == number(found).value
 
 
 def test_a_stand_in_is_named_and_what_differs_from_the_paper_is_said() -> None:
