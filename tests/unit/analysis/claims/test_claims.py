@@ -3,7 +3,6 @@
 import json
 import math
 import re
-from functools import partial
 from typing import Any
 
 import pytest
@@ -17,7 +16,7 @@ from runner.results.reader import measurements
 from runner.results.rows import Measurements
 from runner.screen.summary import summary_view
 from runner.study import file
-from runner.study.claims import Verdict
+from runner.study.claims import Claim, Verdict
 from runner.study.subjects import Subject
 from tests import made_report
 from tests import made_rows as made
@@ -84,13 +83,6 @@ def test_a_trend_along_names_follows_the_order_that_where_gives() -> None:
         assert expected is judge(found, measured).verdict
 
 
-@pytest.mark.parametrize("kind", ["trend", "slope"])
-def test_a_trend_and_a_slope_need_two_values(kind: str) -> None:
-    found = judge(claim(kind, to=None, cases=((1,),), along="batch", direction="up"), over("batch", [1], tf=[1.0]))
-
-    assert (NO_DATA, ("the study has only one value of batch at this scale",)) == (found.verdict, found.missing)
-
-
 @pytest.mark.parametrize(("order", "tf", "each"), [
     ((TORCH, TF, MXNET), 2.0, [HOLDS, HOLDS]), ((TORCH, MXNET, TF), 2.0, [HOLDS, DOES_NOT]),
     ((MXNET, TORCH), 2.0, [DOES_NOT]), ((TORCH, MXNET), 2.0, [HOLDS]),
@@ -102,17 +94,14 @@ def test_an_order_is_from_the_least_to_the_most(order: tuple[Subject, ...], tf: 
     assert found.verdict is next((word for word in (DOES_NOT, INCONCLUSIVE) if word in each), HOLDS)
 
 
-TASKS = (("lenet5",), ("vgg16",))
-of_tasks = partial(over, "task", ("lenet5", "vgg16"))
-
-
 def test_each_case_must_hold_and_one_that_is_turned_the_other_way() -> None:
-    over = claim("faster", cases=TASKS, over=("task",))
-    turned = over.model_copy(update={"turned_for": ({"task": "vgg16"},)})
-    both, one = of_tasks(tf=(1.0, 1.0), torch=(2.0, 3.0)), of_tasks(tf=(1.0, 3.0), torch=(2.0, 1.0))
-    found = judge(over, one)
+    each = claim("faster", cases=(("lenet5",), ("vgg16",)), over=("task",))
+    turned = each.model_copy(update={"turned_for": ({"task": "vgg16"},)})
+    both, one = (over("task", ("lenet5", "vgg16"), **seconds) for seconds in (
+        {"tf": (1.0, 1.0), "torch": (2.0, 3.0)}, {"tf": (1.0, 3.0), "torch": (2.0, 1.0)}))
+    found = judge(each, one)
 
-    assert (HOLDS, DOES_NOT, HOLDS) == (judge(over, both).verdict, judge(turned, both).verdict,
+    assert (HOLDS, DOES_NOT, HOLDS) == (judge(each, both).verdict, judge(turned, both).verdict,
                                         judge(turned, one).verdict)
     assert (DOES_NOT, [({"task": "lenet5"}, HOLDS), ({"task": "vgg16"}, DOES_NOT)]) == (
         found.verdict, [(number.case, number.verdict) for number in found.numbers])
@@ -137,14 +126,6 @@ def test_too_few_rounds_are_inconclusive_and_tell_the_value(rounds: int, has_int
     assert has_interval is (number(found).interval is not None)
 
 
-def test_only_rounds_that_both_have_count() -> None:
-    tf, torch = made.cell("tf"), made.cell("torch")
-    found = judge(claim("faster"), made.measured(tf, torch, *made.runs(torch, [1.0] * 5, first_round=3),
-                                                 *made.runs(tf, [1.0] * 3)))
-
-    assert (NO_DATA, ("tf: ended ok", "torch: ended ok")) == (found.verdict, found.missing)
-
-
 def test_a_missing_cell_is_named_with_its_reason_and_the_others_numbers_are_told() -> None:
     over = claim("faster", cases=(("lenet5",), ("vgg16",), ("alexnet",), ("tiny",)), over=("task",))
     cells = {made.cell(stack, task=task): 1.0 for stack in ("tf", "torch") for task in ("lenet5", "alexnet")}
@@ -158,20 +139,26 @@ def test_a_missing_cell_is_named_with_its_reason_and_the_others_numbers_are_told
     assert ["lenet5", "alexnet"] == [number.case["task"] for number in found.numbers]
 
 
-def test_runs_without_the_quantity_and_a_scale_without_the_cells_are_no_data() -> None:
-    quiet = claim("faster", quantity="communication")
-    found = judge(quiet, took({made.cell(stack, measure="phases"): 1.0 for stack in ("tf", "torch")}))
-
-    assert ("tf: its runs tell of no communication", "torch: its runs tell of no communication") == found.missing
-    assert NO_DATA is judge(claim("faster", cases=()), of_stacks(tf=1.0, torch=2.0)).verdict
+CELLS = made.cell("tf"), made.cell("torch")
+PHASES = made.cell("tf", measure="phases"), made.cell("torch", measure="phases")
 
 
-def test_a_phase_that_took_no_time_gives_no_ratio() -> None:
-    loads = {made.cell("tf", measure="phases"): 0.0, made.cell("torch", measure="phases"): 0.1}
-    found = judge(claim("faster", quantity="load"), made.told({
-        cell: [made.steps([1.0], phases={"load": [load]})] for cell, load in loads.items()}))
+@pytest.mark.parametrize(("asked", "measured", "missing"), [
+    *((claim(kind, to=None, cases=((1,),), along="batch", direction="up"), over("batch", [1], tf=[1.0]),
+       ["the study has only one value of batch at this scale"]) for kind in ("trend", "slope")),
+    (claim("faster", cases=()), took(dict.fromkeys(CELLS, 1.0)), ["the study has no such cells at this scale"]),
+    # rounds that only one of them has
+    (claim("faster"), made.measured(*CELLS, *made.runs(CELLS[0], [1.0] * 3), *made.runs(
+        CELLS[1], [1.0] * 5, first_round=3)), ["tf: ended ok", "torch: ended ok"]),
+    (claim("faster", quantity="communication"), took(dict.fromkeys(PHASES, 1.0)),
+     ["tf: its runs tell of no communication", "torch: its runs tell of no communication"]),
+    (claim("faster", quantity="load"), made.told({
+        cell: [made.steps([1.0], phases={"load": [load]})] for cell, load in zip(PHASES, (0.0, 0.1), strict=True)}),
+     ["tf: 0 in round 0, of which no ratio can be taken"])])
+def test_a_claim_without_data_says_what_is_missing(asked: Claim, measured: Measurements, missing: list[str]) -> None:
+    found = judge(asked, measured)
 
-    assert (NO_DATA, ("tf: 0 in round 0, of which no ratio can be taken",)) == (found.verdict, found.missing)
+    assert (NO_DATA, missing) == (found.verdict, [*found.missing])
 
 
 STUDY = """

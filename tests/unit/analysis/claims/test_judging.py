@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-from functools import partial
 from random import Random
 from typing import Any
 
@@ -103,47 +102,58 @@ def test_a_share_is_of_its_whole_in_the_same_run(
 
 
 SLOPE: dict[str, Any] = {"to": None, "cases": tuple((batch,) for batch in BATCHES), "along": "batch"}
-steps = partial(over, "batch", BATCHES)
+
+
+def at_batches(**seconds: Any) -> Measurements:
+    """Steps of each stack at batches of 1, 2, 4 ...: as many as it has seconds."""
+    return over("batch", BATCHES[:min(map(len, seconds.values()))], **seconds)
 
 
 NOISY: Any = ([1.0, 1.1, 0.9] * 2, [1.1, 0.9, 1.0] * 2, [0.9, 1.0, 1.1] * 2, [1.0, 0.95, 1.05] * 2)
 
 
-@pytest.mark.parametrize(("asked", "tf", "torch", "expected"), [
-    *(({**SLOPE, "kind": kind, "to": to, "direction": direction}, tf, torch, expected)
-      for kind, tf, to, torch, up, down in (
-        ("trend", (1.0, 1.5, 2.0, 3.0), None, (), HOLDS, DOES_NOT),
-        ("trend", (3.0, 2.0, 1.5, 1.0), None, (), DOES_NOT, HOLDS),
-        ("trend", (1.0, 1.5, 2.0, 1.2), None, (), DOES_NOT, DOES_NOT),
-        ("trend", (1.0, 1.5, [1.5, 1.3, 1.7, 1.4, 1.6], 2.5), None, (), INCONCLUSIVE, DOES_NOT),
-        ("trend", (1.0, 3.0, 8.0, 20.0), TORCH, (1.0, 2.0, 4.0, 8.0), HOLDS, DOES_NOT),      # of a ratio
-        ("trend", (1.0, 1.5, 2.0, 3.0), TORCH, (1.0, 2.0, 4.0, 8.0), DOES_NOT, HOLDS),
-        ("slope", (8.0, 4.0, 2.0, 2.0), None, (), DOES_NOT, HOLDS),           # up to a limit: the last two are equal
-        ("slope", (1.0, 1.5, 2.0, 2.5), None, (), HOLDS, DOES_NOT),
-        ("slope", NOISY, None, (), INCONCLUSIVE, INCONCLUSIVE),
-        ("slope", (1.0, 2.0, 4.0, 8.0), TORCH, (1.0,) * 4, HOLDS, DOES_NOT),
-        ("slope", (1.0,) * 4, TORCH, (1.0, 2.0, 4.0, 8.0), DOES_NOT, HOLDS))
-      for direction, expected in (("up", up), ("down", down))),
-    *(({**SLOPE, "kind": "slope", "direction": "flat", "within": 0.1}, (1.0, 1.0, 1.0, last), (), expected)
-      for last, expected in ((1.0, HOLDS), (1.6, DOES_NOT), (0.6, DOES_NOT))),
-    # an mpe lies about a number or between ends below zero
-    *(({"kind": "mpe", **OVER, **thresholds}, [[1.0] * 5] * 2, (to, to), expected) for to, thresholds, expected in (
-        *((to, {"about": -1.0, "within": 0.15}, expected) for to, expected in (
-            (2.0, HOLDS), (2.1, HOLDS), (2.5, DOES_NOT), (1.5, DOES_NOT), (2.15, INCONCLUSIVE), (0.5, DOES_NOT))),
-        (2.0, {"at_most": -0.5}, HOLDS), (2.0, {"at_least": -0.5}, DOES_NOT),
-        (2.0, {"at_least": -2, "at_most": 0.5}, HOLDS), (2.0, {"at_least": 0.1}, DOES_NOT)))])
-def test_a_claim_over_batches_goes_one_way_or_stays_within_its_limits(
-        asked: Any, tf: Any, torch: Any, expected: Verdict) -> None:
-    measured = over("batch", BATCHES[:len(tf)], tf=tf, **({"torch": torch} if torch else {}))
+@pytest.mark.parametrize(("kind", "seconds", "to", "up", "down"), [
+    ("trend", {"tf": (1.0, 1.5, 2.0, 3.0)}, None, HOLDS, DOES_NOT),
+    ("trend", {"tf": (3.0, 2.0, 1.5, 1.0)}, None, DOES_NOT, HOLDS),
+    ("trend", {"tf": (1.0, 1.5, 2.0, 1.2)}, None, DOES_NOT, DOES_NOT),
+    ("trend", {"tf": (1.0, 1.5, [1.5, 1.3, 1.7, 1.4, 1.6], 2.5)}, None, INCONCLUSIVE, DOES_NOT),
+    ("slope", {"tf": (8.0, 4.0, 2.0, 2.0)}, None, DOES_NOT, HOLDS),           # up to a limit: the last two are equal
+    ("slope", {"tf": (1.0, 1.5, 2.0, 2.5)}, None, HOLDS, DOES_NOT), ("slope", {"tf": NOISY}, None, *[INCONCLUSIVE] * 2),
+    # a ratio's
+    ("trend", {"tf": (1.0, 3.0, 8.0, 20.0), "torch": (1.0, 2.0, 4.0, 8.0)}, TORCH, HOLDS, DOES_NOT),
+    ("trend", {"tf": (1.0, 1.5, 2.0, 3.0), "torch": (1.0, 2.0, 4.0, 8.0)}, TORCH, DOES_NOT, HOLDS),
+    ("slope", {"tf": (1.0, 2.0, 4.0, 8.0), "torch": (1.0,) * 4}, TORCH, HOLDS, DOES_NOT),
+    ("slope", {"tf": (1.0,) * 4, "torch": (1.0, 2.0, 4.0, 8.0)}, TORCH, DOES_NOT, HOLDS)])
+def test_a_trend_goes_one_way_from_each_value_to_the_next_and_a_slope_as_a_whole(
+        kind: str, seconds: Any, to: Subject | None, up: Verdict, down: Verdict) -> None:
+    for direction, expected in (("up", up), ("down", down)):
+        asked = claim(kind, direction=direction, **{**SLOPE, "to": to})
+        assert expected is judge(asked, at_batches(**seconds)).verdict
 
-    assert expected is judge(claim(**asked), measured).verdict
+
+@pytest.mark.parametrize(("last", "expected"), [(1.0, HOLDS), (1.6, DOES_NOT), (0.6, DOES_NOT)])
+def test_a_flat_slope_stays_within_its_limit(last: float, expected: Verdict) -> None:
+    flat = claim("slope", direction="flat", within=0.1, **SLOPE)
+
+    assert expected is judge(flat, at_batches(tf=(1.0, 1.0, 1.0, last))).verdict
+
+
+@pytest.mark.parametrize(("to", "thresholds", "expected"), [
+    *((to, {"about": -1.0, "within": 0.15}, expected) for to, expected in (
+        (2.0, HOLDS), (2.1, HOLDS), (2.5, DOES_NOT), (1.5, DOES_NOT), (2.15, INCONCLUSIVE), (0.5, DOES_NOT))),
+    (2.0, {"at_most": -0.5}, HOLDS), (2.0, {"at_least": -0.5}, DOES_NOT),
+    (2.0, {"at_least": -2, "at_most": 0.5}, HOLDS), (2.0, {"at_least": 0.1}, DOES_NOT)])
+def test_an_mpe_lies_about_a_number_or_between_ends_below_zero(to: float, thresholds: Any, expected: Verdict) -> None:
+    measured = at_batches(tf=[[1.0] * 5] * 2, torch=[to, to])
+
+    assert expected is judge(claim("mpe", **thresholds, **OVER), measured).verdict
 
 
 @pytest.mark.parametrize(("asked", "seconds", "what", "case", "value"), [
     # ratios of 2 / 1 and 9 / 9: their mean, that of the sums 11 and 10, and the greatest
     *(({"kind": "ratio", "holds_for": holds_for, "about": value, "within": 0.001, **OVER},
-       {"tf": (2.0, 9.0), "torch": (1.0, 9.0)}, "tf / torch", {"batch": 1} if holds_for == "greatest" else {}, value)
-      for holds_for, value in (("mean", 2.0 ** 0.5), ("total", 1.1), ("greatest", 2.0))),
+       {"tf": (2.0, 9.0), "torch": (1.0, 9.0)}, "tf / torch", case, value)
+      for holds_for, case, value in (("mean", {}, 2.0 ** 0.5), ("total", {}, 1.1), ("greatest", {"batch": 1}, 2.0))),
     # in the rounds that all cases have
     ({"kind": "ratio", "holds_for": "mean", "about": 4.0, "within": 0.1, **OVER},
      {"tf": ([2.0] * 5, [8.0] * 5 + [1.0]), "torch": ([1.0] * 5, [1.0] * 6)}, "tf / torch", {}, 4.0),
@@ -156,7 +166,7 @@ def test_a_claim_over_batches_goes_one_way_or_stays_within_its_limits(
     ({"kind": "mpe", "about": -1.0, "within": 0.15, **OVER},
      {"tf": ([1.0] * 5, [2.0] * 5), "torch": ([1.5] * 5, [5.0] * 5)}, "tf, torch", {}, -1.0)])
 def test_a_number_is_of_its_cases_together(asked: Any, seconds: Any, what: str, case: Any, value: float) -> None:
-    found = judge(claim(**asked), over("batch", BATCHES[:len(next(iter(seconds.values())))], **seconds))
+    found = judge(claim(**asked), at_batches(**seconds))
 
     only = number(found)
     assert (HOLDS, what, case, 5, pytest.approx(value, rel=0.001)) == (
