@@ -77,7 +77,8 @@ def test_what_is_left_counts_where_it_shows_twice(second: float) -> None:
     (Bench(of({"p2": 0.6, "p30": 0.8})), [{"p2"}, {"p30"}]), (Bench(of({"p2": 0.8, "p5": 0.7})), [{"p5"}, {"p2"}]),
     (Bench(of({"p2": 0.5, "p30": 1.3})), [{"p2"}, {"p30"}]),
     # mixes that cannot run are gone around
-    (Bench(of({"p6": 0.7}), lambda mix: "p6 needs p7" if "p6" in mix and "p7" not in mix else ""), [{"p6", "p7"}])])
+    (Bench(of({"p6": 0.7}), lambda mix: "p6 needs p7" if "p6" in mix and "p7" not in mix else ""), [{"p6", "p7"}])
+], ids=["little left", "together", "both loaded", "both others", "two", "two loaded", "one faster", "needs another"])
 def test_reasons_are_named_each_with_what_it_needs(bench: Bench, reasons: list[set[str]]) -> None:
     assert (reasons, True) == found(bench)
 

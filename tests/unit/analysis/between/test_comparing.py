@@ -77,6 +77,13 @@ def test_a_cell_whose_label_the_other_session_has_too_says_by_what_it_differs() 
     assert ["only in a with steps 50", "only in b with steps 24"] == [each.reason for each in compare(a, b).alone]
 
 
+def test_a_folder_that_is_another_one_in_each_run_is_no_difference() -> None:
+    a, b = (measured({made.cell(): STEADY}, facts={**made.FACTS, "environment": {"TORCHINDUCTOR_CACHE_DIR": folder}})
+            for folder in ("/tmp/1", "/tmp/2"))
+
+    assert () == compare(a, b).differences
+
+
 @pytest.mark.parametrize(("more", "told"), [
     (2, [f"  torch, {made.LENET5}, training, batch {batch}: only in a" for batch in (20, 21)]),
     (4, ["  torch, 4 cells: only in a"])])
@@ -90,16 +97,13 @@ def test_many_cells_of_one_session_are_counted(more: int, told: list[str]) -> No
     assert [*told, ""] == found[start:start + len(told) + 1]
 
 
-def test_another_folder_in_each_run_and_what_differs_in_cells_that_are_not_compared_are_no_differences() -> None:
-    sessions = []
-    for batch, version, folder in ((20, "8", "/tmp/1"), (30, "9", "/tmp/2")):
-        cells = made.cell(), made.cell("tf", batch=batch)
-        environment = {"environment": {"TORCHINDUCTOR_CACHE_DIR": folder}}
-        sessions.append(made.measured(*cells, made.session(), *made.runs(
-            cells[0], STEADY, facts={**made.FACTS, **environment}), *made.runs(
-            cells[1], STEADY, facts={**made.FACTS, "version": version})))
+def test_what_differs_in_cells_that_are_not_compared_is_no_difference() -> None:
+    a, b = made.cell(), made.cell("tf", batch=20)
+    one = measured({a: STEADY, b: STEADY})
+    other = made.measured(a, b._replace(batch=30), made.session(id="b"), *made.runs(a, STEADY),
+                          *made.runs(b._replace(batch=30), STEADY, facts={**made.FACTS, "version": "9"}))
 
-    assert () == compare(*sessions).differences
+    assert () == compare(one, other).differences
 
 
 def test_cells_that_differ_by_what_the_machine_gave_are_compared_and_marked_unless_they_vary_it_themselves() -> None:
