@@ -129,7 +129,7 @@ def _number(claim: Claim, pair: _Pair, error: float | None, doubted: Doubts) -> 
     else:
         if len(ratios) < stats.LEAST_ROUNDS:
             reason = reason or f"needs {stats.LEAST_ROUNDS} rounds{' or seeds' if _is_of_seeds(claim) else ''}"
-        if len(ratios) >= stats.LEAST_RUNS and _ONE_SEED not in doubts:
+        if _ONE_SEED not in doubts:
             interval = _interval(claim, ratios, error)
     low, high, _ = pair.side
     return ClaimNumber(what=pair.what, case=dict(pair.case), value=value, interval=interval, rounds=len(ratios),
