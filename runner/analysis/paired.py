@@ -1,6 +1,5 @@
 """A stack against another in the rounds that both have: rates, ratio, word, and what withholds the word. Pure."""
 
-from types import MappingProxyType
 from typing import NamedTuple
 
 from runner.analysis import stats
@@ -24,7 +23,7 @@ class Paired(NamedTuple):
     other_doubt: Doubt | None
 
     @classmethod
-    def of(cls, one: Row, other: Row | None, error: float, doubts: Doubts = MappingProxyType({})) -> "Paired":
+    def of(cls, one: Row, other: Row | None, error: float, doubts: Doubts) -> "Paired":
         """error: of each word of the session (stats.error_of)."""
         ratio = stats.ratio(one.rates, other.rates if other else {}, error * one.look.share)
         return cls(one, other, ratio, doubts.get(one.key), doubts.get(other.key) if other else None)

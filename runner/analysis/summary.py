@@ -156,7 +156,7 @@ def _fastest(rows: Sequence[Row], error: float) -> str | None:
     """The stack that is shown to be faster than every other measured stack; None where fewer than two were measured."""
     means = {row: mean for row in rows if (mean := mean_rate(row))}
     best = max(means, key=means.__getitem__, default=None)
-    words = {Paired.of(best, row, error).verdict for row in means if best and row is not best}
+    words = {Paired.of(best, row, error, {}).verdict for row in means if best and row is not best}
     return best.cell.stack if best and words == {Verdict.FASTER} else None
 
 
