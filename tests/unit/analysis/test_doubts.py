@@ -125,3 +125,15 @@ def test_a_stack_whose_runs_all_failed_is_left_out_aloud() -> None:
 
     assert ("tf", ("mxnet",)) == (comparison.winner, comparison.left_out)
     assert "WINNER of those that ran" == words(found)["tf"]
+
+
+def test_a_hundred_words_are_held_to_more_than_one_alone() -> None:
+    """The log-ratios 0.01 to 0.049, t = 4.3 of four degrees: p = 0.013 is enough for one word, and not for fifty."""
+    rates = [100 * (1 + step / 100) for step in (1, 2, 3, 4, 5)]
+
+    def said(comparisons: int) -> set[tuple[str, str | None]]:
+        found = made.summarised(rates={made.cell(name, batch=10 + index): each for index in range(comparisons)
+                                       for name, each in (("torch", [100.0] * 5), ("tf", rates))}).comparisons
+        return {(each.results[1].verdict.value, each.winner) for each in found}         # tf stands after the baseline
+
+    assert ({("faster", "tf")}, {("no difference shown", None)}) == (said(1), said(50))

@@ -26,6 +26,15 @@ def test_a_ratio_s_interval_allows_for_so_many_words(words: int, t: float) -> No
         (3 - t * 0.70711, 3 + t * 0.70711), rel=1e-4)
 
 
+def test_a_drift_that_both_stacks_share_cancels() -> None:
+    drift = {0: 1.0, 1: 2.0, 2: 4.0, 3: 8.0}
+    twice = {index: 2 * rate for index, rate in drift.items()}
+    found = stats.ratio(twice, drift)
+
+    assert (4, pytest.approx(2.0)) == (found.pairs, found.value)
+    assert found.interval and tuple(found.interval) == pytest.approx((2.0, 2.0))
+
+
 @pytest.mark.parametrize(("one", "other", "expected"), [
     # the geometric mean of 4 and 9; two pairs have no interval
     ({0: 4.0, 1: 9.0, 5: 100.0}, {0: 1.0, 1: 1.0, 2: 7.0}, Ratio(pytest.approx(6.0), None, 2)),

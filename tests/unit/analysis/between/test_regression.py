@@ -67,6 +67,24 @@ def test_one_slow_comparison_of_three_makes_the_session_slower_and_one_unclear_m
     assert Answer.WITHIN is outcome(Answer.WITHIN, Answer.WITHIN)
 
 
+def test_many_comparisons_are_held_to_more_than_one_alone() -> None:
+    # log-ratios about -0.055 with an error of 0.0083: 2.9 errors below log 0.97; t of five degrees is 2.57, or 5.6
+    slow = [rate * factor for rate, factor in zip(BASE, (0.93, 0.96, 0.92, 0.97, 0.94, 0.96), strict=True)]
+
+    assert (Answer.SLOWER, Answer.UNCLEAR) == (judged(slow).answer, judged(slow, cells=20).answer)
+
+
+def test_equal_sides_are_called_slower_in_less_than_one_session_of_twenty() -> None:
+    draw = random.Random(24)
+
+    def side() -> list[float]:
+        return [100 * draw.lognormvariate(0, 0.03) for _ in range(6)]
+
+    answers = [judged(side(), side(), cells=2).answer for _ in range(80)]
+
+    assert answers.count(Answer.SLOWER) <= 4
+
+
 def test_four_rounds_tell_nothing_and_sides_that_share_no_cell_are_refused() -> None:
     outcome = judged(times(0.5)[:4], BASE[:4])
 
@@ -82,6 +100,15 @@ def test_what_has_no_rate_is_not_judged_and_widens_no_interval() -> None:
     measured = made.measured(*profiled, *runs, rates=rates, rounds=len(BASE), baseline="base")
 
     assert judged(times(1.0)) == regression.judge(measured, "base", "head", 0.03)
+
+
+def test_a_cell_that_one_side_alone_has_is_passed_over() -> None:
+    sides = {made.cell(name): each for name, each in (("base", BASE), ("head", times(1.0)))}
+    alone = {made.cell(name, batch=batch): BASE for name, batch in (("base", 20), ("head", 30))}
+    measured = made.measured(rates={**sides, **alone}, rounds=len(BASE), baseline="base")
+
+    (compared,) = regression.judge(measured, "base", "head", 0.03).compared
+    assert (Answer.WITHIN, f"{made.LENET5}, training, batch 10") == (compared.answer, compared.label)
 
 
 def test_a_gate_of_both_lanes_has_the_intervals_of_its_session_s_report() -> None:
@@ -100,6 +127,13 @@ def test_a_doubt_about_both_sides_is_said_once() -> None:
 
     (compared,) = regression.judge(measured, "base", "head", 0.03).compared
     assert "unfinished (3 of 8 rounds could be measured)" == compared.reason
+
+
+def test_markdown_has_the_conclusion_and_a_row_a_comparison() -> None:
+    lines = forms.markdown(judged(times(0.9), cells=2), "made").splitlines()
+
+    assert "slower than base by more than 3" in lines[0]
+    assert 2 == sum("slower than allowed" in line for line in lines)
 
 
 def test_junit_has_a_failure_where_the_head_is_slower_and_a_skip_where_it_could_not_be_told() -> None:
@@ -165,13 +199,6 @@ def test_a_gate_that_goes_on_until_it_is_decided_is_wrong_in_at_most_one_of_twen
     wrong = counts["slower"] * (true >= limit) + counts["within"] * (true <= limit)
     assert wrong <= 15 + 3 * math.sqrt(300 * 0.05 * 0.95)
     assert true == limit or sum(counts.values()) > 270
-
-
-def test_markdown_has_the_conclusion_and_a_row_a_comparison() -> None:
-    lines = forms.markdown(judged(times(0.9), cells=2), "made").splitlines()
-
-    assert "slower than base by more than 3" in lines[0]
-    assert 2 == sum("slower than allowed" in line for line in lines)
 
 
 def test_ratios_are_given_as_github_action_benchmark_reads_them() -> None:
