@@ -49,19 +49,20 @@ def _value(published: Published, values: Sequence[tuple[Cell, float, float]]) ->
         converted = [quantities.converted(published.quantity, published.unit, cell, value) for cell, value, _ in values]
         return sum(converted) / len(converted) * published.steps
     ratios = [one / other for _, one, other in values]
-    if published.unit not in ("x", "% more"):
-        return (sum(1 - 1 / ratio for ratio in ratios) / len(ratios) * (100 if published.unit == "%" else 1)
-                if all(ratios) else None)
-    match published.statistic:
-        case "total":
-            ratio = sum(one for _, one, _ in values) / sum(other for *_, other in values)
-        case "greatest":
-            ratio = max(ratios)
-        case _ if min(ratios) <= 0:
-            return None
-        case _:
-            ratio = stats.geometric_mean(ratios) or 0.0
-    return (ratio - 1) * 100 if published.unit == "% more" else ratio
+    if published.unit in ("x", "% more"):
+        ratio = _ratio(published.statistic, values, ratios)
+        return (ratio - 1) * 100 if ratio is not None and published.unit == "% more" else ratio
+    if not all(ratios):
+        return None
+    return sum(1 - 1 / ratio for ratio in ratios) / len(ratios) * (100 if published.unit == "%" else 1)
+
+
+def _ratio(statistic: str, values: Sequence[tuple[Cell, float, float]], ratios: Sequence[float]) -> float | None:
+    if statistic == "total":
+        return sum(one for _, one, _ in values) / sum(other for *_, other in values)
+    if statistic == "greatest":
+        return max(ratios)
+    return stats.geometric_mean(ratios) if all(ratio > 0 for ratio in ratios) else None
 
 
 def _by_cell(published: Published, subject: Subject, rows: Sequence[Row]) -> dict[tuple[Any, ...], tuple[Row, float]]:
