@@ -103,7 +103,8 @@ def _summary(measured: Measurements, proved: Proved, said: int) -> Summary:
     parts = grouped(judged, lambda claim: claims.paper_claim(claim.id))
     groups = [dict(sorted(group.items(), key=lambda each: names.index(each[0]))) for group in timed(measured)]
     words = said or words_of(groups, measured.baseline)
-    plain = {_unstamped(row.cell): row for row in measured.rows if row.cell.measure == "train" and row.ok_runs}
+    plain = {_unstamped(row.cell): row for row in measured.rows
+             if row.cell.measure == "train" and any(map(step_seconds, row.ok_runs))}
     whole = _Session(measured, machine.cpus, proved, doubted, stats.error_of(words), best(measured.products), plain,
                      grouped(measured.skipped, lambda skip: skip.comparison.key))
     comparisons = tuple(_comparison(group, whole) for group in groups)
