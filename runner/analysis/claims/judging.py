@@ -54,6 +54,7 @@ class _Pair(NamedTuple):
     other: ByRound
     side: Side
     cases: Collection[Case]          # whose values are in it
+    doubts: tuple[str, ...] = ()     # why nothing may be said of it
 
     @property
     def ratios(self) -> list[float]:
@@ -79,7 +80,9 @@ def judge(asked: Claim, measured: Measurements, doubted: doubting.Doubts) -> Jud
     if mixed := of_several_forms(ran_instead):
         by_case, missing = {}, [mixed]
     claim, by_case, doubts = _averaged(claim, by_case, doubts)
-    pairs = list(_PAIRS[claim.kind](claim, by_case))
+    pairs = [pair._replace(doubts=tuple(dict.fromkeys(
+        doubt for case, told in doubts.items() if case in pair.cases for doubt in told)))
+        for pair in _PAIRS[claim.kind](claim, by_case)]
     if not pairs and not missing:
         missing.append(f"the study has only one {f'value of {claim.along}' if claim.along else 'case'} at this scale"
                        + (f"; scale {claim.fuller} has" if claim.fuller else ""))
@@ -87,7 +90,7 @@ def judge(asked: Claim, measured: Measurements, doubted: doubting.Doubts) -> Jud
     numbers, error = [], stats.error_of(len(pairs)) * min((row.look.share for row in ran), default=1.0)
     for pair in pairs:
         if pair.ratios:
-            numbers.append(_number(claim, pair, error, doubts))
+            numbers.append(_number(claim, pair, error))
         else:
             missing.append(", ".join([pair.what, *shown(pair.case)]) + ": no round in which all ended ok")
     lacks = [each for each in missing if not (claim.skips_oom and each.endswith(_OOM))]
@@ -114,14 +117,13 @@ def judge_values(claim: Claim, values: Mapping[Case, Mapping[Subject, float]]) -
     """The claim's numbers for exact values, such as printed ones: no intervals, so each holds or does not."""
     exact = {case: {subject: {0: value} for subject, value in each.items()} for case, each in values.items()}
     claim, by_case, _ = _averaged(claim, exact, {})
-    return tuple(_number(claim, pair, None, {}) for pair in _over_cases(claim, _PAIRS[claim.kind](claim, by_case)))
+    return tuple(_number(claim, pair, None) for pair in _over_cases(claim, _PAIRS[claim.kind](claim, by_case)))
 
 
-def _number(claim: Claim, pair: _Pair, error: float | None, doubted: Doubts) -> ClaimNumber:
+def _number(claim: Claim, pair: _Pair, error: float | None) -> ClaimNumber:
     """The pair's ratio or share with its verdict; error: of its interval, None of exact values."""
     ratios, value, interval = pair.ratios, _value(claim, pair), None
-    doubts = dict.fromkeys(doubt for case, told in doubted.items() if case in pair.cases for doubt in told)
-    reason = ", ".join(doubts)
+    reason = ", ".join(pair.doubts)
     if error is None:
         # the logarithms on the way must not push a number over the threshold that it is equal to
         value = next((end for end in pair.side[:2] if math.isclose(value, end, rel_tol=1e-9)), value)
@@ -129,7 +131,7 @@ def _number(claim: Claim, pair: _Pair, error: float | None, doubted: Doubts) -> 
     else:
         if len(ratios) < stats.LEAST_ROUNDS:
             reason = reason or f"needs {stats.LEAST_ROUNDS} rounds{' or seeds' if _is_of_seeds(claim) else ''}"
-        if _ONE_SEED not in doubts:
+        if _ONE_SEED not in pair.doubts:
             interval = _interval(claim, ratios, error)
     low, high, _ = pair.side
     return ClaimNumber(what=pair.what, case=dict(pair.case), value=value, interval=interval, rounds=len(ratios),
@@ -250,7 +252,8 @@ def _over_cases(claim: Claim, pairs: Iterable[_Pair]) -> list[_Pair]:
         return sorted(paired, key=lambda pair: _value(claim, pair), reverse=True)[:1]
     of = _middle if claim.holds_for == "mean" else math.fsum
     return [_Pair(what, {}, _by_round([pair.one for pair in group], of), _by_round([pair.other for pair in group], of),
-                  group[0].side, [case for pair in group for case in pair.cases])
+                  group[0].side, [case for pair in group for case in pair.cases],
+                  tuple(dict.fromkeys(doubt for pair in group for doubt in pair.doubts)))
             for what, group in grouped(pairs, lambda pair: pair.what).items()]
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from runner.analysis import doubts
+from runner.analysis import doubts, stats
 from runner.analysis.claims import judging
 from runner.results.rows import Measurements
 from runner.study import claims
@@ -79,24 +79,28 @@ def test_a_field_that_subjects_say_tells_no_cases_apart(field: str) -> None:
     assert f'field "{field}": expected one of a cell but stack, parallel, measure, lstm' == claims.mistake(asked)
 
 
+def of_tf(measure: str, *lines: made.Record) -> Measurements:
+    return made.told({made.cell("tf", measure=measure): lines})
+
+
 def removed(expensive: int) -> made.Record:
     return {**made.GRAPH, "removed": {"expensive": expensive, "cheap": 10, "noop": 90 - expensive}}
 
 
-@pytest.mark.parametrize(("measure", "lines", "quantity", "thresholds", "expected", "value"), [
-    *(("phases", [made.steps([1.0, 3.0], phases={"load": [0.1, 0.3]})], "load", thresholds, expected, 0.1)
+@pytest.mark.parametrize(("measured", "quantity", "thresholds", "expected", "value"), [
+    # a tenth of each run is loading
+    *((took({made.cell("tf", measure="phases"): [1.0, 2.0, 4.0, 3.0, 2.0]}), "load", thresholds, expected, 0.1)
       for thresholds, expected in (({"at_least": 0.09}, HOLDS), ({"at_least": 0.11}, DOES_NOT),
                                    ({"at_most": 0.09}, DOES_NOT), ({"about": 0.1, "within": 0.01}, HOLDS))),
     # 6 over the mean of 3 and 5
-    *(("epochs", [*map(made.epoch, (0, 1, 2), (6.0, 3.0, 5.0))], "first_epoch", {"at_least": least}, expected, 1.5)
+    *((of_tf("epochs", *map(made.epoch, (0, 1, 2), (6.0, 3.0, 5.0))), "first_epoch", {"at_least": least}, expected, 1.5)
       for least, expected in ((1.0, HOLDS), (1.6, DOES_NOT))),
     # which may be nothing at all
-    *(("graph", [removed(expensive)], "removed_expensive", {"at_most": 0.01}, expected, expensive / 100)
+    *((of_tf("graph", removed(expensive)), "removed_expensive", {"at_most": 0.01}, expected, expensive / 100)
       for expensive, expected in ((0, HOLDS), (2, DOES_NOT)))])
 def test_a_share_is_of_its_whole_in_the_same_run(
-        measure: str, lines: Any, quantity: str, thresholds: Any, expected: Verdict, value: float) -> None:
-    found = judge(claim("share", to=None, quantity=quantity, **thresholds),
-                  made.told({made.cell("tf", measure=measure): lines}))
+        measured: Measurements, quantity: str, thresholds: Any, expected: Verdict, value: float) -> None:
+    found = judge(claim("share", to=None, quantity=quantity, **thresholds), measured)
 
     assert (expected, "tf", pytest.approx(value, abs=1e-9)) == (found.verdict, number(found).what, number(found).value)
 
@@ -177,6 +181,16 @@ def test_an_mpe_is_about_a_number_on_either_side() -> None:
     found = number(judge(claim("mpe", about=-1.0, within=0.15, **OVER), over("batch", (1, 2), tf=(1, 1), torch=(2, 2))))
 
     assert pytest.approx((-1.15, -1 / 1.15)) == (found.low, found.high)
+
+
+def test_doubts_of_a_mean_are_told_in_the_order_of_its_steps() -> None:
+    measured = at_batches(tf=(1.0, 2.0, 3.0))
+    doubted = {row.key: doubts.Doubt(stats.Verdict.NOT_STEADY, f"not steady at {row.cell.batch}")
+               for row in measured.rows}
+    asked = claim("trend", to=None, cases=((4,), (1,), (2,)), along="batch", direction="up", holds_for="mean")
+
+    assert "tf: not steady at 1, tf: not steady at 2, tf: not steady at 4" == number(
+        judging.judge(asked, measured, doubted)).reason
 
 
 @pytest.mark.parametrize(("skips", "expected"), [(True, HOLDS), (False, NO_DATA)])
