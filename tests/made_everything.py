@@ -2,7 +2,6 @@
 
 import random
 from collections.abc import Iterator
-from typing import Any
 
 from tests import made_rows as made
 from workloads.spec.cell import Cell
@@ -38,7 +37,7 @@ def records() -> list[made.Record]:
 
 def run(cell: Cell, index: int, draw: random.Random) -> Iterator[made.Record]:
     """The records of a run of what a cell's measure tells."""
-    lines = [_LINES.get(cell.measure, _steps)(cell, draw)] if cell.measure != "epochs" else list(_epochs(draw))
+    lines = [*_lines(cell, draw)]
     data = {**made.FACTS["data"], "tokens": draw.uniform(300, 400), "padded_tokens": draw.uniform(500, 600)}
     facts = {**made.FACTS, "communication": "exposed", **({"data": data} if cell.task == "gnmt" else {})}
     after = {**made.AFTER, "peak_bytes": draw.randrange(2 * 10**8, 3 * 10**9)}
@@ -51,7 +50,37 @@ def run(cell: Cell, index: int, draw: random.Random) -> Iterator[made.Record]:
     return made.run(cell, index, *lines, facts=facts, after=after, warm=warm, places=places)
 
 
-def _steps(cell: Cell, draw: random.Random) -> dict[str, Any]:
+def _lines(cell: Cell, draw: random.Random) -> Iterator[made.Record]:
+    match cell.measure:
+        case "epochs":
+            for index in range(3):
+                yield made.epoch(index, draw.uniform(2, 9), validation_seconds=draw.uniform(0.2, 0.9),
+                                 loss=draw.uniform(0.1, 2), accuracy=draw.uniform(0.3, 0.9), steps=50)
+        case "operators":
+            yield {"event": "operators", "steps": 20, "operators": {name: [20, draw.uniform(0.1, 0.9)] for name in (
+                "aten::conv2d", "aten::relu", "aten::relu_", "aten::copy_")}}
+        case "kernels":
+            yield {"event": "kernels", "steps": 20, "kernel_seconds": draw.uniform(0.2, 0.9),
+                   "copy_seconds": draw.uniform(0.05, 0.1), "overlap_seconds": draw.uniform(0.01, 0.05),
+                   "gap_seconds": draw.uniform(0.1, 0.4), "launch_seconds": draw.uniform(0.05, 0.2),
+                   "kernels": draw.randrange(2000, 9000),
+                   "top": [["gemm", draw.randrange(400, 900), draw.uniform(0.05, 0.1)]]}
+        case "graph":
+            yield {"event": "graph", "nodes_before": draw.randrange(400, 900), "nodes_after": draw.randrange(100, 300),
+                   "removed": {"expensive": draw.randrange(20), "cheap": draw.randrange(20, 90),
+                               "noop": draw.randrange(90)},
+                   "passes": {"pruning": 9, "constant_folding": 8, "arithmetic": 7, "dependency": 6}}
+        case "max_batch":
+            largest = draw.randrange(40, 400)
+            tried = [{"batch": batch, "ending": ending, "seconds": 1.0, "peak_bytes": None}
+                     for batch, ending in ((largest, "ok"), (largest + 16, "oom"))]
+            yield {"event": "max_batch", "largest": largest, "smallest_oom": largest + 16,
+                   "limit_bytes": draw.randrange(10**9, 9 * 10**9), "tried": tried}
+        case _:
+            yield _steps(cell, draw)
+
+
+def _steps(cell: Cell, draw: random.Random) -> made.Record:
     level = draw.uniform(0.003, 0.03)
     seconds = [level * draw.uniform(0.9, 1.1) for _ in range(cell.steps)]
     losses = [2.0 - draw.random() for _ in seconds]
@@ -60,38 +89,3 @@ def _steps(cell: Cell, draw: random.Random) -> dict[str, Any]:
     phases = PHASES if cell.measure == "phases" else PHASES[:1]
     return made.steps(seconds, loss=losses, phases={name: [each * draw.uniform(0.05, 0.3) for each in seconds]
                                                     for name in phases})
-
-
-def _epochs(draw: random.Random) -> Iterator[dict[str, Any]]:
-    for index in range(3):
-        yield made.epoch(index, draw.uniform(2, 9), validation_seconds=draw.uniform(0.2, 0.9),
-                         loss=draw.uniform(0.1, 2), accuracy=draw.uniform(0.3, 0.9), steps=50)
-
-
-def _operators(cell: Cell, draw: random.Random) -> dict[str, Any]:
-    return {"event": "operators", "steps": 20, "operators": {
-        name: [20, draw.uniform(0.1, 0.9)] for name in ("aten::conv2d", "aten::relu", "aten::relu_", "aten::copy_")}}
-
-
-def _kernels(cell: Cell, draw: random.Random) -> dict[str, Any]:
-    return {"event": "kernels", "steps": 20, "kernel_seconds": draw.uniform(0.2, 0.9),
-            "copy_seconds": draw.uniform(0.05, 0.1), "overlap_seconds": draw.uniform(0.01, 0.05),
-            "gap_seconds": draw.uniform(0.1, 0.4), "launch_seconds": draw.uniform(0.05, 0.2),
-            "kernels": draw.randrange(2000, 9000), "top": [["gemm", draw.randrange(400, 900), draw.uniform(0.05, 0.1)]]}
-
-
-def _graph(cell: Cell, draw: random.Random) -> dict[str, Any]:
-    return {"event": "graph", "nodes_before": draw.randrange(400, 900), "nodes_after": draw.randrange(100, 300),
-            "removed": {"expensive": draw.randrange(20), "cheap": draw.randrange(20, 90), "noop": draw.randrange(90)},
-            "passes": {"pruning": 9, "constant_folding": 8, "arithmetic": 7, "dependency": 6}}
-
-
-def _max_batch(cell: Cell, draw: random.Random) -> dict[str, Any]:
-    largest = draw.randrange(40, 400)
-    tried = [{"batch": batch, "ending": ending, "seconds": 1.0, "peak_bytes": None}
-             for batch, ending in ((largest, "ok"), (largest + 16, "oom"))]
-    return {"event": "max_batch", "largest": largest, "smallest_oom": largest + 16,
-            "limit_bytes": draw.randrange(10**9, 9 * 10**9), "tried": tried}
-
-
-_LINES = {"operators": _operators, "kernels": _kernels, "graph": _graph, "max_batch": _max_batch}

@@ -1,6 +1,5 @@
 """A stack against another in the rounds that both have: rates, ratio, word, and what withholds the word. Pure."""
 
-from types import MappingProxyType
 from typing import NamedTuple
 
 from runner.analysis import stats
@@ -24,7 +23,7 @@ class Paired(NamedTuple):
     other_doubt: Doubt | None
 
     @classmethod
-    def of(cls, one: Row, other: Row | None, error: float, doubts: Doubts = MappingProxyType({})) -> "Paired":
+    def of(cls, one: Row, other: Row | None, error: float, doubts: Doubts) -> "Paired":
         """error: of each word of the session (stats.error_of)."""
         ratio = stats.ratio(one.rates, other.rates if other else {}, error * one.look.share)
         return cls(one, other, ratio, doubts.get(one.key), doubts.get(other.key) if other else None)
@@ -43,8 +42,7 @@ class Paired(NamedTuple):
     @property
     def round_ratios(self) -> tuple[float, ...]:
         """The ratio of each round that both have."""
-        own, others = self.one.rates, self.other.rates if self.other else {}
-        return tuple(own[index] / others[index] for index in sorted(own.keys() & others.keys()))
+        return tuple(stats.quotients(self.one.rates, self.other.rates if self.other else {}).values())
 
     def withheld(self, one: str, other: str) -> str:
         """Both rows' doubts under these names, and once what is missing of rounds that both are in; "" without any."""

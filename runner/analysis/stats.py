@@ -64,7 +64,7 @@ class Mean(NamedTuple):
         low, high = self.plain_interval(error)
         return Interval(_exp(low), _exp(high))
 
-    def plain_interval(self, error: float = ERROR) -> Interval:
+    def plain_interval(self, error: float) -> Interval:
         """The interval of a mean of plain values, which may be 0 or below."""
         half = student_t.quantile(1 - error / 2, self.degrees) * self.error
         return Interval(self.value - half, self.value + half)
@@ -157,6 +157,11 @@ def geometric_mean(values: Collection[float]) -> float | None:
     return _exp(math.fsum(map(math.log, values)) / len(values)) if values else None
 
 
+def quotients(one: ByRound, other: ByRound) -> dict[int, float]:
+    """One over the other in each round that both have, in order."""
+    return {index: one[index] / other[index] for index in sorted(one.keys() & other.keys())}
+
+
 def ratio(one: ByRound, other: ByRound, error: float = ERROR) -> Ratio:
     """How many times as fast one stack is as the other; error: error_of the words about them.
 
@@ -165,7 +170,7 @@ def ratio(one: ByRound, other: ByRound, error: float = ERROR) -> Ratio:
     logs = [math.log(one[index]) - math.log(other[index]) for index in sorted(one.keys() & other.keys())]
     if not logs:
         return Ratio()
-    mean = mean_of(logs) if len(logs) >= LEAST_RUNS else None
+    mean = mean_of(logs)
     return Ratio(_exp(mean.value if mean else math.fsum(logs) / len(logs)), None, len(logs), mean).at(error)
 
 
@@ -200,9 +205,9 @@ def spread_of(ratios: Sequence[Sequence[Ratio]]) -> tuple[float, int] | None:
 
 
 def mean_of(values: Sequence[float]) -> Mean | None:
-    """The mean with its standard error; None of fewer than two."""
+    """The mean with its standard error; None of fewer than LEAST_RUNS."""
     count = len(values)
-    if count < 2:
+    if count < LEAST_RUNS:
         return None
     mean = math.fsum(values) / count
     spread = math.fsum((value - mean)**2 for value in values) / (count - 1)
@@ -218,7 +223,7 @@ def interval(values: Sequence[float] | Array) -> Interval | None:
 
     The geometric mean is the typical value, the median of what scatters evenly on the scale of logarithms.
     """
-    mean = mean_of([math.log(value) for value in values]) if len(values) >= LEAST_RUNS else None
+    mean = mean_of([math.log(value) for value in values])
     return mean and mean.interval()
 
 

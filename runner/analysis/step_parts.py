@@ -6,7 +6,7 @@ pattern that a name fits says its kind; one that fits none is unexplained.
 `python -m runner.analysis.step_parts` prints the table of docs/why.md.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
@@ -125,10 +125,6 @@ class Parts(NamedTuple):
     def of(self, kind: str) -> float:
         """The seconds of a kind."""
         return self.by_kind.get(kind, 0.0)
-
-    def kinds(self, other: "Parts") -> Sequence[str]:
-        """The kinds that either has."""
-        return [kind for kind in KINDS if self.of(kind) or other.of(kind)]
 
     def record(self) -> dict[str, object]:
         """For programs."""

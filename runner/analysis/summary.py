@@ -56,7 +56,7 @@ class _Session(NamedTuple):
     doubted: Doubts
     error: float                           # of each word
     products: Mapping[Unit, Product]       # the best of the machine
-    unstamped: Mapping[Cell, float]        # seconds of a plain training step where any are stamped
+    plain: Mapping[Cell, Row]              # trainings whose steps are not stamped, by _unstamped
     skipped: Mapping[str, Sequence[Skipped]]      # by comparison
 
     def facts(self, row: Row) -> dict[str, Any]:
@@ -103,8 +103,10 @@ def _summary(measured: Measurements, proved: Proved, said: int) -> Summary:
     parts = grouped(judged, lambda claim: claims.paper_claim(claim.id))
     groups = [dict(sorted(group.items(), key=lambda each: names.index(each[0]))) for group in timed(measured)]
     words = said or words_of(groups, measured.baseline)
-    whole = _Session(measured, machine.cpus, proved, doubted, stats.error_of(words), best(measured.products),
-                     _unstamped(measured), grouped(measured.skipped, lambda skip: skip.comparison.key))
+    plain = {_unstamped(row.cell): row for row in measured.rows
+             if row.cell.measure == "train" and any(map(step_seconds, row.ok_runs))}
+    whole = _Session(measured, machine.cpus, proved, doubted, stats.error_of(words), best(measured.products), plain,
+                     grouped(measured.skipped, lambda skip: skip.comparison.key))
     comparisons = tuple(_comparison(group, whole) for group in groups)
     return Summary(
         id=session.get("id", ""), study=session.get("study", ""),
@@ -118,7 +120,7 @@ def _summary(measured: Measurements, proved: Proved, said: int) -> Summary:
                        if run.ending != "ok" and run.message != INTERRUPTED),
         skipped=tuple(Skip(experiment=each.experiment, stack=each.cell.stack, label=each.comparison.label,
                            reason=each.reason) for each in measured.skipped),
-        **summary_profiles.tables(measured.rows, measured.session_of),
+        **summary_profiles.tables(measured),
         published=tuple(ours(number, measured.of(number.experiment).rows) for number in numbers), claims=judged,
         paper_claims=tuple(PaperClaim(id=name, parts=tuple(claim.id for claim in each),
                                       verdict=claims.together(claim.verdict for claim in each))
@@ -155,7 +157,7 @@ def _fastest(rows: Sequence[Row], error: float) -> str | None:
     """The stack that is shown to be faster than every other measured stack; None where fewer than two were measured."""
     means = {row: mean for row in rows if (mean := mean_rate(row))}
     best = max(means, key=means.__getitem__, default=None)
-    words = {Paired.of(best, row, error).verdict for row in means if best and row is not best}
+    words = {Paired.of(best, row, error, {}).verdict for row in means if best and row is not best}
     return best.cell.stack if best and words == {Verdict.FASTER} else None
 
 
@@ -187,17 +189,9 @@ def _word(row: Row, paired: Paired | None, doubted: Doubts) -> tuple[Verdict, st
     return stats.verdict(paired.ratio), ""
 
 
-def _unstamped_key(cell: Cell) -> Cell:
+def _unstamped(cell: Cell) -> Cell:
     """The cell of the plain training that a cell of phases stamps; how many steps each takes does not matter."""
     return cell._replace(measure="train", steps=0, warmup=0, warm="fixed", seconds=0.0)
-
-
-def _unstamped(measured: Measurements) -> dict[Cell, float]:
-    """Seconds of a plain training step where any are stamped: the geometric mean over runs."""
-    if not any(row.cell.measure == "phases" for row in measured.rows):
-        return {}
-    return {_unstamped_key(row.cell): seconds for row in measured.rows if row.cell.measure == "train"
-            and (seconds := _typical(row.ok_runs, step_seconds)[0]) is not None}
 
 
 def _result(row: Row, paired: Paired | None, losses: Mapping[str, Any], session: _Session) -> Result:
@@ -206,7 +200,8 @@ def _result(row: Row, paired: Paired | None, losses: Mapping[str, Any], session:
     ratio = paired.ratio if paired else Ratio(pairs=len(rates))
     (verdict, withheld), phases = _word(row, paired, session.doubted), _phases(row)
     seconds, step_interval = _typical(runs, step_seconds)
-    plain_seconds = session.unstamped.get(_unstamped_key(row.cell))
+    plain = session.plain.get(_unstamped(row.cell)) if phases else None
+    plain_seconds = _typical(plain.ok_runs, step_seconds)[0] if plain else None
     rate, rate_interval = stats.geometric_mean(rates.values()), stats.interval(list(rates.values()))
     tokens, padded = (_typical(runs, partial(_tokens_per_second, name)) for name in ("tokens", "padded_tokens"))
     if row.unit == TOKENS:
@@ -221,7 +216,7 @@ def _result(row: Row, paired: Paired | None, losses: Mapping[str, Any], session:
         workers=len(runs[0].workers) if runs else 0, mode=_fact(runs, "mode"), phases=phases,
         step_seconds=seconds, step_interval=step_interval,
         communication=_fact(runs, "communication") if phases else None,
-        stamping_cost=seconds / plain_seconds - 1 if phases and seconds and plain_seconds else None,
+        stamping_cost=seconds / plain_seconds - 1 if seconds and plain_seconds else None,
         place_peaks=_place_peaks(runs),
         weights_agree=all(len(set(run.digests.values())) == 1 for run in runs if run.digests)
         if any(len(run.digests) > 1 for run in runs) else None,

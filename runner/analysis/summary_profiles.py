@@ -7,23 +7,25 @@ from typing import Any
 from pydantic import BaseModel
 
 from runner.analysis.stats import median, middle
-from runner.analysis.summary_format import DeviceTime, GraphChange, LargestBatch, Profile, ProfileTable
+from runner.analysis.summary_format import DeviceTime, GraphChange, LargestBatch, Profile
 from runner.formatting import rerun
-from runner.results.rows import Row, by_comparison
+from runner.results.rows import Measurements, Row, by_comparison
 from runner.study import operators, quantities
 
 
-def tables(rows: Sequence[Row], session_of: Callable[[str], str]) -> dict[str, Any]:
-    """The Summary's fields of profiled runs: a table for each comparison, by stack; session_of: a cell's, by key."""
-    def of(measure: str, kind: type[BaseModel], read: Callable[[Row], Any]) -> Any:
-        groups = by_comparison(row for row in rows if row.cell.measure == measure).values()
-        return tuple(ProfileTable[kind](                               # type: ignore[valid-type]
-            experiment=group[0].experiment, label=group[0].comparison.label, task=group[0].cell.task,
-            stacks={row.cell.stack: value.model_copy(update={"rerun": rerun(session_of(row.key), row.key)})
-                    for row in group if row.ok_runs and (value := read(row)) is not None}) for group in groups)
+def tables(measured: Measurements) -> dict[str, Any]:
+    """The Summary's fields of profiled runs: a table for each comparison, by stack."""
+    def stacks(rows: Sequence[Row], read: Callable[[Row], BaseModel | None]) -> dict[str, BaseModel]:
+        return {row.cell.stack: value.model_copy(update={"rerun": rerun(measured.session_of(row.key), row.key)})
+                for row in rows if row.ok_runs and (value := read(row)) is not None}
 
-    return {"operators": of("operators", Profile, _profile), "kernels": of("kernels", DeviceTime, _device_time),
-            "graphs": of("graph", GraphChange, _graph), "largest_batches": of("max_batch", LargestBatch, _largest)}
+    def of(measure: str, read: Callable[[Row], BaseModel | None]) -> list[dict[str, Any]]:
+        groups = by_comparison(row for row in measured.rows if row.cell.measure == measure).values()
+        return [{"experiment": group[0].experiment, "label": group[0].comparison.label, "task": group[0].cell.task,
+                 "stacks": stacks(group, read)} for group in groups]
+
+    return {"operators": of("operators", _profile), "kernels": of("kernels", _device_time),
+            "graphs": of("graph", _graph), "largest_batches": of("max_batch", _largest)}
 
 
 def _profile(row: Row) -> Profile:

@@ -2,7 +2,7 @@
 
 import math
 import operator
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from statistics import fmean
 from typing import NamedTuple
@@ -56,6 +56,11 @@ class _Pair(NamedTuple):
     cases: Collection[Case]          # whose values are in it
     doubts: tuple[str, ...] = ()     # why nothing may be said of it
 
+    @property
+    def ratios(self) -> list[float]:
+        """One over the other in each round that both have."""
+        return [*stats.quotients(self.one, self.other).values()]
+
 
 SeriesByCase = Mapping[Case, Mapping[Subject, ByRound]]     # values of every case that lacks no subject
 Doubts = Mapping[Case, Sequence[str]]
@@ -84,7 +89,7 @@ def judge(asked: Claim, measured: Measurements, doubted: doubting.Doubts) -> Jud
     pairs = _over_cases(claim, pairs)
     numbers, error = [], stats.error_of(len(pairs)) * min((row.look.share for row in ran), default=1.0)
     for pair in pairs:
-        if pair.one.keys() & pair.other.keys():
+        if pair.ratios:
             numbers.append(_number(claim, pair, error))
         else:
             missing.append(", ".join([pair.what, *shown(pair.case)]) + ": no round in which all ended ok")
@@ -112,12 +117,12 @@ def judge_values(claim: Claim, values: Mapping[Case, Mapping[Subject, float]]) -
     """The claim's numbers for exact values, such as printed ones: no intervals, so each holds or does not."""
     exact = {case: {subject: {0: value} for subject, value in each.items()} for case, each in values.items()}
     claim, by_case, _ = _averaged(claim, exact, {})
-    return tuple(_number(claim, pair, None) for pair in _over_cases(claim, list(_PAIRS[claim.kind](claim, by_case))))
+    return tuple(_number(claim, pair, None) for pair in _over_cases(claim, _PAIRS[claim.kind](claim, by_case)))
 
 
 def _number(claim: Claim, pair: _Pair, error: float | None) -> ClaimNumber:
     """The pair's ratio or share with its verdict; error: of its interval, None of exact values."""
-    ratios, value, interval = _ratios(pair), _value(claim, pair), None
+    ratios, value, interval = pair.ratios, _value(claim, pair), None
     reason = ", ".join(pair.doubts)
     if error is None:
         # the logarithms on the way must not push a number over the threshold that it is equal to
@@ -126,7 +131,7 @@ def _number(claim: Claim, pair: _Pair, error: float | None) -> ClaimNumber:
     else:
         if len(ratios) < stats.LEAST_ROUNDS:
             reason = reason or f"needs {stats.LEAST_ROUNDS} rounds{' or seeds' if _is_of_seeds(claim) else ''}"
-        if len(ratios) >= stats.LEAST_RUNS and _ONE_SEED not in pair.doubts:
+        if _ONE_SEED not in pair.doubts:
             interval = _interval(claim, ratios, error)
     low, high, _ = pair.side
     return ClaimNumber(what=pair.what, case=dict(pair.case), value=value, interval=interval, rounds=len(ratios),
@@ -135,14 +140,9 @@ def _number(claim: Claim, pair: _Pair, error: float | None) -> ClaimNumber:
                        verdict=Verdict.INCONCLUSIVE if reason else pair.side.verdict(interval))
 
 
-def _ratios(pair: _Pair) -> list[float]:
-    """One over the other, in each round that both have."""
-    return [pair.one[index] / pair.other[index] for index in sorted(pair.one.keys() & pair.other.keys())]
-
-
 def _value(claim: Claim, pair: _Pair) -> float:
     """The mean over the rounds. An mpe is 1 minus that of to / of."""
-    value = _middle(_ratios(pair))
+    value = _middle(pair.ratios)
     return 1 - value if claim.kind == "mpe" else value
 
 
@@ -243,13 +243,13 @@ def _with_seeds_as_rounds(claim: Claim) -> Claim:
     return claim.model_copy(update={"over": over, "cases": cases})
 
 
-def _over_cases(claim: Claim, pairs: Sequence[_Pair]) -> list[_Pair]:
+def _over_cases(claim: Claim, pairs: Iterable[_Pair]) -> list[_Pair]:
     """The pairs as `holds_for` asks: each, the greatest, or one a name of means or sums in rounds that all have."""
     if claim.holds_for == "each":
         return list(pairs)
-    paired = [pair for pair in pairs if pair.one.keys() & pair.other.keys()]
     if claim.holds_for == "greatest":
-        return [max(paired, key=lambda pair: _value(claim, pair))] if paired else []
+        paired = (pair for pair in pairs if pair.ratios)
+        return sorted(paired, key=lambda pair: _value(claim, pair), reverse=True)[:1]
     of = _middle if claim.holds_for == "mean" else math.fsum
     return [_Pair(what, {}, _by_round([pair.one for pair in group], of), _by_round([pair.other for pair in group], of),
                   group[0].side, [case for pair in group for case in pair.cases],
@@ -328,7 +328,7 @@ def _chains(claim: Claim) -> dict[Case, list[Value]]:
 def _mpe(claim: Claim, by_case: SeriesByCase) -> Iterator[_Pair]:
     """The arithmetic mean over the cases of to / of, in the rounds that all have."""
     of, to = claim.subjects
-    quotients = [_quotient(values[to], values[of]) for values in by_case.values()]
+    quotients = [stats.quotients(values[to], values[of]) for values in by_case.values()]
     if quotients:
         means = _by_round(quotients, fmean)
         yield _Pair(f"{of}, {to}", {}, means, dict.fromkeys(means, 1.0), _between(claim), by_case)
@@ -358,11 +358,7 @@ def _named(subjects: Sequence[Subject]) -> str:
 def _followed(subjects: Sequence[Subject], values: Mapping[Subject, ByRound]) -> ByRound:
     """The quantity of a subject, or its ratio to the other one's."""
     one, *others = (values[subject] for subject in subjects)
-    return _quotient(one, others[0]) if others else one
-
-
-def _quotient(one: ByRound, other: ByRound) -> ByRound:
-    return {index: value / other[index] for index, value in one.items() if index in other}
+    return stats.quotients(one, others[0]) if others else one
 
 
 def _above_one(claim: Claim, case: Case) -> Side:

@@ -76,5 +76,6 @@ def gaps(row: Parts | None = None, best: Parts | None = None) -> dict[str, float
     """The share of the gap between two that each part is, the largest first; {} where nobody knows or there is none."""
     if row is None or best is None or row.seconds <= best.seconds:
         return {}
-    more = {kind: (row.of(kind) - best.of(kind)) / (row.seconds - best.seconds) for kind in row.kinds(best)}
+    more = {kind: (row.of(kind) - best.of(kind)) / (row.seconds - best.seconds) for kind in step_parts.KINDS
+            if row.of(kind) or best.of(kind)}
     return dict(sorted(more.items(), key=lambda item: -item[1]))

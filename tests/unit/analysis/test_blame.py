@@ -50,12 +50,6 @@ def test_a_planted_package_is_found_among_41_by_few_mixes(name: str, factor: flo
     assert len(bench.mixes) <= 9 and {frozenset([name]), frozenset(NAMES) - {name}} <= {*bench.mixes}
 
 
-def test_what_others_may_cost_the_turns_that_count_is_nothing_left() -> None:
-    bench = Bench(of({"p4": 0.5, "p23": 0.996}), within=0.001)
-
-    assert ([{"p4"}], True) == found(bench)
-
-
 @pytest.mark.parametrize("second", [1.0, 0.986])
 def test_what_is_left_counts_where_it_shows_twice(second: float) -> None:
     """The first measurement without the reason misses; the second is right, or as uncertain as a noisy machine's."""
@@ -73,27 +67,20 @@ def test_what_is_left_counts_where_it_shows_twice(second: float) -> None:
     assert (second == 1.0, second) == (finding.is_whole, finding.rest.ratio)
 
 
-def test_two_packages_that_are_slow_only_together_are_named_together() -> None:
-    for pair in ({"p3", "p31"}, {"p0", "p1"}, {"p20", "p40"}):
-        bench = Bench(lambda mix, pair=pair: 0.7 if mix >= pair else 1.0)
-
-        assert ([pair], True) == found(bench)
-
-
-def test_two_reasons_of_their_own_are_both_named_the_greater_first() -> None:
-    assert ([{"p2"}, {"p30"}], True) == found(Bench(of({"p2": 0.6, "p30": 0.8})))
-    reasons, is_whole = found(Bench(of({"p2": 0.8, "p5": 0.7})))
-    assert is_whole and {"p2", "p5"} == set.union(*reasons)
-
-
-def test_one_that_makes_faster_what_another_slows_hides_nothing() -> None:
-    assert ([{"p2"}, {"p30"}], True) == found(Bench(of({"p2": 0.5, "p30": 1.3})))
-
-
-def test_mixes_that_cannot_run_are_gone_around() -> None:
-    needs = Bench(of({"p6": 0.7}), lambda mix: "p6 needs p7" if "p6" in mix and "p7" not in mix else "")
-
-    assert ([{"p6", "p7"}], True) == found(needs)
+@pytest.mark.parametrize(("bench", "reasons"), [
+    # what others may cost the turns that count is nothing left
+    (Bench(of({"p4": 0.5, "p23": 0.996}), within=0.001), [{"p4"}]),
+    # slow only together
+    *((Bench(lambda mix, pair=pair: 0.7 if mix >= pair else 1.0), [pair])
+      for pair in ({"p3", "p31"}, {"p0", "p1"}, {"p20", "p40"})),
+    # the greater first; one that makes faster what another slows hides nothing
+    (Bench(of({"p2": 0.6, "p30": 0.8})), [{"p2"}, {"p30"}]), (Bench(of({"p2": 0.8, "p5": 0.7})), [{"p5"}, {"p2"}]),
+    (Bench(of({"p2": 0.5, "p30": 1.3})), [{"p2"}, {"p30"}]),
+    # mixes that cannot run are gone around
+    (Bench(of({"p6": 0.7}), lambda mix: "p6 needs p7" if "p6" in mix and "p7" not in mix else ""), [{"p6", "p7"}])
+], ids=["little left", "together", "both loaded", "both others", "two", "two loaded", "one faster", "needs another"])
+def test_reasons_are_named_each_with_what_it_needs(bench: Bench, reasons: list[set[str]]) -> None:
+    assert (reasons, True) == found(bench)
 
 
 def test_a_reason_that_no_environment_can_have_alone_is_not_said_to_be_proved() -> None:

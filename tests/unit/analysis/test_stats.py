@@ -46,7 +46,7 @@ def test_only_rounds_that_both_have_are_paired(one: dict[int, float], other: dic
 
 def test_medians_and_geometric_means_and_what_is_known_of_few_values() -> None:
     assert 2.5 == stats.median([4.0, 1.0, 2.0, 3.0]) and stats.geometric_mean([1.0, 4.0]) == pytest.approx(2.0)
-    assert [None] * 5 == [stats.median([]), stats.geometric_mean([]), stats.mean_of([1.0]),
+    assert [None] * 5 == [stats.median([]), stats.geometric_mean([]), stats.mean_of([1.0, 2.0]),
                           *map(stats.interval, ([1.0, 2.0], []))]
 
 

@@ -180,7 +180,9 @@ def test_tokens_have_the_statistic_and_the_brackets_of_rates() -> None:
 
 def test_what_stamping_costs_is_of_the_same_means() -> None:
     rates = {TORCH: [100.0, 100.0], made.cell(measure="phases"): [100.0, 25.0]}         # 0.1 s a step; 0.1 and 0.4
-    (row,) = [each for each in summary(rates).comparisons if each.measure == "phases"]
+    untimed = made.cell(steps=TORCH.steps + 1)                                          # a training that tells nothing
+    found = summary({**rates, untimed: []}, *made.repeated(untimed, 2))
+    (row,) = [each for each in found.comparisons if each.measure == "phases"]
 
     assert row.results[0].stamping_cost == pytest.approx(1.0)                           # 0.2 s, not the median of 0.25
 

@@ -60,6 +60,15 @@ def test_what_differed_around_the_runs_is_told_by_name() -> None:
             ("flagged threads differ", "-", "1 of 1 cells")} == set(compare(a, b).differences)
 
 
+def test_what_differed_around_some_of_the_stacks_names_these() -> None:
+    stacks = made.cell("torch"), made.cell("tf")
+    a, b = (made.measured(*stacks, *made.runs(stacks[0], STEADY),
+                          *made.runs(stacks[1], STEADY, facts={**made.FACTS, "version": version}))
+            for version in ("2.12", "2.13"))
+
+    assert (Difference("version of tf", "2.12", "2.13"),) == compare(a, b).differences
+
+
 def test_a_cell_of_one_session_or_that_ended_badly_is_listed_and_a_lone_stack_has_rates_alone() -> None:
     a = measured({made.cell(): STEADY, made.cell(batch=20): STEADY})
     b, failed = (measured({made.cell(): STEADY}, name="b", **told) for told in ({}, {"ending": "oom"}))
@@ -112,6 +121,8 @@ def test_cells_that_differ_by_what_the_machine_gave_are_compared_and_marked_unle
     found = compare(one, other)
 
     assert [True] == [row.other_resources for row in found.rows]
+    rates = [part for part in lines(found) if isinstance(part, dict)]
+    assert ["torch*"] == [row[""] for by_label in rates for table in by_label.values() for row in table]
     assert Difference("cpus of a node of all stacks", "2", "8") in found.differences
     assert 1 == sum(not row.other_resources for row in compare(varied, others).rows)
 

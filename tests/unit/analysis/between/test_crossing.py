@@ -13,12 +13,11 @@ from runner.analysis.summary import summary_of
 from runner.errors import InputError
 from runner.report.between import crossing as forms
 from tests import made_rows as made
-
-OLD, NEW = [100.0, 101.0, 99.0, 100.5, 99.5], [150.0, 151.0, 149.0, 150.5, 149.5]
+from tests.made_report import FAST, SLOW
 
 
 def session(*stacks: str, batches: tuple[int, ...] = (10,)) -> crossing.Measurements:
-    return made.measured(rates={made.cell(name, batch=batch): NEW if name == "new" else OLD
+    return made.measured(rates={made.cell(name, batch=batch): FAST if name == "new" else SLOW
                                 for batch in batches for name in stacks}, baseline="old")
 
 

@@ -102,6 +102,15 @@ def test_what_has_no_rate_is_not_judged_and_widens_no_interval() -> None:
     assert judged(times(1.0)) == regression.judge(measured, "base", "head", 0.03)
 
 
+def test_a_cell_that_one_side_alone_has_is_passed_over() -> None:
+    sides = {made.cell(name): each for name, each in (("base", BASE), ("head", times(1.0)))}
+    alone = {made.cell(name, batch=batch): BASE for name, batch in (("base", 20), ("head", 30))}
+    measured = made.measured(rates={**sides, **alone}, rounds=len(BASE), baseline="base")
+
+    (compared,) = regression.judge(measured, "base", "head", 0.03).compared
+    assert (Answer.WITHIN, f"{made.LENET5}, training, batch 10") == (compared.answer, compared.label)
+
+
 def test_a_gate_of_both_lanes_has_the_intervals_of_its_session_s_report() -> None:
     rates = {made.cell(name, loop=loop): each for loop in ("native", "tuned")
              for name, each in (("base", BASE), ("head", times(1.0, 0.01)))}

@@ -3,7 +3,6 @@
 import json
 import math
 import re
-from functools import partial
 from typing import Any
 
 import pytest
@@ -17,7 +16,7 @@ from runner.results.reader import measurements
 from runner.results.rows import Measurements
 from runner.screen.summary import summary_view
 from runner.study import file
-from runner.study.claims import Verdict
+from runner.study.claims import Claim, Verdict
 from runner.study.subjects import Subject
 from tests import made_report
 from tests import made_rows as made
@@ -32,35 +31,28 @@ def of_stacks(**seconds: Any) -> Measurements:
     return took({made.cell(stack): found for stack, found in seconds.items()})
 
 
-@pytest.mark.parametrize(("tf", "torch", "expected"), [
-    (1.0, 1.5, HOLDS), (1.5, 1.0, DOES_NOT), ([1.0, 1.2, 0.9] * 2, [1.0, 0.9, 1.2] * 2, INCONCLUSIVE),
-    ([2.0] * 5, [2.0] * 5, DOES_NOT)])
-def test_faster_is_less_time_in_the_same_rounds(tf: Any, torch: Any, expected: Verdict) -> None:
-    assert expected is judge(claim("faster"), of_stacks(tf=tf, torch=torch)).verdict
-    found = judge(claim("faster"), of_stacks(tf=[1.0, 2.0, 3.0], torch=[1.5, 3.0, 4.5]))
-    assert ("torch / tf", 3) == (number(found).what, number(found).rounds)
-    assert pytest.approx((1.5, 1.5, 1.5)) == (number(found).value, *(number(found).interval or ()))
+@pytest.mark.parametrize(("asked", "tf", "torch", "expected"), [
+    *(({"kind": "faster"}, *each) for each in (
+        (1.0, 1.5, HOLDS), (1.5, 1.0, DOES_NOT), ([1.0, 1.2, 0.9] * 2, [1.0, 0.9, 1.2] * 2, INCONCLUSIVE),
+        ([2.0] * 5, [2.0] * 5, DOES_NOT))),
+    *(({"kind": "ratio", **thresholds}, 2.0, [1.0] * 5, expected) for thresholds, expected in (
+        ({"at_least": 1.9}, HOLDS), ({"at_least": 2.1}, DOES_NOT), ({"at_least": 2.0}, INCONCLUSIVE),
+        ({"at_most": 2.1}, HOLDS), ({"at_most": 1.9}, DOES_NOT), ({"at_most": 2.0}, INCONCLUSIVE),
+        ({"at_least": 1.5, "at_most": 2.5}, HOLDS), ({"at_least": 2.5, "at_most": 3.0}, DOES_NOT),
+        ({"about": 2.2, "within": 0.15}, HOLDS), ({"about": 2.2, "within": 0.1}, INCONCLUSIVE),
+        ({"about": 2.2, "within": 0.05}, DOES_NOT), ({"about": 1.75, "within": 0.1}, DOES_NOT))),
+    *(({"kind": "equal", "within": 0.15, **subjects}, tf, [1.0] * 5, expected)
+      for subjects in ({}, {"of": TORCH, "to": TF}) for tf, expected in (
+        (1.1, HOLDS), (1.2, DOES_NOT), (1 / 1.2, DOES_NOT), (1.15, INCONCLUSIVE), (1 / 1.15, INCONCLUSIVE)))])
+def test_a_claim_holds_where_its_interval_lies_on_its_side(asked: Any, tf: Any, torch: Any, expected: Verdict) -> None:
+    assert expected is judge(claim(**asked), of_stacks(tf=tf, torch=torch)).verdict
 
 
-@pytest.mark.parametrize(("thresholds", "expected"), [
-    ({"at_least": 1.9}, HOLDS), ({"at_least": 2.1}, DOES_NOT), ({"at_least": 2.0}, INCONCLUSIVE),
-    ({"at_most": 2.1}, HOLDS), ({"at_most": 1.9}, DOES_NOT), ({"at_most": 2.0}, INCONCLUSIVE),
-    ({"at_least": 1.5, "at_most": 2.5}, HOLDS), ({"at_least": 2.5, "at_most": 3.0}, DOES_NOT),
-    ({"about": 2.2, "within": 0.15}, HOLDS), ({"about": 2.2, "within": 0.1}, INCONCLUSIVE),
-    ({"about": 2.2, "within": 0.05}, DOES_NOT), ({"about": 1.75, "within": 0.1}, DOES_NOT)])
-def test_a_ratio_lies_between_its_thresholds(thresholds: Any, expected: Verdict) -> None:
-    found = judge(claim("ratio", **thresholds), of_stacks(tf=2.0, torch=[1.0] * 5))
+def test_a_number_is_of_the_same_rounds() -> None:
+    found = number(judge(claim("faster"), of_stacks(tf=[1.0, 2.0, 3.0], torch=[1.5, 3.0, 4.5])))
 
-    assert (expected, pytest.approx(2.0, rel=0.001)) == (found.verdict, number(found).value)
-
-
-@pytest.mark.parametrize(("tf", "expected"), [
-    (1.1, HOLDS), (1.2, DOES_NOT), (1 / 1.2, DOES_NOT), (1.15, INCONCLUSIVE), (1 / 1.15, INCONCLUSIVE)])
-def test_equal_reads_the_same_both_ways(tf: float, expected: Verdict) -> None:
-    measured = of_stacks(tf=tf, torch=[1.0] * 5)
-
-    assert expected is judge(claim("equal", within=0.15), measured).verdict
-    assert expected is judge(claim("equal", of=TORCH, to=TF, within=0.15), measured).verdict
+    assert ("torch / tf", 3) == (found.what, found.rounds)
+    assert pytest.approx((1.5, 1.5, 1.5)) == (found.value, *(found.interval or ()))
 
 
 @pytest.mark.parametrize(("side", "low", "high", "expected"), [
@@ -73,38 +65,10 @@ def test_at_the_edge(side: Side, low: float, high: float, expected: Verdict) -> 
     assert expected is side.verdict(Interval(low, high))
 
 
-@pytest.mark.parametrize(("thresholds", "expected"), [
-    ({"at_least": 0.09}, HOLDS), ({"at_least": 0.11}, DOES_NOT), ({"at_most": 0.09}, DOES_NOT),
-    ({"about": 0.1, "within": 0.01}, HOLDS)])
-def test_a_share_is_of_the_step_s_seconds_in_the_same_run(thresholds: Any, expected: Verdict) -> None:
-    found = judge(claim("share", to=None, quantity="load", **thresholds),
-                  took({made.cell("tf", measure="phases"): [1.0, 2.0, 4.0, 3.0, 2.0]}))   # a tenth of it is loading
-
-    assert (expected, "tf", pytest.approx(0.1)) == (found.verdict, number(found).what, number(found).value)
-
-
-of_batches = partial(over, "batch", (1, 2, 4))
-BATCHES = ((4,), (1,), (2,))
-
-
-@pytest.mark.parametrize(("seconds", "to", "up", "down"), [
-    ({"tf": (1.0, 1.5, 2.0)}, None, HOLDS, DOES_NOT), ({"tf": (2.0, 1.5, 1.0)}, None, DOES_NOT, HOLDS),
-    ({"tf": (1.0, 1.5, 1.2)}, None, DOES_NOT, DOES_NOT),
-    ({"tf": (1.0, 1.5, [1.5, 1.3, 1.7, 1.4, 1.6])}, None, INCONCLUSIVE, DOES_NOT),
-    # a ratio's
-    ({"tf": (1.0, 3.0, 8.0), "torch": (1.0, 2.0, 4.0)}, TORCH, HOLDS, DOES_NOT),
-    ({"tf": (1.0, 1.5, 2.0), "torch": (1.0, 2.0, 4.0)}, TORCH, DOES_NOT, HOLDS)])
-def test_a_trend_goes_one_way_from_each_value_to_the_next(
-        seconds: Any, to: Subject | None, up: Verdict, down: Verdict) -> None:
-    for direction, expected in (("up", up), ("down", down)):
-        found = claim("trend", to=to, cases=BATCHES, along="batch", direction=direction)
-        assert expected is judge(found, of_batches(**seconds)).verdict
-
-
 def test_a_trend_tells_its_steps_and_on_average_may_turn_once() -> None:
-    trend = claim("trend", to=None, cases=BATCHES, along="batch", direction="up")
-    found = judge(trend, of_batches(tf=(1.0, 2.0, 6.0)))
-    mean = judge(trend.model_copy(update={"holds_for": "mean"}), of_batches(tf=(1.0, 5.0, 4.0)))
+    trend = claim("trend", to=None, cases=((4,), (1,), (2,)), along="batch", direction="up")
+    found = judge(trend, over("batch", (1, 2, 4), tf=(1.0, 2.0, 6.0)))
+    mean = judge(trend.model_copy(update={"holds_for": "mean"}), over("batch", (1, 2, 4), tf=(1.0, 5.0, 4.0)))
 
     assert [({"batch": "1 to 2"}, pytest.approx(2.0)), ({"batch": "2 to 4"}, pytest.approx(3.0))] == [
         (number.case, number.value) for number in found.numbers]
@@ -119,13 +83,6 @@ def test_a_trend_along_names_follows_the_order_that_where_gives() -> None:
         assert expected is judge(found, measured).verdict
 
 
-@pytest.mark.parametrize("kind", ["trend", "slope"])
-def test_a_trend_and_a_slope_need_two_values(kind: str) -> None:
-    found = judge(claim(kind, to=None, cases=((1,),), along="batch", direction="up"), over("batch", [1], tf=[1.0]))
-
-    assert (NO_DATA, ("the study has only one value of batch at this scale",)) == (found.verdict, found.missing)
-
-
 @pytest.mark.parametrize(("order", "tf", "each"), [
     ((TORCH, TF, MXNET), 2.0, [HOLDS, HOLDS]), ((TORCH, MXNET, TF), 2.0, [HOLDS, DOES_NOT]),
     ((MXNET, TORCH), 2.0, [DOES_NOT]), ((TORCH, MXNET), 2.0, [HOLDS]),
@@ -137,17 +94,14 @@ def test_an_order_is_from_the_least_to_the_most(order: tuple[Subject, ...], tf: 
     assert found.verdict is next((word for word in (DOES_NOT, INCONCLUSIVE) if word in each), HOLDS)
 
 
-TASKS = (("lenet5",), ("vgg16",))
-of_tasks = partial(over, "task", ("lenet5", "vgg16"))
-
-
 def test_each_case_must_hold_and_one_that_is_turned_the_other_way() -> None:
-    over = claim("faster", cases=TASKS, over=("task",))
-    turned = over.model_copy(update={"turned_for": ({"task": "vgg16"},)})
-    both, one = of_tasks(tf=(1.0, 1.0), torch=(2.0, 3.0)), of_tasks(tf=(1.0, 3.0), torch=(2.0, 1.0))
-    found = judge(over, one)
+    each = claim("faster", cases=(("lenet5",), ("vgg16",)), over=("task",))
+    turned = each.model_copy(update={"turned_for": ({"task": "vgg16"},)})
+    both, one = (over("task", ("lenet5", "vgg16"), **seconds) for seconds in (
+        {"tf": (1.0, 1.0), "torch": (2.0, 3.0)}, {"tf": (1.0, 3.0), "torch": (2.0, 1.0)}))
+    found = judge(each, one)
 
-    assert (HOLDS, DOES_NOT, HOLDS) == (judge(over, both).verdict, judge(turned, both).verdict,
+    assert (HOLDS, DOES_NOT, HOLDS) == (judge(each, both).verdict, judge(turned, both).verdict,
                                         judge(turned, one).verdict)
     assert (DOES_NOT, [({"task": "lenet5"}, HOLDS), ({"task": "vgg16"}, DOES_NOT)]) == (
         found.verdict, [(number.case, number.verdict) for number in found.numbers])
@@ -163,22 +117,6 @@ def test_a_turned_trend_goes_the_other_way() -> None:
     assert HOLDS is judge(found, measured).verdict
 
 
-def test_the_mean_is_the_geometric_one_over_the_cases_in_rounds_that_all_have() -> None:
-    mean = claim("ratio", cases=TASKS, over=("task",), holds_for="mean", about=4.0, within=0.1)
-    found = judge(mean, of_tasks(tf=([2.0] * 5, [8.0] * 5 + [1.0]), torch=([1.0] * 5, [1.0] * 6)))
-
-    assert (HOLDS, pytest.approx(4.0), 5, {}) == (
-        found.verdict, number(found).value, number(found).rounds, number(found).case)
-
-
-def test_sync_and_async_of_one_stack_are_two_subjects() -> None:
-    measured = took({made.cell("tf", parallel="allreduce", nodes=3): 1.0,
-                     made.cell("tf", parallel="ps-async", nodes=3): 2.0})
-    sync, asynchronous = Subject("tf", "sync"), Subject("tf", "async")
-
-    assert HOLDS is judge(claim("faster", of=sync, to=asynchronous), measured).verdict
-
-
 @pytest.mark.parametrize(("rounds", "has_interval"), [(1, False), (2, False), (4, True)])
 def test_too_few_rounds_are_inconclusive_and_tell_the_value(rounds: int, has_interval: bool) -> None:
     found = judge(claim("faster"), of_stacks(tf=[1.0] * rounds, torch=[9.0] * rounds))
@@ -186,16 +124,6 @@ def test_too_few_rounds_are_inconclusive_and_tell_the_value(rounds: int, has_int
     assert (INCONCLUSIVE, pytest.approx(9.0), "needs 5 rounds") == (
         found.verdict, number(found).value, number(found).reason)
     assert has_interval is (number(found).interval is not None)
-
-
-def test_only_rounds_that_both_have_count() -> None:
-    late = list(made.runs(made.cell("torch"), [1.0] * 5, first_round=3))
-    found = judge(claim("faster"), took({made.cell("tf"): [1.0] * 5}, *late))
-
-    assert (NO_DATA, ("torch: not planned",)) == (found.verdict, found.missing)
-    cells = made.cell("tf"), made.cell("torch")
-    found = judge(claim("faster"), made.measured(*cells, *late, *made.runs(cells[0], [1.0] * 3)))
-    assert (NO_DATA, ("tf: ended ok", "torch: ended ok")) == (found.verdict, found.missing)
 
 
 def test_a_missing_cell_is_named_with_its_reason_and_the_others_numbers_are_told() -> None:
@@ -211,20 +139,26 @@ def test_a_missing_cell_is_named_with_its_reason_and_the_others_numbers_are_told
     assert ["lenet5", "alexnet"] == [number.case["task"] for number in found.numbers]
 
 
-def test_runs_without_the_quantity_and_a_scale_without_the_cells_are_no_data() -> None:
-    quiet = claim("faster", quantity="communication")
-    found = judge(quiet, took({made.cell(stack, measure="phases"): 1.0 for stack in ("tf", "torch")}))
-
-    assert ("tf: its runs tell of no communication", "torch: its runs tell of no communication") == found.missing
-    assert NO_DATA is judge(claim("faster", cases=()), of_stacks(tf=1.0, torch=2.0)).verdict
+CELLS = made.cell("tf"), made.cell("torch")
+PHASES = made.cell("tf", measure="phases"), made.cell("torch", measure="phases")
 
 
-def test_a_phase_that_took_no_time_gives_no_ratio() -> None:
-    loads = {made.cell("tf", measure="phases"): 0.0, made.cell("torch", measure="phases"): 0.1}
-    found = judge(claim("faster", quantity="load"), made.told({
-        cell: [made.steps([1.0], phases={"load": [load]})] for cell, load in loads.items()}))
+@pytest.mark.parametrize(("asked", "measured", "missing"), [
+    *((claim(kind, to=None, cases=((1,),), along="batch", direction="up"), over("batch", [1], tf=[1.0]),
+       ["the study has only one value of batch at this scale"]) for kind in ("trend", "slope")),
+    (claim("faster", cases=()), took(dict.fromkeys(CELLS, 1.0)), ["the study has no such cells at this scale"]),
+    # rounds that only one of them has
+    (claim("faster"), made.measured(*CELLS, *made.runs(CELLS[0], [1.0] * 3), *made.runs(
+        CELLS[1], [1.0] * 5, first_round=3)), ["tf: ended ok", "torch: ended ok"]),
+    (claim("faster", quantity="communication"), took(dict.fromkeys(PHASES, 1.0)),
+     ["tf: its runs tell of no communication", "torch: its runs tell of no communication"]),
+    (claim("faster", quantity="load"), made.told({
+        cell: [made.steps([1.0], phases={"load": [load]})] for cell, load in zip(PHASES, (0.0, 0.1), strict=True)}),
+     ["tf: 0 in round 0, of which no ratio can be taken"])])
+def test_a_claim_without_data_says_what_is_missing(asked: Claim, measured: Measurements, missing: list[str]) -> None:
+    found = judge(asked, measured)
 
-    assert (NO_DATA, ("tf: 0 in round 0, of which no ratio can be taken",)) == (found.verdict, found.missing)
+    assert (NO_DATA, missing) == (found.verdict, [*found.missing])
 
 
 STUDY = """

@@ -2,13 +2,12 @@
 
 import dataclasses
 import json
-from functools import partial
 from random import Random
 from typing import Any
 
 import pytest
 
-from runner.analysis import doubts
+from runner.analysis import doubts, stats
 from runner.analysis.claims import judging
 from runner.results.rows import Measurements
 from runner.study import claims
@@ -25,21 +24,17 @@ OVER: dict[str, Any] = {"cases": ((1,), (2,)), "over": ("batch",)}
 CUDNN, PLAIN = Subject("tf", settings=(("lstm", "cudnn"),)), Subject("tf", settings=(("lstm", "cell"),))
 
 
-def test_settings_tell_subjects_of_one_stack_apart() -> None:
-    measured = over("lstm", ("cudnn", "cell", "block"), tf=(1.0, 2.0, 1.5))
+@pytest.mark.parametrize(("fields", "less", "more", "what"), [
+    (({"lstm": "cudnn"}, {"lstm": "cell"}, {"lstm": "block"}), CUDNN, PLAIN, "tf lstm cudnn / tf lstm cell"),
+    (({"parallel": "allreduce", "nodes": 3}, {"parallel": "ps-async", "nodes": 3}), Subject("tf", "sync"),
+     Subject("tf", "async"), "tf sync / tf async")])
+def test_settings_and_parallel_modes_tell_subjects_of_one_stack_apart(
+        fields: tuple[dict[str, Any], ...], less: Subject, more: Subject, what: str) -> None:
+    measured = took({made.cell("tf", **each): seconds for each, seconds in zip(fields, (1.0, 2.0, 1.5), strict=False)})
 
-    assert HOLDS is judge(claim("faster", of=CUDNN, to=PLAIN), measured).verdict
-    found = judge(claim("faster", of=PLAIN, to=CUDNN), measured)
-    assert (DOES_NOT, "tf lstm cudnn / tf lstm cell") == (found.verdict, number(found).what)
-
-
-@pytest.mark.parametrize(("holds_for", "about"), [("mean", 2.0 ** 0.5), ("total", 1.1), ("greatest", 2.0)])
-def test_over_cases_a_claim_is_of_their_mean_their_total_or_the_greatest(holds_for: str, about: float) -> None:
-    """Ratios 2 / 1 and 9 / 9 at two batches, hence a mean of 1.41 and sums of 11 and 10."""
-    measured = over("batch", (1, 2), tf=(2.0, 9.0), torch=(1.0, 9.0))
-    found = judge(claim("ratio", holds_for=holds_for, about=about, within=0.001, **OVER), measured)
-
-    assert (HOLDS, pytest.approx(about)) == (found.verdict, number(found).value)
+    assert HOLDS is judge(claim("faster", of=less, to=more), measured).verdict
+    found = judge(claim("faster", of=more, to=less), measured)
+    assert (DOES_NOT, what) == (found.verdict, number(found).what)
 
 
 def averages(**values: Any) -> Claim:
@@ -72,14 +67,6 @@ def test_an_average_that_lacks_a_cell_is_no_data() -> None:
     assert (NO_DATA, "tf, image 16, batch 1: not planned; scale paper has") == (found.verdict, found.missing[0])
 
 
-def test_a_stack_s_form_for_another_device_stands_for_it() -> None:
-    own = Subject("tf", also=("tf-gpu",))
-    measured = took({made.cell("tf-gpu", device="gpu"): 1.0, made.cell("torch", device="gpu"): 2.0})
-
-    assert HOLDS is judge(claim("faster", of=own), measured).verdict
-    assert NO_DATA is judge(claim("faster"), measured).verdict
-
-
 def test_subjects_with_settings_survive_the_store() -> None:
     asked = claim("order", of=None, to=None, order=(CUDNN, dataclasses.replace(PLAIN, also=("x",))))
     assert asked == claims.from_record(json.loads(json.dumps(asked.record())))
@@ -92,64 +79,67 @@ def test_a_field_that_subjects_say_tells_no_cases_apart(field: str) -> None:
     assert f'field "{field}": expected one of a cell but stack, parallel, measure, lstm' == claims.mistake(asked)
 
 
-def test_a_first_epoch_is_held_against_later_ones() -> None:
-    measured = made.told({made.cell("tf", measure="epochs"): [*map(made.epoch, (0, 1, 2), (6.0, 3.0, 5.0))]})
-
-    for least, expected in ((1.0, HOLDS), (1.6, DOES_NOT)):
-        found = judge(claim("share", to=None, quantity="first_epoch", at_least=least), measured)
-        assert (expected, pytest.approx(1.5)) == (found.verdict, number(found).value)      # 6 over the mean of 3 and 5
+def of_tf(measure: str, *lines: made.Record) -> Measurements:
+    return made.told({made.cell("tf", measure=measure): lines})
 
 
-@pytest.mark.parametrize(("expensive", "expected"), [(0, HOLDS), (2, DOES_NOT)])
-def test_a_share_may_be_nothing_at_all(expensive: int, expected: Verdict) -> None:
-    removed = {"expensive": expensive, "cheap": 10, "noop": 90 - expensive}
-    measured = made.told({made.cell("tf", measure="graph"): [{**made.GRAPH, "removed": removed}]})
-    found = judge(claim("share", to=None, quantity="removed_expensive", at_most=0.01), measured)
+def removed(expensive: int) -> made.Record:
+    return {**made.GRAPH, "removed": {"expensive": expensive, "cheap": 10, "noop": 90 - expensive}}
 
-    assert (expected, pytest.approx(expensive / 100, abs=1e-9)) == (found.verdict, number(found).value)
+
+@pytest.mark.parametrize(("measured", "quantity", "thresholds", "expected", "value"), [
+    # a tenth of each run is loading
+    *((took({made.cell("tf", measure="phases"): [1.0, 2.0, 4.0, 3.0, 2.0]}), "load", thresholds, expected, 0.1)
+      for thresholds, expected in (({"at_least": 0.09}, HOLDS), ({"at_least": 0.11}, DOES_NOT),
+                                   ({"at_most": 0.09}, DOES_NOT), ({"about": 0.1, "within": 0.01}, HOLDS))),
+    # 6 over the mean of 3 and 5
+    *((of_tf("epochs", *map(made.epoch, (0, 1, 2), (6.0, 3.0, 5.0))), "first_epoch", {"at_least": least}, expected, 1.5)
+      for least, expected in ((1.0, HOLDS), (1.6, DOES_NOT))),
+    # which may be nothing at all
+    *((of_tf("graph", removed(expensive)), "removed_expensive", {"at_most": 0.01}, expected, expensive / 100)
+      for expensive, expected in ((0, HOLDS), (2, DOES_NOT)))])
+def test_a_share_is_of_its_whole_in_the_same_run(
+        measured: Measurements, quantity: str, thresholds: Any, expected: Verdict, value: float) -> None:
+    found = judge(claim("share", to=None, quantity=quantity, **thresholds), measured)
+
+    assert (expected, "tf", pytest.approx(value, abs=1e-9)) == (found.verdict, number(found).what, number(found).value)
 
 
 SLOPE: dict[str, Any] = {"to": None, "cases": tuple((batch,) for batch in BATCHES), "along": "batch"}
-steps = partial(over, "batch", BATCHES)
 
 
-def test_a_slope_is_the_change_over_the_whole_range_on_a_line_through_logarithms() -> None:
-    measured = steps(tf=[[3.0] * 5, [6.0] * 5, [12.0] * 5, [24.0] * 5])
-    found = judge(claim("slope", direction="up", **SLOPE), measured)
-
-    assert (HOLDS, pytest.approx(8.0), {"batch": "1 to 8"}) == (found.verdict, number(found).value, number(found).case)
+def at_batches(**seconds: Any) -> Measurements:
+    """Steps of each stack at batches of 1, 2, 4 ...: as many as it has seconds."""
+    return over("batch", BATCHES[:min(map(len, seconds.values()))], **seconds)
 
 
-@pytest.mark.parametrize(("seconds", "down", "up"), [
-    ((8.0, 4.0, 2.0, 2.0), HOLDS, DOES_NOT),              # up to a limit: the last two are equal
-    ((1.0, 1.5, 2.0, 2.5), DOES_NOT, HOLDS),
-    (([1.0, 1.1, 0.9] * 2, [1.1, 0.9, 1.0] * 2, [0.9, 1.0, 1.1] * 2, [1.0, 0.95, 1.05] * 2), INCONCLUSIVE,
-     INCONCLUSIVE)])
-def test_a_slope_falls_or_rises_as_a_whole(seconds: Any, down: Verdict, up: Verdict) -> None:
-    for direction, expected in (("down", down), ("up", up)):
-        assert expected is judge(claim("slope", direction=direction, **SLOPE), steps(tf=seconds)).verdict
+NOISY: Any = ([1.0, 1.1, 0.9] * 2, [1.1, 0.9, 1.0] * 2, [0.9, 1.0, 1.1] * 2, [1.0, 0.95, 1.05] * 2)
+
+
+@pytest.mark.parametrize(("kind", "seconds", "to", "up", "down"), [
+    ("trend", {"tf": (1.0, 1.5, 2.0, 3.0)}, None, HOLDS, DOES_NOT),
+    ("trend", {"tf": (3.0, 2.0, 1.5, 1.0)}, None, DOES_NOT, HOLDS),
+    ("trend", {"tf": (1.0, 1.5, 2.0, 1.2)}, None, DOES_NOT, DOES_NOT),
+    ("trend", {"tf": (1.0, 1.5, [1.5, 1.3, 1.7, 1.4, 1.6], 2.5)}, None, INCONCLUSIVE, DOES_NOT),
+    ("slope", {"tf": (8.0, 4.0, 2.0, 2.0)}, None, DOES_NOT, HOLDS),           # up to a limit: the last two are equal
+    ("slope", {"tf": (1.0, 1.5, 2.0, 2.5)}, None, HOLDS, DOES_NOT), ("slope", {"tf": NOISY}, None, *[INCONCLUSIVE] * 2),
+    # a ratio's
+    ("trend", {"tf": (1.0, 3.0, 8.0, 20.0), "torch": (1.0, 2.0, 4.0, 8.0)}, TORCH, HOLDS, DOES_NOT),
+    ("trend", {"tf": (1.0, 1.5, 2.0, 3.0), "torch": (1.0, 2.0, 4.0, 8.0)}, TORCH, DOES_NOT, HOLDS),
+    ("slope", {"tf": (1.0, 2.0, 4.0, 8.0), "torch": (1.0,) * 4}, TORCH, HOLDS, DOES_NOT),
+    ("slope", {"tf": (1.0,) * 4, "torch": (1.0, 2.0, 4.0, 8.0)}, TORCH, DOES_NOT, HOLDS)])
+def test_a_trend_goes_one_way_from_each_value_to_the_next_and_a_slope_as_a_whole(
+        kind: str, seconds: Any, to: Subject | None, up: Verdict, down: Verdict) -> None:
+    for direction, expected in (("up", up), ("down", down)):
+        asked = claim(kind, direction=direction, **{**SLOPE, "to": to})
+        assert expected is judge(asked, at_batches(**seconds)).verdict
 
 
 @pytest.mark.parametrize(("last", "expected"), [(1.0, HOLDS), (1.6, DOES_NOT), (0.6, DOES_NOT)])
 def test_a_flat_slope_stays_within_its_limit(last: float, expected: Verdict) -> None:
     flat = claim("slope", direction="flat", within=0.1, **SLOPE)
 
-    assert expected is judge(flat, steps(tf=(1.0, 1.0, 1.0, last))).verdict
-
-
-def test_a_slope_may_be_a_ratio_s_and_turned() -> None:
-    measured = steps(tf=(1.0, 2.0, 4.0, 8.0), torch=(1.0, 1.0, 1.0, 1.0))
-
-    for of, to, expected in ((TF, TORCH, HOLDS), (TORCH, TF, DOES_NOT)):
-        assert expected is judge(claim("slope", of, direction="up", **{**SLOPE, "to": to}), measured).verdict
-
-
-def test_an_mpe_is_the_mean_of_the_differences_over_the_first_ones() -> None:
-    measured = over("batch", (1, 2), tf=([1.0] * 5, [2.0] * 5), torch=([1.5] * 5, [5.0] * 5))      # -0.5 and -1.5
-    found = judge(claim("mpe", about=-1.0, within=0.15, **OVER), measured)
-
-    assert (HOLDS, pytest.approx(-1.0)) == (found.verdict, number(found).value)
-    assert pytest.approx((-1.15, -1 / 1.15)) == (number(found).low, number(found).high)
+    assert expected is judge(flat, at_batches(tf=(1.0, 1.0, 1.0, last))).verdict
 
 
 @pytest.mark.parametrize(("to", "thresholds", "expected"), [
@@ -158,9 +148,49 @@ def test_an_mpe_is_the_mean_of_the_differences_over_the_first_ones() -> None:
     (2.0, {"at_most": -0.5}, HOLDS), (2.0, {"at_least": -0.5}, DOES_NOT),
     (2.0, {"at_least": -2, "at_most": 0.5}, HOLDS), (2.0, {"at_least": 0.1}, DOES_NOT)])
 def test_an_mpe_lies_about_a_number_or_between_ends_below_zero(to: float, thresholds: Any, expected: Verdict) -> None:
-    measured = over("batch", (1, 2), tf=[[1.0] * 5] * 2, torch=[to, to])
+    measured = at_batches(tf=[[1.0] * 5] * 2, torch=[to, to])
 
     assert expected is judge(claim("mpe", **thresholds, **OVER), measured).verdict
+
+
+@pytest.mark.parametrize(("asked", "seconds", "what", "case", "value"), [
+    # ratios of 2 / 1 and 9 / 9: their mean, that of the sums 11 and 10, and the greatest
+    *(({"kind": "ratio", "holds_for": holds_for, "about": value, "within": 0.001, **OVER},
+       {"tf": (2.0, 9.0), "torch": (1.0, 9.0)}, "tf / torch", case, value)
+      for holds_for, case, value in (("mean", {}, 2.0 ** 0.5), ("total", {}, 1.1), ("greatest", {"batch": 1}, 2.0))),
+    # in the rounds that all cases have
+    ({"kind": "ratio", "holds_for": "mean", "about": 4.0, "within": 0.1, **OVER},
+     {"tf": ([2.0] * 5, [8.0] * 5 + [1.0]), "torch": ([1.0] * 5, [1.0] * 6)}, "tf / torch", {}, 4.0),
+    # torch takes twice tf's time; mxnet's and jax's are 3 to 2
+    ({"kind": "ratio", "of": TORCH, "to": TF, "than": (MXNET, Subject("jax")), "at_least": 1.3},
+     {"torch": [2.0], "tf": [1.0], "mxnet": [3.0], "jax": [2.0]}, "(torch / tf) / (mxnet / jax)", {}, 4 / 3),
+    # on a line through logarithms, over the whole range
+    ({"kind": "slope", "direction": "up", **SLOPE}, {"tf": (3.0, 6.0, 12.0, 24.0)}, "tf", {"batch": "1 to 8"}, 8.0),
+    # -0.5 and -1.5
+    ({"kind": "mpe", "about": -1.0, "within": 0.15, **OVER},
+     {"tf": ([1.0] * 5, [2.0] * 5), "torch": ([1.5] * 5, [5.0] * 5)}, "tf, torch", {}, -1.0)])
+def test_a_number_is_of_its_cases_together(asked: Any, seconds: Any, what: str, case: Any, value: float) -> None:
+    found = judge(claim(**asked), at_batches(**seconds))
+
+    only = number(found)
+    assert (HOLDS, what, case, 5, pytest.approx(value, rel=0.001)) == (
+        found.verdict, only.what, only.case, only.rounds, only.value)
+
+
+def test_an_mpe_is_about_a_number_on_either_side() -> None:
+    found = number(judge(claim("mpe", about=-1.0, within=0.15, **OVER), over("batch", (1, 2), tf=(1, 1), torch=(2, 2))))
+
+    assert pytest.approx((-1.15, -1 / 1.15)) == (found.low, found.high)
+
+
+def test_doubts_of_a_mean_are_told_in_the_order_of_its_steps() -> None:
+    measured = at_batches(tf=(1.0, 2.0, 3.0))
+    doubted = {row.key: doubts.Doubt(stats.Verdict.NOT_STEADY, f"not steady at {row.cell.batch}")
+               for row in measured.rows}
+    asked = claim("trend", to=None, cases=((4,), (1,), (2,)), along="batch", direction="up", holds_for="mean")
+
+    assert "tf: not steady at 1, tf: not steady at 2, tf: not steady at 4" == number(
+        judging.judge(asked, measured, doubted)).reason
 
 
 @pytest.mark.parametrize(("skips", "expected"), [(True, HOLDS), (False, NO_DATA)])
@@ -319,22 +349,13 @@ def test_of_twenty_claims_on_things_that_are_alike_one_may_be_wrong() -> None:
     assert 15 <= sum(word in (HOLDS, DOES_NOT) for word in words) <= 45
 
 
-def test_a_ratio_is_held_against_another_ratio() -> None:
-    """torch takes twice tf's time; mxnet's and jax's are 3 to 2: 2 over 1.5."""
-    seconds = {"torch": 2.0, "tf": 1.0, "mxnet": 3.0, "jax": 2.0}
-    measured = took({made.cell(stack): each for stack, each in seconds.items()})
-
-    found = judge(claim("ratio", of=TORCH, to=TF, than=(MXNET, Subject("jax")), at_least=1.3), measured)
-    assert (HOLDS, "(torch / tf) / (mxnet / jax)") == (found.verdict, number(found).what)
-    assert pytest.approx(4 / 3) == number(found).value
-
-
 def test_a_stand_in_is_named_and_what_differs_from_the_paper_is_said() -> None:
     own = Subject("tf", also=("tf-9",))
     measured = took({made.cell("tf-9"): 1.0, made.cell("torch"): 2.0})
     asked = claim("faster", of=own, paper={"device": ("gpu",), "batch": (1, 64), "nodes": (1,)})
 
     found = judge(asked, measured)
-    assert "torch / tf-9 (for tf)" == number(found).what
+    assert (HOLDS, "torch / tf-9 (for tf)") == (found.verdict, number(found).what)
+    assert NO_DATA is judge(claim("faster"), measured).verdict
     assert ({"tf": "tf-9"}, own) == (found.stand_ins, found.of)
     assert "on a CPU" in found.differs
