@@ -16,7 +16,7 @@ from runner.analysis.summary_format import (
 )
 from runner.report.comparisons import MOST_GROUPS, Context, fitted, thousandths
 from runner.report.document import Bar, Bars, Chart, Dots, Mark
-from runner.report.tables import Column, Form, Group, Table, Texts, plain, table, texts
+from runner.report.tables import Column, Form, Table, Texts, plain, table, texts
 from runner.results.rows import Row
 from runner.study.operators import WORDS
 from runner.study.quantities import PHASES
@@ -98,7 +98,7 @@ def operators(tables: Sequence[ProfileTable[Profile]]) -> Iterator[Table[Any]]:
             Column[str](stack, profile.seconds.get, thousandths) for stack, profile in profiles.items()))
         operators = tuple(word for word in WORDS if any(word in profile.seconds for profile in profiles.values()))
         yield Table(f"Operators, in milliseconds a step, from profiled runs: {each.label}", columns,
-                    (Group("", operators),), _OF_EXCHANGE, has_empty=True)
+                    (("", operators),), _OF_EXCHANGE, has_empty=True)
         yield from plain(f"Operators, measured again by: {each.label}", ("stack", "again"), [
             (stack, profile.rerun) for stack, profile in profiles.items() if profile.rerun], is_extra=True)
 

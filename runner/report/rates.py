@@ -11,7 +11,7 @@ from runner.report.claims import wording
 from runner.report.columns import RESULTS, Line, endings
 from runner.report.comparisons import Context, fitted
 from runner.report.document import Answer, Block, Chart, Dots, Mark
-from runner.report.tables import EVERY, Column, Form, Group, Table, Word, of, table
+from runner.report.tables import EVERY, Column, Form, Table, Word, of, table
 
 _FEW = 3                       # comparisons, for which a matrix tells nothing new
 _MOODS = {"faster": "good", "slower": "bad"}
@@ -77,7 +77,7 @@ def results(summary: Summary, compared: Sequence[Comparison]) -> Table[Line]:
     titled = (column._replace(title=column.title.replace("{baseline}", summary.baseline)) for column in RESULTS)
     ordered = ((each, sorted(each.results, key=lambda result: -(result.rate_per_worker or 0.0))) for each in compared)
     return Table(_CAPTION, tuple(titled), tuple(
-        Group(each.label, tuple(Line(summary, each, result) for result in results)) for each, results in ordered))
+        (each.label, tuple(Line(summary, each, result) for result in results)) for each, results in ordered))
 
 
 def tables(results: Table[Line]) -> Iterator[Table[Line]]:
@@ -86,9 +86,9 @@ def tables(results: Table[Line]) -> Iterator[Table[Line]]:
         columns = tuple(column for column in results.columns if column.part in (EVERY, part))
         telling = of(columns, Form.PAGE)[1:]
         yield from table(caption, columns, {
-            f"{group.label}: {group.lines[0].comparison.unit}" if part == RATES else group.label: [
-                line for line in group.lines if any(column.value(line) not in (None, "") for column in telling)]
-            for group in results.groups if group.lines}, note)
+            f"{label}: {lines[0].comparison.unit}" if part == RATES else label: [
+                line for line in lines if any(column.value(line) not in (None, "") for column in telling)]
+            for label, lines in results.groups if lines}, note)
 
 
 def machine_limits(summary: Summary) -> list[str]:

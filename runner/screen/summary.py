@@ -146,13 +146,13 @@ def _details(report: Report, page: Page) -> Iterator[RenderableType]:
 def _table(table: Table[Any], page: Page) -> Iterator[RenderableType]:
     """The table below its caption, verdicts coloured; nothing where it has no line, or is for the page."""
     titles, groups = table.written(Form.SCREEN)
-    if table.is_extra or not any(group.lines for group in groups):
+    if table.is_extra or not any(lines for _, lines in groups):
         return
     yield ""
     if table.caption:
         yield page.text(f"{table.caption}: {table.tally}" if table.tally else f"{table.caption}:", "bold")
-    rows = [(group.label, [[page.text(text, _STYLES.get(text, "")) for text in line] for line in group.lines])
-            for group in groups]
+    rows = [(label, [[page.text(text, _STYLES.get(text, "")) for text in line] for line in lines])
+            for label, lines in groups]
     if table.has_empty or any(label for label, _ in rows):
         yield from page.blocks(["", *titles[1:]], rows)
     else:

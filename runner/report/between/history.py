@@ -7,7 +7,7 @@ from runner import __version__, formatting
 from runner.analysis.between.history import Course, History, Step
 from runner.grouping import grouped
 from runner.report.document import Curve, Curves, Report, Section
-from runner.report.tables import Group, Table, Texts, texts
+from runner.report.tables import Table, Texts, texts
 
 _LISTED = 6                    # differences of a step; more are counted
 _READING = ("Ratios are to the baseline of the same session and rounds, geometric means; brackets allow for all "
@@ -59,7 +59,7 @@ def _section(label: str, courses: Sequence[Course], history: History) -> Section
                    is_zero_based=False)
     titles = texts("session", "began", courses[0].points[0].unit, f"to {courses[0].baseline}", "step")
     return Section(label, "", (), (), (chart,), (Table(
-        label, titles, tuple(Group(course.stack, tuple(_lines(course))) for course in courses), has_empty=True),))
+        label, titles, tuple((course.stack, tuple(_lines(course))) for course in courses), has_empty=True),))
 
 
 def _lines(course: Course) -> Iterator[Texts]:

@@ -68,8 +68,9 @@ def test_every_unit_of_older_results_has_words(unit: str, value: float, expected
                              to=TORCH, where={"task": ("vgg16",)}, value=value, unit=unit, ours=None, cells=0,
                              experiment="")
 
+    columns = of(NUMBERS, Form.SCREEN)
     assert ["Table 1", "tf lstm cudnn / torch sync gpus 2 (vgg16)", "first epoch", expected,
-            "no data", "", ""] == [column.shown(number, Form.SCREEN) for column in of(NUMBERS, Form.SCREEN)]
+            "no data", "", ""] == [column.shown(column.value(number), Form.SCREEN) for column in columns]
 
 
 def test_the_paper_s_own_claims_follow_ours() -> None:

@@ -16,7 +16,7 @@ from runner.results.reader import measurements
 from runner.screen.summary import summary_view
 from tests import made_report
 from tests import made_rows as made
-from tests.printing import printed
+from tests.printing import lines, printed
 
 CONTRIBUTING = Path(__file__).parents[3] / "CONTRIBUTING.md"
 NAMES: tuple[Column[dict[str, Any]], ...] = (
@@ -41,19 +41,19 @@ def test_the_example_of_contributing_is_read_from_a_run_and_makes_a_column(monke
     told = summary.comparisons[0].results[0].model_copy(update={name: 5 * 10**8})
 
     assert 0 == number.read(measured.rows[0], measured.rows[0].runs[0])
-    assert "500 MB" == column.shown(Line(summary, summary.comparisons[0], told), Form.SCREEN)
+    assert "500 MB" == column.shown(column.value(Line(summary, summary.comparisons[0], told)), Form.SCREEN)
     assert (name, columns.BESIDE) == (column.name, column.part) and Form.CSV in column.forms
 
 
-@pytest.mark.parametrize(("lines", "screen", "shown"), [
+@pytest.mark.parametrize(("told", "screen", "shown"), [
     ([{"name": "x", "number": 1000, "remark": "r"}, {"name": "y"}],
      (("x", "1,000"), ("y", "-")), (("x", "1,000", "r"), ("y", "", ""))),
     ([{"name": "x"}, {"name": ""}], (("x",), ("",)), (("x",), ("",))),         # columns without a value are left out
     ([{"name": "x", "number": 0}], (("x", "0"),), (("x", "0"),))])
 def test_a_line_without_a_value_has_a_dash_on_the_terminal_and_nothing_on_the_page(
-        lines: list[dict[str, Any]], screen: tuple[Any, ...], shown: tuple[Any, ...]) -> None:
-    (one,) = table("", NAMES, {"a": lines})
-    assert (screen, shown) == (one.written(Form.SCREEN).lines, one.written(Form.PAGE).lines)
+        told: list[dict[str, Any]], screen: tuple[Any, ...], shown: tuple[Any, ...]) -> None:
+    (one,) = table("", NAMES, {"a": told})
+    assert (screen, shown) == (lines(one, Form.SCREEN), lines(one))
     assert [] == table("", NAMES, {"a": []})
 
 

@@ -13,14 +13,14 @@ from runner.cli import app
 from runner.paths import STUDIES
 from runner.report.claims import wording
 from runner.report.document import Bar, Bars, Curve, Curves, Dots, Mark
-from runner.report.tables import Form, plain
+from runner.report.tables import plain
 from runner.report.writers import charts, file_formats, latex, markdown, page
 from runner.results import store
 from runner.study import file
 from runner.study.claims import Verdict
 from tests import made_report
 from tests import made_rows as made
-from tests.printing import csv_lines
+from tests.printing import csv_lines, lines
 
 
 class Read(HTMLParser):
@@ -103,7 +103,7 @@ def test_the_command_prints_the_summary_and_writes_the_page_that_the_form_has(
     (wording.said(Verdict.NO_DATA, ": oom"), "none"), ("faster on all models", ""), ("holds", "")])
 def test_words_of_a_verdict_are_coloured_and_no_other_text(word: str, expected: str) -> None:
     (table,) = plain("", ("verdict",), [(word,)])
-    (line,) = table.written(Form.PAGE).lines
+    (line,) = lines(table)
 
     assert (str(word), expected) == (*line, page.mood(line[0]))
 
@@ -189,11 +189,11 @@ def test_latex_has_a_booktabs_table_a_comparison() -> None:
 def test_the_csv_has_the_paper_s_numbers_beside_ours() -> None:
     number = {"id": "n", "source": "Table 1", "text": "", "quantity": "step", "of": {"stack": "torch"}, "to": None,
               "where": {}, "value": 216.14, "unit": "samples/s", "paper": {"batch": [64]}, "paper_cells": 1}
-    lines = {line["stack"]: line for line in csv_lines(made_report.report_of(plan={"published": [number]}))}
+    by_stack = {line["stack"]: line for line in csv_lines(made_report.report_of(plan={"published": [number]}))}
 
-    assert ("n", "216.14", "samples/s") == tuple(lines["torch"][name] for name in (
+    assert ("n", "216.14", "samples/s") == tuple(by_stack["torch"][name] for name in (
         "published_id", "published", "published_unit"))
-    assert "batch" in lines["torch"]["published_differs"] and "" == lines["tf"]["published"]
+    assert "batch" in by_stack["torch"]["published_differs"] and "" == by_stack["tf"]["published"]
 
 
 def test_another_precision_than_the_cell_s_stands_in_csv_and_latex() -> None:
