@@ -21,7 +21,7 @@ from runner.report import contents, run_listing
 from runner.report.between import reasons
 from runner.report.document import Report, Trust
 from runner.report.tables import Shown
-from runner.report.writers import file_formats
+from runner.report.writers import latex, markdown, page, spreadsheet
 from runner.results import error_output, joined, manifest, store
 from runner.results.reader import RecordError, measurements
 from runner.results.rows import Measurements
@@ -93,8 +93,8 @@ def keep_reasons(folder: Path, record: dict[str, Any]) -> None:
     except InputError as error:
         screen.say(f"no page: {error}")
         return
-    if page := write_page(summarized(folder).report, folder / file_formats.PAGE):
-        screen.say(f"page: {page}")
+    if written := write_page(summarized(folder).report, folder / page.NAME):
+        screen.say(f"page: {written}")
 
 
 def _with_trust(made: Report, measured: Measurements, folder: Path) -> Report:
@@ -127,14 +127,16 @@ def of_study(name: str, results: Path) -> Result:
 
 def forms(result: Result) -> dict[str, Callable[[], str]]:
     """The session's text in each form."""
-    return {**{name: partial(form, result.report) for name, form in file_formats.FORMS.items()},
+    written: dict[str, Callable[[Report], str]] = {
+        "html": page.html, "markdown": markdown.markdown, "csv": spreadsheet.comma_separated, "latex": latex.latex}
+    return {**{name: partial(form, result.report) for name, form in written.items()},
             "json": partial(summary.to_json, result.summary)}
 
 
 def write_page(report: Report, to: Path) -> Path | None:
     """Write the page; None, and why, where its folder cannot be written."""
     try:
-        store.write_beside(to.parent, to.name, file_formats.page(report).rstrip("\n"))
+        store.write_beside(to.parent, to.name, page.html(report).rstrip("\n"))
     except InputError as error:
         screen.say(f"no page: {error}")
         return None

@@ -17,7 +17,8 @@ from runner.cli.options import RESULTS, Commands, Details, Folders, NewestResult
 from runner.cli.output import STANDARD_OUTPUT, Output, checked
 from runner.errors import InputError
 from runner.report.between import history as history_report
-from runner.report.writers import export, file_formats, markdown, spreadsheet
+from runner.report.writers import export, markdown, spreadsheet
+from runner.report.writers import page as pages
 from runner.results import store
 from runner.screen.summary import summary_view
 
@@ -45,7 +46,7 @@ def report(name: NewestResult = store.LATEST, results: Results = RESULTS, detail
         folder, result, page = None, read.of_study(study, results), results / f"{study}.html"
     else:
         folder = store.located(name, results)
-        result, page = read.summarized(folder), folder / file_formats.PAGE
+        result, page = read.summarized(folder), folder / pages.NAME
 
     def show() -> None:
         written = None if html else read.write_page(result.report, page)
@@ -107,7 +108,7 @@ def history_(results: Annotated[Path, typer.Argument(metavar="FOLDER", help="The
 
     output.give(show, {"csv": lambda: spreadsheet.of_rows(trend.rows()), "markdown": lambda: markdown.markdown(page),
                        "json": lambda: json.dumps(record, indent=2, allow_nan=False),
-                       "html": lambda: file_formats.page(page)}, html=html)
+                       "html": lambda: pages.html(page)}, html=html)
 
 
 @app.command("export")

@@ -1,6 +1,6 @@
 """Where a step's time and memory go: phases, operators, kernels, graphs, largest batches. Charts and tables. Pure."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter, itemgetter
 from typing import Any
 
@@ -14,8 +14,7 @@ from runner.analysis.summary_format import (
     Summary,
     Told,
 )
-from runner.report.comparisons import MOST_GROUPS, Context, fitted, thousandths
-from runner.report.document import Bar, Bars, Chart, Dots, Mark
+from runner.report.document import MOST_GROUPS, Bar, Bars, Chart, Dots, Mark, fitted
 from runner.report.tables import Column, Form, Table, Texts, plain, table, texts
 from runner.results.rows import Row
 from runner.study.operators import WORDS
@@ -25,6 +24,11 @@ _MOST_CHARTS = 4
 _MOST_KERNELS = 5              # of a stack, as in mahorker's Figure 5: the top few
 _SHORT = {"communication": "comm."}    # titles of phases that would be too wide
 _OF_EXCHANGE = "Calls of exchange overlap and wait for other workers: together they may exceed a step."
+
+
+def _thousandths(seconds: float) -> str:
+    """Milliseconds without their unit."""
+    return formatting.number(seconds * 1000)
 
 
 def of_rows(tables: Iterable[ProfileTable[Told]], rows: Sequence[Row]) -> list[ProfileTable[Told]]:
@@ -67,10 +71,10 @@ def phase_charts(compared: Sequence[Comparison]) -> Iterator[Chart]:
 
 _PHASES: tuple[Column[Result], ...] = (
     Column("stack", lambda result: result.stack),
-    *(Column(_SHORT.get(name, name), lambda result, name=name: result.phases.get(name), thousandths)  # type: ignore[misc]
+    *(Column(_SHORT.get(name, name), lambda result, name=name: result.phases.get(name), _thousandths)  # type: ignore[misc]
       for name in PHASES),
     Column("seen", lambda result: result.communication if "communication" in result.phases else None),
-    Column("step", lambda result: result.step_seconds, thousandths),
+    Column("step", lambda result: result.step_seconds, _thousandths),
     Column("stamps", lambda result: result.stamping_cost, lambda cost: f"{cost * 100:+.1f} %"),
     Column("again", lambda result: result.rerun, forms=Form.PAGE),
 )
@@ -78,11 +82,11 @@ _PHASES: tuple[Column[Result], ...] = (
 
 # ---- operators
 
-def operator_charts(context: Context, tables: Sequence[ProfileTable[Profile]]) -> Iterator[Chart]:
+def operator_charts(series: Mapping[str, int], tables: Sequence[ProfileTable[Profile]]) -> Iterator[Chart]:
     """A mark a stack and operator, for the first tables."""
     for each in tables[:_MOST_CHARTS]:
         groups = [(word.replace("_", " "), tuple(
-            Mark(stack, context.series.get(stack, 0), profile.seconds[word] * 1000,
+            Mark(stack, series.get(stack, 0), profile.seconds[word] * 1000,
                  formatting.milliseconds(profile.seconds[word]))
             for stack, profile in each.stacks.items() if profile.seconds.get(word))) for word in WORDS]
         groups = [group for group in groups if group[1]]
@@ -95,7 +99,7 @@ def operators(tables: Sequence[ProfileTable[Profile]]) -> Iterator[Table[Any]]:
     for each in tables:
         profiles = {stack: profile for stack, profile in each.stacks.items() if profile.names}
         columns = (Column[str]("operator", lambda word: word.replace("_", " ")), *(
-            Column[str](stack, profile.seconds.get, thousandths) for stack, profile in profiles.items()))
+            Column[str](stack, profile.seconds.get, _thousandths) for stack, profile in profiles.items()))
         operators = tuple(word for word in WORDS if any(word in profile.seconds for profile in profiles.values()))
         yield Table(f"Operators, in milliseconds a step, from profiled runs: {each.label}", columns,
                     (("", operators),), _OF_EXCHANGE, has_empty=True)
@@ -108,7 +112,7 @@ def own_names(tables: Sequence[ProfileTable[Profile]]) -> Iterator[Table[Texts]]
     for each in tables:
         yield from plain(
             f"The frameworks' own names of operators: {each.label}", ("stack", "operator", "own name", "ms a step"), [
-                (stack, word.replace("_", " ") or "none", name, thousandths(seconds))
+                (stack, word.replace("_", " ") or "none", name, _thousandths(seconds))
                 for stack, profile in each.stacks.items() for word, names in profile.names.items()
                 for name, seconds in list(names.items())[:MOST_GROUPS]],
             f"The longest {MOST_GROUPS} of each; those of none may contain each other's time.", is_extra=True)
@@ -128,7 +132,7 @@ def _columns(*told: tuple[Any, ...]) -> tuple[Column[tuple[str, Any]], ...]:
 
 
 _KERNELS = _columns(
-    *((title, attrgetter(f"{name}_seconds"), thousandths, Form.PAGE) for title, name in (
+    *((title, attrgetter(f"{name}_seconds"), _thousandths, Form.PAGE) for title, name in (
         ("kernels", "kernel"), ("copies", "copy"), ("both at once", "overlap"), ("gaps", "gap"))),
     *((title, attrgetter(name), formatting.share) for title, name in (
         ("in kernels", "kernels"), ("in copies", "copies"), ("in gaps", "gaps"), ("launching", "launches"))),
@@ -155,7 +159,7 @@ def kernels(tables: Sequence[ProfileTable[DeviceTime]]) -> Iterator[Table[Any]]:
     yield from table("The kernels that take longest, in the first run",
                      texts("stack", "kernel", "calls a step", "ms a step"), {
                          label: [(stack, name, f"{time.top_calls[name]:,.0f}" if name in time.top_calls else "",
-                                  thousandths(seconds))
+                                  _thousandths(seconds))
                                  for stack, time in lines for name, seconds in time.top.items()]
                          for label, lines in groups.items()}, is_extra=True)
 

@@ -4,18 +4,16 @@ import itertools
 import shlex
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from runner import formatting
 from runner.analysis.summary_format import Comparison, Failure, JudgedClaim, PaperClaim, Result, Skip, Summary
 from runner.grouping import grouped
-from runner.report import breakdown, columns, environment, figures, rates
+from runner.report import breakdown, columns, environment, figures, over_time, rates
 from runner.report.answer import answer, flagged
 from runner.report.claims import beside_ours, wording
-from runner.report.comparisons import Context
 from runner.report.deviations import deviations, is_published
-from runner.report.document import Answer, Chart, Report, Section
-from runner.report.series import curves, steps
+from runner.report.document import Answer, Block, Chart, Report, Section
 from runner.report.tables import Column, Form, Table, Texts, plain, table, texts
 from runner.results.records import Experiment
 from runner.results.rows import Measurements, Row, recorded
@@ -27,6 +25,15 @@ _OF_A_PAPER = ("What holds here holds on this machine, with these versions and s
 _OF_OURS = "Rates, ratios and verdicts are of this machine, with these versions and sizes."
 
 
+class _Context(NamedTuple):
+    """What all sections share."""
+
+    summary: Summary
+    measured: Measurements
+    series: Mapping[str, int]    # a stack's sign
+    blocks: Mapping[str, Block]  # of the answer, by the comparison's key
+
+
 def report(summary: Summary, measured: Measurements) -> Report:
     """All that is to be written."""
     stacks = sorted({*(row.cell.stack for row in measured.rows), *(skip.cell.stack for skip in measured.skipped)})
@@ -34,7 +41,7 @@ def report(summary: Summary, measured: Measurements) -> Report:
     series, argv = {name: number for number, name in enumerate(ordered)}, measured.session.get("argv")
     found = answer(summary)
     results = rates.results(summary, summary.comparisons)
-    context = Context(summary, measured, series, {block.key: block for block in found.blocks})
+    context = _Context(summary, measured, series, {block.key: block for block in found.blocks})
     return Report(
         name=summary.id, title=f"{summary.study}: {measured.title}" if measured.title else summary.study,
         machine=environment.machine(summary.machine, recorded(measured.session, "hardware")),
@@ -88,7 +95,7 @@ def _in_short(summary: Summary, found: Answer) -> Iterator[str]:
 
 # ---- experiments
 
-def _sections(context: Context) -> Iterator[Section]:
+def _sections(context: _Context) -> Iterator[Section]:
     """A section an experiment, in the order of its paper's figures; then the published numbers of none of them."""
     numbers = beside_ours.by_experiment(context.summary, context.measured)
     places = [place.get("experiment") for place in context.measured.index]
@@ -100,20 +107,21 @@ def _sections(context: Context) -> Iterator[Section]:
                       tuple(beside_ours.tables(rest)))
 
 
-def _section(context: Context, experiment: Experiment, numbers: beside_ours.Numbers) -> Section:
+def _section(context: _Context, experiment: Experiment, numbers: beside_ours.Numbers) -> Section:
     keys = set(experiment.cells)
     rows = [row for row in context.measured.rows if row.key in keys]
     summary, profiled = context.summary, breakdown.of_rows(context.summary.operators, rows)
     own = ((each, tuple(result for result in each.results if result.key in keys)) for each in summary.comparisons)
     compared = [each.model_copy(update={"results": results}) for each, results in own if results]
     results = {result.key: result for each in compared for result in each.results}
-    drawn = figures.of_experiment(context, experiment, rows, results, numbers)
-    learned = curves.charts(rows, context.series, numbers) if not drawn.shows or drawn.shows & figures.LEARNED else ()
+    drawn = figures.of_experiment(summary, experiment, rows, results, numbers)
+    learned = (over_time.learning_charts(rows, context.series, numbers)
+               if not drawn.shows or drawn.shows & figures.LEARNED else ())
     is_drawn = bool(drawn.charts or (drawn.shows and drawn.shows.isdisjoint(figures.RATES)))
     charts = [*drawn.charts, *beside_ours.charts([each for each in numbers if each.id not in drawn.numbers]),
-              *curves.step_charts(rows, context.measured.baseline, context.series),
+              *over_time.loss_charts(rows, summary.baseline, context.series),
               *_by_comparison(context, compared, rows, results, is_drawn),
-              *breakdown.phase_charts(compared), *breakdown.operator_charts(context, profiled),
+              *breakdown.phase_charts(compared), *breakdown.operator_charts(context.series, profiled),
               *breakdown.kernel_charts(breakdown.of_rows(summary.kernels, rows)), *learned]
     own_lanes = [each for each in summary.lanes if each.tuned in {other.key for other in compared}]
     tables = [*beside_ours.tables(numbers), *rates.tables(rates.results(summary, compared)), *rates.lanes(own_lanes),
@@ -123,18 +131,19 @@ def _section(context: Context, experiment: Experiment, numbers: beside_ours.Numb
                    tuple(sorted(experiment.assumed.items())), tuple(charts), tuple(tables))
 
 
-def _by_comparison(context: Context, compared: Sequence[Comparison], rows: Sequence[Row], results: Mapping[str, Result],
-                   is_drawn: bool) -> Iterator[Chart]:
+def _by_comparison(context: _Context, compared: Sequence[Comparison], rows: Sequence[Row],
+                   results: Mapping[str, Result], is_drawn: bool) -> Iterator[Chart]:
     """Of each comparison its rates and its steps over time; only these of the first where a figure has the rates."""
-    over_time = dict(steps.charts(rows, results, context.series))
-    for each in compared[:steps.MOST_CHARTS] if not is_drawn else ():
-        yield from rates.bars(context, each)
-        if each.key in over_time:
-            yield over_time.pop(each.key)
-    yield from over_time.values()
+    strips = dict(over_time.step_charts(rows, results, context.series))
+    for each in compared[:over_time.MOST_CHARTS] if not is_drawn else ():
+        if each.key in context.blocks:
+            yield from rates.bars(context.blocks[each.key], each, context.series)
+        if each.key in strips:
+            yield strips.pop(each.key)
+    yield from strips.values()
 
 
-def _notes(context: Context, experiment: Experiment, rows: Sequence[Row]) -> Iterator[str]:
+def _notes(context: _Context, experiment: Experiment, rows: Sequence[Row]) -> Iterator[str]:
     if experiment.scaled:
         yield f'Scale "{context.summary.scale}" changes: {"; ".join(experiment.scaled)}.'
     shared = sorted({row.experiment for row in rows} - {experiment.id})

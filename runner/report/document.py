@@ -1,10 +1,13 @@
 """The parts of a report in every form: plain values that its writers escape. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 from runner.analysis.stats import Interval
 from runner.report.tables import Table
+
+MOST_GROUPS, _MOST_MARKS = 16, 60      # in a chart; its table has all
 
 
 class Mark(NamedTuple):
@@ -107,6 +110,17 @@ class Strips(NamedTuple):
 
 
 Chart = Dots | Bars | Curves | Strips
+
+
+def fitted(kind: Callable[..., Chart], caption: str, axis: str, groups: Iterable[tuple[str, tuple[Any, ...]]],
+           **more: Any) -> list[Chart]:
+    """A chart of the first groups that have marks, as many as it holds; none of none."""
+    marked = [group for group in groups if group[1]]
+    counts = accumulate(len(marks) for _, marks in marked)
+    kept = [group for index, (group, count) in enumerate(zip(marked, counts, strict=True))
+            if not index or (index < MOST_GROUPS and count <= _MOST_MARKS)]
+    cut = f" (the first {len(kept)} of {len(marked):,}; the table has all)" if len(kept) < len(marked) else ""
+    return [kind(caption + cut, axis, tuple(kept), **more)] if kept else []
 
 
 Named = tuple[str, str]          # what a text is about, and the text

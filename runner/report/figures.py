@@ -15,8 +15,8 @@ from runner.cells import compared
 from runner.grouping import grouped
 from runner.report.claims import wording
 from runner.report.claims.beside_ours import THEIRS
-from runner.report.comparisons import SWITCHES, Context, fitted
-from runner.report.document import Chart, Curve, Curves, Dots, Mark
+from runner.report.document import Chart, Curve, Curves, Dots, Mark, fitted
+from runner.report.over_time import SWITCHES
 from runner.results.records import Experiment
 from runner.results.rows import Row
 from runner.study import quantities
@@ -62,12 +62,12 @@ class Figures(NamedTuple):
     shows: frozenset[str]        # quantities that claims and published numbers are about; none: any
 
 
-def of_experiment(context: Context, experiment: Experiment, rows: Sequence[Row], results: Mapping[str, Result],
+def of_experiment(summary: Summary, experiment: Experiment, rows: Sequence[Row], results: Mapping[str, Result],
                   numbers: Sequence[PublishedNumber]) -> Figures:
     """All figures of an experiment; results: by the cell's key."""
-    found = Figures([], set(), _shown(context.summary, experiment, numbers))
+    found = Figures([], set(), _shown(summary, experiment, numbers))
     if found.shows & RATES or not found.shows:
-        found.charts.extend(_of_rates(context, experiment.id, rows, results, numbers, found.numbers))
+        found.charts.extend(_of_rates(summary, experiment.id, rows, results, numbers, found.numbers))
     for family in _families(found.shows - _ELSEWHERE - RATES):
         found.charts.extend(_of_quantities(family, rows, numbers, found.numbers))
     return found
@@ -107,7 +107,7 @@ def _signs(points: Sequence[_Point]) -> dict[str, int]:
 
 # ---- rates
 
-def _of_rates(context: Context, experiment: str, rows: Sequence[Row], results: Mapping[str, Result],
+def _of_rates(summary: Summary, experiment: str, rows: Sequence[Row], results: Mapping[str, Result],
               numbers: Sequence[PublishedNumber], inside: set[str]) -> list[Chart]:
     """Curves over a number that varies; bars of what differs in switches; nothing of a comparison by itself."""
     timed = [row for row in rows if row.cell.measure in measures.TIMED and row.cell.measure != "phases"
@@ -116,13 +116,13 @@ def _of_rates(context: Context, experiment: str, rows: Sequence[Row], results: M
     points = [_point(row, told, results[row.key].rate_per_worker or 0.0, results[row.key].rate_interval,
                      results[row.key].step_seconds or 0.0) for row in timed]
     # as a claim on averages in the figure says that it is
-    field, averaged = next(((fields[0], claim.averaged) for claim in context.summary.claims
+    field, averaged = next(((fields[0], claim.averaged) for claim in summary.claims
                             if claim.experiment == experiment and claim.averaged
                             and (fields := (*claim.over, *filter(None, [claim.along])))), (_varied(points), ()))
     signs = _signs(points)
     if panels := _panelled(points, field, averaged):
         if len(panels) > _MOST_ABSOLUTE and len(signs) == 2 and not averaged:
-            return list(_relative(points, field, context.measured.baseline))
+            return list(_relative(points, field, summary.baseline))
         return [_rate_panel(panel, title, field, averaged, signs) for title, panel in panels.items()]
     return _switched(points, told, numbers, inside) if told else []
 

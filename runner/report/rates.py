@@ -9,21 +9,20 @@ from runner.analysis.stats import Verdict
 from runner.analysis.summary_format import Comparison, LaneResult, Lanes, Summary
 from runner.report.claims import wording
 from runner.report.columns import RESULTS, Line, endings
-from runner.report.comparisons import Context, fitted
-from runner.report.document import Answer, Block, Chart, Dots, Mark
+from runner.report.document import Answer, Block, Chart, Dots, Mark, fitted
 from runner.report.tables import EVERY, Column, Form, Table, Word, of, table
 
 _FEW = 3                       # comparisons, for which a matrix tells nothing new
 _MOODS = {"faster": "good", "slower": "bad"}
 
 
-def bars(context: Context, comparison: Comparison) -> Iterator[Chart]:
+def bars(block: Block, comparison: Comparison, series: Mapping[str, int]) -> Iterator[Chart]:
     """A bar a stack of a comparison, the fastest first."""
-    block, own = context.blocks.get(comparison.key), {result.stack for result in comparison.results}
-    marks = tuple(Mark(each.stack, context.series.get(each.stack, 0), each.rate, f"{formatting.number(each.rate)}/s",
+    own = {result.stack for result in comparison.results}
+    marks = tuple(Mark(each.stack, series.get(each.stack, 0), each.rate, f"{formatting.number(each.rate)}/s",
                        each.rate_ends)
-                  for each in (block.standings if block else ()) if each.rate is not None and each.stack in own)
-    if block and marks:
+                  for each in block.standings if each.rate is not None and each.stack in own)
+    if marks:
         yield Dots(f"{block.heading}: {block.unit} of one worker, with 95 % intervals over runs", block.unit,
                    (("", marks),), is_bars=True)
 

@@ -8,8 +8,7 @@ from runner import formatting
 from runner.analysis.summary_format import JudgedClaim, PublishedNumber, Summary
 from runner.grouping import grouped
 from runner.report.claims import wording
-from runner.report.comparisons import fitted
-from runner.report.document import Chart, Dots, Mark
+from runner.report.document import Chart, Dots, Mark, fitted
 from runner.report.tables import Column, Form, Table, plain, table
 from runner.results.rows import Measurements
 

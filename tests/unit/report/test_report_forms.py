@@ -14,7 +14,7 @@ from runner.paths import STUDIES
 from runner.report.claims import wording
 from runner.report.document import Bar, Bars, Curve, Curves, Dots, Mark
 from runner.report.tables import plain
-from runner.report.writers import charts, file_formats, latex, markdown, page
+from runner.report.writers import charts, latex, markdown, page
 from runner.results import store
 from runner.study import file
 from runner.study.claims import Verdict
@@ -93,7 +93,7 @@ def test_the_command_prints_the_summary_and_writes_the_page_that_the_form_has(
     app(["report", "made", "--html", "-"], standalone_mode=False)
     assert capsys.readouterr().out.startswith("<!DOCTYPE html>")
 
-    written = file_formats.FORMS["html"](made_report.reported(list(store.read(folder))))
+    written = page.html(made_report.reported(list(store.read(folder))))
     assert (folder / "report.html").read_text() == (tmp_path / "other.html").read_text() == written
 
 

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from runner.report.document import Line, Strip, Strips
-from runner.report.series import steps
+from runner.report.over_time import step_charts
 from runner.report.writers import charts
 from runner.report.writers.drawing import ticks
 from runner.results.rows import Row
@@ -24,7 +24,7 @@ def told(cell: Cell, *seconds: list[float], warm: list[float], count: int | None
 
 
 def chart_of(*rows: Row) -> Strips:
-    ((_, chart),) = steps.charts(rows, {}, {})
+    ((_, chart),) = step_charts(rows, {}, {})
     assert isinstance(chart, Strips)
     return chart
 
@@ -93,12 +93,12 @@ def test_of_more_runs_than_can_be_told_apart_every_third_is_drawn_and_the_chart_
     (TORCH, []), (TORCH._replace(measure="phases"), [0.1]), (TORCH, [0.0] * 4), (TORCH, [1e308] * 4)])
 def test_runs_without_timed_steps_or_whose_steps_took_no_time_or_for_ever_and_other_measures_have_no_chart(
         cell: Cell, seconds: list[float]) -> None:
-    assert [] == list(steps.charts([told(cell, seconds, warm=[1.0])], {}, {}))
+    assert [] == list(step_charts([told(cell, seconds, warm=[1.0])], {}, {}))
 
 
 def test_a_section_draws_so_many_comparisons_and_says_of_how_many() -> None:
     cells = [TORCH._replace(batch=batch) for batch in range(1, 28)]
-    found = [chart for _, chart in steps.charts([told(cell, [0.1, 0.1], warm=[0.1]) for cell in cells], {}, {})]
+    found = [chart for _, chart in step_charts([told(cell, [0.1, 0.1], warm=[0.1]) for cell in cells], {}, {})]
 
     assert 24 == len(found)
     assert found[-1].caption.endswith("(drawn are the first 24 of 27 comparisons)") and "drawn" not in found[-2].caption
