@@ -12,7 +12,6 @@ from runner.grouping import grouped
 from runner.report import breakdown, columns, environment, figures, over_time, rates
 from runner.report.answer import answer, flagged
 from runner.report.claims import beside_ours, wording
-from runner.report.deviations import deviations, is_published
 from runner.report.document import Answer, Block, Chart, Report, Section
 from runner.report.tables import Column, Form, Table, Texts, plain, table, texts
 from runner.results.records import Experiment
@@ -47,8 +46,9 @@ def report(summary: Summary, measured: Measurements) -> Report:
         machine=environment.machine(summary.machine, recorded(measured.session, "hardware")),
         began=summary.began or "an unknown time",
         command=shlex.join(["evenbench", *map(str, argv if isinstance(argv, list) else [])]),
-        reading=_OF_A_PAPER if is_published(summary) else _OF_OURS,
-        deviations=tuple(deviations(summary, measured, found.missing)), in_short=tuple(_in_short(summary, found)),
+        reading=_OF_A_PAPER if summary.published or summary.claims else _OF_OURS,
+        deviations=tuple(environment.deviations(summary, measured, found.missing)),
+        in_short=tuple(_in_short(summary, found)),
         claims=(*_index(measured), *_claims(summary)),
         sections=tuple(_sections(context)), environment=tuple(environment.tables(summary, measured)),
         left_out=(*_failed(summary.failures, measured.session_of), *_skipped(summary.skipped)),
