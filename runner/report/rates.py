@@ -1,7 +1,7 @@
 """How fast the stacks of an experiment are, as they stand and as their experts would tune them. Pure."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
+from operator import attrgetter
 
 from runner import formatting
 from runner.analysis.result_numbers import BESIDE, ENERGY, EPOCHS, RATES, SEQUENCES
@@ -10,7 +10,7 @@ from runner.analysis.summary_format import Comparison, LaneResult, Lanes, Summar
 from runner.report.claims import wording
 from runner.report.columns import RESULTS, Line, endings
 from runner.report.document import Answer, Block, Chart, Dots, Mark, fitted
-from runner.report.tables import EVERY, Column, Form, Table, Word, of, table
+from runner.report.tables import EVERY, Column, Form, Table, Texts, Word, of, table, texts
 
 _FEW = 3                       # comparisons, for which a matrix tells nothing new
 _MOODS = {"faster": "good", "slower": "bad"}
@@ -38,23 +38,17 @@ def ratios(answer: Answer, series: Mapping[str, int]) -> list[Chart]:
                   reference=1.0)
 
 
-def matrix(answer: Answer) -> list[Table[Block]]:
+def matrix(answer: Answer) -> list[Table[Texts]]:
     """All comparisons by stacks: ratio and word; none of few, which the chart shows as well."""
     if len(answer.blocks) <= _FEW:
         return []
     stacks = dict.fromkeys(each.stack for block in answer.blocks for each in block.standings)
     names = sorted(stacks, key=lambda name: name != answer.baseline)
-    columns: list[Column[Block]] = [Column("comparison", lambda block: block.heading),
-                                    *(Column(name, partial(_said, stack=name)) for name in names)]
-    return table(f"Times as fast as {answer.baseline}", columns, {"": answer.blocks})
-
-
-def _said(block: Block, stack: str) -> str:
-    for each in block.standings:
-        if each.stack == stack:
-            return Word(" ".join(filter(None, [each.ratio_text, each.word])),
-                        _MOODS.get(each.word, "good" if each.is_fastest else "none"))
-    return ""
+    lines = [(block.heading, *(next((
+        Word(" ".join(filter(None, [each.ratio_text, each.word])),
+             _MOODS.get(each.word, "good" if each.is_fastest else "none"))
+        for each in block.standings if each.stack == name), "") for name in names)) for block in answer.blocks]
+    return table(f"Times as fast as {answer.baseline}", texts("comparison", *names), {"": lines})
 
 
 _CAPTION = "Rates of one worker and the time of a step (geometric means), with 95 % intervals over runs"
@@ -74,9 +68,9 @@ _TABLES = (
 def results(summary: Summary, compared: Sequence[Comparison]) -> Table[Line]:
     """A line a stack and comparison, the fastest first, with every column of every form."""
     titled = (column._replace(title=column.title.replace("{baseline}", summary.baseline)) for column in RESULTS)
-    ordered = ((each, sorted(each.results, key=lambda result: -(result.rate_per_worker or 0.0))) for each in compared)
-    return Table(_CAPTION, tuple(titled), tuple(
-        (each.label, tuple(Line(summary, each, result) for result in results)) for each, results in ordered))
+    return Table(_CAPTION, tuple(titled), tuple((each.label, tuple(
+        Line(summary, each, result) for result in sorted(
+            each.results, key=lambda result: -(result.rate_per_worker or 0.0)))) for each in compared))
 
 
 def tables(results: Table[Line]) -> Iterator[Table[Line]]:
@@ -98,30 +92,24 @@ def machine_limits(summary: Summary) -> list[str]:
             f"{formatting.flops(each.flops_per_second)} by {each.stack}" for each in summary.limits]
 
 
-_LANES_CAPTION = "Common and tuned: rates as each stack stands, and as its experts would tune it"
 _LANES_NOTE = ("Ratio: how many times as fast tuned is in the same rounds, with the interval that decides its "
          "verdict. First step (compilation included), compile time and what they ran as are what the "
          "tuned runs reported; that may be what the common lane has as well. docs/tuned.md says what each "
          "framework's experts switch on, and why.")
 
 
-def _word(result: LaneResult) -> str:
-    if result.withheld:
-        return Word(result.withheld, "open")
-    return "" if result.verdict is Verdict.NO_DATA else wording.said(result.verdict)
-
-
 # the terminal has no room for all: its table above says first steps and compile times, its wider page the attention
 _LANES: tuple[Column[LaneResult], ...] = (
-    Column("stack", lambda result: result.stack),
-    Column("common", lambda result: result.common_rate, formatting.number),
+    Column("stack", attrgetter("stack")),
+    Column("common", attrgetter("common_rate"), formatting.number),
     Column("tuned", lambda result: endings(result.endings) if result.tuned_rate is None
            else formatting.number(result.tuned_rate)),
     Column("ratio", lambda result: None if result.ratio is None else formatting.ratio(result.ratio,
                                                                                     result.ratio_interval)),
-    Column("verdict", _word),
-    Column("first step", lambda result: result.first_step_seconds, formatting.seconds, Form.PAGE),
-    Column("compile time", lambda result: result.compile_seconds, formatting.seconds, Form.PAGE),
+    Column("verdict", lambda result: Word(result.withheld, "open") if result.withheld
+           else "" if result.verdict is Verdict.NO_DATA else wording.said(result.verdict)),
+    Column("first step", attrgetter("first_step_seconds"), formatting.seconds, Form.PAGE),
+    Column("compile time", attrgetter("compile_seconds"), formatting.seconds, Form.PAGE),
     # what a reader would ask for, whatever the common lane has
     Column("ran as", lambda result: "; ".join(value for value in result.switches.values()
                                               if value not in ("native", "plain")), forms=Form.PAGE),
@@ -132,7 +120,8 @@ _LANES: tuple[Column[LaneResult], ...] = (
 
 def lanes(compared: Sequence[Lanes]) -> Iterator[Table[LaneResult]]:
     """A line a stack; a group a pair of comparisons, below who is the fastest in each lane."""
-    yield from table(_LANES_CAPTION, _LANES, {_label(each): each.results for each in compared}, _LANES_NOTE)
+    yield from table("Common and tuned: rates as each stack stands, and as its experts would tune it", _LANES,
+                     {_label(each): each.results for each in compared}, _LANES_NOTE)
 
 
 def _label(lanes: Lanes) -> str:
