@@ -37,7 +37,7 @@ def answer(summary: Summary) -> Answer:
     timed = [each for each in summary.comparisons if each.measure != "phases"
              and any(result.rate_per_worker is not None or result.withheld for result in each.results)]
     columns = {column.stack: column for column in summary.columns}
-    blocks = tuple(Block(each.key, each.label, each.unit, tuple(sorted(
+    blocks = tuple(Block(each.label, each.unit, tuple(sorted(
         (_standing(each, result, columns.get(result.stack)) for result in each.results),
         key=lambda standing: -(standing.rate or 0.0)))) for each in timed)
     busy = dict.fromkeys(result.withheld for each in summary.comparisons for result in each.results
@@ -63,8 +63,8 @@ def _standing(comparison: Comparison, result: Result, column: Column | None) -> 
     doubt = next((each.value for each in doubts.REMEDIES if result.withheld.startswith(each.value)), "")
     word = endings(result.endings) if rate is None and not result.withheld else (
         doubt or wording.word(comparison, result, wording.WINNER))             # the tables have a doubt's details
-    return Standing(result.stack, rate, 1.0 if is_baseline else result.ratio, result.ratio_interval,
-                    result.rate_interval, *texts, word, result.stack == comparison.winner, result.round_ratios, version)
+    return Standing(result.stack, rate, 1.0 if is_baseline else result.ratio, result.ratio_interval, *texts, word,
+                    result.stack == comparison.winner, result.round_ratios, version)
 
 
 def _between_versions(blocks: Sequence[Block], columns: Sequence[Column]) -> str:

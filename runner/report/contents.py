@@ -4,15 +4,16 @@ import itertools
 import shlex
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from operator import attrgetter
+from typing import Any
 
 from runner import formatting
-from runner.analysis.summary_format import Comparison, Failure, JudgedClaim, PaperClaim, Result, Skip, Summary
+from runner.analysis.summary_format import Failure, PaperClaim, Skip, Summary
 from runner.grouping import grouped
 from runner.report import breakdown, columns, environment, figures, over_time, rates
 from runner.report.answer import answer, flagged
 from runner.report.claims import beside_ours, wording
-from runner.report.document import Answer, Block, Chart, Report, Section
+from runner.report.document import Answer, Report, Section
 from runner.report.tables import Column, Form, Table, Texts, plain, table, texts
 from runner.results.records import Experiment
 from runner.results.rows import Measurements, Row, recorded
@@ -24,15 +25,6 @@ _OF_A_PAPER = ("What holds here holds on this machine, with these versions and s
 _OF_OURS = "Rates, ratios and verdicts are of this machine, with these versions and sizes."
 
 
-class _Context(NamedTuple):
-    """What all sections share."""
-
-    summary: Summary
-    measured: Measurements
-    series: Mapping[str, int]    # a stack's sign
-    blocks: Mapping[str, Block]  # of the answer, by the comparison's key
-
-
 def report(summary: Summary, measured: Measurements) -> Report:
     """All that is to be written."""
     stacks = sorted({*(row.cell.stack for row in measured.rows), *(skip.cell.stack for skip in measured.skipped)})
@@ -40,7 +32,6 @@ def report(summary: Summary, measured: Measurements) -> Report:
     series, argv = {name: number for number, name in enumerate(ordered)}, measured.session.get("argv")
     found = answer(summary)
     results = rates.results(summary, summary.comparisons)
-    context = _Context(summary, measured, series, {block.key: block for block in found.blocks})
     return Report(
         name=summary.id, title=f"{summary.study}: {measured.title}" if measured.title else summary.study,
         machine=environment.machine(summary.machine, recorded(measured.session, "hardware")),
@@ -48,14 +39,19 @@ def report(summary: Summary, measured: Measurements) -> Report:
         command=shlex.join(["evenbench", *map(str, argv if isinstance(argv, list) else [])]),
         reading=_OF_A_PAPER if summary.published or summary.claims else _OF_OURS,
         deviations=tuple(environment.deviations(summary, measured, found.missing)),
-        in_short=tuple(_in_short(summary, found)),
-        claims=(*_index(measured), *_claims(summary)),
-        sections=tuple(_sections(context)), environment=tuple(environment.tables(summary, measured)),
+        in_short=tuple(_in_short(summary, found)), claims=(*_index(measured), *_claims(summary)),
+        sections=tuple(_sections(summary, measured, series)),
+        environment=tuple(environment.tables(summary, measured)),
         left_out=(*_failed(summary.failures, measured.session_of), *_skipped(summary.skipped)),
         footnotes=tuple(_footnotes(summary)),
         methods=tuple((name.replace("_", " "), str(text)) for name, text in summary.methods.items()),
-        made_by=f"evenbench {summary.evenbench}" if summary.evenbench else "evenbench",
-        results=results, details=tuple(_details(summary, measured, results)),
+        made_by=f"evenbench {summary.evenbench}" if summary.evenbench else "evenbench", results=results,
+        details=(               # of all experiments as one
+            *table(f"What {summary.study} published, and the same here", beside_ours.NUMBERS, {"": summary.published},
+                   beside_ours.NOTE),
+            *rates.tables(results), *rates.lanes(summary.lanes),
+            *breakdown.tables(summary, summary.comparisons, measured.rows),
+            *table("Measured again by", texts("stack", "command"), columns.commands(summary))),
         limits=tuple(rates.machine_limits(summary)),
         guide=" ".join(wording.reading(summary)) if summary.comparisons else "",
         answer=found, ratios=tuple(rates.ratios(found, series)), matrix=tuple(rates.matrix(found)),
@@ -69,16 +65,6 @@ def _footnotes(summary: Summary) -> Iterator[tuple[str, str]]:
         stacks = stacks_of.get(note.flag, ())
         whose = "all stacks" if len(stacks) == len(summary.columns) > 1 else ", ".join(stacks)
         yield f"[{number}]", f"{note.text} ({whose})" if whose else note.text
-
-
-def _details(summary: Summary, measured: Measurements, results: Table[columns.Line]) -> Iterator[Table[Any]]:
-    """Published numbers, rates and what was measured beside them, breakdowns: of all experiments as one."""
-    yield from table(f"What {summary.study} published, and the same here", beside_ours.NUMBERS, {"": summary.published},
-                     beside_ours.NOTE)
-    yield from rates.tables(results)
-    yield from rates.lanes(summary.lanes)
-    yield from breakdown.tables(summary, summary.comparisons, measured.rows)
-    yield from table("Measured again by", texts("stack", "command"), columns.commands(summary))
 
 
 def _in_short(summary: Summary, found: Answer) -> Iterator[str]:
@@ -95,75 +81,60 @@ def _in_short(summary: Summary, found: Answer) -> Iterator[str]:
 
 # ---- experiments
 
-def _sections(context: _Context) -> Iterator[Section]:
+def _sections(summary: Summary, measured: Measurements, series: Mapping[str, int]) -> Iterator[Section]:
     """A section an experiment, in the order of its paper's figures; then the published numbers of none of them."""
-    numbers = beside_ours.by_experiment(context.summary, context.measured)
-    places = [place.get("experiment") for place in context.measured.index]
-    for experiment in sorted(context.measured.experiments, key=lambda one: (
+    numbers = beside_ours.by_experiment(summary, measured)
+    places = [place.get("experiment") for place in measured.index]
+    for each in sorted(measured.experiments, key=lambda one: (
             places.index(one.id) if one.id in places else len(places))):
-        yield _section(context, experiment, numbers.pop(experiment.id, ()))
+        yield _section(summary, measured, series, each, numbers.pop(each.id, ()))
     if rest := tuple(itertools.chain.from_iterable(numbers.values())):
         yield Section("published", "Published numbers of no experiment here", (), (), (),
                       tuple(beside_ours.tables(rest)))
 
 
-def _section(context: _Context, experiment: Experiment, numbers: beside_ours.Numbers) -> Section:
+def _section(summary: Summary, measured: Measurements, series: Mapping[str, int], experiment: Experiment,
+             numbers: beside_ours.Numbers) -> Section:
     keys = set(experiment.cells)
-    rows = [row for row in context.measured.rows if row.key in keys]
-    summary, profiled = context.summary, breakdown.of_rows(context.summary.operators, rows)
+    rows = [row for row in measured.rows if row.key in keys]
     own = ((each, tuple(result for result in each.results if result.key in keys)) for each in summary.comparisons)
     compared = [each.model_copy(update={"results": results}) for each, results in own if results]
     results = {result.key: result for each in compared for result in each.results}
+    lines = rates.results(summary, compared)
     drawn = figures.of_experiment(summary, experiment, rows, results, numbers)
-    learned = (over_time.learning_charts(rows, context.series, numbers)
-               if not drawn.shows or drawn.shows & figures.LEARNED else ())
-    is_drawn = bool(drawn.charts or (drawn.shows and drawn.shows.isdisjoint(figures.RATES)))
     charts = [*drawn.charts, *beside_ours.charts([each for each in numbers if each.id not in drawn.numbers]),
-              *over_time.loss_charts(rows, summary.baseline, context.series),
-              *_by_comparison(context, compared, rows, results, is_drawn),
-              *breakdown.phase_charts(compared), *breakdown.operator_charts(context.series, profiled),
-              *breakdown.kernel_charts(breakdown.of_rows(summary.kernels, rows)), *learned]
-    own_lanes = [each for each in summary.lanes if each.tuned in {other.key for other in compared}]
-    tables = [*beside_ours.tables(numbers), *rates.tables(rates.results(summary, compared)), *rates.lanes(own_lanes),
-              *breakdown.tables(summary, compared, rows), *_others(rows, context.measured.session_of),
-              *breakdown.own_names(profiled)]
-    return Section(experiment.id, experiment.title, tuple(_notes(context, experiment, rows)),
+              *over_time.loss_charts(rows, summary.baseline, series)]
+    # each comparison's rates and steps over time; only the first ones, and steps alone where a figure has the rates
+    strips = dict(over_time.step_charts(rows, results, series))
+    is_drawn = drawn.charts or (drawn.shows and drawn.shows.isdisjoint(figures.RATES))
+    for _, own_lines in lines.groups[:over_time.MOST_CHARTS] if not is_drawn else ():
+        charts += [*rates.bars(own_lines, series), *filter(None, [strips.pop(own_lines[0].comparison.key, None)])]
+    charts += [*strips.values(), *breakdown.charts(summary, compared, rows, series)]
+    if not drawn.shows or drawn.shows & figures.LEARNED:
+        charts += over_time.learning_charts(rows, series, numbers)
+    lanes = [each for each in summary.lanes if each.tuned in {other.key for other in compared}]
+    tables = [*beside_ours.tables(numbers), *rates.tables(lines), *rates.lanes(lanes),
+              *breakdown.tables(summary, compared, rows),
+              *plain("Runs without a rate", ("stack", "what", "ended", "again"), [      # which have no table above
+                  (row.cell.stack, row.comparison.label, columns.endings(Counter(run.ending for run in row.runs)),
+                   formatting.rerun(measured.session_of(row.key), row.key))
+                  for row in rows if row.cell.measure in measures.BESIDE
+                  or (row.cell.measure in measures.PROFILES and not row.ok_runs)]),
+              *breakdown.own_names(summary, rows)]
+    return Section(experiment.id, experiment.title, tuple(_notes(summary, measured, experiment, rows)),
                    tuple(sorted(experiment.assumed.items())), tuple(charts), tuple(tables))
 
 
-def _by_comparison(context: _Context, compared: Sequence[Comparison], rows: Sequence[Row],
-                   results: Mapping[str, Result], is_drawn: bool) -> Iterator[Chart]:
-    """Of each comparison its rates and its steps over time; only these of the first where a figure has the rates."""
-    strips = dict(over_time.step_charts(rows, results, context.series))
-    for each in compared[:over_time.MOST_CHARTS] if not is_drawn else ():
-        if each.key in context.blocks:
-            yield from rates.bars(context.blocks[each.key], each, context.series)
-        if each.key in strips:
-            yield strips.pop(each.key)
-    yield from strips.values()
-
-
-def _notes(context: _Context, experiment: Experiment, rows: Sequence[Row]) -> Iterator[str]:
+def _notes(summary: Summary, measured: Measurements, experiment: Experiment, rows: Sequence[Row]) -> Iterator[str]:
     if experiment.scaled:
-        yield f'Scale "{context.summary.scale}" changes: {"; ".join(experiment.scaled)}.'
-    shared = sorted({row.experiment for row in rows} - {experiment.id})
-    if shared:
+        yield f'Scale "{summary.scale}" changes: {"; ".join(experiment.scaled)}.'
+    if shared := sorted({row.experiment for row in rows} - {experiment.id}):
         yield f"Shares measurements with {', '.join(shared)}."
-    skipped = [skip for skip in context.measured.skipped if skip.experiment == experiment.id]
-    if skipped and not rows:
-        yield f"Nothing of it ran. {formatting.reasons(skipped)}."
-    elif skipped:
-        yield f"Left out: {formatting.count(len(skipped), 'cell')}. {formatting.reasons(skipped)}."
+    if skipped := [skip for skip in measured.skipped if skip.experiment == experiment.id]:
+        left_out = f"Left out: {formatting.count(len(skipped), 'cell')}." if rows else "Nothing of it ran."
+        yield f"{left_out} {formatting.reasons(skipped)}."
     if rows and not any(row.runs for row in rows):
         yield "No run of it has ended yet."
-
-
-def _others(rows: Sequence[Row], session_of: Callable[[str], str]) -> list[Table[Texts]]:
-    """Cells that have no table above."""
-    return plain("Runs without a rate", ("stack", "what", "ended", "again"), [
-        (row.cell.stack, row.comparison.label, columns.endings(Counter(run.ending for run in row.runs)),
-         formatting.rerun(session_of(row.key), row.key)) for row in rows
-        if row.cell.measure in measures.BESIDE or (row.cell.measure in measures.PROFILES and not row.ok_runs)])
 
 
 # ---- the paper's figures, tables and claims
@@ -189,7 +160,7 @@ def _measured(measured: Measurements, experiment: str) -> str:
 
 
 def _claims(summary: Summary) -> Iterator[Table[Any]]:
-    """What the runs say something of, and apart from these, where there are any, what they say nothing of."""
+    """What the runs say something of; what they say nothing of; the paper's own claims; numbers, and missing cells."""
     judged, without = ([claim for claim in summary.claims if (claim.verdict is claims.Verdict.NO_DATA) is is_without]
                        for is_without in (False, True))
     yield from table(f"Claims of {summary.study}, on this machine", beside_ours.CLAIMS, {"": judged or without},
@@ -197,38 +168,30 @@ def _claims(summary: Summary) -> Iterator[Table[Any]]:
                      tally=_tally([claim.verdict for claim in summary.claims], with_none=True))
     if judged and without:
         yield from table("Claims without data here", beside_ours.CLAIMS, {"": without}, is_extra=True)
+    by_id = {claim.id: claim for claim in summary.claims}
+    of_paper: list[Column[PaperClaim]] = [
+        Column("claim", attrgetter("id")),
+        Column("verdict", lambda claim: wording.verdict(claim, [by_id[part] for part in claim.parts])),
+        Column("parts", lambda claim: ", ".join(claim.parts), forms=Form.PAGE),
+        Column("its parts", lambda claim: _tally([by_id[part].verdict for part in claim.parts]), forms=Form.SCREEN)]
     if len(summary.paper_claims) < len(summary.claims):
-        yield from table("The paper's own claims, of which those above are parts", _of_paper(summary.claims),
+        yield from table("The paper's own claims, of which those above are parts", of_paper,
                          {"": summary.paper_claims}, tally=_tally([claim.verdict for claim in summary.paper_claims]))
-    yield from _numbers(summary.claims)
-
-
-def _of_paper(judged: Sequence[JudgedClaim]) -> tuple[Column[PaperClaim], ...]:
-    """The columns of the paper's own claims, of which the judged ones are parts."""
-    by_id = {claim.id: claim for claim in judged}
-    return (Column("claim", lambda claim: claim.id),
-            Column("verdict", lambda claim: wording.verdict(claim, [by_id[part] for part in claim.parts])),
-            Column("parts", lambda claim: ", ".join(claim.parts), forms=Form.PAGE),
-            Column("its parts", lambda claim: _tally([by_id[part].verdict for part in claim.parts]),
-                   forms=Form.SCREEN))
+    yield from table("The claims' numbers", texts("of", "case", "here", "rounds", "allowed", "verdict"), {
+        f"{claim.id}: {claim.text}": [(
+            number.what, ", ".join(f"{name} {value}" for name, value in number.case.items()),
+            wording.amount(claim, number.value, number.interval), str(number.rounds), " ".join(
+                f"{name} {end:.3g}" for name, end in (("from", number.low), ("to", number.high)) if end is not None),
+            wording.said(number.verdict, f": {number.reason}" if number.reason else ""))
+            for number in claim.numbers] for claim in summary.claims}, is_extra=True)
+    yield from plain("What claims miss", ("claim", "cell and reason"), [
+        (claim.id, why) for claim in summary.claims for why in claim.missing], is_extra=True)
 
 
 def _tally(verdicts: Sequence[claims.Verdict], with_none: bool = False) -> str:
     """The number of each verdict."""
     counts = {verdict: verdicts.count(verdict) for verdict in claims.Verdict}
     return ", ".join(f"{verdict.value} {count}" for verdict, count in counts.items() if count or with_none)
-
-
-def _numbers(claims: Sequence[JudgedClaim]) -> Iterator[Table[Any]]:
-    """The numbers of all claims, and the cells that they miss."""
-    yield from table("The claims' numbers", texts("of", "case", "here", "rounds", "allowed", "verdict"), {
-        f"{claim.id}: {claim.text}": [(
-            number.what, ", ".join(f"{name} {value}" for name, value in number.case.items()),
-            wording.amount(claim, number.value, number.interval), str(number.rounds), wording.allowed(number),
-            wording.said(number.verdict, f": {number.reason}" if number.reason else ""))
-            for number in claim.numbers] for claim in claims}, is_extra=True)
-    yield from plain("What claims miss", ("claim", "cell and reason"), [
-        (claim.id, why) for claim in claims for why in claim.missing], is_extra=True)
 
 
 # ---- what has no result, and what stands out

@@ -149,7 +149,6 @@ class Standing(NamedTuple):
     rate: float | None           # in the unit of its comparison; None without a run that ended ok
     ratio: float | None          # to the baseline, whose own is 1; None without a common round
     ends: Interval | None        # the interval that decides the word
-    rate_ends: Interval | None
     ratio_text: str
     ends_text: str
     word: str                    # FASTEST, slower, why there is neither, or how runs ended; "" of an ordinary baseline
@@ -161,7 +160,6 @@ class Standing(NamedTuple):
 class Block(NamedTuple):
     """A comparison, its stacks by speed."""
 
-    key: str                     # of the comparison
     heading: str                 # the comparison's label
     unit: str
     standings: tuple[Standing, ...]

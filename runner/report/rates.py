@@ -9,22 +9,21 @@ from runner.analysis.stats import Verdict
 from runner.analysis.summary_format import Comparison, LaneResult, Lanes, Summary
 from runner.report.claims import wording
 from runner.report.columns import RESULTS, Line, endings
-from runner.report.document import Answer, Block, Chart, Dots, Mark, fitted
+from runner.report.document import Answer, Chart, Dots, Mark, fitted
 from runner.report.tables import EVERY, Column, Form, Table, Texts, Word, of, table, texts
 
 _FEW = 3                       # comparisons, for which a matrix tells nothing new
 _MOODS = {"faster": "good", "slower": "bad"}
 
 
-def bars(block: Block, comparison: Comparison, series: Mapping[str, int]) -> Iterator[Chart]:
-    """A bar a stack of a comparison, the fastest first."""
-    own = {result.stack for result in comparison.results}
-    marks = tuple(Mark(each.stack, series.get(each.stack, 0), each.rate, f"{formatting.number(each.rate)}/s",
-                       each.rate_ends)
-                  for each in block.standings if each.rate is not None and each.stack in own)
-    if marks:
-        yield Dots(f"{block.heading}: {block.unit} of one worker, with 95 % intervals over runs", block.unit,
-                   (("", marks),), is_bars=True)
+def bars(lines: Sequence[Line], series: Mapping[str, int]) -> list[Chart]:
+    """A bar a stack of a comparison that is no breakdown."""
+    comparison = lines[0].comparison
+    marks = tuple(Mark(each.stack, series.get(each.stack, 0), each.rate_per_worker,
+                       f"{formatting.number(each.rate_per_worker)}/s", each.rate_interval)
+                  for _, _, each in lines if each.rate_per_worker is not None and comparison.measure != "phases")
+    caption = f"{comparison.label}: {comparison.unit} of one worker, with 95 % intervals over runs"
+    return fitted(Dots, caption, comparison.unit, [("", marks)], is_bars=True)
 
 
 def ratios(answer: Answer, series: Mapping[str, int]) -> list[Chart]:

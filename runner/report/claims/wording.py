@@ -222,11 +222,6 @@ def _in_cases(claim: Claim) -> str:
     return said + (f"; the other way for {turned}" if turned else "")
 
 
-def allowed(number: ClaimNumber) -> str:
-    """The values that a claim allows its number."""
-    return " ".join(f"{name} {end:.3g}" for name, end in (("from", number.low), ("to", number.high)) if end is not None)
-
-
 def amount(claim: JudgedClaim, value: float, interval: Interval | None) -> str:
     """A number of a claim with its interval."""
     if claim.kind not in ("share", "mpe"):
