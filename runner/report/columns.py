@@ -5,13 +5,14 @@ shows a new one.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple
 
 from runner import formatting
 from runner.analysis.result_numbers import BESIDE, ENERGY, EPOCHS, NUMBERS, RATES, SEQUENCES
 from runner.analysis.stats import Interval, Verdict
 from runner.analysis.summary_format import Comparison, PublishedNumber, Result, Summary
+from runner.grouping import grouped
 from runner.report.claims import wording
 from runner.report.tables import EVERY, READ, Column, Form, Texts
 
@@ -52,12 +53,10 @@ def marks(line: Line) -> str:
 def commands(summary: Summary) -> dict[str, list[Texts]]:
     """By label the stack and the command that measures it again, of every result and profile."""
     profiled: Iterable[Any] = (*summary.operators, *summary.kernels, *summary.graphs, *summary.largest_batches)
-    found: dict[str, list[Texts]] = {}
-    for label, stack, told in (*((each.label, one.stack, one) for each in summary.comparisons for one in each.results),
-                               *((each.label, *item) for each in profiled for item in each.stacks.items())):
-        if told.rerun:
-            found.setdefault(label, []).append((stack, told.rerun))
-    return found
+    told = (*((each.label, one.stack, one.rerun) for each in summary.comparisons for one in each.results),
+            *((each.label, stack, one.rerun) for each in profiled for stack, one in each.stacks.items()))
+    return {label: [line[1:] for line in lines] for label, lines in grouped(
+        (line for line in told if line[-1]), itemgetter(0)).items()}
 
 
 def verdict(line: Line) -> str:

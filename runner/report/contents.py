@@ -108,7 +108,9 @@ def _section(summary: Summary, measured: Measurements, series: Mapping[str, int]
     strips = dict(over_time.step_charts(rows, results, series))
     is_drawn = drawn.charts or (drawn.shows and drawn.shows.isdisjoint(figures.RATES))
     for _, own_lines in lines.groups[:over_time.MOST_CHARTS] if not is_drawn else ():
-        charts += [*rates.bars(own_lines, series), *filter(None, [strips.pop(own_lines[0].comparison.key, None)])]
+        charts += rates.bars(own_lines, series)
+        if strip := strips.pop(own_lines[0].comparison.key, None):
+            charts.append(strip)
     charts += [*strips.values(), *breakdown.charts(summary, compared, rows, series)]
     if not drawn.shows or drawn.shows & figures.LEARNED:
         charts += over_time.learning_charts(rows, series, numbers)

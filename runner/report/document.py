@@ -104,8 +104,6 @@ class Strips(NamedTuple):
     """A chart of steps over time, a strip a stack."""
 
     caption: str
-    x_axis: str
-    y_axis: str
     strips: tuple[Strip, ...]
 
 

@@ -40,7 +40,7 @@ _FAMILIES: tuple[tuple[str, ...], ...] = (
     ("nodes_removed", *quantities.PASSES), ("removed_expensive", "removed_cheap", "removed_noop"))
 _EPOCHS = ("first_epoch", "epoch")      # in one chart, where both are asked for
 _AXES = {"s": ("seconds", 1.0), "ms": ("milliseconds", 1e3), "%": ("%", 100.0), "count": ("number", 1.0),
-         "W": ("watts", 1.0), "bytes": ("MB", 1e-6), "share": ("share", 1.0)}
+         "W": ("watts", 1.0), "bytes": ("MB", 1e-6)}
 
 
 class _Point(NamedTuple):
@@ -64,33 +64,26 @@ class Figures(NamedTuple):
 
 def of_experiment(summary: Summary, experiment: Experiment, rows: Sequence[Row], results: Mapping[str, Result],
                   numbers: Sequence[PublishedNumber]) -> Figures:
-    """All figures of an experiment; results: by the cell's key."""
-    found = Figures([], set(), _shown(summary, experiment, numbers))
+    """All figures of an experiment; results: by the cell's key. Claims may be on the figure of its title."""
+    head = re.compile(rf"\b{re.escape(experiment.title.split(':')[0])}\b")
+    claims = [claim for claim in summary.claims if claim.experiment == experiment.id or (
+        not claim.experiment and experiment.title and head.search(claim.source))]
+    found = Figures([], set(), frozenset([*(claim.quantity for claim in claims), *(number.quantity for number in numbers)]))
     if found.shows & RATES or not found.shows:
         found.charts.extend(_of_rates(summary, experiment.id, rows, results, numbers, found.numbers))
-    for family in _families(found.shows - _ELSEWHERE - RATES):
+    left = found.shows - _ELSEWHERE - RATES
+    families = [family for family in _FAMILIES if not left.isdisjoint(family)]
+    held = {name for family in families for name in (*family, "arithmetic_dependency")}
+    families += filter(None, [tuple(name for name in _EPOCHS if name in left)])
+    families += [(name,) for name in quantities.QUANTITIES if name in left - held - {*_EPOCHS}]
+    for family in families:
         found.charts.extend(_of_quantities(family, rows, numbers, found.numbers))
     return found
 
 
-def _shown(summary: Summary, experiment: Experiment, numbers: Sequence[PublishedNumber]) -> frozenset[str]:
-    """The quantities of the claims on an experiment, or on the figure of its title, and of its published numbers."""
-    head = re.compile(rf"\b{re.escape(experiment.title.split(':')[0])}\b")
-    claims = (claim for claim in summary.claims if claim.experiment == experiment.id or (
-        not claim.experiment and experiment.title and head.search(claim.source)))
-    return frozenset([*(claim.quantity for claim in claims), *(number.quantity for number in numbers)])
-
-
-def _families(shown: frozenset[str]) -> list[tuple[str, ...]]:
-    whole = [family for family in _FAMILIES if not shown.isdisjoint(family)]
-    epochs = tuple(name for name in _EPOCHS if name in shown)
-    held = {*epochs, *(name for family in whole for name in (*family, "arithmetic_dependency"))}
-    return [*whole, *filter(None, [epochs]), *((name,) for name in quantities.QUANTITIES if name in shown - held)]
-
-
 def _varying(cells: Sequence[Cell], names: Sequence[str]) -> list[str]:
     """The fields in which cells of one task differ: what only goes with a task, its name says."""
-    tasks = [[cell for cell in cells if cell.task == task] for task in dict.fromkeys(cell.task for cell in cells)]
+    tasks = grouped(cells, lambda cell: cell.task).values()
     return [name for name in names if any(len({getattr(cell, name) for cell in alike}) > 1 for alike in tasks)]
 
 
@@ -160,33 +153,31 @@ def _axis(field: str) -> str:
 
 def _rate_panel(panel: Sequence[_Point], title: str, field: str, averaged: Sequence[str], signs: Mapping[str, int]
                 ) -> Curves:
-    if averaged:
-        curves = (_mean_curve([point for point in panel if point.name == name], field, averaged, signs[name])
-                  for name in dict.fromkeys(point.name for point in panel))
-        return Curves(f"{title}: milliseconds of a step by {field}, means over {' and '.join(averaged)}",
-                      _axis(field), "ms", tuple(curve for curve in curves if curve.x))
-    unit = panel[0].row.unit
-    return Curves(f"{title} {panel[0].cell.measure}: {unit} of one worker by {field}, with 95 % intervals over runs",
-                  _axis(field), unit, _curves(panel, field, signs))
-
-
-def _mean_curve(points: Sequence[_Point], field: str, averaged: Sequence[str], sign: int) -> Curve:
-    """Mean milliseconds of a step at each value of the field that has all combinations of the averaged fields."""
-    seconds: dict[float, dict[tuple[Value, ...], float]] = {}
-    for point in points:
-        over = tuple(getattr(point.cell, each) for each in averaged)
-        seconds.setdefault(float(getattr(point.cell, field)), {})[over] = point.seconds
-    most = max(map(len, seconds.values()))
-    return Curve.of(points[0].name, sign, [(x, 1000 * sum(each.values()) / most, None)
-                                           for x, each in sorted(seconds.items()) if len(each) == most])
+    """Rates over the field; or mean milliseconds of a step at its values that have all averaged combinations."""
+    if not averaged:
+        unit = panel[0].row.unit
+        return Curves(
+            f"{title} {panel[0].cell.measure}: {unit} of one worker by {field}, with 95 % intervals over runs",
+            _axis(field), unit, _curves(panel, field, signs))
+    curves = []
+    for name, points in grouped(panel, lambda point: point.name).items():
+        seconds: dict[float, dict[tuple[Value, ...], float]] = {}
+        for point in points:
+            over = tuple(getattr(point.cell, each) for each in averaged)
+            seconds.setdefault(float(getattr(point.cell, field)), {})[over] = point.seconds
+        most = max(map(len, seconds.values()))
+        curves.append(Curve.of(name, signs[name], [(x, 1000 * sum(each.values()) / most, None)
+                                                   for x, each in sorted(seconds.items()) if len(each) == most]))
+    return Curves(f"{title}: milliseconds of a step by {field}, means over {' and '.join(averaged)}",
+                  _axis(field), "ms", tuple(curves))
 
 
 def _curves(panel: Sequence[_Point], field: str, signs: Mapping[str, int], scale: float = 1.0) -> tuple[Curve, ...]:
     """A curve a name, with a band where each value has an interval."""
-    ordered = sorted(panel, key=lambda point: getattr(point.cell, field))
-    return tuple(Curve.of(name, signs[name], [(float(getattr(point.cell, field)), point.value, point.interval)
-                                              for point in ordered if point.name == name], scale)
-                 for name in dict.fromkeys(point.name for point in panel))
+    return tuple(Curve.of(name, signs[name], [
+        (float(getattr(point.cell, field)), point.value, point.interval)
+        for point in sorted(points, key=lambda point: getattr(point.cell, field))], scale)
+        for name, points in grouped(panel, lambda point: point.name).items())
 
 
 def _relative(points: Sequence[_Point], field: str, baseline: str) -> Iterator[Chart]:

@@ -29,7 +29,6 @@ MOST_CHARTS = 24              # in a section
 _MOST_RUNS = 40               # of a strip; of more every second one is drawn, or third, ...
 _MOST_WARM, _MOST_TIMED = 32, 96     # points of a run; more steps are put together, their median shown
 _LEAST_WARM = 8                # of a warm-up; above it as many as make it no rougher than the timed part
-_X_AXIS = "seconds since the first step (thin: a run, thick: their median, red: disturbed turns)"
 _ROOM = 1.3                    # above what nearly all timed steps take
 _LEAST_ROOM = 1.8              # above their median
 _NEARLY_ALL = 98               # per cent
@@ -151,7 +150,7 @@ def step_charts(rows: Sequence[Row], results: Mapping[str, Result], series: Mapp
             shortened = f" (drawn are the first {MOST_CHARTS} of {len(groups):,} comparisons)" if is_cut else ""
             yield group[0].comparison.key, Strips(
                 f"{group[0].comparison.label}: time of a step over the time of a run, each stack on scales of its own"
-                + shortened, _X_AXIS, "ms", strips)
+                + shortened, strips)
 
 
 def _strip(row: Row, result: Result | None, series: Mapping[str, int]) -> Iterator[Strip]:

@@ -4,10 +4,10 @@ import shlex
 from collections.abc import Iterator, Sequence
 
 from runner import __version__, formatting
-from runner.analysis.between.history import Course, History, Step
+from runner.analysis.between.history import Course, History
 from runner.grouping import grouped
 from runner.report.document import Curve, Curves, Report, Section
-from runner.report.tables import Table, Texts, texts
+from runner.report.tables import Table, texts
 
 _LISTED = 6                    # differences of a step; more are counted
 _READING = ("Ratios are to the baseline of the same session and rounds, geometric means; brackets allow for all "
@@ -37,17 +37,11 @@ def _in_short(history: History) -> Iterator[str]:
         yield (f"No step: {formatting.count(history.neighbours, 'ratio')} of neighbouring sessions, all within their "
                "noise." if history.neighbours else "No two sessions have a ratio in common: nothing can have moved.")
     for course, step in steps:
-        yield (f"{course.stack}, {course.label}: {step.change.text()} from {step.before} to {step.after}; "
-               f"{_around(step)}")
-
-
-def _around(step: Step) -> str:
-    """What differed around a step, in a line."""
-    if not step.differences:
-        return "nothing that was recorded around them differed"
-    shown = [f"{each.what}: {each.a} → {each.b}" for each in step.differences[:_LISTED]]
-    more = len(step.differences) - len(shown)
-    return "differed: " + "; ".join(shown) + (f"; and {more} more" if more else "")
+        around = [f"{each.what}: {each.a} → {each.b}" for each in step.differences[:_LISTED]]
+        if more := len(step.differences) - len(around):
+            around.append(f"and {more} more")
+        differed = f"differed: {'; '.join(around)}" if around else "nothing that was recorded around them differed"
+        yield f"{course.stack}, {course.label}: {step.change.text()} from {step.before} to {step.after}; {differed}"
 
 
 def _section(label: str, courses: Sequence[Course], history: History) -> Section:
@@ -58,11 +52,7 @@ def _section(label: str, courses: Sequence[Course], history: History) -> Section
     chart = Curves(f"{label}: times the speed of {courses[0].baseline}", "session", "ratio", curves,
                    is_zero_based=False)
     titles = texts("session", "began", courses[0].points[0].unit, f"to {courses[0].baseline}", "step")
-    return Section(label, "", (), (), (chart,), (Table(
-        label, titles, tuple((course.stack, tuple(_lines(course))) for course in courses), has_empty=True),))
-
-
-def _lines(course: Course) -> Iterator[Texts]:
-    steps = {step.after: step.change.text() for step in course.steps}
-    return ((point.session, point.began, formatting.number(point.rate), point.ratio.text(),
-             steps.get(point.session, "")) for point in course.points)
+    return Section(label, "", (), (), (chart,), (Table(label, titles, tuple((course.stack, tuple(
+        (point.session, point.began, formatting.number(point.rate), point.ratio.text(), next(
+            (step.change.text() for step in course.steps if step.after == point.session), ""))
+        for point in course.points)) for course in courses), has_empty=True),))

@@ -13,7 +13,6 @@ from runner.report.tables import Part, Table, table, texts
 
 FILE = "why.json"
 _MOST_PARTS = 7                # of a chart, which has eight colours
-_SECTION = Section("why", "Why rows are behind", (), (), (), ())
 
 
 def of(record: Mapping[str, Any]) -> tuple[str, str]:
@@ -25,13 +24,13 @@ def section(records: Sequence[Mapping[str, Any]]) -> Iterator[Section]:
     """The section of reasons; none without any."""
     if not records:
         return
+    made = Section("why", "Why rows are behind", (), (), (), ())
     try:
         notes = (" ".join(filter(None, [f"{each['label']}: {each['sentence']}", each.get("without_parts")]))
                  for each in records)
-        yield _SECTION._replace(notes=tuple(notes),
-                                charts=tuple(_charts(records)), tables=(*_parts(records), *_switches(records)))
+        yield made._replace(notes=tuple(notes), charts=tuple(_charts(records)), tables=tuple(_tables(records)))
     except (KeyError, TypeError, ValueError, AttributeError):
-        yield _SECTION._replace(notes=(f"{FILE} is not as evenbench wrote it: `evenbench why` makes it anew.",))
+        yield made._replace(notes=(f"{FILE} is not as evenbench wrote it: `evenbench why` makes it anew.",))
 
 
 def _charts(records: Sequence[Mapping[str, Any]]) -> Iterator[Bars]:
@@ -40,23 +39,26 @@ def _charts(records: Sequence[Mapping[str, Any]]) -> Iterator[Bars]:
         of_rows = {name: parts for each in records if each["label"] == label for name, parts in each["parts"].items()}
         longest = sorted(KINDS, key=lambda kind: -max([parts["by_kind"].get(kind, 0.0) for parts in of_rows.values()]
                                                       or [0.0]))[:_MOST_PARTS]
-        bars = tuple(_bar(name, parts, [kind for kind in KINDS if kind in longest]) for name, parts in of_rows.items())
+        bars = []
+        for name, parts in of_rows.items():
+            shown = {kind: parts["by_kind"][kind] * 1000 for kind in KINDS
+                     if kind in longest and parts["by_kind"].get(kind)}
+            rest = sum(parts["by_kind"].values()) * 1000 - sum(shown.values())
+            bars.append(Bar(name, (*shown.items(), *([("others", rest)] if rest > 1e-6 else [])),
+                            formatting.milliseconds(parts["seconds"])))
         if bars:
-            yield Bars("Parts of a profiled step", "milliseconds a step", ((label, bars),))
+            yield Bars("Parts of a profiled step", "milliseconds a step", ((label, tuple(bars)),))
 
 
-def _bar(name: str, parts: Mapping[str, Any], longest: Sequence[str]) -> Bar:
-    shown = {kind: parts["by_kind"][kind] * 1000 for kind in longest if parts["by_kind"].get(kind)}
-    rest = sum(parts["by_kind"].values()) * 1000 - sum(shown.values())
-    return Bar(name, (*shown.items(), *([("others", rest)] if rest > 1e-6 else [])),
-               formatting.milliseconds(parts["seconds"]))
-
-
-def _parts(records: Sequence[Mapping[str, Any]]) -> Iterator[Table[Any]]:
+def _tables(records: Sequence[Mapping[str, Any]]) -> Iterator[Table[Any]]:
     for each in records:
         if lines := _of_parts(each):
             yield from table(f"Parts of a profiled step, in milliseconds: {each['label']}", texts(*lines[0]),
                              {"": [tuple(line.values()) for line in lines]}, _cost(each))
+    yield from table("Switches tried by turns against the row as it is", texts("switch", "what", "showed"), {
+        f"{each['label']}: {each['stack']}": [
+            *((switch["sets"], switch["title"], switch["told"]) for switch in each["switches"]),
+            *((name, "", "not tried for want of time") for name in each["untried"])] for each in records})
 
 
 def _of_parts(record: Mapping[str, Any]) -> list[dict[str, str]]:
@@ -80,13 +82,6 @@ def _cost(record: Mapping[str, Any]) -> str:
             cost = of["seconds"] / timed - 1
             costs.append(f"{formatting.share(cost) if cost >= 0.0005 else 'no'} longer in {name}")
     return f"By each framework's own profiler, with which a step takes {' and '.join(costs)}." if costs else ""
-
-
-def _switches(records: Sequence[Mapping[str, Any]]) -> list[Table[Any]]:
-    return table("Switches tried by turns against the row as it is", texts("switch", "what", "showed"), {
-        f"{each['label']}: {each['stack']}": [
-            *((switch["sets"], switch["title"], switch["told"]) for switch in each["switches"]),
-            *((name, "", "not tried for want of time") for name in each["untried"])] for each in records})
 
 
 def told(records: Sequence[Mapping[str, Any]]) -> Iterator[Part]:

@@ -1,7 +1,7 @@
 """Words, published numbers and claims as people read them, from a Summary. Pure."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from runner import formatting
 from runner.analysis import doubts, stats
@@ -17,7 +17,6 @@ from runner.analysis.summary_format import (
     Summary,
 )
 from runner.report.tables import Word
-from runner.study import quantities
 from runner.study.claims import KINDS, Claim, Verdict
 from runner.study.published import Published, parted
 from runner.study.subjects import Subject
@@ -93,14 +92,6 @@ def fields(where: Mapping[str, Sequence[object]]) -> str:
     return ", ".join("/".join(map(str, values)) for values in where.values())
 
 
-def definitions(of: Iterable[Published | Claim]) -> dict[str, str]:
-    """The papers' sentences of the quantities, and units of two subjects, that these are of."""
-    found = {called(one.quantity): quantities.QUANTITIES[one.quantity].definition for one in of}
-    found |= {one.unit: quantities.UNIT_DEFINITIONS.get(one.unit, "") for one in of
-              if isinstance(one, Published) and one.to}
-    return {name: text for name, text in found.items() if text}
-
-
 def is_of(number: PublishedNumber, subject: Subject, cell: Cell) -> bool:
     """Whether a cell is one that a number is about, and that subject's of its two."""
     return subject.owns(cell) and number.selection()(cell)
@@ -159,8 +150,15 @@ def here(claim: JudgedClaim) -> str:
     if claim.verdict is Verdict.NO_DATA or not claim.numbers:
         more = f", and {len(claim.missing) - 1} more" if len(claim.missing) > 1 else ""
         return (claim.missing[0] if claim.missing else "") + more
-    alike = sorted((number for number in claim.numbers if number.verdict is claim.verdict),
-                   key=lambda number: _certainty(claim, number))
+    def size(value: float) -> float:
+        value = 1 - value if claim.kind == "mpe" else value
+        return math.log(value) if value > 0 else -math.inf             # a share may be nothing, or less
+
+    def certainty(number: ClaimNumber) -> float:
+        """How far a number is from the nearest end of what the claim allows, as a factor."""
+        return min(abs(size(number.value) - size(end)) for end in (number.low, number.high) if end is not None)
+
+    alike = sorted((number for number in claim.numbers if number.verdict is claim.verdict), key=certainty)
     number = alike[-1 if claim.verdict is Verdict.DOES_NOT_HOLD else 0]
     count = f", {len(alike)} of {len(claim.numbers)} cases" if len(claim.numbers) > 1 else ""
     reason = next((each.reason for each in alike if each.reason), "")
@@ -169,23 +167,13 @@ def here(claim: JudgedClaim) -> str:
     return amount(claim, number.value, number.interval) + beside + count + (f": {reason}" if reason else "")
 
 
-def _certainty(claim: JudgedClaim, number: ClaimNumber) -> float:
-    """How far a number is from the nearest end of what the claim allows, as a factor."""
-    def size(value: float) -> float:
-        value = 1 - value if claim.kind == "mpe" else value
-        return math.log(value) if value > 0 else -math.inf             # a share may be nothing, or less
-
-    ends = [end for end in (number.low, number.high) if end is not None]
-    return min(abs(size(number.value) - size(end)) for end in ends)
-
-
 def theirs(claim: JudgedClaim) -> str:
     """What the study claims, in a few words."""
     def threshold(value: float) -> str:
         return formatting.share(value) if claim.kind == "share" else f"{value:g}{'' if claim.kind == 'mpe' else 'x'}"
 
     near = claim.within is not None and claim.about is not None
-    ends = ((("from", claim.at_least), ("to", claim.at_most)) if not near else (("", claim.about),))
+    ends = (("", claim.about),) if near else (("from", claim.at_least), ("to", claim.at_most))
     limits = " ".join(f"{name} {threshold(end)}".strip() for name, end in ends if end is not None)
     within = f" within {formatting.share(claim.within)}" if claim.within is not None else ""
     return KINDS[claim.kind].theirs.format(at=_at(claim), direction=claim.direction, within=within,
@@ -193,7 +181,7 @@ def theirs(claim: JudgedClaim) -> str:
 
 
 def condition(claim: Claim) -> str:
-    """Where a claim holds, as a comparison of its subjects."""
+    """Where a claim holds, as a comparison of its subjects; of which of several cases, and where the opposite is."""
     of, to = (str(one) if one else "" for one in (claim.of, claim.to))
     ratio = f"{of} / {to}" if to else of
     if claim.than and not claim.at:
@@ -204,22 +192,17 @@ def condition(claim: Claim) -> str:
     said = KINDS[claim.kind].condition.format(
         of=of, to=to, ratio=ratio, limits=limits, direction=claim.direction, along=claim.along, at=_at(claim),
         order=" < ".join(map(str, claim.order)), within=f", within {claim.within:g}" if claim.within else "")
-    return said + _in_cases(claim)
+    several = {"each": "in each of {} cases", "mean": "in the geometric mean of {} cases",
+               "total": "in the sum of {} cases", "greatest": "in the greatest of {} cases"}[claim.holds_for]
+    count = len(claim.averages.cases) if not claim.at else 0
+    said += "; " + several.format(count) if count > 1 and claim.kind != "mpe" else ""
+    said += f"; averages over {', '.join(claim.averaged)}" if claim.averaged else ""
+    turned = ", ".join(str(value) for case in claim.turned_for for value in case.values())
+    return said + (f"; the other way for {turned}" if turned else "")
 
 
 def _at(claim: Claim | JudgedClaim) -> str:
     return ", ".join(map(str, claim.at.values()))
-
-
-def _in_cases(claim: Claim) -> str:
-    """Of which of its cases that is said, where it has several; and where the opposite is."""
-    several = {"each": "in each of {} cases", "mean": "in the geometric mean of {} cases",
-               "total": "in the sum of {} cases", "greatest": "in the greatest of {} cases"}[claim.holds_for]
-    count = len(claim.averages.cases) if not claim.at else 0
-    said = "; " + several.format(count) if count > 1 and claim.kind != "mpe" else ""
-    said += f"; averages over {', '.join(claim.averaged)}" if claim.averaged else ""
-    turned = ", ".join(str(value) for case in claim.turned_for for value in case.values())
-    return said + (f"; the other way for {turned}" if turned else "")
 
 
 def amount(claim: JudgedClaim, value: float, interval: Interval | None) -> str:

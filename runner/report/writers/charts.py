@@ -126,8 +126,7 @@ def _bars(chart: Bars, salt: str) -> str:
                 left += value
             yield text(axis.end + 8, y + 3.5, bar.text, size=9.5)
 
-    hatches = (drawing.hatch(f"{salt}{series}", series, colour(series), "var(--paper)")
-               for series in range(min(len(names), SERIES)))
+    hatches = (drawing.hatch(f"{salt}{series}", series) for series in range(min(len(names), SERIES)))
     signs = [(name, drawing.box(0, 30, 0, 8, fills[name], "var(--paper)")) for name in names]
     return _svg(sheet, axis, chart.axis, parts(), *hatches, *_legend(signs))
 
@@ -205,6 +204,7 @@ _HEAD, _HEIGHT, _FOOT = 18.0, 70.0, 22.0       # of a strip: its name, its axes,
 _STRIPS_BOTTOM = 18.0          # for the name of the x axis
 _SHORTEST_NAMED = 48.0         # of a shaded part that has room for its name
 _STRIP_LETTERS = 30
+_STRIPS_AXIS = "seconds since the first step (thin: a run, thick: their median, red: disturbed turns)"
 
 
 def _strips(chart: Strips) -> str:
@@ -214,13 +214,13 @@ def _strips(chart: Strips) -> str:
     """
     of_one = _HEAD + _HEIGHT + _FOOT
     height = len(chart.strips) * of_one + _STRIPS_BOTTOM
-    strips = ((f'<g transform="translate(0 {index * of_one:g})">', *_strip(strip, chart.y_axis), "</g>")
+    strips = ((f'<g transform="translate(0 {index * of_one:g})">', *_strip(strip), "</g>")
               for index, strip in enumerate(chart.strips))
     return drawing.svg(height, [*chain.from_iterable(strips), text(
-        (_STRIP_LEFT + WIDTH - _RIGHT) / 2, height - 5, chart.x_axis, "middle")])
+        (_STRIP_LEFT + WIDTH - _RIGHT) / 2, height - 5, _STRIPS_AXIS, "middle")])
 
 
-def _strip(strip: Strip, unit: str) -> Iterator[str]:
+def _strip(strip: Strip) -> Iterator[str]:
     end = max((x for line in (*strip.runs, strip.median) for x in line.x), default=1.0) or 1.0
     base = _HEAD + _HEIGHT
     across = Axis(0.0, end, _STRIP_LEFT, WIDTH - _RIGHT)
@@ -230,13 +230,18 @@ def _strip(strip: Strip, unit: str) -> Iterator[str]:
     yield text(WIDTH - _RIGHT, 12, strip.text, "end")
     yield (f'<rect x="{_STRIP_LEFT:g}" y="{_HEAD:g}" width="{begin - _STRIP_LEFT:.1f}" height="{_HEIGHT:g}" '
            'fill="var(--line)" fill-opacity="0.6"/>')
-    yield from _rows(up, _STRIP_LEFT, lambda value: f"{_tick(value, up.high)} {unit}" if value else "0", 8.5)
+    yield from _rows(up, _STRIP_LEFT, lambda value: f"{_tick(value, up.high)} ms" if value else "0", 8.5)
     for value in drawing.ticks(0.0, across.high, 6):
         yield text(across.at(value), base + 12, _tick(value, across.high), "middle", size=8.5)
     for line in strip.runs:
         yield path(drawing.joined(zip(*line, strict=True), across, up), ink, 0.7, ' stroke-opacity="0.45"')
     yield path(drawing.joined(zip(*strip.median, strict=True), across, up), ink, 2.2)
-    yield from _cut_off(strip, across)
+    high = {round(across.at(x)) for line in (*strip.runs, strip.median)
+            for x, y in zip(*line, strict=True) if y > strip.top}
+    if strip.first:
+        high.add(round(_STRIP_LEFT))
+        yield text(_STRIP_LEFT + 4, _HEAD + 15, strip.first, size=8.5, is_above=True)
+    yield from (f'<path d="M{x - 3:g} {_HEAD + 5:g}h6l-3 -5z" fill="currentColor"/>' for x in sorted(high))
     yield path(f"M{begin:.1f} {base:g}H{WIDTH - _RIGHT:g}", "currentColor", 2.5)
     yield from (path(f"M{across.at(start):.1f} {base + 3:g}H{across.at(stop):.1f}", "var(--bad)", 3,
                      ' stroke-opacity="0.5"') for start, stop in strip.disturbed)
@@ -246,13 +251,3 @@ def _strip(strip: Strip, unit: str) -> Iterator[str]:
 
 def _tick(value: float, like: float) -> str:
     return f"{value:.10g}" if like >= 1e-3 and value < 1e5 else number(value)
-
-
-def _cut_off(strip: Strip, across: Axis) -> Iterator[str]:
-    """Triangles at the top, and what the first step took."""
-    high = {round(across.at(x)) for line in (*strip.runs, strip.median)
-            for x, y in zip(*line, strict=True) if y > strip.top}
-    if strip.first:
-        high.add(round(_STRIP_LEFT))
-        yield text(_STRIP_LEFT + 4, _HEAD + 15, strip.first, size=8.5, is_above=True)
-    yield from (f'<path d="M{x - 3:g} {_HEAD + 5:g}h6l-3 -5z" fill="currentColor"/>' for x in sorted(high))
