@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from runner import formatting, schemas, screen
+from runner import formatting, screen
 from runner.analysis import agreement, summary
 from runner.analysis.between import history
 from runner.analysis.summary_format import Summary
@@ -61,11 +61,10 @@ def keep_summary(result: Result, folder: Path) -> None:
 def runs(folder: Path, name: str) -> Shown:
     """A line a run; of those of a name, or of a cell's key, all that they wrote. Raises InputError without any."""
     found = run_listing.runs(measured_in(folder), error_output.read(folder), name)
-    if name and not found:
+    if name and not found.rows:
         raise InputError(f'--run: found "{name}", expected the name or the key of a run of {folder.name}; '
                          f"`evenbench report {shlex.quote(str(folder))} --run all` lists them")
-    return Shown([each.row() for each in found], [line for each in found for line in each.lines()] if name else (),
-                 {"schema": schemas.ROWS, "rows": [each.record(has_errors=bool(name)) for each in found]})
+    return found
 
 
 def over_time(results: Path) -> history.History:

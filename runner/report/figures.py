@@ -68,10 +68,11 @@ def of_experiment(summary: Summary, experiment: Experiment, rows: Sequence[Row],
     head = re.compile(rf"\b{re.escape(experiment.title.split(':')[0])}\b")
     claims = [claim for claim in summary.claims if claim.experiment == experiment.id or (
         not claim.experiment and experiment.title and head.search(claim.source))]
-    found = Figures([], set(), frozenset([*(claim.quantity for claim in claims), *(number.quantity for number in numbers)]))
-    if found.shows & RATES or not found.shows:
+    shows = frozenset([*(claim.quantity for claim in claims), *(number.quantity for number in numbers)])
+    found = Figures([], set(), shows)
+    if shows & RATES or not shows:
         found.charts.extend(_of_rates(summary, experiment.id, rows, results, numbers, found.numbers))
-    left = found.shows - _ELSEWHERE - RATES
+    left = shows - _ELSEWHERE - RATES
     families = [family for family in _FAMILIES if not left.isdisjoint(family)]
     held = {name for family in families for name in (*family, "arithmetic_dependency")}
     families += filter(None, [tuple(name for name in _EPOCHS if name in left)])

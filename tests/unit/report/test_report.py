@@ -45,32 +45,26 @@ def test_a_published_study_at_a_smaller_scale_says_so_and_where() -> None:
     assert "scale" not in dict(contents().deviations)           # our own study has no paper to be smaller than
 
 
-def test_an_interrupted_session_says_so_first() -> None:
-    assert "not complete" == contents(made.INCOMPLETE).deviations[0][0]
+ASKED = {"cpus": 4, "memory_bytes": 16 * 10**9}      # of a node
+OOM = [record for index in (7, 8) for record in made.run(TF, index, ending="oom", message="no memory")]
 
 
-def test_settings_and_stacks_of_the_command_line_are_deviations_and_the_data_s_name_is_not() -> None:
-    plan = {"settings": {"batch": 8, "data": "digits32"}, "stacks": ["torch", "tf"]}
-    found = dict(contents(plan=plan).deviations)
-
-    assert "Set by hand over the study's: batch 8." == found["settings"]
-    assert "Chosen by hand in place of the study's: torch, tf." == found["stacks"]
-
-
-def test_nodes_on_one_machine_have_no_network() -> None:
-    cell = made.cell("torch", nodes=3, parallel="allreduce")
-
-    said = dict(contents(cells={cell: SLOW}).deviations)["one machine"]
-    assert "All 3 nodes are on this machine and share its 2 CPUs" in said
-
-
-def test_a_node_with_less_than_the_study_s_is_marked_and_one_with_as_much_is_not() -> None:
-    asked = {"cpus": 4, "memory_bytes": 16 * 10**9}
-    less, enough = (dict(contents(plan={"experiments": [experiment("e", TORCH, node=node)]}).deviations)
-                    for node in (asked, {"cpus": 1, "memory_bytes": 0}))
-
-    assert less["nodes"].startswith("The study's had 4 CPUs and 16 GB, here each has 2 CPUs and 0 GB")
-    assert less["nodes"].endswith(": e.") and "nodes" not in enough
+@pytest.mark.parametrize(("more", "values", "said"), [
+    ([made.INCOMPLETE], {}, {"not complete": "the session has not run to its end. The same command goes on."}),
+    ([], {"plan": {"settings": {"batch": 8, "data": "digits32"}, "stacks": ["torch", "tf"]}},
+     {"settings": "Set by hand over the study's: batch 8.",
+      "stacks": "Chosen by hand in place of the study's: torch, tf."}),
+    ([], {"cells": {made.cell("torch", nodes=3, parallel="allreduce"): SLOW}},
+     {"one machine": "All 3 nodes are on this machine and share its 2 CPUs: no network lies between them."}),
+    ([], {"plan": {"experiments": [experiment("e", TORCH, node=ASKED)]}},
+     {"nodes": "The study's had 4 CPUs and 16 GB, here each has 2 CPUs and 0 GB: e."}),
+    ([], {"plan": {"experiments": [experiment("e", TORCH, node={"cpus": 1, "memory_bytes": 0})]}}, {}),
+    ([], {"plan": {"skipped": made.plan(skipped={made.cell("mxnet"): "no Python 3.6 here"})["skipped"]}},
+     {"stacks left out": "mxnet: no Python 3.6 here."}),
+    (OOM, {}, {"failed runs": "2 runs did not end ok: oom 2."})],
+    ids=["interrupted", "by hand", "nodes on one machine", "a smaller node", "a node as large", "left out", "failed"])
+def test_what_a_session_deviates_in(more: list[Any], values: dict[str, Any], said: dict[str, str]) -> None:
+    assert said == dict(contents(*more, **values).deviations)
 
 
 def test_notes_name_the_stacks_that_they_hold_for() -> None:
@@ -84,11 +78,9 @@ def test_notes_name_the_stacks_that_they_hold_for() -> None:
 
 def test_a_stack_that_did_not_run_at_all_is_left_out_with_its_reason() -> None:
     skipped = made.plan(TORCH, TF, skipped={made.cell("mxnet"): "no Python 3.6 here"})["skipped"]
-    found = contents(plan={"skipped": skipped})
+    (table,) = contents(plan={"skipped": skipped}).left_out
 
-    assert "mxnet: no Python 3.6 here." == dict(found.deviations)["stacks left out"]
-    assert ("e", "mxnet", "LeNet-5 (tanh, 62 k parameters), training, batch 10, steps 2", "no Python 3.6 here") in (
-        lines(found.left_out[0]))
+    assert ("e", "mxnet", f"{made.LENET5}, training, batch 10, steps 2", "no Python 3.6 here") in lines(table)
 
 
 def test_an_experiment_that_shares_all_its_cells_shows_them_and_says_whose_they_are() -> None:
@@ -128,16 +120,15 @@ def test_a_claim_says_its_place_and_what_its_paper_contradicts() -> None:
 def test_ratios_are_drawn_against_one() -> None:
     (chart,) = (chart for chart in drawn(contents(plan={"published": [NUMBER]}).sections[0], Dots)
                 if chart.caption == "Published and here")
+    ((_, marks),) = chart.groups
 
-    assert 1.0 == chart.reference
-    assert [("published", 3.0), ("here", pytest.approx(1.5, rel=0.01))] == [
-        (mark.name, mark.value) for mark in chart.groups[0][1]]
+    assert (1.0, [3.0, pytest.approx(1.5, rel=0.01)]) == (chart.reference, [mark.value for mark in marks])
 
 
 def test_rates_are_bars_with_their_intervals_the_fastest_first() -> None:
     found = contents().sections[0]
     chart, *_ = drawn(found, Dots)
-    marks = chart.groups[0][1]
+    ((_, marks),) = chart.groups
 
     assert chart.is_bars and ["tf", "torch"] == [mark.name for mark in marks]
     assert all(mark.ends and mark.ends.low < mark.value < mark.ends.high for mark in marks)
@@ -226,13 +217,10 @@ def test_epochs_of_two_seeds_are_told_apart() -> None:
 
 
 def test_runs_that_failed_alike_are_one_line() -> None:
-    oom = [record for index in (7, 8) for record in made.run(TF, index, ending="oom", message="no memory")]
-    found = contents(*oom)
+    (line,) = lines(contents(*OOM).left_out[0])
 
-    assert ("tf", "LeNet-5 (tanh, 62 k parameters), training, batch 10", "oom", "7, 8", "no memory",
-            f"evenbench report made --run {key(TF)}.7.1") == (
-        lines(found.left_out[0])[0])
-    assert "2 runs did not end ok: oom 2." == dict(found.deviations)["failed runs"]
+    assert ("tf", f"{made.LENET5}, training, batch 10", "oom", "7, 8", "no memory",
+            f"evenbench report made --run {key(TF)}.7.1") == line
 
 
 def test_where_a_gpu_s_time_goes_stands_in_milliseconds_a_step_with_who_told() -> None:
@@ -249,9 +237,9 @@ def test_where_a_gpu_s_time_goes_stands_in_milliseconds_a_step_with_who_told() -
     assert ("torch", "gemm", "3", "25.0") == lines(table(section, "The kernels that take longest"))[0]
 
 
-def test_what_control_groups_left_of_the_machine_is_named() -> None:
-    shown = Machine(cpu="a CPU", cpus=1, memory_bytes=400_000_000)
-    assert "a CPU, 1 CPU, 400 MB" == machine(shown, {})
-    assert "a CPU, 1 CPU (a quota of 1.5), 400 MB (a control group's limit)" == machine(
-        shown, {"group_cpus": 1.5, "group_memory_bytes": 400_000_000})
-    assert "a CPU, 1 CPU, 400 MB" == machine(shown, {"group_memory_bytes": 500_000_000})
+@pytest.mark.parametrize(("hardware", "said"), [
+    ({}, "a CPU, 1 CPU, 400 MB"), ({"group_memory_bytes": 500_000_000}, "a CPU, 1 CPU, 400 MB"),
+    ({"group_cpus": 1.5, "group_memory_bytes": 400_000_000},
+     "a CPU, 1 CPU (a quota of 1.5), 400 MB (a control group's limit)")])
+def test_what_control_groups_left_of_the_machine_is_named(hardware: dict[str, Any], said: str) -> None:
+    assert said == machine(Machine(cpu="a CPU", cpus=1, memory_bytes=400_000_000), hardware)
