@@ -40,13 +40,10 @@ def answer(summary: Summary) -> Answer:
     blocks = tuple(Block(each.label, each.unit, tuple(sorted(
         (_standing(each, result, columns.get(result.stack)) for result in each.results),
         key=lambda standing: -(standing.rate or 0.0)))) for each in timed)
-    busy = dict.fromkeys(result.withheld for each in summary.comparisons for result in each.results
-                         if result.withheld.startswith(f"{Verdict.TOO_BUSY.value} ("))
-    missing = f"{'; '.join(busy) or 'the session has not run to its end'}. The same command goes on"
-    return Answer(_between_versions(blocks, summary.columns) or _verdict(blocks, summary.baseline),
-                  tuple(_facts(summary)), summary.baseline, blocks, tuple(_trust(summary)), tuple(_notes(summary)),
-                  "" if summary.is_complete else missing, len(summary.failures), len(summary.skipped),
-                  _HINTS.get(summary.study, ()))
+    said = _between_versions(blocks, summary.columns) or _verdict(blocks, summary.baseline)
+    return Answer(said, tuple(_facts(summary)), summary.baseline, blocks,
+                  tuple(_trust(summary)), tuple(_notes(summary)), _missing(summary), len(summary.failures),
+                  len(summary.skipped), _HINTS.get(summary.study, ()))
 
 
 # ---- comparisons
@@ -60,11 +57,16 @@ def _standing(comparison: Comparison, result: Result, column: Column | None) -> 
     if column and rate is not None:
         way = "jit" if (column.framework, result.ran_as) == ("jax", "xla") else result.ran_as    # as its users say
         version = " ".join(filter(None, [(column.version or "").partition("+")[0], way]))
+    return Standing(result.stack, rate, 1.0 if is_baseline else result.ratio, result.ratio_interval, *texts,
+                    _word(comparison, result), result.stack == comparison.winner, result.round_ratios, version)
+
+
+def _word(comparison: Comparison, result: Result) -> str:
+    """Without the details of a doubt, which the tables have."""
+    if result.rate_per_worker is None and not result.withheld:
+        return endings(result.endings)
     doubt = next((each.value for each in doubts.REMEDIES if result.withheld.startswith(each.value)), "")
-    word = endings(result.endings) if rate is None and not result.withheld else (
-        doubt or wording.word(comparison, result, wording.WINNER))             # the tables have a doubt's details
-    return Standing(result.stack, rate, 1.0 if is_baseline else result.ratio, result.ratio_interval, *texts, word,
-                    result.stack == comparison.winner, result.round_ratios, version)
+    return doubt or wording.word(comparison, result, wording.WINNER)
 
 
 def _between_versions(blocks: Sequence[Block], columns: Sequence[Column]) -> str:
@@ -132,6 +134,21 @@ def _of_one(first: Standing | None, block: Block, baseline: str) -> str:
 
 # ---- what to trust it by
 
+def _others(summary: Summary) -> dict[str, None]:
+    """The settings that change what is computed, and in which no proof was made: "precision=amp"."""
+    return dict.fromkeys(
+        f"{name}={each.settings[name]}" for each in summary.comparisons if "source" not in each.settings
+        for name in _OF_PROOFS if each.settings[name] not in (DEFAULTS[name], "float64", "tuned"))
+
+
+def _missing(summary: Summary) -> str:
+    if summary.is_complete:
+        return ""
+    busy = dict.fromkeys(result.withheld for each in summary.comparisons for result in each.results
+                         if result.withheld.startswith(Verdict.TOO_BUSY.value + " ("))
+    return f"{'; '.join(busy) or 'the session has not run to its end'}. The same command goes on"
+
+
 def _facts(summary: Summary) -> Iterator[str]:
     machine = summary.machine
     gpus = dict.fromkeys(limit.device_name for limit in summary.limits if limit.device != "cpu")
@@ -160,18 +177,18 @@ def _trust(summary: Summary) -> Iterator[Trust]:
     if all(each.measure == "step" for each in summary.comparisons):
         yield Trust(EQUAL, "your step, not proved equal", False)
     else:
-        others = dict.fromkeys(            # settings that change what is computed, in which no proof was made
-            f"{name}={each.settings[name]}" for each in summary.comparisons if "source" not in each.settings
-            for name in _OF_PROOFS if each.settings[name] not in (DEFAULTS[name], "float64", "tuned"))
+        others = _others(summary)
         proved = f"proved, not with {', '.join(others)}" if others else "proved"
         yield Trust(EQUAL, proved if not unproved else "one column, nothing to compare" if of == 1
                     else "; ".join(unproved), not (unproved or others))
     turns, disturbed = (sum(getattr(result, name) for result in every) for name in ("turns", "disturbed_turns"))
     is_busy = any(Flag.BUSY in result.flags for result in every)
-    yield Trust("Disturbed", "unknown, no turns were taken" if not turns else (
-        f"{disturbed:,} of {formatting.count(turns, 'turn')}"
-        + ("" if not disturbed else ", with rounds that do not count" if is_busy else ", repeated")),
-        bool(turns) and not is_busy)
+    if turns:
+        yield Trust("Disturbed", f"{disturbed:,} of {formatting.count(turns, 'turn')}" + (
+            "" if not disturbed else ", with rounds that do not count" if is_busy else ", repeated"),
+            not is_busy)
+    else:
+        yield Trust("Disturbed", "unknown, no turns were taken", False)
     isolations = dict.fromkeys(column.isolation for column in summary.columns if column.isolation)
     words = {"venv": "virtual environments", "docker": "containers"}
     yield Trust("Isolation", ", ".join(words.get(name, name) for name in isolations) or "unknown",
@@ -182,8 +199,8 @@ def _trust(summary: Summary) -> Iterator[Trust]:
 
 def flagged(summary: Summary) -> dict[Flag, list[str]]:
     """The measured stacks that each flag holds for, the flags in their order."""
-    return {flag: stacks for flag in Flag if (stacks := list(dict.fromkeys(
-        result.stack for result in _measured(summary) if flag in result.flags)))}
+    stacks = {flag: [result.stack for result in _measured(summary) if flag in result.flags] for flag in Flag}
+    return {flag: list(dict.fromkeys(named)) for flag, named in stacks.items() if named}
 
 
 def _measured(summary: Summary) -> list[Result]:

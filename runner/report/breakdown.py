@@ -5,7 +5,7 @@ from operator import attrgetter, itemgetter
 from typing import Any
 
 from runner import formatting
-from runner.analysis.summary_format import Comparison, DeviceTime, Profile, ProfileTable, Summary, Told
+from runner.analysis.summary_format import Comparison, DeviceTime, Profile, ProfileTable, Result, Summary, Told
 from runner.report.document import MOST_GROUPS, Bar, Bars, Chart, Dots, Mark, fitted
 from runner.report.tables import Column, Form, Table, Texts, plain, table, texts
 from runner.results.rows import Row
@@ -30,27 +30,36 @@ def _told(tables: Iterable[ProfileTable[Told]], rows: Sequence[Row]) -> dict[str
 
 def charts(summary: Summary, compared: Sequence[Comparison], rows: Sequence[Row], series: Mapping[str, int]
            ) -> Iterator[Chart]:
-    """A bar of phases a stack; a mark a stack and operator, for the first tables; each stack's longest kernels."""
+    """All charts of this module about these comparisons and rows."""
     yield from fitted(Bars, "Phases of a step", "milliseconds a step", (
-        (each.label, tuple(Bar(result.stack, tuple((name, result.phases[name] * 1000) for name in PHASES
-                                                    if name in result.phases),
-                                formatting.milliseconds(sum(result.phases.values())))
-                            for result in each.results if result.phases))
+        (each.label, tuple(map(_bar, (result for result in each.results if result.phases))))
         for each in compared if each.measure == "phases"))
     for label, profiles in list(_told(summary.operators, rows).items())[:_MOST_CHARTS]:
-        groups = [(word.replace("_", " "), tuple(
-            Mark(stack, series.get(stack, 0), profile.seconds[word] * 1000,
-                 formatting.milliseconds(profile.seconds[word]))
-            for stack, profile in profiles if profile.seconds.get(word))) for word in WORDS]
-        if any(marks for _, marks in groups):
-            yield Dots(f"Operators: {label}", "milliseconds a step", tuple(filter(itemgetter(1), groups)))
-    kernels = _told(summary.kernels, rows)
-    yield from fitted(Dots, "The longest kernels, of the GPU's time", "%", (      # that was told
-        (stack if len(kernels) == 1 else f"{stack}: {label}", tuple(
+        yield from _operator_chart(label, profiles, series)
+    yield from _kernel_charts(_told(summary.kernels, rows))
+
+
+def _bar(result: Result) -> Bar:
+    return Bar(result.stack, tuple((name, result.phases[name] * 1000) for name in PHASES if name in result.phases),
+               formatting.milliseconds(sum(result.phases.values())))
+
+
+def _operator_chart(label: str, profiles: Sequence[tuple[str, Profile]], series: Mapping[str, int]) -> Iterator[Chart]:
+    """A mark a stack and operator."""
+    groups = [(word.replace("_", " "), tuple(
+        Mark(stack, series.get(stack, 0), profile.seconds[word] * 1000, formatting.milliseconds(profile.seconds[word]))
+        for stack, profile in profiles if profile.seconds.get(word))) for word in WORDS]
+    if any(marks for _, marks in groups):
+        yield Dots(f"Operators: {label}", "milliseconds a step", tuple(filter(itemgetter(1), groups)))
+
+
+def _kernel_charts(told: Mapping[str, Sequence[tuple[str, DeviceTime]]]) -> Iterator[Chart]:
+    """Of each stack the longest kernels, as shares of the time of all that were told."""
+    yield from fitted(Dots, "The longest kernels, of the GPU's time", "%", (
+        (stack if len(told) == 1 else f"{stack}: {label}", tuple(
             Mark(name, index, 100 * seconds / whole, formatting.share(seconds / whole))
             for index, (name, seconds) in enumerate(list(time.top.items())[:_MOST_KERNELS])))
-        for label, times in kernels.items() for stack, time in times if (whole := sum(time.top.values()))),
-        is_bars=True)
+        for label, times in told.items() for stack, time in times if (whole := sum(time.top.values()))), is_bars=True)
 
 
 def tables(summary: Summary, compared: Sequence[Comparison], rows: Sequence[Row]) -> Iterator[Table[Any]]:

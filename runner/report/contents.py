@@ -8,11 +8,12 @@ from operator import attrgetter
 from typing import Any
 
 from runner import formatting
-from runner.analysis.summary_format import Failure, PaperClaim, Skip, Summary
+from runner.analysis.summary_format import Failure, JudgedClaim, PaperClaim, Skip, Summary
 from runner.grouping import grouped
 from runner.report import breakdown, columns, environment, figures, over_time, rates
 from runner.report.answer import answer, flagged
 from runner.report.claims import beside_ours, wording
+from runner.report.deviations import deviations
 from runner.report.document import Answer, Report, Section
 from runner.report.tables import Column, Form, Table, Texts, plain, table, texts
 from runner.results.records import Experiment
@@ -38,7 +39,7 @@ def report(summary: Summary, measured: Measurements) -> Report:
         began=summary.began or "an unknown time",
         command=shlex.join(["evenbench", *map(str, argv if isinstance(argv, list) else [])]),
         reading=_OF_A_PAPER if summary.published or summary.claims else _OF_OURS,
-        deviations=tuple(environment.deviations(summary, measured, found.missing)),
+        deviations=tuple(deviations(summary, measured, found.missing)),
         in_short=tuple(_in_short(summary, found)), claims=(*_index(measured), *_claims(summary)),
         sections=tuple(_sections(summary, measured, series)),
         environment=tuple(environment.tables(summary, measured)),
@@ -116,12 +117,7 @@ def _section(summary: Summary, measured: Measurements, series: Mapping[str, int]
         charts += over_time.learning_charts(rows, series, numbers)
     lanes = [each for each in summary.lanes if each.tuned in {other.key for other in compared}]
     tables = [*beside_ours.tables(numbers), *rates.tables(lines), *rates.lanes(lanes),
-              *breakdown.tables(summary, compared, rows),
-              *plain("Runs without a rate", ("stack", "what", "ended", "again"), [      # which have no table above
-                  (row.cell.stack, row.comparison.label, columns.endings(Counter(run.ending for run in row.runs)),
-                   formatting.rerun(measured.session_of(row.key), row.key))
-                  for row in rows if row.cell.measure in measures.BESIDE
-                  or (row.cell.measure in measures.PROFILES and not row.ok_runs)]),
+              *breakdown.tables(summary, compared, rows), *_others(rows, measured.session_of),
               *breakdown.own_names(summary, rows)]
     return Section(experiment.id, experiment.title, tuple(_notes(summary, measured, experiment, rows)),
                    tuple(sorted(experiment.assumed.items())), tuple(charts), tuple(tables))
@@ -137,6 +133,14 @@ def _notes(summary: Summary, measured: Measurements, experiment: Experiment, row
         yield f"{left_out} {formatting.reasons(skipped)}."
     if rows and not any(row.runs for row in rows):
         yield "No run of it has ended yet."
+
+
+def _others(rows: Sequence[Row], session_of: Callable[[str], str]) -> list[Table[Texts]]:
+    """Cells that have no table above."""
+    return plain("Runs without a rate", ("stack", "what", "ended", "again"), [
+        (row.cell.stack, row.comparison.label, columns.endings(Counter(run.ending for run in row.runs)),
+         formatting.rerun(session_of(row.key), row.key)) for row in rows
+        if row.cell.measure in measures.BESIDE or (row.cell.measure in measures.PROFILES and not row.ok_runs)])
 
 
 # ---- the paper's figures, tables and claims
@@ -162,7 +166,7 @@ def _measured(measured: Measurements, experiment: str) -> str:
 
 
 def _claims(summary: Summary) -> Iterator[Table[Any]]:
-    """What the runs say something of; what they say nothing of; the paper's own claims; numbers, and missing cells."""
+    """What the runs say something of, and apart from these, where there are any, what they say nothing of."""
     judged, without = ([claim for claim in summary.claims if (claim.verdict is claims.Verdict.NO_DATA) is is_without]
                        for is_without in (False, True))
     yield from table(f"Claims of {summary.study}, on this machine", beside_ours.CLAIMS, {"": judged or without},
@@ -179,21 +183,25 @@ def _claims(summary: Summary) -> Iterator[Table[Any]]:
     if len(summary.paper_claims) < len(summary.claims):
         yield from table("The paper's own claims, of which those above are parts", of_paper,
                          {"": summary.paper_claims}, tally=_tally([claim.verdict for claim in summary.paper_claims]))
-    yield from table("The claims' numbers", texts("of", "case", "here", "rounds", "allowed", "verdict"), {
-        f"{claim.id}: {claim.text}": [(
-            number.what, ", ".join(f"{name} {value}" for name, value in number.case.items()),
-            wording.amount(claim, number.value, number.interval), str(number.rounds), " ".join(
-                f"{name} {end:.3g}" for name, end in (("from", number.low), ("to", number.high)) if end is not None),
-            wording.said(number.verdict, f": {number.reason}" if number.reason else ""))
-            for number in claim.numbers] for claim in summary.claims}, is_extra=True)
-    yield from plain("What claims miss", ("claim", "cell and reason"), [
-        (claim.id, why) for claim in summary.claims for why in claim.missing], is_extra=True)
+    yield from _numbers(summary.claims)
 
 
 def _tally(verdicts: Sequence[claims.Verdict], with_none: bool = False) -> str:
     """The number of each verdict."""
     counts = {verdict: verdicts.count(verdict) for verdict in claims.Verdict}
     return ", ".join(f"{verdict.value} {count}" for verdict, count in counts.items() if count or with_none)
+
+
+def _numbers(claims: Sequence[JudgedClaim]) -> Iterator[Table[Any]]:
+    """The numbers of all claims, and the cells that they miss."""
+    yield from table("The claims' numbers", texts("of", "case", "here", "rounds", "allowed", "verdict"), {
+        f"{claim.id}: {claim.text}": [(
+            number.what, ", ".join(f"{name} {value}" for name, value in number.case.items()),
+            wording.amount(claim, number.value, number.interval), str(number.rounds), wording.allowed(number),
+            wording.said(number.verdict, f": {number.reason}" if number.reason else ""))
+            for number in claim.numbers] for claim in claims}, is_extra=True)
+    yield from plain("What claims miss", ("claim", "cell and reason"), [
+        (claim.id, why) for claim in claims for why in claim.missing], is_extra=True)
 
 
 # ---- what has no result, and what stands out

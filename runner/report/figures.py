@@ -64,22 +64,28 @@ class Figures(NamedTuple):
 
 def of_experiment(summary: Summary, experiment: Experiment, rows: Sequence[Row], results: Mapping[str, Result],
                   numbers: Sequence[PublishedNumber]) -> Figures:
-    """All figures of an experiment; results: by the cell's key. Claims may be on the figure of its title."""
-    head = re.compile(rf"\b{re.escape(experiment.title.split(':')[0])}\b")
-    claims = [claim for claim in summary.claims if claim.experiment == experiment.id or (
-        not claim.experiment and experiment.title and head.search(claim.source))]
-    shows = frozenset([*(claim.quantity for claim in claims), *(number.quantity for number in numbers)])
-    found = Figures([], set(), shows)
-    if shows & RATES or not shows:
+    """All figures of an experiment; results: by the cell's key."""
+    found = Figures([], set(), _shown(summary, experiment, numbers))
+    if found.shows & RATES or not found.shows:
         found.charts.extend(_of_rates(summary, experiment.id, rows, results, numbers, found.numbers))
-    left = shows - _ELSEWHERE - RATES
-    families = [family for family in _FAMILIES if not left.isdisjoint(family)]
-    held = {name for family in families for name in (*family, "arithmetic_dependency")}
-    families += filter(None, [tuple(name for name in _EPOCHS if name in left)])
-    families += [(name,) for name in quantities.QUANTITIES if name in left - held - {*_EPOCHS}]
-    for family in families:
+    for family in _families(found.shows - _ELSEWHERE - RATES):
         found.charts.extend(_of_quantities(family, rows, numbers, found.numbers))
     return found
+
+
+def _shown(summary: Summary, experiment: Experiment, numbers: Sequence[PublishedNumber]) -> frozenset[str]:
+    """The quantities of the claims on an experiment, or on the figure of its title, and of its published numbers."""
+    head = re.compile(rf"\b{re.escape(experiment.title.split(':')[0])}\b")
+    claims = (claim for claim in summary.claims if claim.experiment == experiment.id or (
+        not claim.experiment and experiment.title and head.search(claim.source)))
+    return frozenset([*(claim.quantity for claim in claims), *(number.quantity for number in numbers)])
+
+
+def _families(shown: frozenset[str]) -> list[tuple[str, ...]]:
+    whole = [family for family in _FAMILIES if not shown.isdisjoint(family)]
+    epochs = tuple(name for name in _EPOCHS if name in shown)
+    held = {*epochs, *(name for family in whole for name in (*family, "arithmetic_dependency"))}
+    return [*whole, *filter(None, [epochs]), *((name,) for name in quantities.QUANTITIES if name in shown - held)]
 
 
 def _varying(cells: Sequence[Cell], names: Sequence[str]) -> list[str]:
@@ -154,23 +160,25 @@ def _axis(field: str) -> str:
 
 def _rate_panel(panel: Sequence[_Point], title: str, field: str, averaged: Sequence[str], signs: Mapping[str, int]
                 ) -> Curves:
-    """Rates over the field; or mean milliseconds of a step at its values that have all averaged combinations."""
-    if not averaged:
-        unit = panel[0].row.unit
-        return Curves(
-            f"{title} {panel[0].cell.measure}: {unit} of one worker by {field}, with 95 % intervals over runs",
-            _axis(field), unit, _curves(panel, field, signs))
-    curves = []
-    for name, points in grouped(panel, lambda point: point.name).items():
-        seconds: dict[float, dict[tuple[Value, ...], float]] = {}
-        for point in points:
-            over = tuple(getattr(point.cell, each) for each in averaged)
-            seconds.setdefault(float(getattr(point.cell, field)), {})[over] = point.seconds
-        most = max(map(len, seconds.values()))
-        curves.append(Curve.of(name, signs[name], [(x, 1000 * sum(each.values()) / most, None)
-                                                   for x, each in sorted(seconds.items()) if len(each) == most]))
-    return Curves(f"{title}: milliseconds of a step by {field}, means over {' and '.join(averaged)}",
-                  _axis(field), "ms", tuple(curves))
+    if averaged:
+        curves = (_mean_curve([point for point in panel if point.name == name], field, averaged, signs[name])
+                  for name in dict.fromkeys(point.name for point in panel))
+        return Curves(f"{title}: milliseconds of a step by {field}, means over {' and '.join(averaged)}",
+                      _axis(field), "ms", tuple(curve for curve in curves if curve.x))
+    unit = panel[0].row.unit
+    return Curves(f"{title} {panel[0].cell.measure}: {unit} of one worker by {field}, with 95 % intervals over runs",
+                  _axis(field), unit, _curves(panel, field, signs))
+
+
+def _mean_curve(points: Sequence[_Point], field: str, averaged: Sequence[str], sign: int) -> Curve:
+    """Mean milliseconds of a step at each value of the field that has all combinations of the averaged fields."""
+    seconds: dict[float, dict[tuple[Value, ...], float]] = {}
+    for point in points:
+        over = tuple(getattr(point.cell, each) for each in averaged)
+        seconds.setdefault(float(getattr(point.cell, field)), {})[over] = point.seconds
+    most = max(map(len, seconds.values()))
+    return Curve.of(points[0].name, sign, [(x, 1000 * sum(each.values()) / most, None)
+                                           for x, each in sorted(seconds.items()) if len(each) == most])
 
 
 def _curves(panel: Sequence[_Point], field: str, signs: Mapping[str, int], scale: float = 1.0) -> tuple[Curve, ...]:

@@ -157,7 +157,8 @@ def _strip(row: Row, result: Result | None, series: Mapping[str, int]) -> Iterat
     step = result.step_seconds if result else None
     runs = row.ok_runs[::-(-len(row.ok_runs) // _MOST_RUNS)]
     with np.errstate(over="ignore"):
-        times = [(run, one) for run in runs if len(run.first.step_seconds) for one in [_steps(row, run)]
+        every = [(run, _steps(row, run)) for run in runs if len(run.first.step_seconds)]
+        times = [(run, one) for run, one in every
                  if one.samples[1].sum() < _LONGEST and np.median(one.samples[2, one.warmup:]) > 0]
     if not times:
         return

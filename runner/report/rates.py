@@ -43,11 +43,12 @@ def matrix(answer: Answer) -> list[Table[Texts]]:
         return []
     stacks = dict.fromkeys(each.stack for block in answer.blocks for each in block.standings)
     names = sorted(stacks, key=lambda name: name != answer.baseline)
-    lines = [(block.heading, *(next((
-        Word(" ".join(filter(None, [each.ratio_text, each.word])),
-             _MOODS.get(each.word, "good" if each.is_fastest else "none"))
-        for each in block.standings if each.stack == name), "") for name in names)) for block in answer.blocks]
-    return table(f"Times as fast as {answer.baseline}", texts("comparison", *names), {"": lines})
+    told = [{each.stack: Word(" ".join(filter(None, [each.ratio_text, each.word])),
+                              _MOODS.get(each.word, "good" if each.is_fastest else "none"))
+             for each in block.standings} for block in answer.blocks]
+    return table(f"Times as fast as {answer.baseline}", texts("comparison", *names), {"": [
+        (block.heading, *(words.get(name, "") for name in names))
+        for block, words in zip(answer.blocks, told, strict=True)]})
 
 
 _CAPTION = "Rates of one worker and the time of a step (geometric means), with 95 % intervals over runs"

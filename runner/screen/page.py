@@ -131,13 +131,15 @@ class Page:
             grid.add_column(width=width, overflow="fold")
         for row in rows:
             grid.add_row(*row)
-        room, segments = self._console.options.update(width=sum(widths) + GAP * len(widths)), list[Segment]()
-        for line in self._console.render_lines(grid, room, pad=False):
-            while line and not line[-1].text.strip():
-                line.pop()
-            shown = [Segment(" " * indent), *line[:-1], *(last._replace(text=last.text.rstrip()) for last in line[-1:])]
-            segments += [*(shown if line else []), Segment.line()]
-        return Segments(segments)
+        room = self._console.options.update(width=sum(widths) + GAP * len(widths))
+        return Segments([segment for line in self._console.render_lines(grid, room, pad=False)
+                         for segment in (*_stripped([Segment(" " * indent), *line]), Segment.line())])
+
+
+def _stripped(line: list[Segment]) -> list[Segment]:
+    while line and not line[-1].text.strip():
+        line.pop()
+    return [*line[:-1], *(last._replace(text=last.text.rstrip()) for last in line[-1:])]
 
 
 def parts_view(parts: Sequence[Part]) -> View:
@@ -180,11 +182,19 @@ def _beside(rows: Sequence[Row], room: int) -> Iterator[Sequence[Row]]:
 
 
 def _fitted(rows: Sequence[Row], room: int) -> list[int]:
-    """The widths with which all columns fit, gaps included; words are broken late, of the first column last."""
+    """The widths with which all columns fit, gaps included. Words of the first column are broken last."""
     widths, words = [max(cell.cell_len for cell in column) for column in zip(*rows, strict=True)], _words(rows)
     named = [min(words[0], room // 2), *(min(word, _WHOLE_WIDTH) for word in words[1:])]
-    for least in (words, named, [1] * len(widths)):
-        while sum(widths) > room - GAP * (len(widths) - 1) and (
-                able := [index for index, width in enumerate(widths) if width > least[index]]):
-            widths[max(able, key=widths.__getitem__)] -= 1               # the widest
-    return widths
+    return _narrowed(widths, (words, named, [1] * len(widths)), room - GAP * (len(widths) - 1))
+
+
+def _narrowed(widths: Sequence[int], floors: Iterable[Sequence[int]], room: int) -> list[int]:
+    """The widths, reduced at the widest column until all fit: down to the first floors, then to the next ones."""
+    narrowed = list(widths)
+    for least in floors:
+        while sum(narrowed) > room:
+            able = [index for index, width in enumerate(narrowed) if width > least[index]]
+            if not able:
+                break
+            narrowed[max(able, key=narrowed.__getitem__)] -= 1
+    return narrowed

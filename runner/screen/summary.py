@@ -8,7 +8,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from runner import formatting
-from runner.report.document import Answer, Report
+from runner.report.document import Answer, Report, Standing
 from runner.report.tables import Form, Table
 from runner.screen.page import Page, View
 
@@ -97,9 +97,7 @@ def _layout(columns: Sequence[int], room: int) -> tuple[tuple[int, ...], str]:
 
 def _blocks(answer: Answer, page: Page) -> Iterator[RenderableType]:
     """A heading and a line a stack for each comparison, below the title of the ratios."""
-    texts = {each: tuple(page.text(text).plain for text in (
-        each.stack, each.version, "" if each.rate is None else formatting.number(each.rate), each.ratio_text,
-        each.ends_text, each.word)) for block in answer.blocks for each in block.standings}
+    texts = {standing: _texts(standing, page) for block in answer.blocks for standing in block.standings}
     if not texts:
         return
     widths, gap = _layout([max(map(len, column)) for column in zip(*texts.values(), strict=True)], page.width)
@@ -113,13 +111,25 @@ def _blocks(answer: Answer, page: Page) -> Iterator[RenderableType]:
         most = max((standing.rate or 0.0 for standing in block.standings), default=0.0) or 1.0
         for standing in block.standings:
             bar = page.text("━" * round((standing.rate or 0.0) / most * widths[3])).plain
-            fastest = _FASTEST if standing.is_fastest else ""
-            styles = (fastest, "dim", "", fastest or "dim", "", "", fastest or _STYLES.get(standing.word, ""))
-            shown = zip((*texts[standing][:3], bar, *texts[standing][3:]), widths, styles, strict=True)
-            line = Text(gap).join(Text(text.rjust(width) if index == 2 else text.ljust(width), style)
-                                  for index, (text, width, style) in enumerate(shown) if width)
-            line.rstrip()
+            line = _line((*texts[standing][:3], bar, *texts[standing][3:]), standing, widths, gap)
             yield Text(indent).append_text(line)
+
+
+def _line(texts: Sequence[str], standing: Standing, widths: Sequence[int], gap: str) -> Text:
+    fastest = _FASTEST if standing.is_fastest else ""
+    styles = (fastest, "dim", "", fastest or "dim", "", "", fastest or _STYLES.get(standing.word, ""))
+    line = Text(gap).join(
+        Text(text.rjust(width) if index == 2 else text.ljust(width), style)
+        for index, (text, width, style) in enumerate(zip(texts, widths, styles, strict=True)) if width)
+    line.rstrip()
+    return line
+
+
+def _texts(standing: Standing, page: Page) -> tuple[str, ...]:
+    """Name, version, rate, ratio, interval and word, harmless."""
+    rate = "" if standing.rate is None else formatting.number(standing.rate)
+    texts = (standing.stack, standing.version, rate, standing.ratio_text, standing.ends_text, standing.word)
+    return tuple(page.text(text).plain for text in texts)
 
 
 def _details(report: Report, page: Page) -> Iterator[RenderableType]:

@@ -24,11 +24,13 @@ def conclusion(swept: Swept) -> str:
 
 def rows(swept: Swept) -> list[dict[str, str]]:
     """A row a value."""
-    return [{swept.name: str(value),
-             **{f"{row.cell.stack}: {row.unit}": "-" if rate is None else formatting.number(rate)
-                for row, rate in zip((each.other, each.one), each.rates[::-1], strict=True) if row},
-             _named(each): each.ratio.text(), "": each.verdict.value}
+    return [{swept.name: str(value), **_rates(each), _named(each): each.ratio.text(), "": each.verdict.value}
             for value, each in sorted(swept.points.items())]
+
+
+def _rates(paired: Paired) -> dict[str, str]:
+    return {f"{row.cell.stack}: {row.unit}": "-" if rate is None else formatting.number(rate)
+            for row, rate in zip((paired.other, paired.one), paired.rates[::-1], strict=True) if row}
 
 
 def _named(paired: Paired) -> str:

@@ -7,7 +7,7 @@ from runner import __version__, formatting
 from runner.analysis.between.history import Course, History
 from runner.grouping import grouped
 from runner.report.document import Curve, Curves, Report, Section
-from runner.report.tables import Table, texts
+from runner.report.tables import Table, Texts, texts
 
 _LISTED = 6                    # differences of a step; more are counted
 _READING = ("Ratios are to the baseline of the same session and rounds, geometric means; brackets allow for all "
@@ -52,7 +52,11 @@ def _section(label: str, courses: Sequence[Course], history: History) -> Section
     chart = Curves(f"{label}: times the speed of {courses[0].baseline}", "session", "ratio", curves,
                    is_zero_based=False)
     titles = texts("session", "began", courses[0].points[0].unit, f"to {courses[0].baseline}", "step")
-    return Section(label, "", (), (), (chart,), (Table(label, titles, tuple((course.stack, tuple(
-        (point.session, point.began, formatting.number(point.rate), point.ratio.text(), next(
-            (step.change.text() for step in course.steps if step.after == point.session), ""))
-        for point in course.points)) for course in courses), has_empty=True),))
+    return Section(label, "", (), (), (chart,), (Table(
+        label, titles, tuple((course.stack, tuple(_lines(course))) for course in courses), has_empty=True),))
+
+
+def _lines(course: Course) -> Iterator[Texts]:
+    steps = {step.after: step.change.text() for step in course.steps}
+    return ((point.session, point.began, formatting.number(point.rate), point.ratio.text(),
+             steps.get(point.session, "")) for point in course.points)

@@ -39,15 +39,16 @@ def _charts(records: Sequence[Mapping[str, Any]]) -> Iterator[Bars]:
         of_rows = {name: parts for each in records if each["label"] == label for name, parts in each["parts"].items()}
         longest = sorted(KINDS, key=lambda kind: -max([parts["by_kind"].get(kind, 0.0) for parts in of_rows.values()]
                                                       or [0.0]))[:_MOST_PARTS]
-        bars = []
-        for name, parts in of_rows.items():
-            shown = {kind: parts["by_kind"][kind] * 1000 for kind in KINDS
-                     if kind in longest and parts["by_kind"].get(kind)}
-            rest = sum(parts["by_kind"].values()) * 1000 - sum(shown.values())
-            bars.append(Bar(name, (*shown.items(), *([("others", rest)] if rest > 1e-6 else [])),
-                            formatting.milliseconds(parts["seconds"])))
+        bars = tuple(_bar(name, parts, [kind for kind in KINDS if kind in longest]) for name, parts in of_rows.items())
         if bars:
-            yield Bars("Parts of a profiled step", "milliseconds a step", ((label, tuple(bars)),))
+            yield Bars("Parts of a profiled step", "milliseconds a step", ((label, bars),))
+
+
+def _bar(name: str, parts: Mapping[str, Any], longest: Sequence[str]) -> Bar:
+    shown = {kind: parts["by_kind"][kind] * 1000 for kind in longest if parts["by_kind"].get(kind)}
+    rest = sum(parts["by_kind"].values()) * 1000 - sum(shown.values())
+    return Bar(name, (*shown.items(), *([("others", rest)] if rest > 1e-6 else [])),
+               formatting.milliseconds(parts["seconds"]))
 
 
 def _tables(records: Sequence[Mapping[str, Any]]) -> Iterator[Table[Any]]:

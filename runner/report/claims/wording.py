@@ -150,21 +150,24 @@ def here(claim: JudgedClaim) -> str:
     if claim.verdict is Verdict.NO_DATA or not claim.numbers:
         more = f", and {len(claim.missing) - 1} more" if len(claim.missing) > 1 else ""
         return (claim.missing[0] if claim.missing else "") + more
-    def size(value: float) -> float:
-        value = 1 - value if claim.kind == "mpe" else value
-        return math.log(value) if value > 0 else -math.inf             # a share may be nothing, or less
-
-    def certainty(number: ClaimNumber) -> float:
-        """How far a number is from the nearest end of what the claim allows, as a factor."""
-        return min(abs(size(number.value) - size(end)) for end in (number.low, number.high) if end is not None)
-
-    alike = sorted((number for number in claim.numbers if number.verdict is claim.verdict), key=certainty)
+    alike = sorted((number for number in claim.numbers if number.verdict is claim.verdict),
+                   key=lambda number: _certainty(claim, number))
     number = alike[-1 if claim.verdict is Verdict.DOES_NOT_HOLD else 0]
     count = f", {len(alike)} of {len(claim.numbers)} cases" if len(claim.numbers) > 1 else ""
     reason = next((each.reason for each in alike if each.reason), "")
     beside = next((f" (exchange phase {amount(claim, each.value, each.interval)})" for each in claim.beside
                    if (each.what, each.case) == (number.what, number.case)), "")
     return amount(claim, number.value, number.interval) + beside + count + (f": {reason}" if reason else "")
+
+
+def _certainty(claim: JudgedClaim, number: ClaimNumber) -> float:
+    """How far a number is from the nearest end of what the claim allows, as a factor."""
+    def size(value: float) -> float:
+        value = 1 - value if claim.kind == "mpe" else value
+        return math.log(value) if value > 0 else -math.inf             # a share may be nothing, or less
+
+    ends = [end for end in (number.low, number.high) if end is not None]
+    return min(abs(size(number.value) - size(end)) for end in ends)
 
 
 def theirs(claim: JudgedClaim) -> str:
@@ -181,7 +184,7 @@ def theirs(claim: JudgedClaim) -> str:
 
 
 def condition(claim: Claim) -> str:
-    """Where a claim holds, as a comparison of its subjects; of which of several cases, and where the opposite is."""
+    """Where a claim holds, as a comparison of its subjects."""
     of, to = (str(one) if one else "" for one in (claim.of, claim.to))
     ratio = f"{of} / {to}" if to else of
     if claim.than and not claim.at:
@@ -192,17 +195,27 @@ def condition(claim: Claim) -> str:
     said = KINDS[claim.kind].condition.format(
         of=of, to=to, ratio=ratio, limits=limits, direction=claim.direction, along=claim.along, at=_at(claim),
         order=" < ".join(map(str, claim.order)), within=f", within {claim.within:g}" if claim.within else "")
+    return said + _in_cases(claim)
+
+
+def _at(claim: Claim | JudgedClaim) -> str:
+    return ", ".join(map(str, claim.at.values()))
+
+
+def _in_cases(claim: Claim) -> str:
+    """Of which of its cases that is said, where it has several; and where the opposite is."""
     several = {"each": "in each of {} cases", "mean": "in the geometric mean of {} cases",
                "total": "in the sum of {} cases", "greatest": "in the greatest of {} cases"}[claim.holds_for]
     count = len(claim.averages.cases) if not claim.at else 0
-    said += "; " + several.format(count) if count > 1 and claim.kind != "mpe" else ""
+    said = "; " + several.format(count) if count > 1 and claim.kind != "mpe" else ""
     said += f"; averages over {', '.join(claim.averaged)}" if claim.averaged else ""
     turned = ", ".join(str(value) for case in claim.turned_for for value in case.values())
     return said + (f"; the other way for {turned}" if turned else "")
 
 
-def _at(claim: Claim | JudgedClaim) -> str:
-    return ", ".join(map(str, claim.at.values()))
+def allowed(number: ClaimNumber) -> str:
+    """The values that a claim allows its number."""
+    return " ".join(f"{name} {end:.3g}" for name, end in (("from", number.low), ("to", number.high)) if end is not None)
 
 
 def amount(claim: JudgedClaim, value: float, interval: Interval | None) -> str:

@@ -236,12 +236,7 @@ def _strip(strip: Strip) -> Iterator[str]:
     for line in strip.runs:
         yield path(drawing.joined(zip(*line, strict=True), across, up), ink, 0.7, ' stroke-opacity="0.45"')
     yield path(drawing.joined(zip(*strip.median, strict=True), across, up), ink, 2.2)
-    high = {round(across.at(x)) for line in (*strip.runs, strip.median)
-            for x, y in zip(*line, strict=True) if y > strip.top}
-    if strip.first:
-        high.add(round(_STRIP_LEFT))
-        yield text(_STRIP_LEFT + 4, _HEAD + 15, strip.first, size=8.5, is_above=True)
-    yield from (f'<path d="M{x - 3:g} {_HEAD + 5:g}h6l-3 -5z" fill="currentColor"/>' for x in sorted(high))
+    yield from _cut_off(strip, across)
     yield path(f"M{begin:.1f} {base:g}H{WIDTH - _RIGHT:g}", "currentColor", 2.5)
     yield from (path(f"M{across.at(start):.1f} {base + 3:g}H{across.at(stop):.1f}", "var(--bad)", 3,
                      ' stroke-opacity="0.5"') for start, stop in strip.disturbed)
@@ -251,3 +246,13 @@ def _strip(strip: Strip) -> Iterator[str]:
 
 def _tick(value: float, like: float) -> str:
     return f"{value:.10g}" if like >= 1e-3 and value < 1e5 else number(value)
+
+
+def _cut_off(strip: Strip, across: Axis) -> Iterator[str]:
+    """Triangles at the top, and what the first step took."""
+    high = {round(across.at(x)) for line in (*strip.runs, strip.median)
+            for x, y in zip(*line, strict=True) if y > strip.top}
+    if strip.first:
+        high.add(round(_STRIP_LEFT))
+        yield text(_STRIP_LEFT + 4, _HEAD + 15, strip.first, size=8.5, is_above=True)
+    yield from (f'<path d="M{x - 3:g} {_HEAD + 5:g}h6l-3 -5z" fill="currentColor"/>' for x in sorted(high))

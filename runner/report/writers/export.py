@@ -5,7 +5,7 @@ A run without samples (out of memory, skipped by its worker, dead) keeps one row
 
 import csv
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -13,8 +13,8 @@ from typing import Any
 from runner.errors import InputError
 from runner.formatting import clean
 from runner.report.writers.spreadsheet import harmless
-from runner.results.rows import Measurements
-from runner.results.runs import Worker
+from runner.results.rows import Measurements, Row
+from runner.results.runs import Run, Worker
 from runner.results.turns import counting
 from runner.study.quantities import PHASES
 from workloads.spec.cell import FIELDS
@@ -33,15 +33,19 @@ def rows(measured: Measurements) -> Iterator[dict[str, Any]]:
     for row in measured.rows:
         for run in row.runs:
             for worker in run.workers:
-                told = {"result": str(measured.session.get("id", "")), "study": str(measured.session.get("study", "")),
-                        "experiment": row.experiment, "key": row.key,
-                        **{name: getattr(row.cell, name) for name in _OF_CELL},
-                        "seed": row.cell.seed if run.seed is None else run.seed, "round": run.round,
-                        "ending": run.ending, "worker": worker.name,
-                        "ran_precision": str(run.facts["precision"]) if "precision" in run.facts else None,
-                        "amount": float(row.amount(run)), "unit": row.unit}
-                about = {name: clean(value) if isinstance(value, str) else value for name, value in told.items()}
+                about = _about(measured.session, row, run, worker)
                 yield from ({**about, **sample} for sample in _samples(worker, run in row.ok_runs))
+
+
+def _about(session: Mapping[str, Any], row: Row, run: Run, worker: Worker) -> dict[str, Any]:
+    seed = row.cell.seed if run.seed is None else run.seed
+    of_cell = {name: getattr(row.cell, name) for name in _OF_CELL}
+    told = {"result": clean(session.get("id", "")), "study": clean(session.get("study", "")),
+            "experiment": row.experiment, "key": row.key, **of_cell, "seed": seed, "round": run.round,
+            "ending": run.ending, "worker": worker.name,
+            "ran_precision": str(run.facts["precision"]) if "precision" in run.facts else None,
+            "amount": float(row.amount(run)), "unit": row.unit}
+    return {name: clean(value) if isinstance(value, str) else value for name, value in told.items()}
 
 
 def _samples(worker: Worker, is_counted: bool) -> Iterator[dict[str, Any]]:

@@ -44,14 +44,16 @@ def _table(label: str, lines: Sequence[Line], columns: Sequence[Column[Line]], m
                 rf"\label{{tab:{comparison.key if comparison.key.isalnum() else number}}}",
                 rf"\begin{{tabular}}{{l{kinds}}}", r"\toprule",
                 " & ".join(["Stack", *(escaped(column.title) for column in columns)]) + r" \\", r"\midrule")
-    for line in lines:
-        name = escaped(line.result.stack)
-        texts = [rf"\textbf{{{name}}}" if line.result.stack == comparison.winner else name]
-        if line.has_rate:
-            texts += (escaped(column.shown(column.value(line), Form.LATEX)) for column in columns)
-        else:
-            texts.append(rf"\multicolumn{{{len(columns)}}}{{l}}{{{escaped(endings(line.result.endings))}}}")
-        yield " & ".join(texts) + r" \\"
+    yield from (_line(line, columns) for line in lines)
     yield from (r"\bottomrule", r"\end{tabular}", r"\end{table}")
     yield from (f"% {line.result.rerun}" for line in lines if _PLAIN.fullmatch(line.result.rerun))
     yield ""
+
+
+def _line(line: Line, columns: Sequence[Column[Line]]) -> str:
+    name = escaped(line.result.stack)
+    if not line.has_rate:
+        return rf"{name} & \multicolumn{{{len(columns)}}}{{l}}{{{escaped(endings(line.result.endings))}}} \\"
+    texts = [rf"\textbf{{{name}}}" if line.result.stack == line.comparison.winner else name,
+             *(escaped(column.shown(column.value(line), Form.LATEX)) for column in columns)]
+    return " & ".join(texts) + r" \\"

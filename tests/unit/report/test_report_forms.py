@@ -1,5 +1,7 @@
 """How reports are written: escaped whatever a file holds, the same for the same values, nothing from outside."""
 
+import base64
+import hashlib
 import math
 import re
 from html.parser import HTMLParser
@@ -9,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from runner.analysis import stats
+from runner.analysis.summary import to_json
 from runner.cli import app
 from runner.paths import STUDIES
 from runner.report.claims import wording
@@ -16,11 +19,12 @@ from runner.report.document import Bar, Bars, Curve, Curves, Dots, Mark
 from runner.report.tables import plain
 from runner.report.writers import charts, latex, markdown, page
 from runner.results import store
+from runner.screen.summary import summary_view
 from runner.study import file
 from runner.study.claims import Verdict
-from tests import made_report
+from tests import made_everything, made_report
 from tests import made_rows as made
-from tests.printing import csv_lines, lines
+from tests.printing import csv_lines, lines, printed
 
 
 class Read(HTMLParser):
@@ -71,14 +75,41 @@ def test_an_experiment_without_a_result_has_no_section_of_its_own() -> None:
     assert '<h2 id="part-f">' not in text and '<div id="part-f"><dt>f</dt><dd>Figure 2</dd>' in text
 
 
-def test_a_page_asks_for_nothing_from_outside() -> None:
-    read = Read(page.html(made_report.report_of()))
+def test_a_page_asks_for_nothing_from_outside_and_lets_its_own_script_run_and_no_other() -> None:
+    text = page.html(made_report.report_of())
+    read = Read(text)
     outward = [value for name, value in read.attributes if name in ("src", "href", "action", "data", "poster")
                and value and not value.startswith(("#", "data:"))]
+    (policy,) = (value or "" for name, value in read.attributes if name == "content" and "default-src" in (value or ""))
+    (script,) = re.findall(r"<script>(.*?)</script>", text, flags=re.DOTALL)
 
-    assert [] == outward
-    assert any("default-src 'none'" in (value or "") for name, value in read.attributes if name == "content")
+    assert [] == outward and "default-src 'none'" in policy
+    assert f"script-src 'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'" in policy
     assert {"img", "iframe", "object", "embed", "audio", "video", "form", "base"}.isdisjoint(read.tags)
+
+
+def test_the_command_that_measures_a_row_again_stands_in_every_form() -> None:
+    summary, _, report = made_report.contents(made_everything.records())
+    planned = next(record for record in made_everything.records() if record["event"] == "plan")["cells"]
+    commands = {f"evenbench rerun made --cell {item['key']}" for item in planned}
+    timed = {result.rerun for each in summary.comparisons for result in each.results}
+
+    assert commands == set(re.findall(
+        r'<details class="again"><summary>command</summary><code>(.*?)</code> '
+        r'<button type="button" hidden>copy</button></details>', page.html(report)))
+    assert all(markdown.escaped(command) in markdown.markdown(report) for command in commands)
+    assert timed == {line["rerun"] for line in csv_lines(report)} and timed < commands
+    assert all(f"% {command}\n" in latex.latex(report) for command in timed)
+    assert all(command in to_json(summary) for command in commands)
+    assert commands == set(re.findall(r"evenbench rerun \S+ --cell \w+",
+                                      printed(summary_view(report, is_detailed=True), width=300)))
+
+
+def test_a_stranger_s_id_does_nothing_in_a_shell() -> None:
+    summary = made_report.contents(made_report.records(session={"id": "a; rm -rf ~"}))[0]
+
+    assert all(result.rerun.startswith("evenbench rerun 'a; rm -rf ~' --cell ")
+               for each in summary.comparisons for result in each.results)
 
 
 def test_the_command_prints_the_summary_and_writes_the_page_that_the_form_has(
