@@ -6,7 +6,7 @@ from typing import Any
 
 from runner import formatting
 from runner.analysis.summary_format import Comparison, DeviceTime, Profile, ProfileTable, Result, Summary, Told
-from runner.report.document import MOST_GROUPS, Bar, Bars, Chart, Dots, Mark, fitted
+from runner.report.document import MOST_GROUPS, Chart, Dots, Mark, fitted
 from runner.report.tables import Column, Form, Table, Texts, plain, table, texts
 from runner.results.rows import Row
 from runner.study.operators import WORDS
@@ -31,17 +31,18 @@ def _told(tables: Iterable[ProfileTable[Told]], rows: Sequence[Row]) -> dict[str
 def charts(summary: Summary, compared: Sequence[Comparison], rows: Sequence[Row], series: Mapping[str, int]
            ) -> Iterator[Chart]:
     """All charts of this module about these comparisons and rows."""
-    yield from fitted(Bars, "Phases of a step", "milliseconds a step", (
+    yield from fitted("Phases of a step", "milliseconds a step", (
         (each.label, tuple(map(_bar, (result for result in each.results if result.phases))))
-        for each in compared if each.measure == "phases"))
+        for each in compared if each.measure == "phases"), is_bars=True)
     for label, profiles in list(_told(summary.operators, rows).items())[:_MOST_CHARTS]:
         yield from _operator_chart(label, profiles, series)
     yield from _kernel_charts(_told(summary.kernels, rows))
 
 
-def _bar(result: Result) -> Bar:
-    return Bar(result.stack, tuple((name, result.phases[name] * 1000) for name in PHASES if name in result.phases),
-               formatting.milliseconds(sum(result.phases.values())))
+def _bar(result: Result) -> Mark:
+    step = sum(result.phases.values())
+    return Mark(result.stack, 0, step * 1000, formatting.milliseconds(step), parts=tuple(
+        (name, result.phases[name] * 1000) for name in PHASES if name in result.phases))
 
 
 def _operator_chart(label: str, profiles: Sequence[tuple[str, Profile]], series: Mapping[str, int]) -> Iterator[Chart]:
@@ -55,7 +56,7 @@ def _operator_chart(label: str, profiles: Sequence[tuple[str, Profile]], series:
 
 def _kernel_charts(told: Mapping[str, Sequence[tuple[str, DeviceTime]]]) -> Iterator[Chart]:
     """Of each stack the longest kernels, as shares of the time of all that were told."""
-    yield from fitted(Dots, "The longest kernels, of the GPU's time", "%", (
+    yield from fitted("The longest kernels, of the GPU's time", "%", (
         (stack if len(told) == 1 else f"{stack}: {label}", tuple(
             Mark(name, index, 100 * seconds / whole, formatting.share(seconds / whole))
             for index, (name, seconds) in enumerate(list(time.top.items())[:_MOST_KERNELS])))

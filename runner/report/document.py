@@ -1,6 +1,6 @@
 """The parts of a report in every form: plain values that its writers escape. Pure."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import accumulate
 from typing import Any, NamedTuple
 
@@ -20,14 +20,7 @@ class Mark(NamedTuple):
     ends: Interval | None = None
     is_hollow: bool = False      # its bar is a frame alone: a paper's, beside ours
     dots: tuple[float, ...] = () # values that it is the mean of
-
-
-class Bar(NamedTuple):
-    """Parts that add up."""
-
-    name: str
-    parts: tuple[tuple[str, float], ...]
-    text: str                    # the sum in words
+    parts: tuple[tuple[str, float], ...] = ()       # that add up to it, and make up its bar
 
 
 class Curve(NamedTuple):
@@ -58,14 +51,6 @@ class Dots(NamedTuple):
     groups: tuple[tuple[str, tuple[Mark, ...]], ...]
     reference: float | None = None       # a value that all others are read against
     is_bars: bool = False                # from zero to each value, in place of signs
-
-
-class Bars(NamedTuple):
-    """A chart of bars by group."""
-
-    caption: str
-    axis: str
-    groups: tuple[tuple[str, tuple[Bar, ...]], ...]
 
 
 class Curves(NamedTuple):
@@ -107,18 +92,17 @@ class Strips(NamedTuple):
     strips: tuple[Strip, ...]
 
 
-Chart = Dots | Bars | Curves | Strips
+Chart = Dots | Curves | Strips
 
 
-def fitted(kind: Callable[..., Chart], caption: str, axis: str, groups: Iterable[tuple[str, tuple[Any, ...]]],
-           **more: Any) -> list[Chart]:
+def fitted(caption: str, axis: str, groups: Iterable[tuple[str, tuple[Mark, ...]]], **more: Any) -> list[Dots]:
     """A chart of the first groups that have marks, as many as it holds; none of none."""
     marked = [group for group in groups if group[1]]
     counts = accumulate(len(marks) for _, marks in marked)
     kept = [group for index, (group, count) in enumerate(zip(marked, counts, strict=True))
             if not index or (index < MOST_GROUPS and count <= _MOST_MARKS)]
     cut = f" (the first {len(kept)} of {len(marked):,}; the table has all)" if len(kept) < len(marked) else ""
-    return [kind(caption + cut, axis, tuple(kept), **more)] if kept else []
+    return [Dots(caption + cut, axis, tuple(kept), **more)] if kept else []
 
 
 Named = tuple[str, str]          # what a text is about, and the text

@@ -15,7 +15,7 @@ from runner.cells import compared
 from runner.grouping import grouped
 from runner.report.claims import wording
 from runner.report.claims.beside_ours import THEIRS
-from runner.report.document import Chart, Curve, Curves, Dots, Mark, fitted
+from runner.report.document import Chart, Curve, Curves, Mark, fitted
 from runner.report.over_time import SWITCHES
 from runner.results.records import Experiment
 from runner.results.rows import Row
@@ -215,7 +215,7 @@ def _switched(points: Sequence[_Point], told: Sequence[str], numbers: Sequence[P
         CHOICES[name].index(getattr(point.row.cell, name)) for name in told)))
     signs = _signs(points)
     if "parallel" in told:
-        return fitted(Dots, "Time of a step", "milliseconds", (
+        return fitted("Time of a step", "milliseconds", (
             (title, tuple(Mark(point.name, signs[point.name], 1000 * point.seconds,
                                wording.IN_UNIT["s"](point.seconds)) for point in panel))
             for title, panel in _panels(points, ()).items()))
@@ -231,7 +231,7 @@ def _switched(points: Sequence[_Point], told: Sequence[str], numbers: Sequence[P
                     marks.append(_published(number, value, f"{value:.2f}x", inside))
         groups.append((title, tuple(marks)))
     caption = f"Speed by {' and '.join(told)}, times that of each stack's first{_framed(numbers, inside)}"
-    return fitted(Dots, caption, "ratio of speeds", groups, is_bars=True)
+    return fitted(caption, "ratio of speeds", groups, is_bars=True)
 
 
 def _times(number: PublishedNumber, point: _Point, first: _Point) -> float | None:
@@ -278,7 +278,7 @@ def _of_quantities(family: Sequence[str], rows: Sequence[Row], numbers: Sequence
     own_numbers = [each for each in numbers if each.quantity in values and each.to is None and each.cells == 1]
     groups = _bars(values, own_numbers, inside, scale)
     caption = ", ".join(map(wording.called, values)) + _framed(own_numbers, inside)
-    return fitted(Dots, caption, axis, groups, is_bars=True)
+    return fitted(caption, axis, groups, is_bars=True)
 
 
 def _scaled(name: str, points: Sequence[_Point]) -> tuple[str, float]:

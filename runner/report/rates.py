@@ -9,30 +9,30 @@ from runner.analysis.stats import Verdict
 from runner.analysis.summary_format import Comparison, LaneResult, Lanes, Summary
 from runner.report.claims import wording
 from runner.report.columns import RESULTS, Line, endings
-from runner.report.document import Answer, Chart, Dots, Mark, fitted
+from runner.report.document import Answer, Dots, Mark, fitted
 from runner.report.tables import EVERY, Column, Form, Table, Texts, Word, of, table, texts
 
 _FEW = 3                       # comparisons, for which a matrix tells nothing new
 _MOODS = {"faster": "good", "slower": "bad"}
 
 
-def bars(lines: Sequence[Line], series: Mapping[str, int]) -> list[Chart]:
+def bars(lines: Sequence[Line], series: Mapping[str, int]) -> list[Dots]:
     """A bar a stack of a comparison that is no breakdown."""
     comparison = lines[0].comparison
     marks = tuple(Mark(each.stack, series.get(each.stack, 0), each.rate_per_worker,
                        f"{formatting.number(each.rate_per_worker)}/s", each.rate_interval)
                   for _, _, each in lines if each.rate_per_worker is not None and comparison.measure != "phases")
     caption = f"{comparison.label}: {comparison.unit} of one worker, with 95 % intervals over runs"
-    return fitted(Dots, caption, comparison.unit, [("", marks)], is_bars=True)
+    return fitted(caption, comparison.unit, [("", marks)], is_bars=True)
 
 
-def ratios(answer: Answer, series: Mapping[str, int]) -> list[Chart]:
+def ratios(answer: Answer, series: Mapping[str, int]) -> list[Dots]:
     """The ratios of all comparisons, the fastest stack of each first."""
     groups = [(block.heading, tuple(
         Mark(each.stack, series.get(each.stack, 0), each.ratio, " ".join(filter(None, [
             each.ratio_text, each.ends_text and f"({each.ends_text})", each.word])), each.ends, dots=each.rounds)
         for each in block.standings if each.ratio is not None)) for block in answer.blocks]
-    return fitted(Dots, f"Times as fast as {answer.baseline}: a dot a round, and the intervals that decide verdicts",
+    return fitted(f"Times as fast as {answer.baseline}: a dot a round, and the intervals that decide verdicts",
                   f"times {answer.baseline}, on a logarithmic scale", [group for group in groups if len(group[1]) > 1],
                   reference=1.0)
 

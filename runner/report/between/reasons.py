@@ -8,7 +8,7 @@ from typing import Any
 
 from runner import formatting
 from runner.analysis.step_parts import KINDS
-from runner.report.document import Bar, Bars, Section
+from runner.report.document import Dots, Mark, Section, fitted
 from runner.report.tables import Part, Table, table, texts
 
 FILE = "why.json"
@@ -33,22 +33,21 @@ def section(records: Sequence[Mapping[str, Any]]) -> Iterator[Section]:
         yield made._replace(notes=(f"{FILE} is not as evenbench wrote it: `evenbench why` makes it anew.",))
 
 
-def _charts(records: Sequence[Mapping[str, Any]]) -> Iterator[Bars]:
+def _charts(records: Sequence[Mapping[str, Any]]) -> Iterator[Dots]:
     """Bars of a comparison's rows; of the parts those that are the longest in one of them, which have a colour each."""
     for label in dict.fromkeys(each["label"] for each in records):
         of_rows = {name: parts for each in records if each["label"] == label for name, parts in each["parts"].items()}
         longest = sorted(KINDS, key=lambda kind: -max([parts["by_kind"].get(kind, 0.0) for parts in of_rows.values()]
                                                       or [0.0]))[:_MOST_PARTS]
         bars = tuple(_bar(name, parts, [kind for kind in KINDS if kind in longest]) for name, parts in of_rows.items())
-        if bars:
-            yield Bars("Parts of a profiled step", "milliseconds a step", ((label, bars),))
+        yield from fitted("Parts of a profiled step", "milliseconds a step", [(label, bars)], is_bars=True)
 
 
-def _bar(name: str, parts: Mapping[str, Any], longest: Sequence[str]) -> Bar:
+def _bar(name: str, parts: Mapping[str, Any], longest: Sequence[str]) -> Mark:
     shown = {kind: parts["by_kind"][kind] * 1000 for kind in longest if parts["by_kind"].get(kind)}
     rest = sum(parts["by_kind"].values()) * 1000 - sum(shown.values())
-    return Bar(name, (*shown.items(), *([("others", rest)] if rest > 1e-6 else [])),
-               formatting.milliseconds(parts["seconds"]))
+    return Mark(name, 0, sum(shown.values()) + rest, formatting.milliseconds(parts["seconds"]),
+                parts=(*shown.items(), *([("others", rest)] if rest > 1e-6 else [])))
 
 
 def _tables(records: Sequence[Mapping[str, Any]]) -> Iterator[Table[Any]]:

@@ -8,7 +8,7 @@ from runner import formatting
 from runner.analysis.summary_format import JudgedClaim, PublishedNumber, Summary
 from runner.grouping import grouped
 from runner.report.claims import wording
-from runner.report.document import Chart, Dots, Mark, fitted
+from runner.report.document import Dots, Mark, fitted
 from runner.report.tables import Column, Form, Table, plain, table
 from runner.results.rows import Measurements
 
@@ -85,11 +85,11 @@ def tables(numbers: Numbers) -> Iterator[Table[Any]]:
             (number.source, number.id, number.contradiction) for number in numbers if number.contradiction])
 
 
-def charts(numbers: Numbers) -> Iterator[Chart]:
+def charts(numbers: Numbers) -> Iterator[Dots]:
     """A chart a unit, of the numbers that have one here; ratios are read against 1."""
     for unit in dict.fromkeys(number.unit for number in numbers):
         both = [number for number in numbers if number.unit == unit and (number.ours or 0) > 0 and number.value > 0]
-        yield from fitted(Dots, "Published and here", _AXES.get(unit, unit), map(_group, both),
+        yield from fitted("Published and here", _AXES.get(unit, unit), map(_group, both),
                           reference=1.0 if unit == "x" else None)
 
 

@@ -5,12 +5,12 @@ No library draws them: matplotlib's import took 0.4 s, as long as a page of 10,0
 
 import hashlib
 import textwrap
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from runner.formatting import clean, number
-from runner.report.document import Bars, Chart, Curve, Curves, Dots, Mark, Strip, Strips
+from runner.report.document import Chart, Curve, Curves, Dots, Mark, Strip, Strips
 from runner.report.writers import drawing
 from runner.report.writers.drawing import SERIES, WIDTH, Axis, colour, path, text
 
@@ -27,14 +27,13 @@ _LEAST_REACH = 1.05            # of an axis beyond its reference
 _LOG_FROM = 6.0                # largest over smallest value from which an axis is logarithmic
 _DOUBLING = 8.0                # last over first x of so few values that each has its number, on a logarithmic axis
 _MOST_NAMED = 10
-Groups = Sequence[tuple[str, Sequence[Any]]]
 
 
 class _Sheet(NamedTuple):
     """Lines with names below each other."""
 
     names: list[str]                           # as drawn
-    placed: list[tuple[float, Any]]            # each item with the height of its middle
+    placed: list[tuple[float, Mark]]           # each with the height of its middle
     top: float
     base: float                                # the height of the axis
     left: float                                # where it begins
@@ -42,14 +41,12 @@ class _Sheet(NamedTuple):
 
 def svg(chart: Chart, salt: str) -> str:
     """The <svg> element. salt tells the ids of one chart of a page from those of another."""
-    if isinstance(chart, Bars):
-        return _bars(chart, f"h{hashlib.sha256(salt.encode()).hexdigest()[:10]}")
     if isinstance(chart, Dots):
-        return _dots(chart)
+        return _dots(chart, f"h{hashlib.sha256(salt.encode()).hexdigest()[:10]}")
     return _curves(chart) if isinstance(chart, Curves) else _strips(chart)
 
 
-def _sheet(groups: Groups, top: float = _TOP) -> _Sheet:
+def _sheet(groups: Sequence[tuple[str, Sequence[Mark]]], top: float) -> _Sheet:
     names, placed, y = [], [], top
     longest = min(_NAME_LETTERS, max((len(clean(item.name)) for _, items in groups for item in items), default=0))
     left = max(_LEFT, _OF_NAME * longest + 12)
@@ -65,11 +62,6 @@ def _sheet(groups: Groups, top: float = _TOP) -> _Sheet:
     return _Sheet(names, placed, top, y, left)
 
 
-def _svg(sheet: _Sheet, axis: Axis, name: str, parts: Iterator[str], *behind: str) -> str:
-    return drawing.svg(sheet.base + _BOTTOM, [*drawing.below(axis, sheet.top, sheet.base, name), *behind,
-                                              *sheet.names, *parts])
-
-
 def _scale(values: Sequence[float], left: float, right: float, reference: float | None = None) -> Axis:
     """The x axis: logarithmic with a reference, or for values that differ much; else from zero."""
     positive = [value for value in values if value > 0]
@@ -81,26 +73,35 @@ def _scale(values: Sequence[float], left: float, right: float, reference: float 
     return drawing.logarithmic(low / 1.15, high * 1.15, left, WIDTH - right)
 
 
-def _dots(chart: Dots) -> str:
-    sheet = _sheet(chart.groups)
+def _dots(chart: Dots, salt: str) -> str:
+    parts = list(dict.fromkeys(name for _, marks in chart.groups for mark in marks for name, _ in mark.parts))
+    fills = {name: f"url(#{salt}{index % SERIES})" for index, name in enumerate(parts)}
+    sheet = _sheet(chart.groups, _TOP + _ENTRY * -(-len(parts) // _IN_A_ROW))
     longest = max((len(mark.text) for _, mark in sheet.placed), default=0)
     ends = [end for _, mark in sheet.placed
             for end in (mark.value, *mark.dots, *((mark.ends.low, mark.ends.high) if mark.ends else ()))]
     right = max(_TEXT, _LETTER * longest + 12)
-    axis = (drawing.linear(0.0, max(ends, default=1.0) * 1.02, sheet.left, WIDTH - right, 5) if chart.is_bars
-            else _scale(ends, sheet.left, right, chart.reference))
+    axis = (drawing.linear(0.0, max(ends, default=1.0) * 1.02, sheet.left, WIDTH - right, 7 if parts else 5)
+            if chart.is_bars else _scale(ends, sheet.left, right, chart.reference))
     reference = [] if chart.reference is None else [
         path(f"M{axis.at(chart.reference):.1f} {sheet.top:g}V{sheet.base:g}", "currentColor", 1)]
-    return _svg(sheet, axis, chart.axis, chain.from_iterable(_dot(mark, y, axis, chart.is_bars)
-                                                             for y, mark in sheet.placed), *reference)
+    return drawing.svg(sheet.base + _BOTTOM, [
+        *drawing.below(axis, sheet.top, sheet.base, chart.axis), *reference,
+        *(drawing.hatch(f"{salt}{series}", series) for series in range(min(len(parts), SERIES))),
+        *_legend([(name, drawing.box(0, 30, 0, 8, fills[name], "var(--paper)")) for name in parts]), *sheet.names,
+        *chain.from_iterable(_dot(mark, y, axis, chart.is_bars, fills) for y, mark in sheet.placed)])
 
 
-def _dot(mark: Mark, y: float, axis: Axis, has_bar: bool) -> Iterator[str]:
-    """A bar or a sign, and the interval: over a bar in the ink of the page, with ends that stand out."""
-    if has_bar:
+def _dot(mark: Mark, y: float, axis: Axis, has_bar: bool, fills: Mapping[str, str]) -> Iterator[str]:
+    """A bar, of its parts if it has any, or a sign, and the interval: over a bar in the ink of the page."""
+    left = 0.0
+    for name, value in mark.parts:
+        yield drawing.box(axis.at(left), axis.at(left + value), y, 12, fills[name], "var(--paper)")
+        left += value
+    if has_bar and not mark.parts:
         yield drawing.box(axis.begin, axis.at(mark.value), y, 11,
                           "var(--paper)" if mark.is_hollow else colour(mark.series), colour(mark.series))
-    if mark.ends:
+    if mark.ends:                # which stand out from a bar
         low, high = axis.at(mark.ends.low), axis.at(mark.ends.high)
         yield path(f"M{low:.1f} {y - 3:g}v6M{low:.1f} {y:g}H{high:.1f}M{high:.1f} {y - 3:g}v6", "currentColor", 1.2
                    ) if has_bar else path(f"M{low:.1f} {y:g}H{high:.1f}", colour(mark.series), 2)
@@ -109,26 +110,6 @@ def _dot(mark: Mark, y: float, axis: Axis, has_bar: bool) -> Iterator[str]:
     if not has_bar:
         yield drawing.marker(axis.at(mark.value), y, mark.series)
     yield text(axis.end + 8, y + 3.5, mark.text, size=9.5)
-
-
-def _bars(chart: Bars, salt: str) -> str:
-    names = list(dict.fromkeys(name for _, bars in chart.groups for bar in bars for name, _ in bar.parts))
-    fills = {name: f"url(#{salt}{index % SERIES})" for index, name in enumerate(names)}
-    sheet = _sheet(chart.groups, _TOP + _ENTRY * -(-len(names) // _IN_A_ROW))
-    longest = max((sum(value for _, value in bar.parts) for _, bar in sheet.placed), default=1.0)
-    axis = drawing.linear(0.0, longest * 1.02, sheet.left, WIDTH - _TEXT, 7)
-
-    def parts() -> Iterator[str]:
-        for y, bar in sheet.placed:
-            left = 0.0
-            for name, value in bar.parts:
-                yield drawing.box(axis.at(left), axis.at(left + value), y, 12, fills[name], "var(--paper)")
-                left += value
-            yield text(axis.end + 8, y + 3.5, bar.text, size=9.5)
-
-    hatches = (drawing.hatch(f"{salt}{series}", series) for series in range(min(len(names), SERIES)))
-    signs = [(name, drawing.box(0, 30, 0, 8, fills[name], "var(--paper)")) for name in names]
-    return _svg(sheet, axis, chart.axis, parts(), *hatches, *_legend(signs))
 
 
 def _legend(entries: Sequence[tuple[str, str]]) -> Iterator[str]:

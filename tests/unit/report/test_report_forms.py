@@ -15,7 +15,7 @@ from runner.analysis.summary import to_json
 from runner.cli import app
 from runner.paths import STUDIES
 from runner.report.claims import wording
-from runner.report.document import Bar, Bars, Curve, Curves, Dots, Mark
+from runner.report.document import Curve, Curves, Dots, Mark
 from runner.report.tables import plain
 from runner.report.writers import charts, latex, markdown, page
 from runner.results import store
@@ -140,7 +140,8 @@ def test_words_of_a_verdict_are_coloured_and_no_other_text(word: str, expected: 
 
 
 def test_two_charts_of_a_page_share_no_id() -> None:
-    chart = Bars("c", "x", (("g", (Bar("torch", (("load", 1.0), ("forward", 2.0)), "3"),)),))
+    bar = Mark("torch", 0, 3.0, "3", parts=(("load", 1.0), ("forward", 2.0)))
+    chart = Dots("c", "x", (("g", (bar,)),), is_bars=True)
     one, other = (set(re.findall(r' id="([^"]+)"', charts.svg(chart, salt))) for salt in ("a", "b"))
 
     assert one and other and not one & other
