@@ -108,7 +108,7 @@ def _signs(points: Sequence[_Point]) -> dict[str, int]:
 # ---- rates
 
 def _of_rates(summary: Summary, experiment: str, rows: Sequence[Row], results: Mapping[str, Result],
-              numbers: Sequence[PublishedNumber], inside: set[str]) -> list[Chart]:
+              numbers: Sequence[PublishedNumber], inside: set[str]) -> Sequence[Chart]:
     """Curves over a number that varies; bars of what differs in switches; nothing of a comparison by itself."""
     timed = [row for row in rows if row.cell.measure in measures.TIMED and row.cell.measure != "phases"
              and row.key in results and results[row.key].rate_per_worker is not None]
@@ -208,7 +208,7 @@ def _relative(points: Sequence[_Point], field: str, baseline: str) -> Iterator[C
 
 
 def _switched(points: Sequence[_Point], told: Sequence[str], numbers: Sequence[PublishedNumber], inside: set[str]
-              ) -> list[Chart]:
+              ) -> Sequence[Chart]:
     """Rates by switch, each against the first of its stack; of modes of many places times of a step."""
     stacks = list(dict.fromkeys(point.cell.stack for point in points))
     points = sorted(points, key=lambda point: (stacks.index(point.cell.stack), *(
@@ -259,7 +259,7 @@ def _published(number: PublishedNumber, value: float, text: str, inside: set[str
 # ---- other quantities
 
 def _of_quantities(family: Sequence[str], rows: Sequence[Row], numbers: Sequence[PublishedNumber], inside: set[str]
-                   ) -> list[Chart]:
+                   ) -> Sequence[Chart]:
     """Quantities of a family: curves of each over a number that varies, else bars of all."""
     own = [row for row in rows if row.cell.measure == quantities.QUANTITIES[family[0]].measure]
     told = _varying([compared(row.cell) for row in own], SWITCHES)
