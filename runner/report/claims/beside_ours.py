@@ -14,8 +14,7 @@ from runner.results.rows import Measurements
 
 Numbers = Sequence[PublishedNumber]
 THEIRS, _OURS = 3, 0           # signs
-_AXES = {"s": "seconds", "x": "ratio", "bytes": "bytes", "share": "share", "%": "%", "mpe": "(of - to) / of",
-         "W": "watts", "% more": "% more", "count": "number", "samples/s": "samples/s", "steps/s": "steps/s"}
+_AXES = {"s": "seconds", "x": "ratio", "mpe": "(of - to) / of", "W": "watts", "count": "number"}     # else the unit
 
 
 def by_experiment(summary: Summary, measured: Measurements) -> dict[str, list[PublishedNumber]]:

@@ -7,7 +7,6 @@ import hashlib
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import NamedTuple
 
 from runner.formatting import clean, number
 from runner.report.document import Chart, Curve, Curves, Dots, Mark, Strip, Strips
@@ -29,16 +28,6 @@ _DOUBLING = 8.0                # last over first x of so few values that each ha
 _MOST_NAMED = 10
 
 
-class _Sheet(NamedTuple):
-    """Lines with names below each other."""
-
-    names: list[str]                           # as drawn
-    placed: list[tuple[float, Mark]]           # each with the height of its middle
-    top: float
-    base: float                                # the height of the axis
-    left: float                                # where it begins
-
-
 def svg(chart: Chart, salt: str) -> str:
     """The <svg> element. salt tells the ids of one chart of a page from those of another."""
     if isinstance(chart, Dots):
@@ -46,50 +35,52 @@ def svg(chart: Chart, salt: str) -> str:
     return _curves(chart) if isinstance(chart, Curves) else _strips(chart)
 
 
-def _sheet(groups: Sequence[tuple[str, Sequence[Mark]]], top: float) -> _Sheet:
+def _placed(groups: Sequence[tuple[str, Sequence[Mark]]], top: float, left: float
+            ) -> tuple[list[str], list[tuple[float, Mark]], float]:
+    """Lines below each other: their names as drawn, each mark with the height of its middle, the height of the axis."""
     names, placed, y = [], [], top
-    longest = min(_NAME_LETTERS, max((len(clean(item.name)) for _, items in groups for item in items), default=0))
-    left = max(_LEFT, _OF_NAME * longest + 12)
-    for label, items in groups:
+    for label, marks in groups:
         for part in textwrap.wrap(clean(label), _LABEL_LETTERS):
             names.append(text(0, y + 12, part, weight="bold", size=9.5, is_above=True))
             y += _LABEL
-        for item in items:
-            names.append(text(left - 6, y + 12, drawing.cut(item.name, _NAME_LETTERS), "end", size=10.5))
-            placed.append((y + _LINE / 2, item))
+        for mark in marks:
+            names.append(text(left - 6, y + 12, drawing.cut(mark.name, _NAME_LETTERS), "end", size=10.5))
+            placed.append((y + _LINE / 2, mark))
             y += _LINE
         y += _GAP
-    return _Sheet(names, placed, top, y, left)
+    return names, placed, y
 
 
-def _scale(values: Sequence[float], left: float, right: float, reference: float | None = None) -> Axis:
+def _scale(values: Sequence[float], left: float, right: float, reference: float | None) -> Axis:
     """The x axis: logarithmic with a reference, or for values that differ much; else from zero."""
     positive = [value for value in values if value > 0]
     low, high = min(positive, default=1.0), max(positive, default=1.0)
     if reference is None and high / low < _LOG_FROM:
-        return drawing.linear(0.0, high * 1.06, left, WIDTH - right, 7)
+        return drawing.linear(0.0, high * 1.06, left, right, 7)
     if reference is not None:
         low, high = min(low, reference / _LEAST_REACH), max(high, reference * _LEAST_REACH)
-    return drawing.logarithmic(low / 1.15, high * 1.15, left, WIDTH - right)
+    return drawing.logarithmic(low / 1.15, high * 1.15, left, right)
 
 
 def _dots(chart: Dots, salt: str) -> str:
-    parts = list(dict.fromkeys(name for _, marks in chart.groups for mark in marks for name, _ in mark.parts))
+    marks = [mark for _, marks in chart.groups for mark in marks]
+    parts = list(dict.fromkeys(name for mark in marks for name, _ in mark.parts))
     fills = {name: f"url(#{salt}{index % SERIES})" for index, name in enumerate(parts)}
-    sheet = _sheet(chart.groups, _TOP + _ENTRY * -(-len(parts) // _IN_A_ROW))
-    longest = max((len(mark.text) for _, mark in sheet.placed), default=0)
-    ends = [end for _, mark in sheet.placed
+    letters = min(_NAME_LETTERS, max((len(clean(mark.name)) for mark in marks), default=0))
+    top, left = _TOP + _ENTRY * -(-len(parts) // _IN_A_ROW), max(_LEFT, _OF_NAME * letters + 12)
+    right = WIDTH - max(_TEXT, _LETTER * max((len(mark.text) for mark in marks), default=0) + 12)
+    names, placed, base = _placed(chart.groups, top, left)
+    ends = [end for mark in marks
             for end in (mark.value, *mark.dots, *((mark.ends.low, mark.ends.high) if mark.ends else ()))]
-    right = max(_TEXT, _LETTER * longest + 12)
-    axis = (drawing.linear(0.0, max(ends, default=1.0) * 1.02, sheet.left, WIDTH - right, 7 if parts else 5)
-            if chart.is_bars else _scale(ends, sheet.left, right, chart.reference))
+    axis = (drawing.linear(0.0, max(ends, default=1.0) * 1.02, left, right, 7 if parts else 5) if chart.is_bars
+            else _scale(ends, left, right, chart.reference))
     reference = [] if chart.reference is None else [
-        path(f"M{axis.at(chart.reference):.1f} {sheet.top:g}V{sheet.base:g}", "currentColor", 1)]
-    return drawing.svg(sheet.base + _BOTTOM, [
-        *drawing.below(axis, sheet.top, sheet.base, chart.axis), *reference,
+        path(f"M{axis.at(chart.reference):.1f} {top:g}V{base:g}", "currentColor", 1)]
+    return drawing.svg(base + _BOTTOM, [
+        *drawing.below(axis, top, base, chart.axis), *reference,
         *(drawing.hatch(f"{salt}{series}", series) for series in range(min(len(parts), SERIES))),
-        *_legend([(name, drawing.box(0, 30, 0, 8, fills[name], "var(--paper)")) for name in parts]), *sheet.names,
-        *chain.from_iterable(_dot(mark, y, axis, chart.is_bars, fills) for y, mark in sheet.placed)])
+        *_legend([(name, drawing.box(0, 30, 0, 8, fills[name], "var(--paper)")) for name in parts]), *names,
+        *chain.from_iterable(_dot(mark, y, axis, chart.is_bars, fills) for y, mark in placed)])
 
 
 def _dot(mark: Mark, y: float, axis: Axis, has_bar: bool, fills: Mapping[str, str]) -> Iterator[str]:

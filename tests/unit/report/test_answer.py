@@ -135,17 +135,17 @@ def test_a_proof_in_float64_is_none_of_a_row_in_bfloat16_or_of_another_program()
     assert ("proved, not with precision=amp, loop=xla", False) == answer(cells=dict.fromkeys(cells, SLOW)).trust[0][1:]
 
 
-def test_what_was_not_checked_is_said_with_the_option_that_does() -> None:
-    found = made_report.reported(made_report.records()).answer
+@pytest.mark.parametrize(("stacks", "known", "said"), [
+    ([TORCH, TF], {}, "not checked here, --prove does"), ([TORCH], {}, "one column, nothing to compare"),
+    ([TORCH, TF], {"tf": False, "torch": False}, "a check failed, --prove says where"),
+    ([TORCH, TF], {"tf": False},
+     "a check failed of tf, --prove says where; not checked here of torch, --prove does")])
+def test_what_was_not_checked_is_said_with_the_option_that_does(
+        stacks: list[Cell], known: dict[str, bool], said: str) -> None:
+    records = made_report.records(cells=dict.fromkeys(stacks, SLOW))
+    found = made_report.reported(records, {("lenet5", name): each for name, each in known.items()}).answer
 
-    assert found and ("Equal models", "not checked here, --prove does", False) == found.trust[0]
-    for known, said in (({"tf": False, "torch": False}, "a check failed, --prove says where"),
-                        ({"tf": False}, "a check failed of tf, --prove says where; not checked here of torch, "
-                                        "--prove does")):
-        found = made_report.reported(made_report.records(), {("lenet5", name): each for name, each in known.items()})
-        assert found.answer and ("Equal models", said, False) == found.answer.trust[0]
-    alone = made_report.reported(made_report.records(cells={TORCH: SLOW})).answer
-    assert alone and "one column, nothing to compare" == alone.trust[0][1]
+    assert found and ("Equal models", said, False) == found.trust[0]
 
 
 def test_notes_are_few_words_and_name_the_stacks_where_it_is_not_all() -> None:
