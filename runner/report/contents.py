@@ -14,8 +14,8 @@ from runner.report import breakdown, columns, environment, figures, over_time, r
 from runner.report.answer import answer, flagged
 from runner.report.claims import beside_ours, wording
 from runner.report.deviations import deviations
-from runner.report.document import Answer, Report, Section
-from runner.report.tables import Column, Form, Table, Texts, plain, table, texts
+from runner.report.document import Answer, Chart, Report, Section
+from runner.report.tables import Column, Form, Groups, Table, Texts, plain, table, texts
 from runner.results.records import Experiment
 from runner.results.rows import Measurements, Row, recorded
 from runner.study import claims
@@ -47,12 +47,7 @@ def report(summary: Summary, measured: Measurements) -> Report:
         footnotes=tuple(_footnotes(summary)),
         methods=tuple((name.replace("_", " "), str(text)) for name, text in summary.methods.items()),
         made_by=f"evenbench {summary.evenbench}" if summary.evenbench else "evenbench", results=results,
-        details=(               # of all experiments as one
-            *table(f"What {summary.study} published, and the same here", beside_ours.NUMBERS, {"": summary.published},
-                   beside_ours.NOTE),
-            *rates.tables(results), *rates.lanes(summary.lanes),
-            *breakdown.tables(summary, summary.comparisons, measured.rows),
-            *table("Measured again by", texts("stack", "command"), columns.commands(summary))),
+        details=tuple(_details(summary, measured, results)),
         limits=tuple(rates.machine_limits(summary)),
         guide=" ".join(wording.reading(summary)) if summary.comparisons else "",
         answer=found, ratios=tuple(rates.ratios(found, series)), matrix=tuple(rates.matrix(found)),
@@ -66,6 +61,16 @@ def _footnotes(summary: Summary) -> Iterator[tuple[str, str]]:
         stacks = stacks_of.get(note.flag, ())
         whose = "all stacks" if len(stacks) == len(summary.columns) > 1 else ", ".join(stacks)
         yield f"[{number}]", f"{note.text} ({whose})" if whose else note.text
+
+
+def _details(summary: Summary, measured: Measurements, results: Table[columns.Line]) -> Iterator[Table[Any]]:
+    """Published numbers, rates and what was measured beside them, breakdowns: of all experiments as one."""
+    yield from table(f"What {summary.study} published, and the same here", beside_ours.NUMBERS, {"": summary.published},
+                     beside_ours.NOTE)
+    yield from rates.tables(results)
+    yield from rates.lanes(summary.lanes)
+    yield from breakdown.tables(summary, summary.comparisons, measured.rows)
+    yield from table("Measured again by", texts("stack", "command"), columns.commands(summary))
 
 
 def _in_short(summary: Summary, found: Answer) -> Iterator[str]:
@@ -105,14 +110,9 @@ def _section(summary: Summary, measured: Measurements, series: Mapping[str, int]
     drawn = figures.of_experiment(summary, experiment, rows, results, numbers)
     charts = [*drawn.charts, *beside_ours.charts([each for each in numbers if each.id not in drawn.numbers]),
               *over_time.loss_charts(rows, summary.baseline, series)]
-    # each comparison's rates and steps over time; only the first ones, and steps alone where a figure has the rates
-    strips = dict(over_time.step_charts(rows, results, series))
     is_drawn = drawn.charts or (drawn.shows and drawn.shows.isdisjoint(figures.RATES))
-    for _, own_lines in lines.groups[:over_time.MOST_CHARTS] if not is_drawn else ():
-        charts += rates.bars(own_lines, series)
-        if strip := strips.pop(own_lines[0].comparison.key, None):
-            charts.append(strip)
-    charts += [*strips.values(), *breakdown.charts(summary, compared, rows, series)]
+    charts += [*_by_comparison(() if is_drawn else lines.groups, dict(over_time.step_charts(rows, results, series)),
+                               series), *breakdown.charts(summary, compared, rows, series)]
     if not drawn.shows or drawn.shows & figures.LEARNED:
         charts += over_time.learning_charts(rows, series, numbers)
     lanes = [each for each in summary.lanes if each.tuned in {other.key for other in compared}]
@@ -121,6 +121,16 @@ def _section(summary: Summary, measured: Measurements, series: Mapping[str, int]
               *breakdown.own_names(summary, rows)]
     return Section(experiment.id, experiment.title, tuple(_notes(summary, measured, experiment, rows)),
                    tuple(sorted(experiment.assumed.items())), tuple(charts), tuple(tables))
+
+
+def _by_comparison(groups: Groups[columns.Line], strips: dict[str, Chart], series: Mapping[str, int]
+                   ) -> Iterator[Chart]:
+    """Of each of the first comparisons its rates and its steps over time, then the steps of others; strips: by key."""
+    for _, lines in groups[:over_time.MOST_CHARTS]:
+        yield from rates.bars(lines, series)
+        if strip := strips.pop(lines[0].comparison.key, None):
+            yield strip
+    yield from strips.values()
 
 
 def _notes(summary: Summary, measured: Measurements, experiment: Experiment, rows: Sequence[Row]) -> Iterator[str]:

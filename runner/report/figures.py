@@ -183,10 +183,10 @@ def _mean_curve(points: Sequence[_Point], field: str, averaged: Sequence[str], s
 
 def _curves(panel: Sequence[_Point], field: str, signs: Mapping[str, int], scale: float = 1.0) -> tuple[Curve, ...]:
     """A curve a name, with a band where each value has an interval."""
-    return tuple(Curve.of(name, signs[name], [
-        (float(getattr(point.cell, field)), point.value, point.interval)
-        for point in sorted(points, key=lambda point: getattr(point.cell, field))], scale)
-        for name, points in grouped(panel, lambda point: point.name).items())
+    ordered = sorted(panel, key=lambda point: getattr(point.cell, field))
+    return tuple(Curve.of(name, signs[name], [(float(getattr(point.cell, field)), point.value, point.interval)
+                                              for point in ordered if point.name == name], scale)
+                 for name in dict.fromkeys(point.name for point in panel))
 
 
 def _relative(points: Sequence[_Point], field: str, baseline: str) -> Iterator[Chart]:

@@ -8,7 +8,7 @@ from runner.planning import paper_index
 from runner.planning.plan import Plan, of_a_gpu
 from runner.report.claims import wording
 from runner.report.tables import Part
-from runner.study import file, quantities
+from runner.study import file
 from runner.study.claims import Claim
 from runner.study.file import Study
 from runner.study.published import Published
@@ -19,16 +19,13 @@ from workloads.spec.data.prepared import SEQUENCE_SETS
 
 def parts(whole: Study, made: Plan, index: Sequence[Part]) -> list[Part]:
     """The study at its paper's scale, its plan at the scale that runs here, and its index in the form to show."""
-    every = (*whole.published, *whole.claims)
-    definitions = {wording.called(one.quantity): quantities.QUANTITIES[one.quantity].definition for one in every} | {
-        one.unit: quantities.UNIT_DEFINITIONS.get(one.unit, "") for one in whole.published if one.to}
     found: list[Part] = [f"{whole.id}: {whole.title}", f"Figures and tables, at scale {made.study.scale} here:",
                          *index, "Set-up, data and what was assumed:",
                          [{"of": of, "what": what} for of, what in paper_index.facts(made, _data)]]
     for title, rows in (("Published numbers:", [*map(_number, whole.published)]),
                         ("Quantities that papers derive:", [
                             {"quantity": name, "defined by": text}
-                            for name, text in definitions.items() if text]),
+                            for name, text in wording.definitions((*whole.published, *whole.claims)).items()]),
                         ("Claims:", [_claim(each, whole, made.study) for each in whole.claims]),
                         ("Told, not tested:", [{"id": each.id, "place": each.source, "states": each.text,
                                                 "why": each.why} for each in whole.told]),
@@ -56,12 +53,17 @@ def _number(number: Published) -> dict[str, Any]:
 
 
 def _claim(claim: Claim, study: Study, here: Study) -> dict[str, str]:
-    scaled, by_experiment = next(each for each in here.claims if each.id == claim.id), _by_experiment(claim, study)
-    every = set().union(*by_experiment.values())
+    scaled = next(each for each in here.claims if each.id == claim.id)
     return {"id": claim.id, "place": claim.source, "states": claim.text, "holds where": wording.condition(claim),
-            "of": wording.called(claim.quantity), "reading": claim.assumed,
-            "cells": f"{len(every)} of {', '.join(name for name, cells in by_experiment.items() if cells)}",
+            "of": wording.called(claim.quantity), "reading": claim.assumed, "cells": _cells(claim, study),
             f"verdict at {here.scale}": _lacking(scaled, here, study)}
+
+
+def _cells(claim: Claim, study: Study) -> str:
+    """How many cells it looks at, and the experiments that have them."""
+    by_experiment = _by_experiment(claim, study)
+    every = set().union(*by_experiment.values())
+    return f"{len(every)} of {', '.join(name for name, cells in by_experiment.items() if cells)}"
 
 
 def _by_experiment(claim: Claim, study: Study) -> dict[str, set[Cell]]:

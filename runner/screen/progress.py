@@ -66,10 +66,7 @@ class RunProgress:
             case {"event": "now", "doing": doing}:
                 self._draw(doing)
             case {"event": "now", "waits": why}:
-                if not self._live and self._clock() - self._wait_said >= _AGAIN_SECONDS:
-                    self._wait_said = self._clock()
-                    self._line(why)
-                self._draw(why)
+                self._waits(why)
             case {"event": "now", "said": line}:
                 self._line(line)
             case {"event": "now", "starts": run} | {"event": "line" | "ending", "run": run}:
@@ -109,6 +106,13 @@ class RunProgress:
                     each = (self._clock() - self._began) / self._done
                     self._until = self._clock() + each * (self._total - self._done)
                 self._draw("")
+
+    def _waits(self, why: str) -> None:
+        """Say what the session waits for, in a log now and then."""
+        if not self._live and self._clock() - self._wait_said >= _AGAIN_SECONDS:
+            self._wait_said = self._clock()
+            self._line(why)
+        self._draw(why)
 
     def close(self) -> None:
         """No more runs; safe to repeat."""

@@ -1,7 +1,7 @@
 """Words, published numbers and claims as people read them, from a Summary. Pure."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from runner import formatting
 from runner.analysis import doubts, stats
@@ -17,6 +17,7 @@ from runner.analysis.summary_format import (
     Summary,
 )
 from runner.report.tables import Word
+from runner.study import quantities
 from runner.study.claims import KINDS, Claim, Verdict
 from runner.study.published import Published, parted
 from runner.study.subjects import Subject
@@ -90,6 +91,14 @@ def whose(number: PublishedNumber) -> str:
 def fields(where: Mapping[str, Sequence[object]]) -> str:
     """The values of cell fields that something is about."""
     return ", ".join("/".join(map(str, values)) for values in where.values())
+
+
+def definitions(of: Iterable[Published | Claim]) -> dict[str, str]:
+    """The papers' sentences of the quantities, and units of two subjects, that these are of."""
+    found = {called(one.quantity): quantities.QUANTITIES[one.quantity].definition for one in of}
+    found |= {one.unit: quantities.UNIT_DEFINITIONS.get(one.unit, "") for one in of
+              if isinstance(one, Published) and one.to}
+    return {name: text for name, text in found.items() if text}
 
 
 def is_of(number: PublishedNumber, subject: Subject, cell: Cell) -> bool:
