@@ -9,6 +9,7 @@ from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple
 
 from runner import formatting
+from runner.analysis import doubts
 from runner.analysis.result_numbers import BESIDE, ENERGY, EPOCHS, NUMBERS, RATES, SEQUENCES
 from runner.analysis.stats import Interval, Verdict
 from runner.analysis.summary_format import Comparison, PublishedNumber, Result, Summary
@@ -27,9 +28,57 @@ class Line(NamedTuple):
     result: Result
 
     @property
-    def has_rate(self) -> bool:
-        """Whether a run of it ended ok."""
-        return self.result.rate_per_worker is not None
+    def stack(self) -> str:
+        """Its name."""
+        return self.result.stack
+
+    @property
+    def rate(self) -> float | None:
+        """In the unit of its comparison; None without a run that ended ok."""
+        return self.result.rate_per_worker
+
+    @property
+    def ratio(self) -> float | None:
+        """To the baseline, whose own is 1; None without a common round."""
+        return 1.0 if self._is_baseline() else self.result.ratio
+
+    @property
+    def ratio_texts(self) -> tuple[str, str]:
+        """The ratio and its interval as people read them; "" for what there is not."""
+        if self.result.ratio is None or self._is_baseline():
+            return "1" if self._is_baseline() else "", ""
+        return formatting.ratio_and_ends(self.result.ratio, self.result.ratio_interval)
+
+    @property
+    def is_fastest(self) -> bool:
+        """Whether it is faster than every other stack that ran."""
+        return self.stack == self.comparison.winner
+
+    @property
+    def word(self) -> str:
+        """FASTEST, slower, why there is neither, without details, or how runs ended; "" of an ordinary baseline."""
+        if self.rate is None and not self.result.withheld:
+            return endings(self.result.endings)
+        doubt = next((each.value for each in doubts.REMEDIES if self.result.withheld.startswith(each.value)), "")
+        return doubt or wording.word(self.comparison, self.result, wording.WINNER)
+
+    @property
+    def version(self) -> str:
+        """Of its framework, and how its steps ran, as its users say: "2.13.0 eager"; "" without a rate."""
+        column = next((each for each in self.summary.columns if each.stack == self.stack), None)
+        if column is None or self.rate is None:
+            return ""
+        way = "jit" if (column.framework, self.result.ran_as) == ("jax", "xla") else self.result.ran_as
+        return " ".join(filter(None, [(column.version or "").partition("+")[0], way]))
+
+    def _is_baseline(self) -> bool:
+        return self.result.verdict is Verdict.BASELINE and self.rate is not None
+
+
+def fastest_first(summary: Summary, comparison: Comparison) -> tuple[Line, ...]:
+    """The lines of a comparison."""
+    lines = (Line(summary, comparison, result) for result in comparison.results)
+    return tuple(sorted(lines, key=lambda line: -(line.rate or 0.0)))
 
 
 def endings(counts: Mapping[str, int]) -> str:
@@ -65,15 +114,15 @@ def verdict(line: Line) -> str:
 
 
 def _rate(line: Line) -> str:
-    rate = line.result.rate_per_worker
-    return endings(line.result.endings) if rate is None else formatting.rate(rate, line.result.rate_interval)
+    if line.rate is None:
+        return endings(line.result.endings)
+    return formatting.rate(line.rate, line.result.rate_interval)
 
 
 def _ratio(line: Line) -> str:
-    result = line.result
-    if not line.has_rate or result.ratio is None:
-        return "1" if line.has_rate and result.verdict is Verdict.BASELINE else ""
-    return formatting.ratio(result.ratio, result.ratio_interval)
+    if line.rate is None or line.result.ratio is None:
+        return line.ratio_texts[0]
+    return formatting.ratio(line.result.ratio, line.result.ratio_interval)
 
 
 def _turns(line: Line) -> str | None:
@@ -151,12 +200,12 @@ RESULTS: tuple[Column[Line], ...] = (
     Column("Ratio", attrgetter("result.ratio"), "{:.3f}".format, Form.CSV | Form.LATEX, "ratio", is_number=True),
     Column("Interval", lambda line: formatting.ends(line.result.ratio_interval, "{:.3f}".format), forms=Form.LATEX),
     *_fields("result", "pairs"),
-    Column("verdict", lambda line: verdict(line) if line.has_rate or line.result.withheld
+    Column("verdict", lambda line: verdict(line) if line.rate is not None or line.result.withheld
            else wording.said(Verdict.NO_DATA), forms=Form.PAGE),
     Column("Verdict", verdict, forms=Form.LATEX),
     _csv("verdict", lambda line: line.result.verdict.value),
     Column("notes", marks),
-    Column("rounds", lambda line: f"{line.result.runs} of {line.summary.rounds}" if line.has_rate else None),
+    Column("rounds", lambda line: f"{line.result.runs} of {line.summary.rounds}" if line.rate is not None else None),
     Column("turns", _turns),
     *_fields("result", "workers"),
     *_with_interval("step", "step_seconds", "step", formatting.step, RATES, Form.PAGE),
@@ -179,7 +228,7 @@ RESULTS: tuple[Column[Line], ...] = (
     *_ends_of("rate"), *_ends_of("ratio"),
     *_fields("result", "runs"),
     _csv("endings", lambda line: " ".join(f"{name}:{count}" for name, count in line.result.endings.items())),
-    _csv("is_winner", lambda line: int(line.result.stack == line.comparison.winner)),
+    _csv("is_winner", lambda line: int(line.is_fastest)),
     _csv("flags", lambda line: " ".join(line.result.flags)),
     _csv("other_settings", lambda line: " ".join(
         f"{name}:{value}" for name, value in line.comparison.settings.items()

@@ -5,7 +5,8 @@ from itertools import accumulate
 from typing import Any, NamedTuple
 
 from runner.analysis.stats import Interval
-from runner.report.tables import Table
+from runner.report.columns import Line
+from runner.report.tables import Groups, Table
 
 MOST_GROUPS, _MOST_MARKS = 16, 60      # in a chart; its table has all
 
@@ -64,7 +65,7 @@ class Curves(NamedTuple):
     is_logarithmic: bool = False         # the values; one that is zero is not drawn
 
 
-class Line(NamedTuple):
+class Joined(NamedTuple):
     """Points that are joined."""
 
     x: tuple[float, ...]
@@ -76,8 +77,8 @@ class Strip(NamedTuple):
 
     name: str
     series: int
-    runs: tuple[Line, ...]
-    median: Line                 # over the runs
+    runs: tuple[Joined, ...]
+    median: Joined               # over the runs
     warmup: float                # seconds at which the timed steps begin
     top: float                   # of the scale; what is higher is cut off there and marked
     first: str                   # the first step in words where it is cut off, else ""
@@ -124,29 +125,6 @@ class Section(NamedTuple):
         return not self.charts and not self.tables
 
 
-class Standing(NamedTuple):
-    """A stack in a comparison."""
-
-    stack: str
-    rate: float | None           # in the unit of its comparison; None without a run that ended ok
-    ratio: float | None          # to the baseline, whose own is 1; None without a common round
-    ends: Interval | None        # the interval that decides the word
-    ratio_text: str
-    ends_text: str
-    word: str                    # FASTEST, slower, why there is neither, or how runs ended; "" of an ordinary baseline
-    is_fastest: bool             # faster than every other stack that ran
-    rounds: tuple[float, ...] = ()         # the ratio of each round
-    version: str = ""            # of its framework, and how its steps ran: "2.13.0 eager"
-
-
-class Block(NamedTuple):
-    """A comparison, its stacks by speed."""
-
-    heading: str                 # the comparison's label
-    unit: str
-    standings: tuple[Standing, ...]
-
-
 class Trust(NamedTuple):
     """A reason to trust the answer, or not to."""
 
@@ -161,7 +139,7 @@ class Answer(NamedTuple):
     verdict: str                 # in a sentence
     facts: tuple[str, ...]       # machine, day, study and rounds
     baseline: str
-    blocks: tuple[Block, ...]
+    blocks: Groups[Line]         # a comparison each, its stacks by speed
     trust: tuple[Trust, ...]     # models, turns, isolation, data, and files where some changed
     notes: tuple[str, ...]       # what else to know, the most important first, in a few words each
     missing: str                 # what an incomplete session still has to measure; ""
@@ -173,8 +151,8 @@ class Answer(NamedTuple):
     def stacks(self) -> tuple[str, ...]:
         """Each stack with its version and its ways of running: "tf-2.21 2.21.0 tf.function"."""
         ways: dict[str, dict[str, None]] = {}
-        for standing in (each for block in self.blocks for each in block.standings if each.version):
-            ways.setdefault(standing.stack, {})[standing.version] = None
+        for line in (each for _, lines in self.blocks for each in lines if each.version):
+            ways.setdefault(line.stack, {})[line.version] = None
         return tuple(f"{stack} {' / '.join(versions)}" for stack, versions in ways.items())
 
 

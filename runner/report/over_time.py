@@ -14,7 +14,7 @@ from runner.analysis.summary_format import PublishedNumber, Result
 from runner.cells import comparison_key, label
 from runner.grouping import grouped
 from runner.report.claims import wording
-from runner.report.document import Chart, Curve, Curves, Line, Strip, Strips
+from runner.report.document import Chart, Curve, Curves, Joined, Strip, Strips
 from runner.results.rows import Row, by_comparison
 from runner.results.runs import Run
 from runner.results.turns import counting
@@ -187,10 +187,10 @@ def _disturbed(run: Run, times: _Steps) -> Iterator[tuple[float, float]]:
             yield span
 
 
-def _shown(*parts: NDArray[Any]) -> Line:
+def _shown(*parts: NDArray[Any]) -> Joined:
     """The parts as one line, in milliseconds."""
     x, y = np.hstack(parts)
-    return Line(_floats(x), _floats(y * 1000))
+    return Joined(_floats(x), _floats(y * 1000))
 
 
 def _lines(times: _Steps) -> tuple[NDArray[Any], NDArray[Any]]:

@@ -8,7 +8,7 @@ from runner.analysis.result_numbers import BESIDE, ENERGY, EPOCHS, RATES, SEQUEN
 from runner.analysis.stats import Verdict
 from runner.analysis.summary_format import Comparison, LaneResult, Lanes, Summary
 from runner.report.claims import wording
-from runner.report.columns import RESULTS, Line, endings
+from runner.report.columns import RESULTS, Line, endings, fastest_first
 from runner.report.document import Answer, Dots, Mark, fitted
 from runner.report.tables import EVERY, Column, Form, Table, Texts, Word, of, table, texts
 
@@ -19,36 +19,44 @@ _MOODS = {"faster": "good", "slower": "bad"}
 def bars(lines: Sequence[Line], series: Mapping[str, int]) -> list[Dots]:
     """A bar a stack of a comparison that is no breakdown."""
     comparison = lines[0].comparison
-    marks = tuple(Mark(each.stack, series.get(each.stack, 0), each.rate_per_worker,
-                       f"{formatting.number(each.rate_per_worker)}/s", each.rate_interval)
-                  for _, _, each in lines if each.rate_per_worker is not None and comparison.measure != "phases")
+    marks = tuple(Mark(each.stack, series.get(each.stack, 0), each.rate, f"{formatting.number(each.rate)}/s",
+                       each.result.rate_interval)
+                  for each in lines if each.rate is not None and comparison.measure != "phases")
     caption = f"{comparison.label}: {comparison.unit} of one worker, with 95 % intervals over runs"
     return fitted(caption, comparison.unit, [("", marks)], is_bars=True)
 
 
 def ratios(answer: Answer, series: Mapping[str, int]) -> list[Dots]:
     """The ratios of all comparisons, the fastest stack of each first."""
-    groups = [(block.heading, tuple(
-        Mark(each.stack, series.get(each.stack, 0), each.ratio, " ".join(filter(None, [
-            each.ratio_text, each.ends_text and f"({each.ends_text})", each.word])), each.ends, dots=each.rounds)
-        for each in block.standings if each.ratio is not None)) for block in answer.blocks]
+    groups = [(heading, tuple(
+        Mark(each.stack, series.get(each.stack, 0), each.ratio, _told(each), each.result.ratio_interval,
+             dots=each.result.round_ratios) for each in lines if each.ratio is not None))
+        for heading, lines in answer.blocks]
     return fitted(f"Times as fast as {answer.baseline}: a dot a round, and the intervals that decide verdicts",
                   f"times {answer.baseline}, on a logarithmic scale", [group for group in groups if len(group[1]) > 1],
                   reference=1.0)
+
+
+def _told(line: Line) -> str:
+    ratio, ends = line.ratio_texts
+    return " ".join(filter(None, [ratio, ends and f"({ends})", line.word]))
 
 
 def matrix(answer: Answer) -> list[Table[Texts]]:
     """All comparisons by stacks: ratio and word; none of few, which the chart shows as well."""
     if len(answer.blocks) <= _FEW:
         return []
-    stacks = dict.fromkeys(each.stack for block in answer.blocks for each in block.standings)
+    stacks = dict.fromkeys(each.stack for _, lines in answer.blocks for each in lines)
     names = sorted(stacks, key=lambda name: name != answer.baseline)
-    told = [{each.stack: Word(" ".join(filter(None, [each.ratio_text, each.word])),
-                              _MOODS.get(each.word, "good" if each.is_fastest else "none"))
-             for each in block.standings} for block in answer.blocks]
+    words = ({each.stack: _in_matrix(each) for each in lines} for _, lines in answer.blocks)
     return table(f"Times as fast as {answer.baseline}", texts("comparison", *names), {"": [
-        (block.heading, *(words.get(name, "") for name in names))
-        for block, words in zip(answer.blocks, told, strict=True)]})
+        (heading, *(of_stack.get(name, "") for name in names))
+        for (heading, _), of_stack in zip(answer.blocks, words, strict=True)]})
+
+
+def _in_matrix(line: Line) -> str:
+    return Word(" ".join(filter(None, [line.ratio_texts[0], line.word])),
+                _MOODS.get(line.word, "good" if line.is_fastest else "none"))
 
 
 _CAPTION = "Rates of one worker and the time of a step (geometric means), with 95 % intervals over runs"
@@ -68,9 +76,7 @@ _TABLES = (
 def results(summary: Summary, compared: Sequence[Comparison]) -> Table[Line]:
     """A line a stack and comparison, the fastest first, with every column of every form."""
     titled = (column._replace(title=column.title.replace("{baseline}", summary.baseline)) for column in RESULTS)
-    return Table(_CAPTION, tuple(titled), tuple((each.label, tuple(
-        Line(summary, each, result) for result in sorted(
-            each.results, key=lambda result: -(result.rate_per_worker or 0.0)))) for each in compared))
+    return Table(_CAPTION, tuple(titled), tuple((each.label, fastest_first(summary, each)) for each in compared))
 
 
 def tables(results: Table[Line]) -> Iterator[Table[Line]]:

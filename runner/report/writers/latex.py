@@ -52,8 +52,8 @@ def _table(label: str, lines: Sequence[Line], columns: Sequence[Column[Line]], m
 
 def _line(line: Line, columns: Sequence[Column[Line]]) -> str:
     name = escaped(line.result.stack)
-    if not line.has_rate:
+    if line.rate is None:
         return rf"{name} & \multicolumn{{{len(columns)}}}{{l}}{{{escaped(endings(line.result.endings))}}} \\"
-    texts = [rf"\textbf{{{name}}}" if line.result.stack == line.comparison.winner else name,
+    texts = [rf"\textbf{{{name}}}" if line.is_fastest else name,
              *(escaped(column.shown(column.value(line), Form.LATEX)) for column in columns)]
     return " & ".join(texts) + r" \\"

@@ -23,12 +23,12 @@ def answer(*more: Any, **values: Any) -> Answer:
 
 
 def test_stacks_stand_by_speed_each_with_its_ratio_its_interval_and_its_word() -> None:
-    (block,) = answer().blocks
+    ((_, lines),) = answer().blocks
 
     assert [("tf", "1.50", "FASTEST"), ("torch", "1", "")] == [
-        (each.stack, each.ratio_text, each.word) for each in block.standings]
-    fastest = block.standings[0]
-    assert fastest.is_fastest and fastest.ends and 1 < fastest.ends.low < 1.5 < fastest.ends.high
+        (each.stack, each.ratio_texts[0], each.word) for each in lines]
+    ends = lines[0].result.ratio_interval
+    assert lines[0].is_fastest and ends and 1 < ends.low < 1.5 < ends.high
 
 
 @pytest.mark.parametrize(("cells", "headings"), [
@@ -41,7 +41,7 @@ def test_stacks_stand_by_speed_each_with_its_ratio_its_interval_and_its_word() -
      [f"LeNet-5 (tanh, 0.3 M parameters), training, batch 10, 64 px{loop}" for loop in ("", ", loop tuned")])])
 def test_a_heading_says_how_large_the_model_is_and_in_what_comparisons_that_read_alike_differ(
         cells: dict[Cell, list[float]], headings: list[str]) -> None:
-    assert headings == [block.heading for block in answer(cells=cells).blocks]
+    assert headings == [heading for heading, _ in answer(cells=cells).blocks]
 
 
 def test_a_page_s_command_can_be_pasted() -> None:
@@ -54,9 +54,9 @@ def test_a_page_s_command_can_be_pasted() -> None:
     ((), {TF: FAST, TF._replace(stack="mxnet"): SLOW}, [("tf", "FASTEST"), ("mxnet", "no ratio")])])
 def test_a_stack_without_an_ok_run_stands_last_and_without_a_baseline_s_there_is_no_ratio(
         more: Any, cells: dict[Cell, list[float]], words: list[tuple[str, str]]) -> None:
-    (block,) = answer(*more, cells=cells).blocks
+    ((_, lines),) = answer(*more, cells=cells).blocks
 
-    assert words == [(each.stack, each.word) for each in block.standings]
+    assert words == [(each.stack, each.word) for each in lines]
 
 
 @pytest.mark.parametrize(("torch", "tf", "closed", "why"), [
