@@ -4,6 +4,7 @@ import csv
 import html
 import io
 import re
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -11,12 +12,18 @@ from rich.console import Console
 from runner.report.document import Report
 from runner.report.tables import Form, Table, Texts
 from runner.report.writers import spreadsheet
+from runner.screen.summary import summary_view
 
 
 def printed(view: Any, width: int = 80, **settings: Any) -> str:
     file = io.StringIO()
     Console(file=file, width=width, markup=False, highlight=False, emoji=False, **settings).print(view, crop=False)
     return file.getvalue()
+
+
+def on_screen(report: Report, width: int = 80, is_detailed: bool = False, named: str = "", written: Path | None = None,
+              **settings: Any) -> str:
+    return printed(summary_view(report, is_detailed, named, written), width, **settings)
 
 
 def lines(table: Table[Any], form: Form = Form.PAGE) -> tuple[Texts, ...]:

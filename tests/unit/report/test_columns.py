@@ -13,10 +13,9 @@ from runner.report.columns import RESULTS, Line
 from runner.report.tables import Column, Form, table
 from runner.report.writers import markdown, page, spreadsheet
 from runner.results.reader import measurements
-from runner.screen.summary import summary_view
 from tests import made_report
 from tests import made_rows as made
-from tests.printing import lines, printed
+from tests.printing import lines, on_screen
 
 CONTRIBUTING = Path(__file__).parents[3] / "CONTRIBUTING.md"
 NAMES: tuple[Column[dict[str, Any]], ...] = (
@@ -86,6 +85,6 @@ def test_a_footnote_stands_in_every_form_that_people_read_and_its_flag_in_the_cs
     report = made_report.report_of(place={**made.PLACE, "isolation": "venv"})
     text = flags.Flag.VENV.text
 
-    assert text in " ".join(printed(summary_view(report, is_detailed=True)).split())
+    assert text in " ".join(on_screen(report, is_detailed=True).split())
     assert markdown.escaped(text) in markdown.markdown(report) and text in html.unescape(page.html(report))
     assert "venv" in spreadsheet.comma_separated(report)

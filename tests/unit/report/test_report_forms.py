@@ -19,12 +19,11 @@ from runner.report.document import Curve, Curves, Dots, Mark
 from runner.report.tables import plain
 from runner.report.writers import charts, latex, markdown, page
 from runner.results import store
-from runner.screen.summary import summary_view
 from runner.study import file
 from runner.study.claims import Verdict
 from tests import made_everything, made_report
 from tests import made_rows as made
-from tests.printing import csv_lines, lines, printed
+from tests.printing import csv_lines, lines, on_screen
 
 
 class Read(HTMLParser):
@@ -102,7 +101,7 @@ def test_the_command_that_measures_a_row_again_stands_in_every_form() -> None:
     assert all(f"% {command}\n" in latex.latex(report) for command in timed)
     assert all(command in to_json(summary) for command in commands)
     assert commands == set(re.findall(r"evenbench rerun \S+ --cell \w+",
-                                      printed(summary_view(report, is_detailed=True), width=300)))
+                                      on_screen(report, is_detailed=True, width=300)))
 
 
 def test_a_stranger_s_id_does_nothing_in_a_shell() -> None:
