@@ -95,8 +95,7 @@ def _sections(summary: Summary, measured: Measurements, series: Mapping[str, int
             places.index(one.id) if one.id in places else len(places))):
         yield _section(summary, measured, series, each, numbers.pop(each.id, ()))
     if rest := tuple(itertools.chain.from_iterable(numbers.values())):
-        yield Section("published", "Published numbers of no experiment here", (), (), (),
-                      tuple(beside_ours.tables(rest)))
+        yield Section("published", "Published numbers of no experiment here", tables=tuple(beside_ours.tables(rest)))
 
 
 def _section(summary: Summary, measured: Measurements, series: Mapping[str, int], experiment: Experiment,

@@ -114,10 +114,10 @@ class Section(NamedTuple):
 
     id: str
     title: str
-    notes: tuple[str, ...]
-    assumed: tuple[Named, ...]
-    charts: tuple[Chart, ...]
-    tables: tuple[Table[Any], ...]
+    notes: tuple[str, ...] = ()
+    assumed: tuple[Named, ...] = ()
+    charts: tuple[Chart, ...] = ()
+    tables: tuple[Table[Any], ...] = ()
 
     @property
     def is_empty(self) -> bool:

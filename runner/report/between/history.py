@@ -52,8 +52,8 @@ def _section(label: str, courses: Sequence[Course], history: History) -> Section
     chart = Curves(f"{label}: times the speed of {courses[0].baseline}", "session", "ratio", curves,
                    is_zero_based=False)
     titles = texts("session", "began", courses[0].points[0].unit, f"to {courses[0].baseline}", "step")
-    return Section(label, "", (), (), (chart,), (Table(
-        label, titles, tuple((course.stack, tuple(_lines(course))) for course in courses), has_empty=True),))
+    groups = tuple((course.stack, tuple(_lines(course))) for course in courses)
+    return Section(label, "", charts=(chart,), tables=(Table(label, titles, groups, has_empty=True),))
 
 
 def _lines(course: Course) -> Iterator[Texts]:

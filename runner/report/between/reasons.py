@@ -24,7 +24,7 @@ def section(records: Sequence[Mapping[str, Any]]) -> Iterator[Section]:
     """The section of reasons; none without any."""
     if not records:
         return
-    made = Section("why", "Why rows are behind", (), (), (), ())
+    made = Section("why", "Why rows are behind")
     try:
         notes = (" ".join(filter(None, [f"{each['label']}: {each['sentence']}", each.get("without_parts")]))
                  for each in records)

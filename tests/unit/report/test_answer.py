@@ -22,6 +22,11 @@ def answer(*more: Any, **values: Any) -> Answer:
     return found
 
 
+def notes_on(word: str, *more: Any, **values: Any) -> list[str]:
+    """The answer's notes with that word."""
+    return [each for each in answer(*more, **values).notes if word in each]
+
+
 def test_stacks_stand_by_speed_each_with_its_ratio_its_interval_and_its_word() -> None:
     ((_, lines),) = answer().blocks
 
@@ -158,9 +163,8 @@ def test_notes_are_few_words_and_name_the_stacks_where_it_is_not_all() -> None:
 
 @pytest.mark.parametrize(("tuned", "ratio"), [(FAST, "1.50"), ([70.0, 69.5, 70.5, 70.2, 69.8], "0.70"), (SAME, "")])
 def test_what_the_settings_of_experts_move_by_over_a_quarter_is_a_note(tuned: list[float], ratio: str) -> None:
-    notes = [each for each in answer(cells={TORCH: SLOW, TORCH._replace(loop="tuned"): tuned},
-                                     facts={**made.FACTS, "loop": "compile", "attention": "plain"}).notes
-             if "tuned" in each]
+    notes = notes_on("tuned", cells={TORCH: SLOW, TORCH._replace(loop="tuned"): tuned},
+                     facts={**made.FACTS, "loop": "compile", "attention": "plain"})
 
     assert bool(ratio) == len(notes)
     assert all(re.fullmatch(rf"torch tuned \(compile\) is {ratio} \(.*\) times as fast as it stands: .*",
@@ -176,9 +180,8 @@ def test_a_compiled_lane_that_is_faster_pays_after_as_many_steps_as_its_first_ca
     eager, compiled = made.cell("pytorch", steps=20), made.cell("pytorch-compile", steps=20)
 
     def notes(first_step: float) -> list[str]:
-        found = answer(*made.runs(compiled, FAST, warm=(first_step, 0.1)), cells={eager: SLOW, compiled: []},
-                       plan=made.plan(eager, compiled, baseline="pytorch"))
-        return [each for each in found.notes if "pays" in each]
+        return notes_on("pays", *made.runs(compiled, FAST, warm=(first_step, 0.1)), cells={eager: SLOW, compiled: []},
+                        plan=made.plan(eager, compiled, baseline="pytorch"))
 
     # 30 s more, and steps of 0.0667 s in place of 0.1: 30 / 0.0333 is 900
     (note,) = notes(31.5)
@@ -187,9 +190,9 @@ def test_a_compiled_lane_that_is_faster_pays_after_as_many_steps_as_its_first_ca
     assert not notes(1.5)
 
 
-def test_the_peak_memory_of_two_columns_is_said_where_one_has_over_a_tenth_more() -> None:
-    def notes(peak: int) -> list[str]:
-        runs = [*made.runs(TORCH, SLOW), *made.runs(TF, FAST, after={**made.AFTER, "peak_bytes": peak})]
-        return [each for each in answer(*runs, cells={TORCH: [], TF: []}).notes if "memory" in each]
+@pytest.mark.parametrize(("peak", "said"), [
+    (4 * 10**8, ["peak memory: torch 300 MB, tf 400 MB"]), (32 * 10**7, [])])
+def test_the_peak_memory_of_two_columns_is_said_where_one_has_over_a_tenth_more(peak: int, said: list[str]) -> None:
+    runs = [*made.runs(TORCH, SLOW), *made.runs(TF, FAST, after={**made.AFTER, "peak_bytes": peak})]
 
-    assert [["peak memory: torch 300 MB, tf 400 MB"], []] == [notes(4 * 10**8), notes(32 * 10**7)]
+    assert said == notes_on("memory", *runs, cells={TORCH: [], TF: []})
