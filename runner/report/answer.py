@@ -9,8 +9,8 @@ from runner import formatting
 from runner.analysis.flags import Flag
 from runner.analysis.stats import Verdict
 from runner.analysis.summary_format import Column, Comparison, Lanes, Result, Summary
-from runner.report.columns import Line, fastest_first, rounds
-from runner.report.document import Answer, Trust
+from runner.report.columns import fastest_first, rounds, word
+from runner.report.document import Answer, Line, Trust
 from runner.report.tables import Groups
 from workloads.spec import frameworks, measures
 from workloads.spec.cell import DEFAULTS
@@ -59,9 +59,9 @@ def _between_versions(blocks: Groups[Line], columns: Sequence[Column]) -> str:
 
 def _change(line: Line) -> str:
     """By how many per cent a stack is faster or slower than the baseline, with the interval; else its word."""
-    is_told, ends = line.is_fastest or line.word in (Verdict.FASTER, Verdict.SLOWER), line.result.ratio_interval
+    is_told, ends = line.is_fastest or word(line) in (Verdict.FASTER, Verdict.SLOWER), line.result.ratio_interval
     if line.ratio is None or ends is None or not is_told:
-        return line.word or "no data"
+        return word(line) or "no data"
     way = 1 if line.ratio > 1 else -1
     shares = [100 * way * (value - 1) for value in (line.ratio, *ends)]
     decimals = next((each for each in (0, 1) if all(round(share, each) for share in shares)), 2)    # no end reads as 0
@@ -92,7 +92,7 @@ def _verdict(blocks: Groups[Line], baseline: str) -> str:
 
 def _among(fastest: Line) -> str:
     """Of whom a stack is the fastest, where not all ran."""
-    return " of those that ran" if "of those" in fastest.word else ""
+    return " of those that ran" if "of those" in word(fastest) else ""
 
 
 def _of_one(first: Line | None, lines: Sequence[Line], baseline: str) -> str:

@@ -6,73 +6,19 @@ shows a new one.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from operator import attrgetter, itemgetter
-from typing import Any, NamedTuple
+from typing import Any
 
 from runner import formatting
 from runner.analysis import doubts
 from runner.analysis.result_numbers import BESIDE, ENERGY, EPOCHS, NUMBERS, RATES, SEQUENCES
 from runner.analysis.stats import Interval, Verdict
-from runner.analysis.summary_format import Comparison, PublishedNumber, Result, Summary
+from runner.analysis.summary_format import Comparison, PublishedNumber, Summary
 from runner.grouping import grouped
 from runner.report.claims import wording
+from runner.report.document import Line
 from runner.report.tables import EVERY, READ, Column, Form, Texts
 
 _ALL_BUT_LATEX = READ | Form.CSV
-
-
-class Line(NamedTuple):
-    """A stack in a comparison, and the summary that they are in."""
-
-    summary: Summary
-    comparison: Comparison
-    result: Result
-
-    @property
-    def stack(self) -> str:
-        """Its name."""
-        return self.result.stack
-
-    @property
-    def rate(self) -> float | None:
-        """In the unit of its comparison; None without a run that ended ok."""
-        return self.result.rate_per_worker
-
-    @property
-    def ratio(self) -> float | None:
-        """To the baseline, whose own is 1; None without a common round."""
-        return 1.0 if self._is_baseline() else self.result.ratio
-
-    @property
-    def ratio_texts(self) -> tuple[str, str]:
-        """The ratio and its interval as people read them; "" for what there is not."""
-        if self.result.ratio is None or self._is_baseline():
-            return "1" if self._is_baseline() else "", ""
-        return formatting.ratio_and_ends(self.result.ratio, self.result.ratio_interval)
-
-    @property
-    def is_fastest(self) -> bool:
-        """Whether it is faster than every other stack that ran."""
-        return self.stack == self.comparison.winner
-
-    @property
-    def word(self) -> str:
-        """FASTEST, slower, why there is neither, without details, or how runs ended; "" of an ordinary baseline."""
-        if self.rate is None and not self.result.withheld:
-            return endings(self.result.endings)
-        doubt = next((each.value for each in doubts.REMEDIES if self.result.withheld.startswith(each.value)), "")
-        return doubt or wording.word(self.comparison, self.result, wording.WINNER)
-
-    @property
-    def version(self) -> str:
-        """Of its framework, and how its steps ran, as its users say: "2.13.0 eager"; "" without a rate."""
-        column = next((each for each in self.summary.columns if each.stack == self.stack), None)
-        if column is None or self.rate is None:
-            return ""
-        way = "jit" if (column.framework, self.result.ran_as) == ("jax", "xla") else self.result.ran_as
-        return " ".join(filter(None, [(column.version or "").partition("+")[0], way]))
-
-    def _is_baseline(self) -> bool:
-        return self.result.verdict is Verdict.BASELINE and self.rate is not None
 
 
 def fastest_first(summary: Summary, comparison: Comparison) -> tuple[Line, ...]:
@@ -84,6 +30,14 @@ def fastest_first(summary: Summary, comparison: Comparison) -> tuple[Line, ...]:
 def endings(counts: Mapping[str, int]) -> str:
     """How runs ended, such as "ok, oom ×3", or that there was none."""
     return ", ".join(f"{ending} ×{count}" if count > 1 else ending for ending, count in counts.items()) or "not run"
+
+
+def word(line: Line) -> str:
+    """FASTEST, slower, why there is neither, without details, or how runs ended; "" of an ordinary baseline."""
+    if line.rate is None and not line.result.withheld:
+        return endings(line.result.endings)
+    doubt = next((each.value for each in doubts.REMEDIES if line.result.withheld.startswith(each.value)), "")
+    return doubt or wording.word(line.comparison, line.result, wording.WINNER)
 
 
 def rounds(summary: Summary, comparisons: Iterable[Comparison]) -> str:

@@ -14,7 +14,7 @@ from runner.report import breakdown, columns, environment, figures, over_time, r
 from runner.report.answer import answer, flagged
 from runner.report.claims import beside_ours, wording
 from runner.report.deviations import deviations
-from runner.report.document import Answer, Chart, Report, Section
+from runner.report.document import Answer, Chart, Line, Report, Section
 from runner.report.tables import Column, Form, Groups, Table, Texts, plain, table, texts
 from runner.results.records import Experiment
 from runner.results.rows import Measurements, Row, recorded
@@ -63,7 +63,7 @@ def _footnotes(summary: Summary) -> Iterator[tuple[str, str]]:
         yield f"[{number}]", f"{note.text} ({whose})" if whose else note.text
 
 
-def _details(summary: Summary, measured: Measurements, results: Table[columns.Line]) -> Iterator[Table[Any]]:
+def _details(summary: Summary, measured: Measurements, results: Table[Line]) -> Iterator[Table[Any]]:
     """Published numbers, rates and what was measured beside them, breakdowns: of all experiments as one."""
     yield from table(f"What {summary.study} published, and the same here", beside_ours.NUMBERS, {"": summary.published},
                      beside_ours.NOTE)
@@ -122,7 +122,7 @@ def _section(summary: Summary, measured: Measurements, series: Mapping[str, int]
                    tuple(sorted(experiment.assumed.items())), tuple(charts), tuple(tables))
 
 
-def _by_comparison(groups: Groups[columns.Line], strips: dict[str, Chart], series: Mapping[str, int]
+def _by_comparison(groups: Groups[Line], strips: dict[str, Chart], series: Mapping[str, int]
                    ) -> Iterator[Chart]:
     """Of each of the first comparisons its rates and its steps over time, then the steps of others; strips: by key."""
     for _, lines in groups[:over_time.MOST_CHARTS]:

@@ -4,8 +4,9 @@ from collections.abc import Iterable, Sequence
 from itertools import accumulate
 from typing import Any, NamedTuple
 
-from runner.analysis.stats import Interval
-from runner.report.columns import Line
+from runner import formatting
+from runner.analysis.stats import Interval, Verdict
+from runner.analysis.summary_format import Comparison, Result, Summary
 from runner.report.tables import Groups, Table
 
 MOST_GROUPS, _MOST_MARKS = 16, 60      # in a chart; its table has all
@@ -123,6 +124,53 @@ class Section(NamedTuple):
     def is_empty(self) -> bool:
         """Whether there is nothing to show of it."""
         return not self.charts and not self.tables
+
+
+class Line(NamedTuple):
+    """A stack in a comparison, and the summary that they are in."""
+
+    summary: Summary
+    comparison: Comparison
+    result: Result
+
+    @property
+    def stack(self) -> str:
+        """Its name."""
+        return self.result.stack
+
+    @property
+    def rate(self) -> float | None:
+        """In the unit of its comparison; None without a run that ended ok."""
+        return self.result.rate_per_worker
+
+    @property
+    def ratio(self) -> float | None:
+        """To the baseline, whose own is 1; None without a common round."""
+        return 1.0 if self._is_baseline() else self.result.ratio
+
+    @property
+    def ratio_texts(self) -> tuple[str, str]:
+        """The ratio and its interval as people read them; "" for what there is not."""
+        if self.result.ratio is None or self._is_baseline():
+            return "1" if self._is_baseline() else "", ""
+        return formatting.ratio_and_ends(self.result.ratio, self.result.ratio_interval)
+
+    @property
+    def is_fastest(self) -> bool:
+        """Whether it is faster than every other stack that ran."""
+        return self.stack == self.comparison.winner
+
+    @property
+    def version(self) -> str:
+        """Of its framework, and how its steps ran, as its users say: "2.13.0 eager"; "" without a rate."""
+        column = next((each for each in self.summary.columns if each.stack == self.stack), None)
+        if column is None or self.rate is None:
+            return ""
+        way = "jit" if (column.framework, self.result.ran_as) == ("jax", "xla") else self.result.ran_as
+        return " ".join(filter(None, [(column.version or "").partition("+")[0], way]))
+
+    def _is_baseline(self) -> bool:
+        return self.result.verdict is Verdict.BASELINE and self.rate is not None
 
 
 class Trust(NamedTuple):

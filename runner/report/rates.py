@@ -8,8 +8,8 @@ from runner.analysis.result_numbers import BESIDE, ENERGY, EPOCHS, RATES, SEQUEN
 from runner.analysis.stats import Verdict
 from runner.analysis.summary_format import Comparison, LaneResult, Lanes, Summary
 from runner.report.claims import wording
-from runner.report.columns import RESULTS, Line, endings, fastest_first
-from runner.report.document import Answer, Dots, Mark, fitted
+from runner.report.columns import RESULTS, endings, fastest_first, word
+from runner.report.document import Answer, Dots, Line, Mark, fitted
 from runner.report.tables import EVERY, Column, Form, Table, Texts, Word, of, table, texts
 
 _FEW = 3                       # comparisons, for which a matrix tells nothing new
@@ -39,7 +39,7 @@ def ratios(answer: Answer, series: Mapping[str, int]) -> list[Dots]:
 
 def _told(line: Line) -> str:
     ratio, ends = line.ratio_texts
-    return " ".join(filter(None, [ratio, ends and f"({ends})", line.word]))
+    return " ".join(filter(None, [ratio, ends and f"({ends})", word(line)]))
 
 
 def matrix(answer: Answer) -> list[Table[Texts]]:
@@ -55,8 +55,8 @@ def matrix(answer: Answer) -> list[Table[Texts]]:
 
 
 def _in_matrix(line: Line) -> str:
-    return Word(" ".join(filter(None, [line.ratio_texts[0], line.word])),
-                _MOODS.get(line.word, "good" if line.is_fastest else "none"))
+    return Word(" ".join(filter(None, [line.ratio_texts[0], word(line)])),
+                _MOODS.get(word(line), "good" if line.is_fastest else "none"))
 
 
 _CAPTION = "Rates of one worker and the time of a step (geometric means), with 95 % intervals over runs"

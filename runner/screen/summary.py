@@ -9,8 +9,8 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from runner import formatting
-from runner.report.columns import Line
-from runner.report.document import Answer, Report
+from runner.report.columns import word
+from runner.report.document import Answer, Line, Report
 from runner.report.tables import Form, Table
 from runner.screen.page import Page, View
 
@@ -127,7 +127,7 @@ def _line(texts: Sequence[str], fastest: str, widths: Sequence[int], gap: str) -
 def _texts(line: Line, page: Page, is_over: bool) -> tuple[str, ...]:
     """Name, version, rate, ratio, interval and word, harmless; the latter two of a session that is over."""
     rate, (ratio, ends) = "" if line.rate is None else formatting.number(line.rate), line.ratio_texts
-    said = (ends, line.word) if is_over else ("", "" if line.rate is not None else line.word)
+    said = (ends, word(line)) if is_over else ("", "" if line.rate is not None else word(line))
     return tuple(page.text(text).plain for text in (line.stack, line.version, rate, ratio, *said))
 
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from operator import attrgetter
 from typing import Any
 
 from runner import formatting
@@ -35,7 +36,7 @@ _UNITS = {"count": "", "x": "", "%": "", "% more": "", "share": "", "mpe": "MPE"
 
 
 NUMBERS: tuple[Column[PublishedNumber], ...] = (
-    Column("source", lambda number: number.source),
+    Column("source", attrgetter("source")),
     Column("of", wording.whose),
     Column("quantity", wording.quantity),
     Column("published", wording.printed),
@@ -43,7 +44,7 @@ NUMBERS: tuple[Column[PublishedNumber], ...] = (
     Column("unit", lambda number: number.printed and _UNITS.get(number.unit, number.unit)),
     Column("here / published", _ours_to_theirs, forms=Form.PAGE),
     Column("here it is of", wording.differs),
-    Column("remark", lambda number: number.text, forms=Form.PAGE),
+    Column("remark", attrgetter("text"), forms=Form.PAGE),
 )
 
 
@@ -55,9 +56,9 @@ def _remark(claim: JudgedClaim) -> str:
 
 
 CLAIMS: tuple[Column[JudgedClaim], ...] = (
-    Column("claim", lambda claim: claim.id),
+    Column("claim", attrgetter("id")),
     Column("verdict", lambda claim: wording.verdict(claim, [claim])),
-    Column("what the study says", lambda claim: claim.text, forms=Form.PAGE),
+    Column("what the study says", attrgetter("text"), forms=Form.PAGE),
     Column("here", lambda claim: wording.here(claim) or None),
     Column("theirs", lambda claim: wording.theirs(claim) or None),
     Column("remark", _remark, forms=Form.PAGE),
@@ -71,7 +72,7 @@ NOTE = ("On other hardware; seconds here are of one step unless the quantity say
 def tables(numbers: Numbers) -> Iterator[Table[Any]]:
     """The paper's tables with ours in each cell; theirs, ours, and how they compare; none without numbers."""
     in_tables = [number for number in numbers if number.row]
-    for source, of_source in grouped(in_tables, lambda number: number.source).items():
+    for source, of_source in grouped(in_tables, attrgetter("source")).items():
         columns = tuple(dict.fromkeys(number.column for number in of_source))
         rows = grouped(of_source, lambda number: number.row)
         yield from plain(f"{source}, as the paper has it: theirs, and ours below the stroke", ("", *columns), [

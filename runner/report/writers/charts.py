@@ -84,7 +84,7 @@ def _dots(chart: Dots, salt: str) -> str:
 
 
 def _dot(mark: Mark, y: float, axis: Axis, has_bar: bool, fills: Mapping[str, str]) -> Iterator[str]:
-    """A bar, of its parts if it has any, or a sign, and the interval: over a bar in the ink of the page."""
+    """A bar, of parts or whole, or a sign, and the interval: over a bar in the page's ink, with ends that stand out."""
     left = 0.0
     for name, value in mark.parts:
         yield drawing.box(axis.at(left), axis.at(left + value), y, 12, fills[name], "var(--paper)")
@@ -92,7 +92,7 @@ def _dot(mark: Mark, y: float, axis: Axis, has_bar: bool, fills: Mapping[str, st
     if has_bar and not mark.parts:
         yield drawing.box(axis.begin, axis.at(mark.value), y, 11,
                           "var(--paper)" if mark.is_hollow else colour(mark.series), colour(mark.series))
-    if mark.ends:                # which stand out from a bar
+    if mark.ends:
         low, high = axis.at(mark.ends.low), axis.at(mark.ends.high)
         yield path(f"M{low:.1f} {y - 3:g}v6M{low:.1f} {y:g}H{high:.1f}M{high:.1f} {y - 3:g}v6", "currentColor", 1.2
                    ) if has_bar else path(f"M{low:.1f} {y:g}H{high:.1f}", colour(mark.series), 2)

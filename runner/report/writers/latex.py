@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 
 from runner.analysis.flags import Flag
 from runner.formatting import clean
-from runner.report.columns import Line, endings, rounds
-from runner.report.document import Report
+from runner.report.columns import endings, rounds
+from runner.report.document import Line, Report
 from runner.report.tables import Column, Form, of
 
 _SPECIAL = {"\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "_": r"\_",

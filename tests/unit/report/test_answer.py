@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from runner.report.columns import word
 from runner.report.document import Answer
 from runner.results.contract import INTERRUPTED
 from tests import made_report
@@ -31,7 +32,7 @@ def test_stacks_stand_by_speed_each_with_its_ratio_its_interval_and_its_word() -
     ((_, lines),) = answer().blocks
 
     assert [("tf", "1.50", "FASTEST"), ("torch", "1", "")] == [
-        (each.stack, each.ratio_texts[0], each.word) for each in lines]
+        (each.stack, each.ratio_texts[0], word(each)) for each in lines]
     ends = lines[0].result.ratio_interval
     assert lines[0].is_fastest and ends and 1 < ends.low < 1.5 < ends.high
 
@@ -61,7 +62,7 @@ def test_a_stack_without_an_ok_run_stands_last_and_without_a_baseline_s_there_is
         more: Any, cells: dict[Cell, list[float]], words: list[tuple[str, str]]) -> None:
     ((_, lines),) = answer(*more, cells=cells).blocks
 
-    assert words == [(each.stack, each.word) for each in lines]
+    assert words == [(each.stack, word(each)) for each in lines]
 
 
 @pytest.mark.parametrize(("torch", "tf", "closed", "why"), [

@@ -9,7 +9,8 @@ import pytest
 
 from runner.analysis import flags, result_numbers
 from runner.report import columns
-from runner.report.columns import RESULTS, Line
+from runner.report.columns import RESULTS
+from runner.report.document import Line
 from runner.report.tables import Column, Form, table
 from runner.report.writers import markdown, page, spreadsheet
 from runner.results.reader import measurements
