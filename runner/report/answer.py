@@ -10,7 +10,7 @@ from runner.analysis.flags import Flag
 from runner.analysis.stats import Verdict
 from runner.analysis.summary_format import Column, Comparison, Lanes, Result, Summary
 from runner.report.columns import fastest_first, rounds, word
-from runner.report.document import Answer, Line, Trust
+from runner.report.document import Answer, Standing, Trust
 from runner.report.tables import Groups
 from workloads.spec import frameworks, measures
 from workloads.spec.cell import DEFAULTS
@@ -44,7 +44,7 @@ def answer(summary: Summary) -> Answer:
 
 # ---- comparisons
 
-def _between_versions(blocks: Groups[Line], columns: Sequence[Column]) -> str:
+def _between_versions(blocks: Groups[Standing], columns: Sequence[Column]) -> str:
     """"JAX 0.8.0 → 0.10.2: 9 % slower (5–13)" of a session of one framework's two versions, else ""."""
     if len(columns) != 2 or len({column.framework for column in columns}) > 1 or not blocks:
         return ""
@@ -57,19 +57,20 @@ def _between_versions(blocks: Groups[Line], columns: Sequence[Column]) -> str:
     return f"{title} {old.version} → {new.version}: {'; '.join(told)}" if told else ""
 
 
-def _change(line: Line) -> str:
+def _change(line: Standing) -> str:
     """By how many per cent a stack is faster or slower than the baseline, with the interval; else its word."""
-    is_told, ends = line.is_fastest or word(line) in (Verdict.FASTER, Verdict.SLOWER), line.result.ratio_interval
-    if line.ratio is None or ends is None or not is_told:
+    is_told = line.is_fastest or word(line) in (Verdict.FASTER, Verdict.SLOWER)
+    interval = line.result.ratio_interval
+    if line.ratio is None or interval is None or not is_told:
         return word(line) or "no data"
     way = 1 if line.ratio > 1 else -1
-    shares = [100 * way * (value - 1) for value in (line.ratio, *ends)]
+    shares = [100 * way * (value - 1) for value in (line.ratio, *interval)]
     decimals = next((each for each in (0, 1) if all(round(share, each) for share in shares)), 2)    # no end reads as 0
-    by, *around = (f"{share:.{decimals}f}" for share in shares)
-    return f"{by} % {'faster' if way > 0 else 'slower'} ({formatting.DASH.join(around[::way])})"
+    by, *ends = (f"{share:.{decimals}f}" for share in shares)
+    return f"{by} % {'faster' if way > 0 else 'slower'} ({formatting.DASH.join(ends[::way])})"
 
 
-def _verdict(blocks: Groups[Line], baseline: str) -> str:
+def _verdict(blocks: Groups[Standing], baseline: str) -> str:
     """Who is the fastest, in a sentence."""
     compared = [lines for _, lines in blocks if sum(each.rate is not None for each in lines) > 1]
     if not compared:
@@ -90,17 +91,18 @@ def _verdict(blocks: Groups[Line], baseline: str) -> str:
     return ", ".join(said)
 
 
-def _among(fastest: Line) -> str:
+def _among(fastest: Standing) -> str:
     """Of whom a stack is the fastest, where not all ran."""
     return " of those that ran" if "of those" in word(fastest) else ""
 
 
-def _of_one(first: Line | None, lines: Sequence[Line], baseline: str) -> str:
+def _of_one(first: Standing | None, lines: Sequence[Standing], baseline: str) -> str:
     if first is None:
         return "No stack is shown to be the fastest"
     other = first if first.stack != baseline else next(
         each for each in lines if each.rate is not None and each is not first)
-    said, (ratio, ends) = f"{first.stack} is the fastest{_among(first)}", other.ratio_texts
+    said = f"{first.stack} is the fastest{_among(first)}"
+    ratio, ends = other.ratio_texts
     if not ends:
         return said
     whose, than = ("", f" as {baseline}") if other is first else (f"{other.stack} is ", "")

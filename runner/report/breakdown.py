@@ -32,7 +32,7 @@ def charts(summary: Summary, compared: Sequence[Comparison], rows: Sequence[Row]
            ) -> Iterator[Chart]:
     """All charts of this module about these comparisons and rows."""
     yield from fitted("Phases of a step", "milliseconds a step", (
-        (each.label, tuple(map(_bar, (result for result in each.results if result.phases))))
+        (each.label, tuple(_bar(result) for result in each.results if result.phases))
         for each in compared if each.measure == "phases"), is_bars=True)
     for label, profiles in list(_told(summary.operators, rows).items())[:_MOST_CHARTS]:
         yield from _operator_chart(label, profiles, series)
@@ -50,8 +50,9 @@ def _operator_chart(label: str, profiles: Sequence[tuple[str, Profile]], series:
     groups = [(word.replace("_", " "), tuple(
         Mark(stack, series.get(stack, 0), profile.seconds[word] * 1000, formatting.milliseconds(profile.seconds[word]))
         for stack, profile in profiles if profile.seconds.get(word))) for word in WORDS]
-    if any(marks for _, marks in groups):
-        yield Dots(f"Operators: {label}", "milliseconds a step", tuple(filter(itemgetter(1), groups)))
+    groups = [group for group in groups if group[1]]
+    if groups:
+        yield Dots(f"Operators: {label}", "milliseconds a step", tuple(groups))
 
 
 def _kernel_charts(told: Mapping[str, Sequence[tuple[str, DeviceTime]]]) -> Iterator[Chart]:

@@ -10,11 +10,11 @@ from typing import Any
 from runner import formatting
 from runner.analysis.summary_format import Failure, JudgedClaim, PaperClaim, Skip, Summary
 from runner.grouping import grouped
-from runner.report import breakdown, columns, environment, figures, over_time, rates
+from runner.report import breakdown, columns, environment, figures, rates, within_run
 from runner.report.answer import answer, flagged
 from runner.report.claims import beside_ours, wording
-from runner.report.deviations import deviations
-from runner.report.document import Answer, Chart, Line, Report, Section
+from runner.report.deviations import deviations, is_published
+from runner.report.document import Answer, Chart, Report, Section, Standing
 from runner.report.tables import Column, Form, Groups, Table, Texts, plain, table, texts
 from runner.results.records import Experiment
 from runner.results.rows import Measurements, Row, recorded
@@ -38,7 +38,7 @@ def report(summary: Summary, measured: Measurements) -> Report:
         machine=environment.machine(summary.machine, recorded(measured.session, "hardware")),
         began=summary.began or "an unknown time",
         command=shlex.join(["evenbench", *map(str, argv if isinstance(argv, list) else [])]),
-        reading=_OF_A_PAPER if summary.published or summary.claims else _OF_OURS,
+        reading=_OF_A_PAPER if is_published(summary) else _OF_OURS,
         deviations=tuple(deviations(summary, measured, found.missing)),
         in_short=tuple(_in_short(summary, found)), claims=(*_index(measured), *_claims(summary)),
         sections=tuple(_sections(summary, measured, series)),
@@ -63,7 +63,7 @@ def _footnotes(summary: Summary) -> Iterator[tuple[str, str]]:
         yield f"[{number}]", f"{note.text} ({whose})" if whose else note.text
 
 
-def _details(summary: Summary, measured: Measurements, results: Table[Line]) -> Iterator[Table[Any]]:
+def _details(summary: Summary, measured: Measurements, results: Table[Standing]) -> Iterator[Table[Any]]:
     """Published numbers, rates and what was measured beside them, breakdowns: of all experiments as one."""
     yield from table(f"What {summary.study} published, and the same here", beside_ours.NUMBERS, {"": summary.published},
                      beside_ours.NOTE)
@@ -108,12 +108,13 @@ def _section(summary: Summary, measured: Measurements, series: Mapping[str, int]
     lines = rates.results(summary, compared)
     drawn = figures.of_experiment(summary, experiment, rows, results, numbers)
     charts = [*drawn.charts, *beside_ours.charts([each for each in numbers if each.id not in drawn.numbers]),
-              *over_time.loss_charts(rows, summary.baseline, series)]
+              *within_run.loss_charts(rows, summary.baseline, series)]
     is_drawn = drawn.charts or (drawn.shows and drawn.shows.isdisjoint(figures.RATES))
-    charts += [*_by_comparison(() if is_drawn else lines.groups, dict(over_time.step_charts(rows, results, series)),
-                               series), *breakdown.charts(summary, compared, rows, series)]
+    strips = dict(within_run.step_charts(rows, results, series))
+    charts += _by_comparison(() if is_drawn else lines.groups, strips, series)
+    charts += breakdown.charts(summary, compared, rows, series)
     if not drawn.shows or drawn.shows & figures.LEARNED:
-        charts += over_time.learning_charts(rows, series, numbers)
+        charts += within_run.learning_charts(rows, series, numbers)
     lanes = [each for each in summary.lanes if each.tuned in {other.key for other in compared}]
     tables = [*beside_ours.tables(numbers), *rates.tables(lines), *rates.lanes(lanes),
               *breakdown.tables(summary, compared, rows), *_others(rows, measured.session_of),
@@ -122,10 +123,10 @@ def _section(summary: Summary, measured: Measurements, series: Mapping[str, int]
                    tuple(sorted(experiment.assumed.items())), tuple(charts), tuple(tables))
 
 
-def _by_comparison(groups: Groups[Line], strips: dict[str, Chart], series: Mapping[str, int]
+def _by_comparison(groups: Groups[Standing], strips: dict[str, Chart], series: Mapping[str, int]
                    ) -> Iterator[Chart]:
     """Of each of the first comparisons its rates and its steps over time, then the steps of others; strips: by key."""
-    for _, lines in groups[:over_time.MOST_CHARTS]:
+    for _, lines in groups[:within_run.MOST_CHARTS]:
         yield from rates.bars(lines, series)
         if strip := strips.pop(lines[0].comparison.key, None):
             yield strip
@@ -183,16 +184,20 @@ def _claims(summary: Summary) -> Iterator[Table[Any]]:
                      tally=_tally([claim.verdict for claim in summary.claims], with_none=True))
     if judged and without:
         yield from table("Claims without data here", beside_ours.CLAIMS, {"": without}, is_extra=True)
-    by_id = {claim.id: claim for claim in summary.claims}
-    of_paper: list[Column[PaperClaim]] = [
-        Column("claim", attrgetter("id")),
-        Column("verdict", lambda claim: wording.verdict(claim, [by_id[part] for part in claim.parts])),
-        Column("parts", lambda claim: ", ".join(claim.parts), forms=Form.PAGE),
-        Column("its parts", lambda claim: _tally([by_id[part].verdict for part in claim.parts]), forms=Form.SCREEN)]
     if len(summary.paper_claims) < len(summary.claims):
-        yield from table("The paper's own claims, of which those above are parts", of_paper,
+        yield from table("The paper's own claims, of which those above are parts", _of_paper(summary.claims),
                          {"": summary.paper_claims}, tally=_tally([claim.verdict for claim in summary.paper_claims]))
     yield from _numbers(summary.claims)
+
+
+def _of_paper(judged: Sequence[JudgedClaim]) -> tuple[Column[PaperClaim], ...]:
+    """The columns of the paper's own claims, of which the judged ones are parts."""
+    by_id = {claim.id: claim for claim in judged}
+    return (Column("claim", attrgetter("id")),
+            Column("verdict", lambda claim: wording.verdict(claim, [by_id[part] for part in claim.parts])),
+            Column("parts", lambda claim: ", ".join(claim.parts), forms=Form.PAGE),
+            Column("its parts", lambda claim: _tally([by_id[part].verdict for part in claim.parts]),
+                   forms=Form.SCREEN))
 
 
 def _tally(verdicts: Sequence[claims.Verdict], with_none: bool = False) -> str:

@@ -12,6 +12,11 @@ from runner.report.document import Named
 from runner.results.rows import Measurements
 
 
+def is_published(summary: Summary) -> bool:
+    """Whether the study is somebody's paper and not our own comparison."""
+    return bool(summary.published or summary.claims)
+
+
 def deviations(summary: Summary, measured: Measurements, missing: str) -> Iterator[Named]:
     """What is not as in the study, or what to mistrust: the one that changes most first; missing: of the answer."""
     if missing:
@@ -21,8 +26,7 @@ def deviations(summary: Summary, measured: Measurements, missing: str) -> Iterat
         yield "on a CPU", (f"{formatting.count(count, 'claim')} of the paper's on a GPU are judged here on a CPU; "
                            "their verdicts say so.")
     changed = ", ".join(one.id for one in measured.experiments if one.scaled)
-    is_published = summary.published or summary.claims         # somebody's paper, not our own comparison
-    if is_published and summary.scale != "paper" and (summary.scale or changed):
+    if is_published(summary) and summary.scale != "paper" and (summary.scale or changed):
         where = f" It changes {changed}; each says how." if changed else ""
         yield "scale", f'Run at scale "{summary.scale}", which is smaller than the paper\'s.{where}'
     settings = [f"{name} {' and '.join(map(str, value)) if isinstance(value, list) else value}"
@@ -59,10 +63,12 @@ def _nodes(measured: Measurements) -> Iterator[Named]:
         return f"{formatting.count(cpus, 'CPU')} and {memory_bytes / 1e9:.3g} GB"
 
     cells = {row.key: row.cell for row in measured.rows}
-    less = ((f"The study's had {room(one.node['cpus'], one.node['memory_bytes'])}, here each has "
-             f"{room(cell.cpus, cell.memory_bytes)}", one.id)
-            for one in measured.experiments if one.node for cell in map(cells.get, one.cells)
-            if cell and (cell.cpus < one.node["cpus"] or cell.memory_bytes < one.node["memory_bytes"]))
+    less = []
+    for one in measured.experiments:
+        for cell in (cells[key] for key in one.cells if key in cells and one.node):
+            if cell.cpus < one.node["cpus"] or cell.memory_bytes < one.node["memory_bytes"]:
+                less.append((f"The study's had {room(one.node['cpus'], one.node['memory_bytes'])}, here each has "
+                             f"{room(cell.cpus, cell.memory_bytes)}", one.id))
     yield from (("nodes", f"{what}: {experiments}.") for what, experiments in _grouped(less))
 
 

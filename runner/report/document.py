@@ -1,4 +1,4 @@
-"""The parts of a report in every form: plain values that its writers escape. Pure."""
+"""The parts of a report in every form: values, which its writers escape, charts, and stacks' standings. Pure."""
 
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
@@ -13,7 +13,7 @@ MOST_GROUPS, _MOST_MARKS = 16, 60      # in a chart; its table has all
 
 
 class Mark(NamedTuple):
-    """A value on a line of its own, with an interval where there is one."""
+    """A value on a line of its own, drawn as a sign or a bar, with an interval where there is one."""
 
     name: str
     series: int                  # which sign and colour it has
@@ -66,7 +66,7 @@ class Curves(NamedTuple):
     is_logarithmic: bool = False         # the values; one that is zero is not drawn
 
 
-class Joined(NamedTuple):
+class Polyline(NamedTuple):
     """Points that are joined."""
 
     x: tuple[float, ...]
@@ -78,8 +78,8 @@ class Strip(NamedTuple):
 
     name: str
     series: int
-    runs: tuple[Joined, ...]
-    median: Joined               # over the runs
+    runs: tuple[Polyline, ...]
+    median: Polyline               # over the runs
     warmup: float                # seconds at which the timed steps begin
     top: float                   # of the scale; what is higher is cut off there and marked
     first: str                   # the first step in words where it is cut off, else ""
@@ -126,7 +126,7 @@ class Section(NamedTuple):
         return not self.charts and not self.tables
 
 
-class Line(NamedTuple):
+class Standing(NamedTuple):
     """A stack in a comparison, and the summary that they are in."""
 
     summary: Summary
@@ -187,7 +187,7 @@ class Answer(NamedTuple):
     verdict: str                 # in a sentence
     facts: tuple[str, ...]       # machine, day, study and rounds
     baseline: str
-    blocks: Groups[Line]         # a comparison each, its stacks by speed
+    blocks: Groups[Standing]         # a comparison each, its stacks by speed
     trust: tuple[Trust, ...]     # models, turns, isolation, data, and files where some changed
     notes: tuple[str, ...]       # what else to know, the most important first, in a few words each
     missing: str                 # what an incomplete session still has to measure; ""
@@ -226,7 +226,7 @@ class Report(NamedTuple):
     ratios: tuple[Chart, ...] = ()             # of all comparisons
     matrix: tuple[Table[Any], ...] = ()        # of all comparisons, where they are many
     # of all experiments as one, for the terminal, the CSV and LaTeX, which have no sections
-    results: Table[Any] = Table("", (), ())    # of columns.Line: a line a stack and comparison
+    results: Table[Standing] = Table("", (), ())    # a line a stack and comparison
     details: tuple[Table[Any], ...] = ()       # published numbers, what was measured beside rates, breakdowns
     limits: tuple[str, ...] = ()               # what shares of the machine are shares of
     guide: str = ""                            # how rates, ratios and verdicts are read

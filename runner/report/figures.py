@@ -16,7 +16,6 @@ from runner.grouping import grouped
 from runner.report.claims import wording
 from runner.report.claims.beside_ours import THEIRS
 from runner.report.document import Chart, Curve, Curves, Mark, fitted
-from runner.report.over_time import SWITCHES
 from runner.results.records import Experiment
 from runner.results.rows import Row
 from runner.study import quantities
@@ -38,6 +37,8 @@ _ELSEWHERE = LEARNED | {*quantities.PHASES, *WORDS, "parameters"}
 # what a figure shows together, where it shows one of them
 _FAMILIES: tuple[tuple[str, ...], ...] = (
     ("nodes_removed", *quantities.PASSES), ("removed_expensive", "removed_cheap", "removed_noop"))
+# what a paper compares in one panel, each with a curve of its own: PT-profiling, TF mode 1, SGD
+SWITCHES = ("conv", "lstm", "graph_opt", "precision", "optimizer", "loop", "parallel")
 _EPOCHS = ("first_epoch", "epoch")      # in one chart, where both are asked for
 _AXES = {"s": ("seconds", 1.0), "ms": ("milliseconds", 1e3), "%": ("%", 100.0), "count": ("number", 1.0),
          "W": ("watts", 1.0), "bytes": ("MB", 1e-6)}

@@ -9,14 +9,14 @@ from runner.analysis.stats import Verdict
 from runner.analysis.summary_format import Comparison, LaneResult, Lanes, Summary
 from runner.report.claims import wording
 from runner.report.columns import RESULTS, endings, fastest_first, word
-from runner.report.document import Answer, Dots, Line, Mark, fitted
+from runner.report.document import Answer, Dots, Mark, Standing, fitted
 from runner.report.tables import EVERY, Column, Form, Table, Texts, Word, of, table, texts
 
 _FEW = 3                       # comparisons, for which a matrix tells nothing new
 _MOODS = {"faster": "good", "slower": "bad"}
 
 
-def bars(lines: Sequence[Line], series: Mapping[str, int]) -> list[Dots]:
+def bars(lines: Sequence[Standing], series: Mapping[str, int]) -> list[Dots]:
     """A bar a stack of a comparison that is no breakdown."""
     comparison = lines[0].comparison
     marks = tuple(Mark(each.stack, series.get(each.stack, 0), each.rate, f"{formatting.number(each.rate)}/s",
@@ -37,7 +37,7 @@ def ratios(answer: Answer, series: Mapping[str, int]) -> list[Dots]:
                   reference=1.0)
 
 
-def _told(line: Line) -> str:
+def _told(line: Standing) -> str:
     ratio, ends = line.ratio_texts
     return " ".join(filter(None, [ratio, ends and f"({ends})", word(line)]))
 
@@ -48,13 +48,18 @@ def matrix(answer: Answer) -> list[Table[Texts]]:
         return []
     stacks = dict.fromkeys(each.stack for _, lines in answer.blocks for each in lines)
     names = sorted(stacks, key=lambda name: name != answer.baseline)
-    words = ({each.stack: _in_matrix(each) for each in lines} for _, lines in answer.blocks)
-    return table(f"Times as fast as {answer.baseline}", texts("comparison", *names), {"": [
-        (heading, *(of_stack.get(name, "") for name in names))
-        for (heading, _), of_stack in zip(answer.blocks, words, strict=True)]})
+    return table(f"Times as fast as {answer.baseline}", texts("comparison", *names), {
+        "": [(heading, *_words(lines, names)) for heading, lines in answer.blocks]})
 
 
-def _in_matrix(line: Line) -> str:
+def _words(lines: Sequence[Standing], names: Sequence[str]) -> Iterator[str]:
+    """Of each of these stacks its ratio and word; "" without a line."""
+    of_stack = {each.stack: each for each in lines}
+    for name in names:
+        yield _in_matrix(of_stack[name]) if name in of_stack else ""
+
+
+def _in_matrix(line: Standing) -> str:
     return Word(" ".join(filter(None, [line.ratio_texts[0], word(line)])),
                 _MOODS.get(word(line), "good" if line.is_fastest else "none"))
 
@@ -73,13 +78,13 @@ _TABLES = (
 )
 
 
-def results(summary: Summary, compared: Sequence[Comparison]) -> Table[Line]:
+def results(summary: Summary, compared: Sequence[Comparison]) -> Table[Standing]:
     """A line a stack and comparison, the fastest first, with every column of every form."""
     titled = (column._replace(title=column.title.replace("{baseline}", summary.baseline)) for column in RESULTS)
     return Table(_CAPTION, tuple(titled), tuple((each.label, fastest_first(summary, each)) for each in compared))
 
 
-def tables(results: Table[Line]) -> Iterator[Table[Line]]:
+def tables(results: Table[Standing]) -> Iterator[Table[Standing]]:
     """Rates, what was measured beside them, and what few sessions have: each of the stacks that have a value in it."""
     for caption, note, part in _TABLES:
         columns = tuple(column for column in results.columns if column.part in (EVERY, part))
@@ -104,6 +109,12 @@ _LANES_NOTE = ("Ratio: how many times as fast tuned is in the same rounds, with 
          "framework's experts switch on, and why.")
 
 
+def _verdict(result: LaneResult) -> str:
+    if result.withheld:
+        return Word(result.withheld, "open")
+    return "" if result.verdict is Verdict.NO_DATA else wording.said(result.verdict)
+
+
 # the terminal has no room for all: its table above says first steps and compile times, its wider page the attention
 _LANES: tuple[Column[LaneResult], ...] = (
     Column("stack", attrgetter("stack")),
@@ -112,8 +123,7 @@ _LANES: tuple[Column[LaneResult], ...] = (
            else formatting.number(result.tuned_rate)),
     Column("ratio", lambda result: None if result.ratio is None else formatting.ratio(result.ratio,
                                                                                     result.ratio_interval)),
-    Column("verdict", lambda result: Word(result.withheld, "open") if result.withheld
-           else "" if result.verdict is Verdict.NO_DATA else wording.said(result.verdict)),
+    Column("verdict", _verdict),
     Column("first step", attrgetter("first_step_seconds"), formatting.seconds, Form.PAGE),
     Column("compile time", attrgetter("compile_seconds"), formatting.seconds, Form.PAGE),
     # what a reader would ask for, whatever the common lane has

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from runner import formatting
 from runner.report.columns import word
-from runner.report.document import Answer, Line, Report
+from runner.report.document import Answer, Report, Standing
 from runner.report.tables import Form, Table
 from runner.screen.page import Page, View
 
@@ -124,11 +124,13 @@ def _line(texts: Sequence[str], fastest: str, widths: Sequence[int], gap: str) -
     return line
 
 
-def _texts(line: Line, page: Page, is_over: bool) -> tuple[str, ...]:
+def _texts(line: Standing, page: Page, is_over: bool) -> tuple[str, ...]:
     """Name, version, rate, ratio, interval and word, harmless; the latter two of a session that is over."""
-    rate, (ratio, ends) = "" if line.rate is None else formatting.number(line.rate), line.ratio_texts
-    said = (ends, word(line)) if is_over else ("", "" if line.rate is not None else word(line))
-    return tuple(page.text(text).plain for text in (line.stack, line.version, rate, ratio, *said))
+    rate = "" if line.rate is None else formatting.number(line.rate)
+    ratio, ends = line.ratio_texts
+    texts = [line.stack, line.version, rate, ratio, ends if is_over else "",
+             word(line) if is_over or line.rate is None else ""]
+    return tuple(page.text(text).plain for text in texts)
 
 
 def _details(report: Report, page: Page) -> Iterator[RenderableType]:

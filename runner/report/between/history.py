@@ -1,10 +1,10 @@
 """The history of many sessions as a Report: a chart and a table a comparison, the steps first. Pure."""
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from runner import __version__, formatting
-from runner.analysis.between.history import Course, History
+from runner.analysis.between.history import Course, History, Step
 from runner.grouping import grouped
 from runner.report.document import Curve, Curves, Report, Section
 from runner.report.tables import Table, Texts, texts
@@ -37,23 +37,34 @@ def _in_short(history: History) -> Iterator[str]:
         yield (f"No step: {formatting.count(history.neighbours, 'ratio')} of neighbouring sessions, all within their "
                "noise." if history.neighbours else "No two sessions have a ratio in common: nothing can have moved.")
     for course, step in steps:
-        around = [f"{each.what}: {each.a} → {each.b}" for each in step.differences[:_LISTED]]
-        if more := len(step.differences) - len(around):
-            around.append(f"and {more} more")
-        differed = f"differed: {'; '.join(around)}" if around else "nothing that was recorded around them differed"
-        yield f"{course.stack}, {course.label}: {step.change.text()} from {step.before} to {step.after}; {differed}"
+        yield (f"{course.stack}, {course.label}: {step.change.text()} from {step.before} to {step.after}; "
+               f"{_around(step)}")
+
+
+def _around(step: Step) -> str:
+    """What differed around a step, in a line."""
+    if not step.differences:
+        return "nothing that was recorded around them differed"
+    shown = [f"{each.what}: {each.a} → {each.b}" for each in step.differences[:_LISTED]]
+    more = len(step.differences) - len(shown)
+    return "differed: " + "; ".join(shown) + (f"; and {more} more" if more else "")
 
 
 def _section(label: str, courses: Sequence[Course], history: History) -> Section:
     numbers = {name: float(number) for number, (name, _) in enumerate(history.sessions, 1)}
-    curves = tuple(Curve.of(course.stack, series, [
-        (numbers[point.session], point.ratio.value, point.ratio.interval)
-        for point in course.points if point.ratio.value is not None]) for series, course in enumerate(courses))
+    curves = tuple(_curve(course, series, numbers) for series, course in enumerate(courses))
     chart = Curves(f"{label}: times the speed of {courses[0].baseline}", "session", "ratio", curves,
                    is_zero_based=False)
     titles = texts("session", "began", courses[0].points[0].unit, f"to {courses[0].baseline}", "step")
     groups = tuple((course.stack, tuple(_lines(course))) for course in courses)
     return Section(label, "", charts=(chart,), tables=(Table(label, titles, groups, has_empty=True),))
+
+
+def _curve(course: Course, series: int, numbers: Mapping[str, float]) -> Curve:
+    """Its ratios; numbers: of sessions, by their names."""
+    points = [(numbers[each.session], each.ratio.value, each.ratio.interval)
+              for each in course.points if each.ratio.value is not None]
+    return Curve.of(course.stack, series, points)
 
 
 def _lines(course: Course) -> Iterator[Texts]:

@@ -3,7 +3,7 @@
 Its records are Reason.record()'s of measuring.why, read from the file beside a result's events.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from runner import formatting
@@ -28,7 +28,8 @@ def section(records: Sequence[Mapping[str, Any]]) -> Iterator[Section]:
     try:
         notes = (" ".join(filter(None, [f"{each['label']}: {each['sentence']}", each.get("without_parts")]))
                  for each in records)
-        yield made._replace(notes=tuple(notes), charts=tuple(_charts(records)), tables=tuple(_tables(records)))
+        yield made._replace(notes=tuple(notes), charts=tuple(_charts(records)),
+                            tables=(*_parts(records), *_switches(records)))
     except (KeyError, TypeError, ValueError, AttributeError):
         yield made._replace(notes=(f"{FILE} is not as evenbench wrote it: `evenbench why` makes it anew.",))
 
@@ -37,28 +38,31 @@ def _charts(records: Sequence[Mapping[str, Any]]) -> Iterator[Dots]:
     """Bars of a comparison's rows; of the parts those that are the longest in one of them, which have a colour each."""
     for label in dict.fromkeys(each["label"] for each in records):
         of_rows = {name: parts for each in records if each["label"] == label for name, parts in each["parts"].items()}
-        longest = sorted(KINDS, key=lambda kind: -max([parts["by_kind"].get(kind, 0.0) for parts in of_rows.values()]
-                                                      or [0.0]))[:_MOST_PARTS]
-        bars = tuple(_bar(name, parts, [kind for kind in KINDS if kind in longest]) for name, parts in of_rows.items())
+        longest = _longest(of_rows.values())
+        bars = tuple(_bar(name, parts, longest) for name, parts in of_rows.items())
         yield from fitted("Parts of a profiled step", "milliseconds a step", [(label, bars)], is_bars=True)
+
+
+def _longest(rows: Collection[Mapping[str, Any]]) -> list[str]:
+    """The parts that are the longest in one of the rows, in the order of all."""
+    most = {kind: max((parts["by_kind"].get(kind, 0.0) for parts in rows), default=0.0) for kind in KINDS}
+    longest = sorted(KINDS, key=lambda kind: -most[kind])[:_MOST_PARTS]
+    return [kind for kind in KINDS if kind in longest]
 
 
 def _bar(name: str, parts: Mapping[str, Any], longest: Sequence[str]) -> Mark:
     shown = {kind: parts["by_kind"][kind] * 1000 for kind in longest if parts["by_kind"].get(kind)}
     rest = sum(parts["by_kind"].values()) * 1000 - sum(shown.values())
+    others = [("others", rest)] if rest > 1e-6 else []
     return Mark(name, 0, sum(shown.values()) + rest, formatting.milliseconds(parts["seconds"]),
-                parts=(*shown.items(), *([("others", rest)] if rest > 1e-6 else [])))
+                parts=(*shown.items(), *others))
 
 
-def _tables(records: Sequence[Mapping[str, Any]]) -> Iterator[Table[Any]]:
+def _parts(records: Sequence[Mapping[str, Any]]) -> Iterator[Table[Any]]:
     for each in records:
         if lines := _of_parts(each):
             yield from table(f"Parts of a profiled step, in milliseconds: {each['label']}", texts(*lines[0]),
                              {"": [tuple(line.values()) for line in lines]}, _cost(each))
-    yield from table("Switches tried by turns against the row as it is", texts("switch", "what", "showed"), {
-        f"{each['label']}: {each['stack']}": [
-            *((switch["sets"], switch["title"], switch["told"]) for switch in each["switches"]),
-            *((name, "", "not tried for want of time") for name in each["untried"])] for each in records})
 
 
 def _of_parts(record: Mapping[str, Any]) -> list[dict[str, str]]:
@@ -82,6 +86,13 @@ def _cost(record: Mapping[str, Any]) -> str:
             cost = of["seconds"] / timed - 1
             costs.append(f"{formatting.share(cost) if cost >= 0.0005 else 'no'} longer in {name}")
     return f"By each framework's own profiler, with which a step takes {' and '.join(costs)}." if costs else ""
+
+
+def _switches(records: Sequence[Mapping[str, Any]]) -> list[Table[Any]]:
+    return table("Switches tried by turns against the row as it is", texts("switch", "what", "showed"), {
+        f"{each['label']}: {each['stack']}": [
+            *((switch["sets"], switch["title"], switch["told"]) for switch in each["switches"]),
+            *((name, "", "not tried for want of time") for name in each["untried"])] for each in records})
 
 
 def told(records: Sequence[Mapping[str, Any]]) -> Iterator[Part]:

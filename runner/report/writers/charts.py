@@ -67,13 +67,13 @@ def _dots(chart: Dots, salt: str) -> str:
     parts = list(dict.fromkeys(name for mark in marks for name, _ in mark.parts))
     fills = {name: f"url(#{salt}{index % SERIES})" for index, name in enumerate(parts)}
     letters = min(_NAME_LETTERS, max((len(clean(mark.name)) for mark in marks), default=0))
-    top, left = _TOP + _ENTRY * -(-len(parts) // _IN_A_ROW), max(_LEFT, _OF_NAME * letters + 12)
+    top = _TOP + _ENTRY * -(-len(parts) // _IN_A_ROW)
+    left = max(_LEFT, _OF_NAME * letters + 12)
     right = WIDTH - max(_TEXT, _LETTER * max((len(mark.text) for mark in marks), default=0) + 12)
     names, placed, base = _placed(chart.groups, top, left)
-    ends = [end for mark in marks
-            for end in (mark.value, *mark.dots, *((mark.ends.low, mark.ends.high) if mark.ends else ()))]
-    axis = (drawing.linear(0.0, max(ends, default=1.0) * 1.02, left, right, 7 if parts else 5) if chart.is_bars
-            else _scale(ends, left, right, chart.reference))
+    values = [value for mark in marks for value in _drawn(mark)]
+    axis = (drawing.linear(0.0, max(values, default=1.0) * 1.02, left, right, 7 if parts else 5) if chart.is_bars
+            else _scale(values, left, right, chart.reference))
     reference = [] if chart.reference is None else [
         path(f"M{axis.at(chart.reference):.1f} {top:g}V{base:g}", "currentColor", 1)]
     return drawing.svg(base + _BOTTOM, [
@@ -81,6 +81,13 @@ def _dots(chart: Dots, salt: str) -> str:
         *(drawing.hatch(f"{salt}{series}", series) for series in range(min(len(parts), SERIES))),
         *_legend([(name, drawing.box(0, 30, 0, 8, fills[name], "var(--paper)")) for name in parts]), *names,
         *chain.from_iterable(_dot(mark, y, axis, chart.is_bars, fills) for y, mark in placed)])
+
+
+def _drawn(mark: Mark) -> Iterator[float]:
+    """All values of a mark, which the axis must reach."""
+    yield from (mark.value, *mark.dots)
+    if mark.ends:
+        yield from (mark.ends.low, mark.ends.high)
 
 
 def _dot(mark: Mark, y: float, axis: Axis, has_bar: bool, fills: Mapping[str, str]) -> Iterator[str]:

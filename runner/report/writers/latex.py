@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from runner.analysis.flags import Flag
 from runner.formatting import clean
 from runner.report.columns import endings, rounds
-from runner.report.document import Line, Report
+from runner.report.document import Report, Standing
 from runner.report.tables import Column, Form, of
 
 _SPECIAL = {"\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "_": r"\_",
@@ -30,7 +30,7 @@ def escaped(text: str) -> str:
     return "".join(_SPECIAL.get(letter, letter) for letter in clean(text))
 
 
-def _table(label: str, lines: Sequence[Line], columns: Sequence[Column[Line]], machine: str, number: int
+def _table(label: str, lines: Sequence[Standing], columns: Sequence[Column[Standing]], machine: str, number: int
            ) -> Iterator[str]:
     summary, comparison, _ = lines[0]
     named = ", ".join(f"{line.result.stack} in {line.result.ran_precision}" for line in lines
@@ -50,7 +50,7 @@ def _table(label: str, lines: Sequence[Line], columns: Sequence[Column[Line]], m
     yield ""
 
 
-def _line(line: Line, columns: Sequence[Column[Line]]) -> str:
+def _line(line: Standing, columns: Sequence[Column[Standing]]) -> str:
     name = escaped(line.result.stack)
     if line.rate is None:
         return rf"{name} & \multicolumn{{{len(columns)}}}{{l}}{{{escaped(endings(line.result.endings))}}} \\"

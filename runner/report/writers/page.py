@@ -1,5 +1,6 @@
-"""A Report as one HTML file: no request, nothing from outside. jinja2, which takes a tenth of a second, comes with one.
+"""A Report as one HTML file: no request, nothing from outside.
 
+Only this module imports jinja2, and only for a page: its import takes a tenth of a second.
 Its one script copies commands and sorts tables; the page's policy names it by its hash, so that no other one runs.
 Every text goes through formatting.clean and is then escaped; charts, escaped where they are drawn, are put in as they
 are.

@@ -7,7 +7,7 @@ from runner.analysis import curves
 from runner.analysis.curves import Pair
 from runner.analysis.summary import summary_of
 from runner.report.document import Curves
-from runner.report.over_time import loss_charts
+from runner.report.within_run import loss_charts
 from runner.report.writers import charts
 from runner.results import rows
 from tests import made_rows as made

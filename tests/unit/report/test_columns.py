@@ -10,7 +10,7 @@ import pytest
 from runner.analysis import flags, result_numbers
 from runner.report import columns
 from runner.report.columns import RESULTS
-from runner.report.document import Line
+from runner.report.document import Standing
 from runner.report.tables import Column, Form, table
 from runner.report.writers import markdown, page, spreadsheet
 from runner.results.reader import measurements
@@ -41,7 +41,7 @@ def test_the_example_of_contributing_is_read_from_a_run_and_makes_a_column(monke
     told = summary.comparisons[0].results[0].model_copy(update={name: 5 * 10**8})
 
     assert 0 == number.read(measured.rows[0], measured.rows[0].runs[0])
-    assert "500 MB" == column.shown(column.value(Line(summary, summary.comparisons[0], told)), Form.SCREEN)
+    assert "500 MB" == column.shown(column.value(Standing(summary, summary.comparisons[0], told)), Form.SCREEN)
     assert (name, columns.BESIDE) == (column.name, column.part) and Form.CSV in column.forms
 
 

@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from runner.report.document import Joined, Strip, Strips
-from runner.report.over_time import step_charts
+from runner.report.document import Polyline, Strip, Strips
+from runner.report.within_run import step_charts
 from runner.report.writers import charts
 from runner.report.writers.drawing import ticks
 from runner.results.rows import Row
@@ -100,7 +100,7 @@ def test_a_section_draws_so_many_comparisons_and_says_of_how_many() -> None:
 
 
 def drawn(**values: object) -> str:
-    made_strip = Strip("<b>", 1, (), Joined((0.0, 1.0, 2.0), (1.0, 50.0, 1.0)), 0.5, 10.0, "first step 9 s", "text")
+    made_strip = Strip("<b>", 1, (), Polyline((0.0, 1.0, 2.0), (1.0, 50.0, 1.0)), 0.5, 10.0, "first step 9 s", "text")
     return charts.svg(Strips("c", (made_strip._replace(**values),)), "s")
 
 

@@ -14,19 +14,18 @@ from runner.analysis.summary_format import PublishedNumber, Result
 from runner.cells import comparison_key, label
 from runner.grouping import grouped
 from runner.report.claims import wording
-from runner.report.document import Chart, Curve, Curves, Joined, Strip, Strips
+from runner.report.document import Chart, Curve, Curves, Polyline, Strip, Strips
+from runner.report.figures import SWITCHES
 from runner.results.rows import Row, by_comparison
 from runner.results.runs import Run
 from runner.results.turns import counting
 from workloads.spec.cell import DEFAULTS, Cell
 from workloads.spec.measures import RATED
 
-# what a paper compares in one panel, each with a curve of its own: PT-profiling, TF mode 1, SGD
-SWITCHES = ("conv", "lstm", "graph_opt", "precision", "optimizer", "loop", "parallel")
 _MOST_LEARNING = 6             # comparisons whose losses are drawn; the tables have all
 _LEAST_STEPS = 10              # that make a curve of losses
-MOST_CHARTS = 24              # in a section
-_MOST_RUNS = 40               # of a strip; of more every second one is drawn, or third, ...
+MOST_CHARTS = 24               # in a section
+_MOST_RUNS = 40                # of a strip; of more every second one is drawn, or third, ...
 _MOST_WARM, _MOST_TIMED = 32, 96     # points of a run; more steps are put together, their median shown
 _LEAST_WARM = 8                # of a warm-up; above it as many as make it no rougher than the timed part
 _ROOM = 1.3                    # above what nearly all timed steps take
@@ -50,10 +49,11 @@ def learning_charts(rows: Sequence[Row], series: Mapping[str, int], numbers: Seq
         what, is_zero_based = ("accuracy", False) if has_accuracy else ("loss", True)
         told = [name for name in SWITCHES if len({getattr(row.cell, name) for row in group}) > 1]
         title = label(_unswitched(group[0].cell)) if told else group[0].comparison.label
+        names = [" ".join([row.cell.stack, *(str(getattr(row.cell, name)) for name in told)]) for row in group]
+        signs = [index if told else series.get(row.cell.stack, 0) for index, row in enumerate(group)]
         for axis in ("epoch", "seconds of training"):
-            drawn = tuple(_curve(
-                row, " ".join([row.cell.stack, *(str(getattr(row.cell, name)) for name in told)]), what, axis,
-                index if told else series.get(row.cell.stack, 0)) for index, row in enumerate(group))
+            drawn = tuple(_curve(row, name, what, axis, sign)
+                          for row, name, sign in zip(group, names, signs, strict=True))
             levels = list(_levels(group, drawn, numbers)) if axis == "epoch" and has_accuracy else []
             said = f"; published: {', '.join(text for _, text in levels)}" if levels else ""
             yield Curves(f"{title}: {what}, the median run and the span of all{said}", axis, what,
@@ -138,7 +138,7 @@ def _steps(row: Row, run: Run) -> _Steps:
 
 
 def step_charts(rows: Sequence[Row], results: Mapping[str, Result], series: Mapping[str, int]
-           ) -> Iterator[tuple[str, Chart]]:
+                ) -> Iterator[tuple[str, Chart]]:
     """(key, chart) of each comparison of timed steps, a strip for each stack that ended ok; results by their keys."""
     groups = list(by_comparison(row for row in rows if row.cell.measure in RATED and row.ok_runs).values())
     for index, group in enumerate(groups[:MOST_CHARTS]):
@@ -187,10 +187,10 @@ def _disturbed(run: Run, times: _Steps) -> Iterator[tuple[float, float]]:
             yield span
 
 
-def _shown(*parts: NDArray[Any]) -> Joined:
+def _shown(*parts: NDArray[Any]) -> Polyline:
     """The parts as one line, in milliseconds."""
     x, y = np.hstack(parts)
-    return Joined(_floats(x), _floats(y * 1000))
+    return Polyline(_floats(x), _floats(y * 1000))
 
 
 def _lines(times: _Steps) -> tuple[NDArray[Any], NDArray[Any]]:
