@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from runner import formatting, schemas, screen
+from runner import formatting, screen
 from runner.analysis import agreement, summary
 from runner.analysis.between import history
 from runner.analysis.summary_format import Summary
@@ -22,7 +22,7 @@ from runner.report.between import reasons
 from runner.report.columns import rounds
 from runner.report.document import Report, Trust
 from runner.report.tables import Shown
-from runner.report.writers import export, file_formats
+from runner.report.writers import export, latex, markdown, page, spreadsheet
 from runner.results import error_output, joined, manifest, store
 from runner.results.reader import RecordError, measurements
 from runner.results.rows import Measurements
@@ -95,11 +95,10 @@ def reported(measured: Measurements, results: Path, said: int = 0) -> tuple[Summ
 def runs(folder: Path, name: str) -> Shown:
     """A line a run; of those of a name, or of a cell's key, all that they wrote. Raises InputError without any."""
     found = run_listing.runs(measured_in(folder), error_output.read(folder), name)
-    if name and not found:
+    if name and not found.rows:
         raise InputError(f'--run: found "{name}", expected the name or the key of a run of {folder.name}; '
                          f"`evenbench report {shlex.quote(str(folder))} --run all` lists them")
-    return Shown([each.row() for each in found], [line for each in found for line in each.lines()] if name else (),
-                 {"schema": schemas.ROWS, "rows": [each.record(has_errors=bool(name)) for each in found]})
+    return found
 
 
 def over_time(results: Path) -> history.History:
@@ -127,8 +126,8 @@ def keep_reasons(folder: Path, record: dict[str, Any]) -> None:
     except InputError as error:
         screen.say(f"no page: {error}")
         return
-    if page := write_page(summarized(folder).report, folder / file_formats.PAGE):
-        screen.say(f"page: {page}")
+    if written := write_page(summarized(folder).report, folder / page.NAME):
+        screen.say(f"page: {written}")
 
 
 def _with_trust(made: Report, measured: Measurements, folder: Path) -> Report:
@@ -160,14 +159,16 @@ def of_study(name: str, results: Path) -> Result:
 
 def forms(result: Result) -> dict[str, Callable[[], str]]:
     """The session's text in each form."""
-    return {**{name: partial(form, result.report) for name, form in file_formats.FORMS.items()},
+    written: dict[str, Callable[[Report], str]] = {
+        "html": page.html, "markdown": markdown.markdown, "csv": spreadsheet.comma_separated, "latex": latex.latex}
+    return {**{name: partial(form, result.report) for name, form in written.items()},
             "json": partial(summary.to_json, result.summary)}
 
 
 def write_page(report: Report, to: Path) -> Path | None:
     """Write the page; None, and why, where its folder cannot be written."""
     try:
-        store.write_beside(to.parent, to.name, file_formats.page(report).rstrip("\n"))
+        store.write_beside(to.parent, to.name, page.html(report).rstrip("\n"))
     except InputError as error:
         screen.say(f"no page: {error}")
         return None

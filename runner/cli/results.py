@@ -17,7 +17,8 @@ from runner.cli.options import RESULTS, Commands, Details, Folders, NewestResult
 from runner.cli.output import STANDARD_OUTPUT, Output, file_option
 from runner.errors import InputError
 from runner.report.between import history as history_report
-from runner.report.writers import export, file_formats, markdown, spreadsheet
+from runner.report.writers import export, markdown, spreadsheet
+from runner.report.writers import page as pages
 from runner.results import store
 from runner.screen.summary import summary_view
 
@@ -45,7 +46,7 @@ def report(name: NewestResult = store.LATEST, results: Results = RESULTS, detail
         result = read.of_study(study, results)
     else:
         result = read.summarized(store.located(name, results))
-    page = result.folder / (f"{study}.html" if study else file_formats.PAGE)
+    page = result.folder / (f"{study}.html" if study else pages.NAME)
 
     def show() -> None:
         written = None if html else read.write_page(result.report, page)
@@ -106,7 +107,7 @@ def history_(results: Annotated[Path, typer.Argument(metavar="FOLDER", help="The
 
     output.give(show, {"csv": lambda: spreadsheet.of_rows(trend.rows()), "markdown": lambda: markdown.markdown(page),
                        "json": lambda: json.dumps(record, indent=2, allow_nan=False),
-                       "html": lambda: file_formats.page(page)}, html=html)
+                       "html": lambda: pages.html(page)}, html=html)
 
 
 @app.command("export")

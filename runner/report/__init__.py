@@ -2,6 +2,5 @@
 
 contents (with deviations, environment) turns a Summary and its measurements into a Report: tables and charts
 of plain values. Each table has typed columns (tables; columns has those of results), of which a form writes its own:
-page, markdown, latex and spreadsheet in writers, and runner.screen on the terminal. All but page are pure
-Python without a library; it is imported only when a page is made, because jinja2 takes its time.
+page, markdown, latex and spreadsheet in writers, and runner.screen on the terminal.
 """

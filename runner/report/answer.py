@@ -6,13 +6,12 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from runner import formatting
-from runner.analysis import doubts
 from runner.analysis.flags import Flag
 from runner.analysis.stats import Verdict
 from runner.analysis.summary_format import Column, Comparison, Lanes, Result, Summary
-from runner.report.claims import wording
-from runner.report.columns import endings, rounds
-from runner.report.document import Answer, Block, Standing, Trust
+from runner.report.columns import fastest_first, rounds, word
+from runner.report.document import Answer, Standing, Trust
+from runner.report.tables import Groups
 from workloads.spec import frameworks, measures
 from workloads.spec.cell import DEFAULTS
 
@@ -36,11 +35,8 @@ def answer(summary: Summary) -> Answer:
     """The answer."""
     timed = [each for each in summary.comparisons if each.measure != "phases"
              and any(result.rate_per_worker is not None or result.withheld for result in each.results)]
-    columns = {column.stack: column for column in summary.columns}
-    blocks = tuple(Block(each.key, each.label, each.unit, tuple(sorted(
-        (_standing(each, result, columns.get(result.stack)) for result in each.results),
-        key=lambda standing: -(standing.rate or 0.0)))) for each in timed)
-    said = _between_versions(blocks, summary.columns) or verdict(blocks, summary.baseline)
+    blocks = tuple((each.label, fastest_first(summary, each)) for each in timed)
+    said = _between_versions(blocks, summary.columns) or _verdict(blocks, summary.baseline)
     return Answer(said, tuple(_facts(summary)), summary.baseline, blocks,
                   tuple(_trust(summary)), tuple(_notes(summary)), _missing(summary), len(summary.failures),
                   len(summary.skipped), _HINTS.get(summary.study, ()))
@@ -48,29 +44,7 @@ def answer(summary: Summary) -> Answer:
 
 # ---- comparisons
 
-def _standing(comparison: Comparison, result: Result, column: Column | None) -> Standing:
-    rate = result.rate_per_worker
-    is_baseline = result.verdict is Verdict.BASELINE and rate is not None
-    texts = ("1", "") if is_baseline else ("", "") if result.ratio is None else (
-        formatting.ratio_and_ends(result.ratio, result.ratio_interval))
-    version = ""
-    if column and rate is not None:
-        way = "jit" if (column.framework, result.ran_as) == ("jax", "xla") else result.ran_as    # as its users say
-        version = " ".join(filter(None, [(column.version or "").partition("+")[0], way]))
-    return Standing(result.stack, rate, 1.0 if is_baseline else result.ratio, result.ratio_interval,
-                    result.rate_interval, *texts, _word(comparison, result), result.stack == comparison.winner,
-                    result.round_ratios, version)
-
-
-def _word(comparison: Comparison, result: Result) -> str:
-    """Without the details of a doubt, which the tables have."""
-    if result.rate_per_worker is None and not result.withheld:
-        return endings(result.endings)
-    doubt = next((each.value for each in doubts.REMEDIES if result.withheld.startswith(each.value)), "")
-    return doubt or wording.word(comparison, result, wording.WINNER)
-
-
-def _between_versions(blocks: Sequence[Block], columns: Sequence[Column]) -> str:
+def _between_versions(blocks: Groups[Standing], columns: Sequence[Column]) -> str:
     """"JAX 0.8.0 → 0.10.2: 9 % slower (5–13)" of a session of one framework's two versions, else ""."""
     if len(columns) != 2 or len({column.framework for column in columns}) > 1 or not blocks:
         return ""
@@ -78,29 +52,30 @@ def _between_versions(blocks: Sequence[Block], columns: Sequence[Column]) -> str
     if not (framework and old.version and new.version) or old.version == new.version:
         return ""
     title = frameworks.title(framework) if frameworks.is_known(framework) else framework
-    told = [_change(each) if len(blocks) == 1 else f"{block.heading}: {_change(each)}"
-            for block in blocks for each in block.standings if each.stack == new.stack]
+    told = [_change(line) if len(blocks) == 1 else f"{heading}: {_change(line)}"
+            for heading, lines in blocks for line in lines if line.stack == new.stack]
     return f"{title} {old.version} → {new.version}: {'; '.join(told)}" if told else ""
 
 
-def _change(standing: Standing) -> str:
+def _change(line: Standing) -> str:
     """By how many per cent a stack is faster or slower than the baseline, with the interval; else its word."""
-    is_told = standing.is_fastest or standing.word in (Verdict.FASTER, Verdict.SLOWER)
-    if standing.ratio is None or standing.ends is None or not is_told:
-        return standing.word or "no data"
-    way = 1 if standing.ratio > 1 else -1
-    shares = [100 * way * (value - 1) for value in (standing.ratio, *standing.ends)]
+    is_told = line.is_fastest or word(line) in (Verdict.FASTER, Verdict.SLOWER)
+    interval = line.result.ratio_interval
+    if line.ratio is None or interval is None or not is_told:
+        return word(line) or "no data"
+    way = 1 if line.ratio > 1 else -1
+    shares = [100 * way * (value - 1) for value in (line.ratio, *interval)]
     decimals = next((each for each in (0, 1) if all(round(share, each) for share in shares)), 2)    # no end reads as 0
     by, *ends = (f"{share:.{decimals}f}" for share in shares)
     return f"{by} % {'faster' if way > 0 else 'slower'} ({formatting.DASH.join(ends[::way])})"
 
 
-def verdict(blocks: Sequence[Block], baseline: str) -> str:
+def _verdict(blocks: Groups[Standing], baseline: str) -> str:
     """Who is the fastest, in a sentence."""
-    compared = [block for block in blocks if sum(each.rate is not None for each in block.standings) > 1]
+    compared = [lines for _, lines in blocks if sum(each.rate is not None for each in lines) > 1]
     if not compared:
         return "Nothing was compared"
-    first = [next((each for each in block.standings if each.is_fastest), None) for block in compared]
+    first = [next((each for each in lines if each.is_fastest), None) for lines in compared]
     winners = [(each.stack, _among(each)) for each in first if each]
     if len(compared) == 1:
         return _of_one(first[0], compared[0], baseline)
@@ -118,19 +93,20 @@ def verdict(blocks: Sequence[Block], baseline: str) -> str:
 
 def _among(fastest: Standing) -> str:
     """Of whom a stack is the fastest, where not all ran."""
-    return " of those that ran" if "of those" in fastest.word else ""
+    return " of those that ran" if "of those" in word(fastest) else ""
 
 
-def _of_one(first: Standing | None, block: Block, baseline: str) -> str:
+def _of_one(first: Standing | None, lines: Sequence[Standing], baseline: str) -> str:
     if first is None:
         return "No stack is shown to be the fastest"
     other = first if first.stack != baseline else next(
-        each for each in block.standings if each.rate is not None and each is not first)
+        each for each in lines if each.rate is not None and each is not first)
     said = f"{first.stack} is the fastest{_among(first)}"
-    if not other.ends_text:
+    ratio, ends = other.ratio_texts
+    if not ends:
         return said
     whose, than = ("", f" as {baseline}") if other is first else (f"{other.stack} is ", "")
-    return f"{said}: {whose}{other.ratio_text} times as fast{than} ({other.ends_text})"
+    return f"{said}: {whose}{ratio} times as fast{than} ({ends})"
 
 
 # ---- what to trust it by
@@ -154,7 +130,7 @@ def _facts(summary: Summary) -> Iterator[str]:
     machine = summary.machine
     gpus = dict.fromkeys(limit.device_name for limit in summary.limits if limit.device != "cpu")
     cpus = [formatting.count(machine.cpus, "CPU")] if machine.cpus else []
-    yield ", ".join([*filter(None, [machine.cpu]), *cpus, *gpus]) or "an unknown machine"
+    yield ", ".join(filter(None, [machine.cpu, *cpus, *gpus])) or "an unknown machine"
     try:
         moment = datetime.fromisoformat(summary.began or "")
         yield f"{moment.day} {moment:%b %Y}"

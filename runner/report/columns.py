@@ -6,34 +6,37 @@ shows a new one.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import Any
 
 from runner import formatting
+from runner.analysis import doubts
 from runner.analysis.result_numbers import BESIDE, ENERGY, EPOCHS, NUMBERS, RATES, SEQUENCES
 from runner.analysis.stats import Interval, Verdict
-from runner.analysis.summary_format import Comparison, PublishedNumber, Result, Summary
+from runner.analysis.summary_format import Comparison, PublishedNumber, Summary
 from runner.report.claims import wording
+from runner.report.document import Standing
 from runner.report.tables import EVERY, READ, Column, Form, Texts
 
 _ALL_BUT_LATEX = READ | Form.CSV
 
 
-class Line(NamedTuple):
-    """A stack in a comparison, and the summary that they are in."""
-
-    summary: Summary
-    comparison: Comparison
-    result: Result
-
-    @property
-    def has_rate(self) -> bool:
-        """Whether a run of it ended ok."""
-        return self.result.rate_per_worker is not None
+def fastest_first(summary: Summary, comparison: Comparison) -> tuple[Standing, ...]:
+    """The lines of a comparison."""
+    lines = (Standing(summary, comparison, result) for result in comparison.results)
+    return tuple(sorted(lines, key=lambda line: -(line.rate or 0.0)))
 
 
 def endings(counts: Mapping[str, int]) -> str:
     """How runs ended, such as "ok, oom ×3", or that there was none."""
     return ", ".join(f"{ending} ×{count}" if count > 1 else ending for ending, count in counts.items()) or "not run"
+
+
+def word(line: Standing) -> str:
+    """FASTEST, slower, why there is neither, without details, or how runs ended; "" of an ordinary baseline."""
+    if line.rate is None and not line.result.withheld:
+        return endings(line.result.endings)
+    doubt = next((each.value for each in doubts.REMEDIES if line.result.withheld.startswith(each.value)), "")
+    return doubt or wording.word(line.comparison, line.result, wording.WINNER)
 
 
 def rounds(summary: Summary, comparisons: Iterable[Comparison]) -> str:
@@ -43,7 +46,7 @@ def rounds(summary: Summary, comparisons: Iterable[Comparison]) -> str:
     return planned if counted == {summary.rounds} else f"{formatting.DASH.join(map(str, ends))} of {planned}"
 
 
-def marks(line: Line) -> str:
+def marks(line: Standing) -> str:
     """The numbers of the footnotes that the result has."""
     numbers = {note.flag: str(number) for number, note in enumerate(line.summary.footnotes, 1)}
     return f"[{','.join(numbers[flag] for flag in line.result.flags)}]" if line.result.flags else ""
@@ -60,29 +63,31 @@ def commands(summary: Summary) -> dict[str, list[Texts]]:
     return found
 
 
-def verdict(line: Line) -> str:
+def verdict(line: Standing) -> str:
     """The verdict on a stack, as page, Markdown and LaTeX have it."""
     return wording.word(line.comparison, line.result) or wording.said(line.result.verdict)
 
 
-def _rate(line: Line) -> str:
-    rate = line.result.rate_per_worker
-    return endings(line.result.endings) if rate is None else formatting.rate(rate, line.result.rate_interval)
+def _rate(line: Standing) -> str:
+    if line.rate is None:
+        return endings(line.result.endings)
+    return formatting.rate(line.rate, line.result.rate_interval)
 
 
-def _ratio(line: Line) -> str:
-    result = line.result
-    if not line.has_rate or result.ratio is None:
-        return "1" if line.has_rate and result.verdict is Verdict.BASELINE else ""
-    return formatting.ratio(result.ratio, result.ratio_interval)
+def _ratio(line: Standing) -> str:
+    if line.rate is None:
+        return ""
+    if line.result.ratio is None:
+        return line.ratio_texts[0]
+    return formatting.ratio(line.result.ratio, line.result.ratio_interval)
 
 
-def _turns(line: Line) -> str | None:
+def _turns(line: Standing) -> str | None:
     turns, disturbed = line.result.turns, line.result.disturbed_turns
     return f"disturbed {disturbed} of {turns}" if disturbed else f"{turns}" if turns else None
 
 
-def _loss(line: Line) -> str | None:
+def _loss(line: Standing) -> str | None:
     first, last = line.result.loss_first, line.result.loss_last
     if first is None or last is None:
         return None
@@ -90,22 +95,22 @@ def _loss(line: Line) -> str | None:
     return f"{first:.3g}" if steps and steps[0] == steps[1] else f"{first:.3g} to {last:.3g}"
 
 
-def _ends_of(name: str) -> Iterator[Column[Line]]:
+def _ends_of(name: str) -> Iterator[Column[Standing]]:
     """The ends of an interval, for the CSV."""
     return (_csv(f"{name}_{end}", lambda line, end=end: getattr(                                 # type: ignore[misc]
         getattr(line.result, f"{name}_interval"), end, None)) for end in ("low", "high"))
 
 
-def _csv(name: str, value: Callable[[Line], Any]) -> Column[Line]:
+def _csv(name: str, value: Callable[[Standing], Any]) -> Column[Standing]:
     return Column(name, value, forms=Form.CSV)
 
 
-def _fields(of: str, *names: str) -> Iterator[Column[Line]]:
+def _fields(of: str, *names: str) -> Iterator[Column[Standing]]:
     """Columns of the CSV alone, each an attribute of a part of the line."""
     return (_csv(name, attrgetter(f"{of}.{name}")) for name in names)
 
 
-def _numbers(*names: str, part: str = "") -> Iterator[Column[Line]]:
+def _numbers(*names: str, part: str = "") -> Iterator[Column[Standing]]:
     """The columns of those numbers, or of all that a table has."""
     for name in names or (name for name, each in NUMBERS.items() if each.part == part):
         each = NUMBERS[name]
@@ -114,9 +119,9 @@ def _numbers(*names: str, part: str = "") -> Iterator[Column[Line]]:
 
 
 def _with_interval(title: str, name: str, interval: str, text: Callable[[float, Interval | None], str], part: str,
-                   forms: Form = READ, unless: str = "") -> tuple[Column[Line], ...]:
+                   forms: Form = READ, unless: str = "") -> tuple[Column[Standing], ...]:
     """A geometric mean with its brackets, unless another that people read equals it, and for the CSV three numbers."""
-    def shown(line: Line) -> str | None:
+    def shown(line: Standing) -> str | None:
         value = getattr(line.result, name)
         is_told = bool(unless) and value == getattr(line.result, unless)
         return None if value is None or is_told else text(value, getattr(line.result, f"{interval}_interval"))
@@ -124,7 +129,7 @@ def _with_interval(title: str, name: str, interval: str, text: Callable[[float, 
     return Column(title, shown, forms=forms, part=part), _csv(name, attrgetter(f"result.{name}")), *_ends_of(interval)
 
 
-def _published(name: str) -> Column[Line]:
+def _published(name: str) -> Column[Standing]:
     """Of the paper's numbers about the result's own cell, several as "one; other"; of ratios there are none."""
     def text(number: PublishedNumber) -> str:
         value = wording.differs(number) if name == "differs" else getattr(number, name)
@@ -137,7 +142,7 @@ def _published(name: str) -> Column[Line]:
 
 SETTINGS = ("batch", "image", "steps", "nodes", "cpus", "device", "parallel", "precision")
 
-RESULTS: tuple[Column[Line], ...] = (
+RESULTS: tuple[Column[Standing], ...] = (
     *_fields("summary", "id", "study", "scale", "began", "launcher"),
     *_fields("comparison", "experiment", "label", "task", "measure", "unit"),
     *(_csv(name, lambda line, name=name: line.comparison.settings.get(name)) for name in SETTINGS),  # type: ignore[misc]
@@ -152,12 +157,12 @@ RESULTS: tuple[Column[Line], ...] = (
     Column("Ratio", attrgetter("result.ratio"), "{:.3f}".format, Form.CSV | Form.LATEX, "ratio", is_number=True),
     Column("Interval", lambda line: formatting.ends(line.result.ratio_interval, "{:.3f}".format), forms=Form.LATEX),
     *_fields("result", "pairs"),
-    Column("verdict", lambda line: verdict(line) if line.has_rate or line.result.withheld
+    Column("verdict", lambda line: verdict(line) if line.rate is not None or line.result.withheld
            else wording.said(Verdict.NO_DATA), forms=Form.PAGE),
     Column("Verdict", verdict, forms=Form.LATEX),
     _csv("verdict", lambda line: line.result.verdict.value),
     Column("notes", marks),
-    Column("rounds", lambda line: f"{line.result.runs} of {line.summary.rounds}" if line.has_rate else None),
+    Column("rounds", lambda line: f"{line.result.runs} of {line.summary.rounds}" if line.rate is not None else None),
     Column("turns", _turns),
     *_fields("result", "workers"),
     *_with_interval("step", "step_seconds", "step", formatting.step, RATES, Form.PAGE),
@@ -180,7 +185,7 @@ RESULTS: tuple[Column[Line], ...] = (
     *_ends_of("rate"), *_ends_of("ratio"),
     *_fields("result", "runs"),
     _csv("endings", lambda line: " ".join(f"{name}:{count}" for name, count in line.result.endings.items())),
-    _csv("is_winner", lambda line: int(line.result.stack == line.comparison.winner)),
+    _csv("is_winner", lambda line: int(line.is_fastest)),
     _csv("flags", lambda line: " ".join(line.result.flags)),
     _csv("other_settings", lambda line: " ".join(
         f"{name}:{value}" for name, value in line.comparison.settings.items()

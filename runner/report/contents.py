@@ -4,19 +4,18 @@ import itertools
 import shlex
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from operator import attrgetter
 from typing import Any
 
 from runner import formatting
-from runner.analysis.summary_format import Comparison, Failure, JudgedClaim, PaperClaim, Result, Skip, Summary
+from runner.analysis.summary_format import Failure, JudgedClaim, PaperClaim, Skip, Summary
 from runner.grouping import grouped
-from runner.report import breakdown, columns, environment, figures, rates
+from runner.report import breakdown, columns, environment, figures, rates, within_run
 from runner.report.answer import answer, flagged
 from runner.report.claims import beside_ours, wording
-from runner.report.comparisons import Context
 from runner.report.deviations import deviations, is_published
-from runner.report.document import Answer, Chart, Report, Section
-from runner.report.series import curves, steps
-from runner.report.tables import Column, Form, Table, Texts, plain, table, texts
+from runner.report.document import Answer, Chart, Report, Section, Standing
+from runner.report.tables import Column, Form, Groups, Table, Texts, plain, table, texts
 from runner.results.records import Experiment
 from runner.results.rows import Measurements, Row, recorded
 from runner.study import claims
@@ -34,21 +33,21 @@ def report(summary: Summary, measured: Measurements) -> Report:
     series, argv = {name: number for number, name in enumerate(ordered)}, measured.session.get("argv")
     found = answer(summary)
     results = rates.results(summary, summary.comparisons)
-    context = Context(summary, measured, series, {block.key: block for block in found.blocks})
     return Report(
         name=summary.id, title=f"{summary.study}: {measured.title}" if measured.title else summary.study,
         machine=environment.machine(summary.machine, recorded(measured.session, "hardware")),
         began=summary.began or "an unknown time",
         command=shlex.join(["evenbench", *map(str, argv if isinstance(argv, list) else [])]),
         reading=_OF_A_PAPER if is_published(summary) else _OF_OURS,
-        deviations=tuple(deviations(summary, measured, found.missing)), in_short=tuple(_in_short(summary, found)),
-        claims=(*_index(measured), *_claims(summary)),
-        sections=tuple(_sections(context)), environment=tuple(environment.tables(summary, measured)),
+        deviations=tuple(deviations(summary, measured, found.missing)),
+        in_short=tuple(_in_short(summary, found)), claims=(*_index(measured), *_claims(summary)),
+        sections=tuple(_sections(summary, measured, series)),
+        environment=tuple(environment.tables(summary, measured)),
         left_out=(*_failed(summary.failures, measured.session_of), *_skipped(summary.skipped)),
         footnotes=tuple(_footnotes(summary)),
         methods=tuple((name.replace("_", " "), str(text)) for name, text in summary.methods.items()),
-        made_by=f"evenbench {summary.evenbench}" if summary.evenbench else "evenbench",
-        results=results, details=tuple(_details(summary, measured, results)),
+        made_by=f"evenbench {summary.evenbench}" if summary.evenbench else "evenbench", results=results,
+        details=tuple(_details(summary, measured, results)),
         limits=tuple(rates.machine_limits(summary)),
         guide=" ".join(wording.reading(summary)) if summary.comparisons else "",
         answer=found, ratios=tuple(rates.ratios(found, series)), matrix=tuple(rates.matrix(found)),
@@ -64,7 +63,7 @@ def _footnotes(summary: Summary) -> Iterator[tuple[str, str]]:
         yield f"[{number}]", f"{note.text} ({whose})" if whose else note.text
 
 
-def _details(summary: Summary, measured: Measurements, results: Table[columns.Line]) -> Iterator[Table[Any]]:
+def _details(summary: Summary, measured: Measurements, results: Table[Standing]) -> Iterator[Table[Any]]:
     """Published numbers, rates and what was measured beside them, breakdowns: of all experiments as one."""
     yield from table(f"What {summary.study} published, and the same here", beside_ours.NUMBERS, {"": summary.published},
                      beside_ours.NOTE)
@@ -88,63 +87,60 @@ def _in_short(summary: Summary, found: Answer) -> Iterator[str]:
 
 # ---- experiments
 
-def _sections(context: Context) -> Iterator[Section]:
+def _sections(summary: Summary, measured: Measurements, series: Mapping[str, int]) -> Iterator[Section]:
     """A section an experiment, in the order of its paper's figures; then the published numbers of none of them."""
-    numbers = beside_ours.by_experiment(context.summary, context.measured)
-    places = [place.get("experiment") for place in context.measured.index]
-    for experiment in sorted(context.measured.experiments, key=lambda one: (
+    numbers = beside_ours.by_experiment(summary, measured)
+    places = [place.get("experiment") for place in measured.index]
+    for each in sorted(measured.experiments, key=lambda one: (
             places.index(one.id) if one.id in places else len(places))):
-        yield _section(context, experiment, numbers.pop(experiment.id, ()))
+        yield _section(summary, measured, series, each, numbers.pop(each.id, ()))
     if rest := tuple(itertools.chain.from_iterable(numbers.values())):
-        yield Section("published", "Published numbers of no experiment here", (), (), (),
-                      tuple(beside_ours.tables(rest)))
+        yield Section("published", "Published numbers of no experiment here", tables=tuple(beside_ours.tables(rest)))
 
 
-def _section(context: Context, experiment: Experiment, numbers: beside_ours.Numbers) -> Section:
+def _section(summary: Summary, measured: Measurements, series: Mapping[str, int], experiment: Experiment,
+             numbers: beside_ours.Numbers) -> Section:
     keys = set(experiment.cells)
-    rows = [row for row in context.measured.rows if row.key in keys]
-    summary, profiled = context.summary, breakdown.of_rows(context.summary.operators, rows)
+    rows = [row for row in measured.rows if row.key in keys]
     own = ((each, tuple(result for result in each.results if result.key in keys)) for each in summary.comparisons)
     compared = [each.model_copy(update={"results": results}) for each, results in own if results]
     results = {result.key: result for each in compared for result in each.results}
-    drawn = figures.of_experiment(context, experiment, rows, results, numbers)
-    learned = curves.charts(rows, context.series, numbers) if not drawn.shows or drawn.shows & figures.LEARNED else ()
-    is_drawn = bool(drawn.charts or (drawn.shows and drawn.shows.isdisjoint(figures.RATES)))
+    lines = rates.results(summary, compared)
+    drawn = figures.of_experiment(summary, experiment, rows, results, numbers)
     charts = [*drawn.charts, *beside_ours.charts([each for each in numbers if each.id not in drawn.numbers]),
-              *curves.step_charts(rows, context.measured.baseline, context.series),
-              *_by_comparison(context, compared, rows, results, is_drawn),
-              *breakdown.phase_charts(compared), *breakdown.operator_charts(context, profiled),
-              *breakdown.kernel_charts(breakdown.of_rows(summary.kernels, rows)), *learned]
-    own_lanes = [each for each in summary.lanes if each.tuned in {other.key for other in compared}]
-    tables = [*beside_ours.tables(numbers), *rates.tables(rates.results(summary, compared)), *rates.lanes(own_lanes),
-              *breakdown.tables(summary, compared, rows), *_others(rows, context.measured.session_of),
-              *breakdown.own_names(profiled)]
-    return Section(experiment.id, experiment.title, tuple(_notes(context, experiment, rows)),
+              *within_run.loss_charts(rows, summary.baseline, series)]
+    is_drawn = drawn.charts or (drawn.shows and drawn.shows.isdisjoint(figures.RATES))
+    strips = dict(within_run.step_charts(rows, results, series))
+    charts += _by_comparison(() if is_drawn else lines.groups, strips, series)
+    charts += breakdown.charts(summary, compared, rows, series)
+    if not drawn.shows or drawn.shows & figures.LEARNED:
+        charts += within_run.learning_charts(rows, series, numbers)
+    lanes = [each for each in summary.lanes if each.tuned in {other.key for other in compared}]
+    tables = [*beside_ours.tables(numbers), *rates.tables(lines), *rates.lanes(lanes),
+              *breakdown.tables(summary, compared, rows), *_others(rows, measured.session_of),
+              *breakdown.own_names(summary, rows)]
+    return Section(experiment.id, experiment.title, tuple(_notes(summary, measured, experiment, rows)),
                    tuple(sorted(experiment.assumed.items())), tuple(charts), tuple(tables))
 
 
-def _by_comparison(context: Context, compared: Sequence[Comparison], rows: Sequence[Row], results: Mapping[str, Result],
-                   is_drawn: bool) -> Iterator[Chart]:
-    """Of each comparison its rates and its steps over time; only these of the first where a figure has the rates."""
-    over_time = dict(steps.charts(rows, results, context.series))
-    for each in compared[:steps.MOST_CHARTS] if not is_drawn else ():
-        yield from rates.bars(context, each)
-        if each.key in over_time:
-            yield over_time.pop(each.key)
-    yield from over_time.values()
+def _by_comparison(groups: Groups[Standing], strips: dict[str, Chart], series: Mapping[str, int]
+                   ) -> Iterator[Chart]:
+    """Of each of the first comparisons its rates and its steps over time, then the steps of others; strips: by key."""
+    for _, lines in groups[:within_run.MOST_CHARTS]:
+        yield from rates.bars(lines, series)
+        if strip := strips.pop(lines[0].comparison.key, None):
+            yield strip
+    yield from strips.values()
 
 
-def _notes(context: Context, experiment: Experiment, rows: Sequence[Row]) -> Iterator[str]:
+def _notes(summary: Summary, measured: Measurements, experiment: Experiment, rows: Sequence[Row]) -> Iterator[str]:
     if experiment.scaled:
-        yield f'Scale "{context.summary.scale}" changes: {"; ".join(experiment.scaled)}.'
-    shared = sorted({row.experiment for row in rows} - {experiment.id})
-    if shared:
+        yield f'Scale "{summary.scale}" changes: {"; ".join(experiment.scaled)}.'
+    if shared := sorted({row.experiment for row in rows} - {experiment.id}):
         yield f"Shares measurements with {', '.join(shared)}."
-    skipped = [skip for skip in context.measured.skipped if skip.experiment == experiment.id]
-    if skipped and not rows:
-        yield f"Nothing of it ran. {formatting.reasons(skipped)}."
-    elif skipped:
-        yield f"Left out: {formatting.count(len(skipped), 'cell')}. {formatting.reasons(skipped)}."
+    if skipped := [skip for skip in measured.skipped if skip.experiment == experiment.id]:
+        left_out = f"Left out: {formatting.count(len(skipped), 'cell')}." if rows else "Nothing of it ran."
+        yield f"{left_out} {formatting.reasons(skipped)}."
     if rows and not any(row.runs for row in rows):
         yield "No run of it has ended yet."
 
@@ -197,7 +193,7 @@ def _claims(summary: Summary) -> Iterator[Table[Any]]:
 def _of_paper(judged: Sequence[JudgedClaim]) -> tuple[Column[PaperClaim], ...]:
     """The columns of the paper's own claims, of which the judged ones are parts."""
     by_id = {claim.id: claim for claim in judged}
-    return (Column("claim", lambda claim: claim.id),
+    return (Column("claim", attrgetter("id")),
             Column("verdict", lambda claim: wording.verdict(claim, [by_id[part] for part in claim.parts])),
             Column("parts", lambda claim: ", ".join(claim.parts), forms=Form.PAGE),
             Column("its parts", lambda claim: _tally([by_id[part].verdict for part in claim.parts]),

@@ -1,14 +1,19 @@
-"""The parts of a report in every form: plain values that its writers escape. Pure."""
+"""The parts of a report in every form: values, which its writers escape, charts, and stacks' standings. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import accumulate
 from typing import Any, NamedTuple
 
-from runner.analysis.stats import Interval
-from runner.report.tables import Table
+from runner import formatting
+from runner.analysis.stats import Interval, Verdict
+from runner.analysis.summary_format import Comparison, Result, Summary
+from runner.report.tables import Groups, Table
+
+MOST_GROUPS, _MOST_MARKS = 16, 60      # in a chart; its table has all
 
 
 class Mark(NamedTuple):
-    """A value on a line of its own, with an interval where there is one."""
+    """A value on a line of its own, drawn as a sign or a bar, with an interval where there is one."""
 
     name: str
     series: int                  # which sign and colour it has
@@ -17,14 +22,7 @@ class Mark(NamedTuple):
     ends: Interval | None = None
     is_hollow: bool = False      # its bar is a frame alone: a paper's, beside ours
     dots: tuple[float, ...] = () # values that it is the mean of
-
-
-class Bar(NamedTuple):
-    """Parts that add up."""
-
-    name: str
-    parts: tuple[tuple[str, float], ...]
-    text: str                    # the sum in words
+    parts: tuple[tuple[str, float], ...] = ()       # that add up to it, and make up its bar
 
 
 class Curve(NamedTuple):
@@ -57,14 +55,6 @@ class Dots(NamedTuple):
     is_bars: bool = False                # from zero to each value, in place of signs
 
 
-class Bars(NamedTuple):
-    """A chart of bars by group."""
-
-    caption: str
-    axis: str
-    groups: tuple[tuple[str, tuple[Bar, ...]], ...]
-
-
 class Curves(NamedTuple):
     """A chart of curves."""
 
@@ -76,7 +66,7 @@ class Curves(NamedTuple):
     is_logarithmic: bool = False         # the values; one that is zero is not drawn
 
 
-class Line(NamedTuple):
+class Polyline(NamedTuple):
     """Points that are joined."""
 
     x: tuple[float, ...]
@@ -88,8 +78,8 @@ class Strip(NamedTuple):
 
     name: str
     series: int
-    runs: tuple[Line, ...]
-    median: Line                 # over the runs
+    runs: tuple[Polyline, ...]
+    median: Polyline               # over the runs
     warmup: float                # seconds at which the timed steps begin
     top: float                   # of the scale; what is higher is cut off there and marked
     first: str                   # the first step in words where it is cut off, else ""
@@ -101,12 +91,20 @@ class Strips(NamedTuple):
     """A chart of steps over time, a strip a stack."""
 
     caption: str
-    x_axis: str
-    y_axis: str
     strips: tuple[Strip, ...]
 
 
-Chart = Dots | Bars | Curves | Strips
+Chart = Dots | Curves | Strips
+
+
+def fitted(caption: str, axis: str, groups: Iterable[tuple[str, tuple[Mark, ...]]], **more: Any) -> list[Dots]:
+    """A chart of the first groups that have marks, as many as it holds; none of none."""
+    marked = [group for group in groups if group[1]]
+    counts = accumulate(len(marks) for _, marks in marked)
+    kept = [group for index, (group, count) in enumerate(zip(marked, counts, strict=True))
+            if not index or (index < MOST_GROUPS and count <= _MOST_MARKS)]
+    cut = f" (the first {len(kept)} of {len(marked):,}; the table has all)" if len(kept) < len(marked) else ""
+    return [Dots(caption + cut, axis, tuple(kept), **more)] if kept else []
 
 
 Named = tuple[str, str]          # what a text is about, and the text
@@ -117,10 +115,10 @@ class Section(NamedTuple):
 
     id: str
     title: str
-    notes: tuple[str, ...]
-    assumed: tuple[Named, ...]
-    charts: tuple[Chart, ...]
-    tables: tuple[Table[Any], ...]
+    notes: tuple[str, ...] = ()
+    assumed: tuple[Named, ...] = ()
+    charts: tuple[Chart, ...] = ()
+    tables: tuple[Table[Any], ...] = ()
 
     @property
     def is_empty(self) -> bool:
@@ -129,28 +127,50 @@ class Section(NamedTuple):
 
 
 class Standing(NamedTuple):
-    """A stack in a comparison."""
+    """A stack in a comparison, and the summary that they are in."""
 
-    stack: str
-    rate: float | None           # in the unit of its comparison; None without a run that ended ok
-    ratio: float | None          # to the baseline, whose own is 1; None without a common round
-    ends: Interval | None        # the interval that decides the word
-    rate_ends: Interval | None
-    ratio_text: str
-    ends_text: str
-    word: str                    # FASTEST, slower, why there is neither, or how runs ended; "" of an ordinary baseline
-    is_fastest: bool             # faster than every other stack that ran
-    rounds: tuple[float, ...] = ()         # the ratio of each round
-    version: str = ""            # of its framework, and how its steps ran: "2.13.0 eager"
+    summary: Summary
+    comparison: Comparison
+    result: Result
 
+    @property
+    def stack(self) -> str:
+        """Its name."""
+        return self.result.stack
 
-class Block(NamedTuple):
-    """A comparison, its stacks by speed."""
+    @property
+    def rate(self) -> float | None:
+        """In the unit of its comparison; None without a run that ended ok."""
+        return self.result.rate_per_worker
 
-    key: str                     # of the comparison
-    heading: str                 # the comparison's label
-    unit: str
-    standings: tuple[Standing, ...]
+    @property
+    def ratio(self) -> float | None:
+        """To the baseline, whose own is 1; None without a common round."""
+        return 1.0 if self._is_baseline() else self.result.ratio
+
+    @property
+    def ratio_texts(self) -> tuple[str, str]:
+        """The ratio and its interval as people read them; "" for what there is not."""
+        if self.result.ratio is None or self._is_baseline():
+            return "1" if self._is_baseline() else "", ""
+        return formatting.ratio_and_ends(self.result.ratio, self.result.ratio_interval)
+
+    @property
+    def is_fastest(self) -> bool:
+        """Whether it is faster than every other stack that ran."""
+        return self.stack == self.comparison.winner
+
+    @property
+    def version(self) -> str:
+        """Of its framework, and how its steps ran, as its users say: "2.13.0 eager"; "" without a rate."""
+        column = next((each for each in self.summary.columns if each.stack == self.stack), None)
+        if column is None or self.rate is None:
+            return ""
+        way = "jit" if (column.framework, self.result.ran_as) == ("jax", "xla") else self.result.ran_as
+        return " ".join(filter(None, [(column.version or "").partition("+")[0], way]))
+
+    def _is_baseline(self) -> bool:
+        return self.result.verdict is Verdict.BASELINE and self.rate is not None
 
 
 class Trust(NamedTuple):
@@ -167,7 +187,7 @@ class Answer(NamedTuple):
     verdict: str                 # in a sentence
     facts: tuple[str, ...]       # machine, day, study and rounds
     baseline: str
-    blocks: tuple[Block, ...]
+    blocks: Groups[Standing]         # a comparison each, its stacks by speed
     trust: tuple[Trust, ...]     # models, turns, isolation, data, and files where some changed
     notes: tuple[str, ...]       # what else to know, the most important first, in a few words each
     missing: str                 # what an incomplete session still has to measure; ""
@@ -179,8 +199,8 @@ class Answer(NamedTuple):
     def stacks(self) -> tuple[str, ...]:
         """Each stack with its version and its ways of running: "tf-2.21 2.21.0 tf.function"."""
         ways: dict[str, dict[str, None]] = {}
-        for standing in (each for block in self.blocks for each in block.standings if each.version):
-            ways.setdefault(standing.stack, {})[standing.version] = None
+        for line in (each for _, lines in self.blocks for each in lines if each.version):
+            ways.setdefault(line.stack, {})[line.version] = None
         return tuple(f"{stack} {' / '.join(versions)}" for stack, versions in ways.items())
 
 
@@ -206,7 +226,7 @@ class Report(NamedTuple):
     ratios: tuple[Chart, ...] = ()             # of all comparisons
     matrix: tuple[Table[Any], ...] = ()        # of all comparisons, where they are many
     # of all experiments as one, for the terminal, the CSV and LaTeX, which have no sections
-    results: Table[Any] = Table("", (), ())    # of columns.Line: a line a stack and comparison
+    results: Table[Standing] = Table("", (), ())    # a line a stack and comparison
     details: tuple[Table[Any], ...] = ()       # published numbers, what was measured beside rates, breakdowns
     limits: tuple[str, ...] = ()               # what shares of the machine are shares of
     guide: str = ""                            # how rates, ratios and verdicts are read

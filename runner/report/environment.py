@@ -2,12 +2,13 @@
 
 import json
 from collections.abc import Iterator, Mapping
+from operator import attrgetter
 from typing import Any
 
 from runner import formatting
 from runner.analysis import summary_format
 from runner.analysis.summary_format import Machine, Summary
-from runner.report.tables import Table, Texts, plain, table, texts
+from runner.report.tables import Column, Table, plain, table
 from runner.results.rows import Measurements, recorded
 
 _DIGEST_LETTERS = 19           # of "sha256:..." that a table shows; the facts below it have all
@@ -24,20 +25,19 @@ def machine(shown: Machine, hardware: Mapping[str, Any]) -> str:
     return ", ".join(str(fact) for fact in facts if fact) or "an unknown machine"
 
 
-_STACKS = texts("stack", "framework", "version", "Python", "threads", "oneDNN", "isolation", "base", "image")
-
-
-def _stack(stack: summary_format.Column) -> Texts:
-    onednn = None if stack.onednn is None else "on" if stack.onednn else "off"
-    base = f"{stack.base or ''} (not the stack's own)" if stack.base_is_default is False else stack.base
-    shown = (stack.stack, stack.framework, stack.version, stack.python, stack.threads, onednn, stack.isolation, base,
-             (stack.image or "")[:_DIGEST_LETTERS])
-    return tuple("" if value is None else str(value) for value in shown)
+_STACKS: tuple[Column[summary_format.Column], ...] = (
+    *(Column(title, attrgetter(title.lower())) for title in ("stack", "framework", "version", "Python", "threads")),
+    Column("oneDNN", attrgetter("onednn"), lambda is_on: "on" if is_on else "off"),
+    Column("isolation", attrgetter("isolation")),
+    Column("base", lambda stack: f"{stack.base or ''} (not the stack's own)" if stack.base_is_default is False
+           else stack.base),
+    Column("image", lambda stack: (stack.image or "")[:_DIGEST_LETTERS]),
+)
 
 
 def tables(summary: Summary, measured: Measurements) -> Iterator[Table[Any]]:
     """The stacks, the data, and every fact that each stack reported of itself."""
-    yield from table("Stacks", _STACKS, {"": [_stack(stack) for stack in summary.columns]})
+    yield from table("Stacks", _STACKS, {"": summary.columns})
     hardware = {**recorded(measured.session, "hardware"), **recorded(measured.session, "harness")}
     yield from plain("The machine and evenbench", ("fact", "value"), [*_facts(hardware)], is_extra=True)
     yield from plain("Data", ("data", "images of a run", "stand-in", "sha256"), [

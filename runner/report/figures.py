@@ -15,8 +15,7 @@ from runner.cells import compared
 from runner.grouping import grouped
 from runner.report.claims import wording
 from runner.report.claims.beside_ours import THEIRS
-from runner.report.comparisons import SWITCHES, Context, fitted
-from runner.report.document import Chart, Curve, Curves, Dots, Mark
+from runner.report.document import Chart, Curve, Curves, Mark, fitted
 from runner.results.records import Experiment
 from runner.results.rows import Row
 from runner.study import quantities
@@ -38,9 +37,11 @@ _ELSEWHERE = LEARNED | {*quantities.PHASES, *WORDS, "parameters"}
 # what a figure shows together, where it shows one of them
 _FAMILIES: tuple[tuple[str, ...], ...] = (
     ("nodes_removed", *quantities.PASSES), ("removed_expensive", "removed_cheap", "removed_noop"))
+# what a paper compares in one panel, each with a curve of its own: PT-profiling, TF mode 1, SGD
+SWITCHES = ("conv", "lstm", "graph_opt", "precision", "optimizer", "loop", "parallel")
 _EPOCHS = ("first_epoch", "epoch")      # in one chart, where both are asked for
 _AXES = {"s": ("seconds", 1.0), "ms": ("milliseconds", 1e3), "%": ("%", 100.0), "count": ("number", 1.0),
-         "W": ("watts", 1.0), "bytes": ("MB", 1e-6), "share": ("share", 1.0)}
+         "W": ("watts", 1.0), "bytes": ("MB", 1e-6)}
 
 
 class _Point(NamedTuple):
@@ -62,12 +63,12 @@ class Figures(NamedTuple):
     shows: frozenset[str]        # quantities that claims and published numbers are about; none: any
 
 
-def of_experiment(context: Context, experiment: Experiment, rows: Sequence[Row], results: Mapping[str, Result],
+def of_experiment(summary: Summary, experiment: Experiment, rows: Sequence[Row], results: Mapping[str, Result],
                   numbers: Sequence[PublishedNumber]) -> Figures:
     """All figures of an experiment; results: by the cell's key."""
-    found = Figures([], set(), _shown(context.summary, experiment, numbers))
+    found = Figures([], set(), _shown(summary, experiment, numbers))
     if found.shows & RATES or not found.shows:
-        found.charts.extend(_of_rates(context, experiment.id, rows, results, numbers, found.numbers))
+        found.charts.extend(_of_rates(summary, experiment.id, rows, results, numbers, found.numbers))
     for family in _families(found.shows - _ELSEWHERE - RATES):
         found.charts.extend(_of_quantities(family, rows, numbers, found.numbers))
     return found
@@ -90,7 +91,7 @@ def _families(shown: frozenset[str]) -> list[tuple[str, ...]]:
 
 def _varying(cells: Sequence[Cell], names: Sequence[str]) -> list[str]:
     """The fields in which cells of one task differ: what only goes with a task, its name says."""
-    tasks = [[cell for cell in cells if cell.task == task] for task in dict.fromkeys(cell.task for cell in cells)]
+    tasks = grouped(cells, lambda cell: cell.task).values()
     return [name for name in names if any(len({getattr(cell, name) for cell in alike}) > 1 for alike in tasks)]
 
 
@@ -107,8 +108,8 @@ def _signs(points: Sequence[_Point]) -> dict[str, int]:
 
 # ---- rates
 
-def _of_rates(context: Context, experiment: str, rows: Sequence[Row], results: Mapping[str, Result],
-              numbers: Sequence[PublishedNumber], inside: set[str]) -> list[Chart]:
+def _of_rates(summary: Summary, experiment: str, rows: Sequence[Row], results: Mapping[str, Result],
+              numbers: Sequence[PublishedNumber], inside: set[str]) -> Sequence[Chart]:
     """Curves over a number that varies; bars of what differs in switches; nothing of a comparison by itself."""
     timed = [row for row in rows if row.cell.measure in measures.TIMED and row.cell.measure != "phases"
              and row.key in results and results[row.key].rate_per_worker is not None]
@@ -116,13 +117,13 @@ def _of_rates(context: Context, experiment: str, rows: Sequence[Row], results: M
     points = [_point(row, told, results[row.key].rate_per_worker or 0.0, results[row.key].rate_interval,
                      results[row.key].step_seconds or 0.0) for row in timed]
     # as a claim on averages in the figure says that it is
-    field, averaged = next(((fields[0], claim.averaged) for claim in context.summary.claims
+    field, averaged = next(((fields[0], claim.averaged) for claim in summary.claims
                             if claim.experiment == experiment and claim.averaged
                             and (fields := (*claim.over, *filter(None, [claim.along])))), (_varied(points), ()))
     signs = _signs(points)
     if panels := _panelled(points, field, averaged):
         if len(panels) > _MOST_ABSOLUTE and len(signs) == 2 and not averaged:
-            return list(_relative(points, field, context.measured.baseline))
+            return list(_relative(points, field, summary.baseline))
         return [_rate_panel(panel, title, field, averaged, signs) for title, panel in panels.items()]
     return _switched(points, told, numbers, inside) if told else []
 
@@ -208,14 +209,14 @@ def _relative(points: Sequence[_Point], field: str, baseline: str) -> Iterator[C
 
 
 def _switched(points: Sequence[_Point], told: Sequence[str], numbers: Sequence[PublishedNumber], inside: set[str]
-              ) -> list[Chart]:
+              ) -> Sequence[Chart]:
     """Rates by switch, each against the first of its stack; of modes of many places times of a step."""
     stacks = list(dict.fromkeys(point.cell.stack for point in points))
     points = sorted(points, key=lambda point: (stacks.index(point.cell.stack), *(
         CHOICES[name].index(getattr(point.row.cell, name)) for name in told)))
     signs = _signs(points)
     if "parallel" in told:
-        return fitted(Dots, "Time of a step", "milliseconds", (
+        return fitted("Time of a step", "milliseconds", (
             (title, tuple(Mark(point.name, signs[point.name], 1000 * point.seconds,
                                wording.IN_UNIT["s"](point.seconds)) for point in panel))
             for title, panel in _panels(points, ()).items()))
@@ -231,7 +232,7 @@ def _switched(points: Sequence[_Point], told: Sequence[str], numbers: Sequence[P
                     marks.append(_published(number, value, f"{value:.2f}x", inside))
         groups.append((title, tuple(marks)))
     caption = f"Speed by {' and '.join(told)}, times that of each stack's first{_framed(numbers, inside)}"
-    return fitted(Dots, caption, "ratio of speeds", groups, is_bars=True)
+    return fitted(caption, "ratio of speeds", groups, is_bars=True)
 
 
 def _times(number: PublishedNumber, point: _Point, first: _Point) -> float | None:
@@ -259,7 +260,7 @@ def _published(number: PublishedNumber, value: float, text: str, inside: set[str
 # ---- other quantities
 
 def _of_quantities(family: Sequence[str], rows: Sequence[Row], numbers: Sequence[PublishedNumber], inside: set[str]
-                   ) -> list[Chart]:
+                   ) -> Sequence[Chart]:
     """Quantities of a family: curves of each over a number that varies, else bars of all."""
     own = [row for row in rows if row.cell.measure == quantities.QUANTITIES[family[0]].measure]
     told = _varying([compared(row.cell) for row in own], SWITCHES)
@@ -278,7 +279,7 @@ def _of_quantities(family: Sequence[str], rows: Sequence[Row], numbers: Sequence
     own_numbers = [each for each in numbers if each.quantity in values and each.to is None and each.cells == 1]
     groups = _bars(values, own_numbers, inside, scale)
     caption = ", ".join(map(wording.called, values)) + _framed(own_numbers, inside)
-    return fitted(Dots, caption, axis, groups, is_bars=True)
+    return fitted(caption, axis, groups, is_bars=True)
 
 
 def _scaled(name: str, points: Sequence[_Point]) -> tuple[str, float]:

@@ -1,61 +1,67 @@
 """How fast the stacks of an experiment are, as they stand and as their experts would tune them. Pure."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
+from operator import attrgetter
 
 from runner import formatting
 from runner.analysis.result_numbers import BESIDE, ENERGY, EPOCHS, RATES, SEQUENCES
 from runner.analysis.stats import Verdict
 from runner.analysis.summary_format import Comparison, LaneResult, Lanes, Summary
 from runner.report.claims import wording
-from runner.report.columns import RESULTS, Line, endings
-from runner.report.comparisons import Context, fitted
-from runner.report.document import Answer, Block, Chart, Dots, Mark
-from runner.report.tables import EVERY, Column, Form, Group, Table, Word, of, table
+from runner.report.columns import RESULTS, endings, fastest_first, word
+from runner.report.document import Answer, Dots, Mark, Standing, fitted
+from runner.report.tables import EVERY, Column, Form, Table, Texts, Word, of, table, texts
 
 _FEW = 3                       # comparisons, for which a matrix tells nothing new
 _MOODS = {"faster": "good", "slower": "bad"}
 
 
-def bars(context: Context, comparison: Comparison) -> Iterator[Chart]:
-    """A bar a stack of a comparison, the fastest first."""
-    block, own = context.blocks.get(comparison.key), {result.stack for result in comparison.results}
-    marks = tuple(Mark(each.stack, context.series.get(each.stack, 0), each.rate, f"{formatting.number(each.rate)}/s",
-                       each.rate_ends)
-                  for each in (block.standings if block else ()) if each.rate is not None and each.stack in own)
-    if block and marks:
-        yield Dots(f"{block.heading}: {block.unit} of one worker, with 95 % intervals over runs", block.unit,
-                   (("", marks),), is_bars=True)
+def bars(lines: Sequence[Standing], series: Mapping[str, int]) -> list[Dots]:
+    """A bar a stack of a comparison that is no breakdown."""
+    comparison = lines[0].comparison
+    marks = tuple(Mark(each.stack, series.get(each.stack, 0), each.rate, f"{formatting.number(each.rate)}/s",
+                       each.result.rate_interval)
+                  for each in lines if each.rate is not None and comparison.measure != "phases")
+    caption = f"{comparison.label}: {comparison.unit} of one worker, with 95 % intervals over runs"
+    return fitted(caption, comparison.unit, [("", marks)], is_bars=True)
 
 
-def ratios(answer: Answer, series: Mapping[str, int]) -> list[Chart]:
+def ratios(answer: Answer, series: Mapping[str, int]) -> list[Dots]:
     """The ratios of all comparisons, the fastest stack of each first."""
-    groups = [(block.heading, tuple(
-        Mark(each.stack, series.get(each.stack, 0), each.ratio, " ".join(filter(None, [
-            each.ratio_text, each.ends_text and f"({each.ends_text})", each.word])), each.ends, dots=each.rounds)
-        for each in block.standings if each.ratio is not None)) for block in answer.blocks]
-    return fitted(Dots, f"Times as fast as {answer.baseline}: a dot a round, and the intervals that decide verdicts",
+    groups = [(heading, tuple(
+        Mark(each.stack, series.get(each.stack, 0), each.ratio, _told(each), each.result.ratio_interval,
+             dots=each.result.round_ratios) for each in lines if each.ratio is not None))
+        for heading, lines in answer.blocks]
+    return fitted(f"Times as fast as {answer.baseline}: a dot a round, and the intervals that decide verdicts",
                   f"times {answer.baseline}, on a logarithmic scale", [group for group in groups if len(group[1]) > 1],
                   reference=1.0)
 
 
-def matrix(answer: Answer) -> list[Table[Block]]:
+def _told(line: Standing) -> str:
+    ratio, ends = line.ratio_texts
+    return " ".join(filter(None, [ratio, ends and f"({ends})", word(line)]))
+
+
+def matrix(answer: Answer) -> list[Table[Texts]]:
     """All comparisons by stacks: ratio and word; none of few, which the chart shows as well."""
     if len(answer.blocks) <= _FEW:
         return []
-    stacks = dict.fromkeys(each.stack for block in answer.blocks for each in block.standings)
+    stacks = dict.fromkeys(each.stack for _, lines in answer.blocks for each in lines)
     names = sorted(stacks, key=lambda name: name != answer.baseline)
-    columns: list[Column[Block]] = [Column("comparison", lambda block: block.heading),
-                                    *(Column(name, partial(_said, stack=name)) for name in names)]
-    return table(f"Times as fast as {answer.baseline}", columns, {"": answer.blocks})
+    return table(f"Times as fast as {answer.baseline}", texts("comparison", *names), {
+        "": [(heading, *_words(lines, names)) for heading, lines in answer.blocks]})
 
 
-def _said(block: Block, stack: str) -> str:
-    for each in block.standings:
-        if each.stack == stack:
-            return Word(" ".join(filter(None, [each.ratio_text, each.word])),
-                        _MOODS.get(each.word, "good" if each.is_fastest else "none"))
-    return ""
+def _words(lines: Sequence[Standing], names: Sequence[str]) -> Iterator[str]:
+    """Of each of these stacks its ratio and word; "" without a line."""
+    of_stack = {each.stack: each for each in lines}
+    for name in names:
+        yield _in_matrix(of_stack[name]) if name in of_stack else ""
+
+
+def _in_matrix(line: Standing) -> str:
+    return Word(" ".join(filter(None, [line.ratio_texts[0], word(line)])),
+                _MOODS.get(word(line), "good" if line.is_fastest else "none"))
 
 
 _CAPTION = "Rates of one worker and the time of a step (geometric means), with 95 % intervals over runs"
@@ -72,23 +78,21 @@ _TABLES = (
 )
 
 
-def results(summary: Summary, compared: Sequence[Comparison]) -> Table[Line]:
+def results(summary: Summary, compared: Sequence[Comparison]) -> Table[Standing]:
     """A line a stack and comparison, the fastest first, with every column of every form."""
     titled = (column._replace(title=column.title.replace("{baseline}", summary.baseline)) for column in RESULTS)
-    ordered = ((each, sorted(each.results, key=lambda result: -(result.rate_per_worker or 0.0))) for each in compared)
-    return Table(_CAPTION, tuple(titled), tuple(
-        Group(each.label, tuple(Line(summary, each, result) for result in results)) for each, results in ordered))
+    return Table(_CAPTION, tuple(titled), tuple((each.label, fastest_first(summary, each)) for each in compared))
 
 
-def tables(results: Table[Line]) -> Iterator[Table[Line]]:
+def tables(results: Table[Standing]) -> Iterator[Table[Standing]]:
     """Rates, what was measured beside them, and what few sessions have: each of the stacks that have a value in it."""
     for caption, note, part in _TABLES:
         columns = tuple(column for column in results.columns if column.part in (EVERY, part))
         telling = of(columns, Form.PAGE)[1:]
         yield from table(caption, columns, {
-            f"{group.label}: {group.lines[0].comparison.unit}" if part == RATES else group.label: [
-                line for line in group.lines if any(column.value(line) not in (None, "") for column in telling)]
-            for group in results.groups if group.lines}, note)
+            f"{label}: {lines[0].comparison.unit}" if part == RATES else label: [
+                line for line in lines if any(column.value(line) not in (None, "") for column in telling)]
+            for label, lines in results.groups if lines}, note)
 
 
 def machine_limits(summary: Summary) -> list[str]:
@@ -99,14 +103,13 @@ def machine_limits(summary: Summary) -> list[str]:
             f"{formatting.flops(each.flops_per_second)} by {each.stack}" for each in summary.limits]
 
 
-_LANES_CAPTION = "Common and tuned: rates as each stack stands, and as its experts would tune it"
 _LANES_NOTE = ("Ratio: how many times as fast tuned is in the same rounds, with the interval that decides its "
          "verdict. First step (compilation included), compile time and what they ran as are what the "
          "tuned runs reported; that may be what the common lane has as well. docs/tuned.md says what each "
          "framework's experts switch on, and why.")
 
 
-def _word(result: LaneResult) -> str:
+def _verdict(result: LaneResult) -> str:
     if result.withheld:
         return Word(result.withheld, "open")
     return "" if result.verdict is Verdict.NO_DATA else wording.said(result.verdict)
@@ -114,15 +117,15 @@ def _word(result: LaneResult) -> str:
 
 # the terminal has no room for all: its table above says first steps and compile times, its wider page the attention
 _LANES: tuple[Column[LaneResult], ...] = (
-    Column("stack", lambda result: result.stack),
-    Column("common", lambda result: result.common_rate, formatting.number),
+    Column("stack", attrgetter("stack")),
+    Column("common", attrgetter("common_rate"), formatting.number),
     Column("tuned", lambda result: endings(result.endings) if result.tuned_rate is None
            else formatting.number(result.tuned_rate)),
     Column("ratio", lambda result: None if result.ratio is None else formatting.ratio(result.ratio,
                                                                                     result.ratio_interval)),
-    Column("verdict", _word),
-    Column("first step", lambda result: result.first_step_seconds, formatting.seconds, Form.PAGE),
-    Column("compile time", lambda result: result.compile_seconds, formatting.seconds, Form.PAGE),
+    Column("verdict", _verdict),
+    Column("first step", attrgetter("first_step_seconds"), formatting.seconds, Form.PAGE),
+    Column("compile time", attrgetter("compile_seconds"), formatting.seconds, Form.PAGE),
     # what a reader would ask for, whatever the common lane has
     Column("ran as", lambda result: "; ".join(value for value in result.switches.values()
                                               if value not in ("native", "plain")), forms=Form.PAGE),
@@ -133,7 +136,8 @@ _LANES: tuple[Column[LaneResult], ...] = (
 
 def lanes(compared: Sequence[Lanes]) -> Iterator[Table[LaneResult]]:
     """A line a stack; a group a pair of comparisons, below who is the fastest in each lane."""
-    yield from table(_LANES_CAPTION, _LANES, {_label(each): each.results for each in compared}, _LANES_NOTE)
+    yield from table("Common and tuned: rates as each stack stands, and as its experts would tune it", _LANES,
+                     {_label(each): each.results for each in compared}, _LANES_NOTE)
 
 
 def _label(lanes: Lanes) -> str:

@@ -39,7 +39,6 @@ EVERY = "*"                    # the part of columns that stand in every part
 class Word(str):
     """A verdict as people read it, perhaps with details; mood: its colour on a page, good, bad, open or none."""
 
-    __slots__ = ("mood",)
     mood: str
 
     def __new__(cls, text: str, mood: str) -> "Word":
@@ -48,31 +47,23 @@ class Word(str):
         word.mood = mood
         return word
 
-    def __str__(self) -> "Word":
-        """Itself, so that a column that writes its values by str keeps the mood."""
-        return self
-
 
 class Column(NamedTuple, Generic[T]):
     """A column of a table whose lines are about a T each."""
 
     title: str
     value: Callable[[T], Any]                    # None: not measured; "": nothing to say
-    text: Callable[[Any], str] = str             # how people read it
+    text: Callable[[Any], str] = str             # how people read what is no text yet
     forms: Form = READ
     name: str = ""                               # in the CSV, where it is not the title
     part: str = ""                               # which table of its kind has it; EVERY: all of them
     is_number: bool = False                      # stands at the right of its column in LaTeX
 
-    def shown(self, line: T, form: Form) -> str:
-        """The text of a line in a form that people read."""
-        return self.written(self.value(line), form)
-
-    def written(self, value: Any, form: Form) -> str:
-        """The value as text."""
+    def shown(self, value: Any, form: Form) -> str:
+        """A value as text, in a form that people read."""
         if value is None:
             return "-" if form is Form.SCREEN else ""
-        return self.text(value) if value != "" else ""
+        return value if isinstance(value, str) else self.text(value)
 
 
 def of(columns: Sequence[Column[T]], form: Form) -> list[Column[T]]:
@@ -80,26 +71,8 @@ def of(columns: Sequence[Column[T]], form: Form) -> list[Column[T]]:
     return [column for column in columns if form in column.forms]
 
 
-class Group(NamedTuple, Generic[T]):
-    """Lines of a table that belong together."""
-
-    label: str                   # "" for a table that has no groups
-    lines: tuple[T, ...]
-
-
 Texts = tuple[str, ...]
-
-
-class Written(NamedTuple):
-    """A table as a form has it: titles, and lines with a text for each of them."""
-
-    titles: Texts
-    groups: tuple[Group[Texts], ...]
-
-    @property
-    def lines(self) -> tuple[Texts, ...]:
-        """The lines of all groups."""
-        return tuple(line for group in self.groups for line in group.lines)
+Groups = tuple[tuple[str, tuple[T, ...]], ...]     # lines by what they have in common, "" where that is nothing
 
 
 class Table(NamedTuple, Generic[T]):
@@ -107,33 +80,28 @@ class Table(NamedTuple, Generic[T]):
 
     caption: str
     columns: tuple[Column[T], ...]
-    groups: tuple[Group[T], ...]
+    groups: Groups[T]
     note: str = ""
     is_extra: bool = False       # for who wants to know more: folded away where that can be
     tally: str = ""              # what its lines come to, where the terminal says that beside the caption
     has_empty: bool = False      # whether columns stay that no line has anything for
 
-    @property
-    def lines(self) -> tuple[T, ...]:
-        """The lines of all groups."""
-        return tuple(line for group in self.groups for line in group.lines)
-
-    def written(self, form: Form) -> Written:
-        """The table in a form that people read, without empty columns."""
+    def written(self, form: Form) -> tuple[Texts, Groups[Texts]]:
+        """Titles, and lines with a text for each, as a form has them that people read; without empty columns."""
         columns = of(self.columns, form)
-        values = [[[column.value(line) for column in columns] for line in group.lines] for group in self.groups]
+        values = [(label, [[column.value(line) for column in columns] for line in lines])
+                  for label, lines in self.groups]
         kept = [(index, column) for index, column in enumerate(columns) if self.has_empty or any(
-            line[index] not in (None, "") for lines in values for line in lines)]
-        return Written(tuple(column.title for _, column in kept), tuple(
-            Group(group.label, tuple(tuple(column.written(line[index], form) for index, column in kept)
-                                     for line in lines))
-            for group, lines in zip(self.groups, values, strict=True)))
+            line[index] not in (None, "") for _, lines in values for line in lines)]
+        return tuple(column.title for _, column in kept), tuple(
+            (label, tuple(tuple(column.shown(line[index], form) for index, column in kept) for line in lines))
+            for label, lines in values)
 
 
 def table(caption: str, columns: Sequence[Column[T]], groups: Mapping[str, Sequence[T]], note: str = "",
           is_extra: bool = False, tally: str = "") -> list[Table[T]]:
     """A table with a group a label; none without lines."""
-    filled = tuple(Group(label, tuple(lines)) for label, lines in groups.items() if lines)
+    filled = tuple((label, tuple(lines)) for label, lines in groups.items() if lines)
     return [Table(caption, tuple(columns), filled, note, is_extra, tally)] if filled else []
 
 

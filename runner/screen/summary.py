@@ -1,6 +1,7 @@
 """A report on a terminal: its tables where they are asked for, and at the end the answer."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from runner import formatting
+from runner.report.columns import word
 from runner.report.document import Answer, Report, Standing
 from runner.report.tables import Form, Table
 from runner.screen.page import Page, View
@@ -50,10 +52,7 @@ def summary_view(report: Report, is_detailed: bool = False, named: str = "", wri
 
 def so_far_view(answer: Answer, lines: int) -> View:
     """The ratios of a session that goes on, without intervals and words; of so many lines the last."""
-    blocks = tuple(block._replace(standings=tuple(each._replace(
-        ends_text="", is_fastest=False, word="" if each.rate is not None else each.word)
-        for each in block.standings)) for block in answer.blocks)
-    return View(lambda page: list(_blocks(answer._replace(blocks=blocks), page))[-max(1, lines):])
+    return View(lambda page: list(_blocks(answer, page, is_over=False))[-max(1, lines):])
 
 
 def _trust(report: Report, answer: Answer, page: Page) -> Iterator[RenderableType]:
@@ -89,35 +88,35 @@ def _layout(columns: Sequence[int], room: int) -> tuple[tuple[int, ...], str]:
                       ((name, 0, 0), " ")):
         told = [*kept, *rest]
         left = room - sum(told) - len(gap) * sum(map(bool, told))
-        bar = min(left - len(gap), _LONGEST_BAR) if gap == "  " else 0
         if left >= 0:
             break
+    bar = min(left - len(gap), _LONGEST_BAR) if gap == "  " else 0
     return (*kept, bar if bar >= _LEAST_BAR else 0, *rest), gap
 
 
-def _blocks(answer: Answer, page: Page) -> Iterator[RenderableType]:
+def _blocks(answer: Answer, page: Page, is_over: bool = True) -> Iterator[RenderableType]:
     """A heading and a line a stack for each comparison, below the title of the ratios."""
-    texts = {standing: _texts(standing, page) for block in answer.blocks for standing in block.standings}
+    texts = [[_texts(line, page, is_over) for line in lines] for _, lines in answer.blocks]
     if not texts:
         return
-    widths, gap = _layout([max(map(len, column)) for column in zip(*texts.values(), strict=True)], page.width)
+    widths, gap = _layout([max(map(len, column)) for column in zip(*chain(*texts), strict=True)], page.width)
     indent = gap if len(gap) > 1 else ""
     title = page.text(f"times {answer.baseline}", "dim")
     before_ratio = len(indent) + sum(width + len(gap) for width in widths[:4] if width)
     yield Text(" " * max(0, min(before_ratio, page.width - len(title.plain)))).append_text(title)
-    for block in answer.blocks:
-        has_rates = bool(widths[2])
-        yield page.text(f"{block.heading}: {block.unit}" if has_rates else block.heading, "bold")
-        most = max((standing.rate or 0.0 for standing in block.standings), default=0.0) or 1.0
-        for standing in block.standings:
-            bar = page.text("━" * round((standing.rate or 0.0) / most * widths[3])).plain
-            line = _line((*texts[standing][:3], bar, *texts[standing][3:]), standing, widths, gap)
-            yield Text(indent).append_text(line)
+    for (heading, lines), told in zip(answer.blocks, texts, strict=True):
+        unit = f": {lines[0].comparison.unit}" if widths[2] else ""
+        yield page.text(f"{heading}{unit}", "bold")
+        most = lines[0].rate or 1.0
+        for line, own in zip(lines, told, strict=True):
+            bar = page.text("━" * round((line.rate or 0.0) / most * widths[3])).plain
+            fastest = _FASTEST if is_over and line.is_fastest else ""
+            yield Text(indent).append_text(_line((*own[:3], bar, *own[3:]), fastest, widths, gap))
 
 
-def _line(texts: Sequence[str], standing: Standing, widths: Sequence[int], gap: str) -> Text:
-    fastest = _FASTEST if standing.is_fastest else ""
-    styles = (fastest, "dim", "", fastest or "dim", "", "", fastest or _STYLES.get(standing.word, ""))
+def _line(texts: Sequence[str], fastest: str, widths: Sequence[int], gap: str) -> Text:
+    """The line of a stack; fastest: how the one that is the fastest looks."""
+    styles = (fastest, "dim", "", fastest or "dim", "", "", fastest or _STYLES.get(texts[-1], ""))
     line = Text(gap).join(
         Text(text.rjust(width) if index == 2 else text.ljust(width), style)
         for index, (text, width, style) in enumerate(zip(texts, widths, styles, strict=True)) if width)
@@ -125,10 +124,12 @@ def _line(texts: Sequence[str], standing: Standing, widths: Sequence[int], gap: 
     return line
 
 
-def _texts(standing: Standing, page: Page) -> tuple[str, ...]:
-    """Name, version, rate, ratio, interval and word, harmless."""
-    rate = "" if standing.rate is None else formatting.number(standing.rate)
-    texts = (standing.stack, standing.version, rate, standing.ratio_text, standing.ends_text, standing.word)
+def _texts(line: Standing, page: Page, is_over: bool) -> tuple[str, ...]:
+    """Name, version, rate, ratio, interval and word, harmless; the latter two of a session that is over."""
+    rate = "" if line.rate is None else formatting.number(line.rate)
+    ratio, ends = line.ratio_texts
+    texts = [line.stack, line.version, rate, ratio, ends if is_over else "",
+             word(line) if is_over or line.rate is None else ""]
     return tuple(page.text(text).plain for text in texts)
 
 
@@ -146,13 +147,13 @@ def _details(report: Report, page: Page) -> Iterator[RenderableType]:
 def _table(table: Table[Any], page: Page) -> Iterator[RenderableType]:
     """The table below its caption, verdicts coloured; nothing where it has no line, or is for the page."""
     titles, groups = table.written(Form.SCREEN)
-    if table.is_extra or not any(group.lines for group in groups):
+    if table.is_extra or not any(lines for _, lines in groups):
         return
     yield ""
     if table.caption:
         yield page.text(f"{table.caption}: {table.tally}" if table.tally else f"{table.caption}:", "bold")
-    rows = [(group.label, [[page.text(text, _STYLES.get(text, "")) for text in line] for line in group.lines])
-            for group in groups]
+    rows = [(label, [[page.text(text, _STYLES.get(text, "")) for text in line] for line in lines])
+            for label, lines in groups]
     if table.has_empty or any(label for label, _ in rows):
         yield from page.blocks(["", *titles[1:]], rows)
     else:

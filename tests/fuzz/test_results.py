@@ -18,7 +18,7 @@ from runner.launchers import choose
 from runner.measuring import equality, rerun
 from runner.planning import coverage, plan_listing
 from runner.report import contents
-from runner.report.writers import export, file_formats
+from runner.report.writers import export, latex, markdown, page, spreadsheet
 from runner.results import sessions, store
 from runner.results.reader import measurements
 from runner.results.rows import Measurements
@@ -101,8 +101,8 @@ def _report(measured: Measurements, folder: Path) -> None:
     store.write_beside(folder, "summary.json", summary.to_json(found))
     whole = contents.report(found, measured)
     assert _is_plain(summary_view(whole))
-    for form in ("markdown", "csv", "latex"):
-        text = file_formats.FORMS[form](whole)
+    for form in (markdown.markdown, spreadsheet.comma_separated, latex.latex):
+        text = form(whole)
         assert text.encode() and all(letter.isprintable() or letter == "\n" for letter in text)
 
 
@@ -142,7 +142,7 @@ def test_a_page_with_other_values(records: Any, folder: Path) -> None:
     measured = read_or_refused(lambda: measurements(store.read(written(folder, json_lines(records)))))
     found = measured and read_or_refused(lambda: summary.summary_of(measured))
     if found:
-        text = file_formats.FORMS["html"](contents.report(found, measured))
+        text = page.html(contents.report(found, measured))
         assert 1 == text.count("<script") and text.encode()        # the page's own, which copies commands
 
 

@@ -1,13 +1,13 @@
 """The history of many sessions as a Report: a chart and a table a comparison, the steps first. Pure."""
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from runner import __version__, formatting
 from runner.analysis.between.history import Course, History, Step
 from runner.grouping import grouped
 from runner.report.document import Curve, Curves, Report, Section
-from runner.report.tables import Group, Table, Texts, texts
+from runner.report.tables import Table, Texts, texts
 
 _LISTED = 6                    # differences of a step; more are counted
 _READING = ("Ratios are to the baseline of the same session and rounds, geometric means; brackets allow for all "
@@ -52,14 +52,19 @@ def _around(step: Step) -> str:
 
 def _section(label: str, courses: Sequence[Course], history: History) -> Section:
     numbers = {name: float(number) for number, (name, _) in enumerate(history.sessions, 1)}
-    curves = tuple(Curve.of(course.stack, series, [
-        (numbers[point.session], point.ratio.value, point.ratio.interval)
-        for point in course.points if point.ratio.value is not None]) for series, course in enumerate(courses))
+    curves = tuple(_curve(course, series, numbers) for series, course in enumerate(courses))
     chart = Curves(f"{label}: times the speed of {courses[0].baseline}", "session", "ratio", curves,
                    is_zero_based=False)
     titles = texts("session", "began", courses[0].points[0].unit, f"to {courses[0].baseline}", "step")
-    return Section(label, "", (), (), (chart,), (Table(
-        label, titles, tuple(Group(course.stack, tuple(_lines(course))) for course in courses), has_empty=True),))
+    groups = tuple((course.stack, tuple(_lines(course))) for course in courses)
+    return Section(label, "", charts=(chart,), tables=(Table(label, titles, groups, has_empty=True),))
+
+
+def _curve(course: Course, series: int, numbers: Mapping[str, float]) -> Curve:
+    """Its ratios; numbers: of sessions, by their names."""
+    points = [(numbers[each.session], each.ratio.value, each.ratio.interval)
+              for each in course.points if each.ratio.value is not None]
+    return Curve.of(course.stack, series, points)
 
 
 def _lines(course: Course) -> Iterator[Texts]:

@@ -3,17 +3,16 @@
 Its records are Reason.record()'s of measuring.why, read from the file beside a result's events.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from runner import formatting
 from runner.analysis.step_parts import KINDS
-from runner.report.document import Bar, Bars, Section
+from runner.report.document import Dots, Mark, Section, fitted
 from runner.report.tables import Part, Table, table, texts
 
 FILE = "why.json"
 _MOST_PARTS = 7                # of a chart, which has eight colours
-_SECTION = Section("why", "Why rows are behind", (), (), (), ())
 
 
 def of(record: Mapping[str, Any]) -> tuple[str, str]:
@@ -25,31 +24,38 @@ def section(records: Sequence[Mapping[str, Any]]) -> Iterator[Section]:
     """The section of reasons; none without any."""
     if not records:
         return
+    made = Section("why", "Why rows are behind")
     try:
         notes = (" ".join(filter(None, [f"{each['label']}: {each['sentence']}", each.get("without_parts")]))
                  for each in records)
-        yield _SECTION._replace(notes=tuple(notes),
-                                charts=tuple(_charts(records)), tables=(*_parts(records), *_switches(records)))
+        yield made._replace(notes=tuple(notes), charts=tuple(_charts(records)),
+                            tables=(*_parts(records), *_switches(records)))
     except (KeyError, TypeError, ValueError, AttributeError):
-        yield _SECTION._replace(notes=(f"{FILE} is not as evenbench wrote it: `evenbench why` makes it anew.",))
+        yield made._replace(notes=(f"{FILE} is not as evenbench wrote it: `evenbench why` makes it anew.",))
 
 
-def _charts(records: Sequence[Mapping[str, Any]]) -> Iterator[Bars]:
+def _charts(records: Sequence[Mapping[str, Any]]) -> Iterator[Dots]:
     """Bars of a comparison's rows; of the parts those that are the longest in one of them, which have a colour each."""
     for label in dict.fromkeys(each["label"] for each in records):
         of_rows = {name: parts for each in records if each["label"] == label for name, parts in each["parts"].items()}
-        longest = sorted(KINDS, key=lambda kind: -max([parts["by_kind"].get(kind, 0.0) for parts in of_rows.values()]
-                                                      or [0.0]))[:_MOST_PARTS]
-        bars = tuple(_bar(name, parts, [kind for kind in KINDS if kind in longest]) for name, parts in of_rows.items())
-        if bars:
-            yield Bars("Parts of a profiled step", "milliseconds a step", ((label, bars),))
+        longest = _longest(of_rows.values())
+        bars = tuple(_bar(name, parts, longest) for name, parts in of_rows.items())
+        yield from fitted("Parts of a profiled step", "milliseconds a step", [(label, bars)], is_bars=True)
 
 
-def _bar(name: str, parts: Mapping[str, Any], longest: Sequence[str]) -> Bar:
+def _longest(rows: Collection[Mapping[str, Any]]) -> list[str]:
+    """The parts that are the longest in one of the rows, in the order of all."""
+    most = {kind: max((parts["by_kind"].get(kind, 0.0) for parts in rows), default=0.0) for kind in KINDS}
+    longest = sorted(KINDS, key=lambda kind: -most[kind])[:_MOST_PARTS]
+    return [kind for kind in KINDS if kind in longest]
+
+
+def _bar(name: str, parts: Mapping[str, Any], longest: Sequence[str]) -> Mark:
     shown = {kind: parts["by_kind"][kind] * 1000 for kind in longest if parts["by_kind"].get(kind)}
     rest = sum(parts["by_kind"].values()) * 1000 - sum(shown.values())
-    return Bar(name, (*shown.items(), *([("others", rest)] if rest > 1e-6 else [])),
-               formatting.milliseconds(parts["seconds"]))
+    others = [("others", rest)] if rest > 1e-6 else []
+    return Mark(name, 0, sum(shown.values()) + rest, formatting.milliseconds(parts["seconds"]),
+                parts=(*shown.items(), *others))
 
 
 def _parts(records: Sequence[Mapping[str, Any]]) -> Iterator[Table[Any]]:

@@ -2,21 +2,20 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from operator import attrgetter
 from typing import Any
 
 from runner import formatting
 from runner.analysis.summary_format import JudgedClaim, PublishedNumber, Summary
 from runner.grouping import grouped
 from runner.report.claims import wording
-from runner.report.comparisons import fitted
-from runner.report.document import Chart, Dots, Mark
+from runner.report.document import Dots, Mark, fitted
 from runner.report.tables import Column, Form, Table, plain, table
 from runner.results.rows import Measurements
 
 Numbers = Sequence[PublishedNumber]
 THEIRS, _OURS = 3, 0           # signs
-_AXES = {"s": "seconds", "x": "ratio", "bytes": "bytes", "share": "share", "%": "%", "mpe": "(of - to) / of",
-         "W": "watts", "% more": "% more", "count": "number", "samples/s": "samples/s", "steps/s": "steps/s"}
+_AXES = {"s": "seconds", "x": "ratio", "mpe": "(of - to) / of", "W": "watts", "count": "number"}     # else the unit
 
 
 def by_experiment(summary: Summary, measured: Measurements) -> dict[str, list[PublishedNumber]]:
@@ -37,7 +36,7 @@ _UNITS = {"count": "", "x": "", "%": "", "% more": "", "share": "", "mpe": "MPE"
 
 
 NUMBERS: tuple[Column[PublishedNumber], ...] = (
-    Column("source", lambda number: number.source),
+    Column("source", attrgetter("source")),
     Column("of", wording.whose),
     Column("quantity", wording.quantity),
     Column("published", wording.printed),
@@ -45,7 +44,7 @@ NUMBERS: tuple[Column[PublishedNumber], ...] = (
     Column("unit", lambda number: number.printed and _UNITS.get(number.unit, number.unit)),
     Column("here / published", _ours_to_theirs, forms=Form.PAGE),
     Column("here it is of", wording.differs),
-    Column("remark", lambda number: number.text, forms=Form.PAGE),
+    Column("remark", attrgetter("text"), forms=Form.PAGE),
 )
 
 
@@ -57,9 +56,9 @@ def _remark(claim: JudgedClaim) -> str:
 
 
 CLAIMS: tuple[Column[JudgedClaim], ...] = (
-    Column("claim", lambda claim: claim.id),
+    Column("claim", attrgetter("id")),
     Column("verdict", lambda claim: wording.verdict(claim, [claim])),
-    Column("what the study says", lambda claim: claim.text, forms=Form.PAGE),
+    Column("what the study says", attrgetter("text"), forms=Form.PAGE),
     Column("here", lambda claim: wording.here(claim) or None),
     Column("theirs", lambda claim: wording.theirs(claim) or None),
     Column("remark", _remark, forms=Form.PAGE),
@@ -73,7 +72,7 @@ NOTE = ("On other hardware; seconds here are of one step unless the quantity say
 def tables(numbers: Numbers) -> Iterator[Table[Any]]:
     """The paper's tables with ours in each cell; theirs, ours, and how they compare; none without numbers."""
     in_tables = [number for number in numbers if number.row]
-    for source, of_source in grouped(in_tables, lambda number: number.source).items():
+    for source, of_source in grouped(in_tables, attrgetter("source")).items():
         columns = tuple(dict.fromkeys(number.column for number in of_source))
         rows = grouped(of_source, lambda number: number.row)
         yield from plain(f"{source}, as the paper has it: theirs, and ours below the stroke", ("", *columns), [
@@ -86,11 +85,11 @@ def tables(numbers: Numbers) -> Iterator[Table[Any]]:
             (number.source, number.id, number.contradiction) for number in numbers if number.contradiction])
 
 
-def charts(numbers: Numbers) -> Iterator[Chart]:
+def charts(numbers: Numbers) -> Iterator[Dots]:
     """A chart a unit, of the numbers that have one here; ratios are read against 1."""
     for unit in dict.fromkeys(number.unit for number in numbers):
         both = [number for number in numbers if number.unit == unit and (number.ours or 0) > 0 and number.value > 0]
-        yield from fitted(Dots, "Published and here", _AXES.get(unit, unit), map(_group, both),
+        yield from fitted("Published and here", _AXES.get(unit, unit), map(_group, both),
                           reference=1.0 if unit == "x" else None)
 
 

@@ -185,7 +185,7 @@ def theirs(claim: JudgedClaim) -> str:
         return formatting.share(value) if claim.kind == "share" else f"{value:g}{'' if claim.kind == 'mpe' else 'x'}"
 
     near = claim.within is not None and claim.about is not None
-    ends = ((("from", claim.at_least), ("to", claim.at_most)) if not near else (("", claim.about),))
+    ends = (("", claim.about),) if near else (("from", claim.at_least), ("to", claim.at_most))
     limits = " ".join(f"{name} {threshold(end)}".strip() for name, end in ends if end is not None)
     within = f" within {formatting.share(claim.within)}" if claim.within is not None else ""
     return KINDS[claim.kind].theirs.format(at=_at(claim), direction=claim.direction, within=within,

@@ -5,12 +5,11 @@ No library draws them: matplotlib's import took 0.4 s, as long as a page of 10,0
 
 import hashlib
 import textwrap
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import Any, NamedTuple
 
 from runner.formatting import clean, number
-from runner.report.document import Bars, Chart, Curve, Curves, Dots, Mark, Strip, Strips
+from runner.report.document import Chart, Curve, Curves, Dots, Mark, Strip, Strips
 from runner.report.writers import drawing
 from runner.report.writers.drawing import SERIES, WIDTH, Axis, colour, path, text
 
@@ -27,77 +26,77 @@ _LEAST_REACH = 1.05            # of an axis beyond its reference
 _LOG_FROM = 6.0                # largest over smallest value from which an axis is logarithmic
 _DOUBLING = 8.0                # last over first x of so few values that each has its number, on a logarithmic axis
 _MOST_NAMED = 10
-Groups = Sequence[tuple[str, Sequence[Any]]]
-
-
-class _Sheet(NamedTuple):
-    """Lines with names below each other."""
-
-    names: list[str]                           # as drawn
-    placed: list[tuple[float, Any]]            # each item with the height of its middle
-    top: float
-    base: float                                # the height of the axis
-    left: float                                # where it begins
 
 
 def svg(chart: Chart, salt: str) -> str:
     """The <svg> element. salt tells the ids of one chart of a page from those of another."""
-    if isinstance(chart, Bars):
-        return _bars(chart, f"h{hashlib.sha256(salt.encode()).hexdigest()[:10]}")
     if isinstance(chart, Dots):
-        return _dots(chart)
+        return _dots(chart, f"h{hashlib.sha256(salt.encode()).hexdigest()[:10]}")
     return _curves(chart) if isinstance(chart, Curves) else _strips(chart)
 
 
-def _sheet(groups: Groups, top: float = _TOP) -> _Sheet:
+def _placed(groups: Sequence[tuple[str, Sequence[Mark]]], top: float, left: float
+            ) -> tuple[list[str], list[tuple[float, Mark]], float]:
+    """Lines below each other: their names as drawn, each mark with the height of its middle, the height of the axis."""
     names, placed, y = [], [], top
-    longest = min(_NAME_LETTERS, max((len(clean(item.name)) for _, items in groups for item in items), default=0))
-    left = max(_LEFT, _OF_NAME * longest + 12)
-    for label, items in groups:
+    for label, marks in groups:
         for part in textwrap.wrap(clean(label), _LABEL_LETTERS):
             names.append(text(0, y + 12, part, weight="bold", size=9.5, is_above=True))
             y += _LABEL
-        for item in items:
-            names.append(text(left - 6, y + 12, drawing.cut(item.name, _NAME_LETTERS), "end", size=10.5))
-            placed.append((y + _LINE / 2, item))
+        for mark in marks:
+            names.append(text(left - 6, y + 12, drawing.cut(mark.name, _NAME_LETTERS), "end", size=10.5))
+            placed.append((y + _LINE / 2, mark))
             y += _LINE
         y += _GAP
-    return _Sheet(names, placed, top, y, left)
+    return names, placed, y
 
 
-def _svg(sheet: _Sheet, axis: Axis, name: str, parts: Iterator[str], *behind: str) -> str:
-    return drawing.svg(sheet.base + _BOTTOM, [*drawing.below(axis, sheet.top, sheet.base, name), *behind,
-                                              *sheet.names, *parts])
-
-
-def _scale(values: Sequence[float], left: float, right: float, reference: float | None = None) -> Axis:
+def _scale(values: Sequence[float], left: float, right: float, reference: float | None) -> Axis:
     """The x axis: logarithmic with a reference, or for values that differ much; else from zero."""
     positive = [value for value in values if value > 0]
     low, high = min(positive, default=1.0), max(positive, default=1.0)
     if reference is None and high / low < _LOG_FROM:
-        return drawing.linear(0.0, high * 1.06, left, WIDTH - right, 7)
+        return drawing.linear(0.0, high * 1.06, left, right, 7)
     if reference is not None:
         low, high = min(low, reference / _LEAST_REACH), max(high, reference * _LEAST_REACH)
-    return drawing.logarithmic(low / 1.15, high * 1.15, left, WIDTH - right)
+    return drawing.logarithmic(low / 1.15, high * 1.15, left, right)
 
 
-def _dots(chart: Dots) -> str:
-    sheet = _sheet(chart.groups)
-    longest = max((len(mark.text) for _, mark in sheet.placed), default=0)
-    ends = [end for _, mark in sheet.placed
-            for end in (mark.value, *mark.dots, *((mark.ends.low, mark.ends.high) if mark.ends else ()))]
-    right = max(_TEXT, _LETTER * longest + 12)
-    axis = (drawing.linear(0.0, max(ends, default=1.0) * 1.02, sheet.left, WIDTH - right, 5) if chart.is_bars
-            else _scale(ends, sheet.left, right, chart.reference))
+def _dots(chart: Dots, salt: str) -> str:
+    marks = [mark for _, marks in chart.groups for mark in marks]
+    parts = list(dict.fromkeys(name for mark in marks for name, _ in mark.parts))
+    fills = {name: f"url(#{salt}{index % SERIES})" for index, name in enumerate(parts)}
+    letters = min(_NAME_LETTERS, max((len(clean(mark.name)) for mark in marks), default=0))
+    top = _TOP + _ENTRY * -(-len(parts) // _IN_A_ROW)
+    left = max(_LEFT, _OF_NAME * letters + 12)
+    right = WIDTH - max(_TEXT, _LETTER * max((len(mark.text) for mark in marks), default=0) + 12)
+    names, placed, base = _placed(chart.groups, top, left)
+    values = [value for mark in marks for value in _drawn(mark)]
+    axis = (drawing.linear(0.0, max(values, default=1.0) * 1.02, left, right, 7 if parts else 5) if chart.is_bars
+            else _scale(values, left, right, chart.reference))
     reference = [] if chart.reference is None else [
-        path(f"M{axis.at(chart.reference):.1f} {sheet.top:g}V{sheet.base:g}", "currentColor", 1)]
-    return _svg(sheet, axis, chart.axis, chain.from_iterable(_dot(mark, y, axis, chart.is_bars)
-                                                             for y, mark in sheet.placed), *reference)
+        path(f"M{axis.at(chart.reference):.1f} {top:g}V{base:g}", "currentColor", 1)]
+    return drawing.svg(base + _BOTTOM, [
+        *drawing.below(axis, top, base, chart.axis), *reference,
+        *(drawing.hatch(f"{salt}{series}", series) for series in range(min(len(parts), SERIES))),
+        *_legend([(name, drawing.box(0, 30, 0, 8, fills[name], "var(--paper)")) for name in parts]), *names,
+        *chain.from_iterable(_dot(mark, y, axis, chart.is_bars, fills) for y, mark in placed)])
 
 
-def _dot(mark: Mark, y: float, axis: Axis, has_bar: bool) -> Iterator[str]:
-    """A bar or a sign, and the interval: over a bar in the ink of the page, with ends that stand out."""
-    if has_bar:
+def _drawn(mark: Mark) -> Iterator[float]:
+    """All values of a mark, which the axis must reach."""
+    yield from (mark.value, *mark.dots)
+    if mark.ends:
+        yield from (mark.ends.low, mark.ends.high)
+
+
+def _dot(mark: Mark, y: float, axis: Axis, has_bar: bool, fills: Mapping[str, str]) -> Iterator[str]:
+    """A bar, of parts or whole, or a sign, and the interval: over a bar in the page's ink, with ends that stand out."""
+    left = 0.0
+    for name, value in mark.parts:
+        yield drawing.box(axis.at(left), axis.at(left + value), y, 12, fills[name], "var(--paper)")
+        left += value
+    if has_bar and not mark.parts:
         yield drawing.box(axis.begin, axis.at(mark.value), y, 11,
                           "var(--paper)" if mark.is_hollow else colour(mark.series), colour(mark.series))
     if mark.ends:
@@ -109,27 +108,6 @@ def _dot(mark: Mark, y: float, axis: Axis, has_bar: bool) -> Iterator[str]:
     if not has_bar:
         yield drawing.marker(axis.at(mark.value), y, mark.series)
     yield text(axis.end + 8, y + 3.5, mark.text, size=9.5)
-
-
-def _bars(chart: Bars, salt: str) -> str:
-    names = list(dict.fromkeys(name for _, bars in chart.groups for bar in bars for name, _ in bar.parts))
-    fills = {name: f"url(#{salt}{index % SERIES})" for index, name in enumerate(names)}
-    sheet = _sheet(chart.groups, _TOP + _ENTRY * -(-len(names) // _IN_A_ROW))
-    longest = max((sum(value for _, value in bar.parts) for _, bar in sheet.placed), default=1.0)
-    axis = drawing.linear(0.0, longest * 1.02, sheet.left, WIDTH - _TEXT, 7)
-
-    def parts() -> Iterator[str]:
-        for y, bar in sheet.placed:
-            left = 0.0
-            for name, value in bar.parts:
-                yield drawing.box(axis.at(left), axis.at(left + value), y, 12, fills[name], "var(--paper)")
-                left += value
-            yield text(axis.end + 8, y + 3.5, bar.text, size=9.5)
-
-    hatches = (drawing.hatch(f"{salt}{series}", series, colour(series), "var(--paper)")
-               for series in range(min(len(names), SERIES)))
-    signs = [(name, drawing.box(0, 30, 0, 8, fills[name], "var(--paper)")) for name in names]
-    return _svg(sheet, axis, chart.axis, parts(), *hatches, *_legend(signs))
 
 
 def _legend(entries: Sequence[tuple[str, str]]) -> Iterator[str]:
@@ -205,6 +183,7 @@ _HEAD, _HEIGHT, _FOOT = 18.0, 70.0, 22.0       # of a strip: its name, its axes,
 _STRIPS_BOTTOM = 18.0          # for the name of the x axis
 _SHORTEST_NAMED = 48.0         # of a shaded part that has room for its name
 _STRIP_LETTERS = 30
+_STRIPS_AXIS = "seconds since the first step (thin: a run, thick: their median, red: disturbed turns)"
 
 
 def _strips(chart: Strips) -> str:
@@ -214,13 +193,13 @@ def _strips(chart: Strips) -> str:
     """
     of_one = _HEAD + _HEIGHT + _FOOT
     height = len(chart.strips) * of_one + _STRIPS_BOTTOM
-    strips = ((f'<g transform="translate(0 {index * of_one:g})">', *_strip(strip, chart.y_axis), "</g>")
+    strips = ((f'<g transform="translate(0 {index * of_one:g})">', *_strip(strip), "</g>")
               for index, strip in enumerate(chart.strips))
     return drawing.svg(height, [*chain.from_iterable(strips), text(
-        (_STRIP_LEFT + WIDTH - _RIGHT) / 2, height - 5, chart.x_axis, "middle")])
+        (_STRIP_LEFT + WIDTH - _RIGHT) / 2, height - 5, _STRIPS_AXIS, "middle")])
 
 
-def _strip(strip: Strip, unit: str) -> Iterator[str]:
+def _strip(strip: Strip) -> Iterator[str]:
     end = max((x for line in (*strip.runs, strip.median) for x in line.x), default=1.0) or 1.0
     base = _HEAD + _HEIGHT
     across = Axis(0.0, end, _STRIP_LEFT, WIDTH - _RIGHT)
@@ -230,7 +209,7 @@ def _strip(strip: Strip, unit: str) -> Iterator[str]:
     yield text(WIDTH - _RIGHT, 12, strip.text, "end")
     yield (f'<rect x="{_STRIP_LEFT:g}" y="{_HEAD:g}" width="{begin - _STRIP_LEFT:.1f}" height="{_HEIGHT:g}" '
            'fill="var(--line)" fill-opacity="0.6"/>')
-    yield from _rows(up, _STRIP_LEFT, lambda value: f"{_tick(value, up.high)} {unit}" if value else "0", 8.5)
+    yield from _rows(up, _STRIP_LEFT, lambda value: f"{_tick(value, up.high)} ms" if value else "0", 8.5)
     for value in drawing.ticks(0.0, across.high, 6):
         yield text(across.at(value), base + 12, _tick(value, across.high), "middle", size=8.5)
     for line in strip.runs:

@@ -78,11 +78,12 @@ def box(left: float, right: float, y: float, height: float, fill: str, edge: str
             f'fill="{fill}" stroke="{edge}"/>')
 
 
-def hatch(name: str, series: int, paper: str, ink: str) -> str:
+def hatch(name: str, series: int) -> str:
     """The definition of a filling with the lines of a series."""
-    side, lines = _HATCHES[series % SERIES]
+    side, lines = _HATCHES[series]
     return (f'<pattern id="{name}" width="{side}" height="{side}" patternUnits="userSpaceOnUse"><rect width="{side}" '
-            f'height="{side}" fill="{paper}"/><path d="{lines}" stroke="{ink}" stroke-width="0.8"/></pattern>')
+            f'height="{side}" fill="{colour(series)}"/><path d="{lines}" stroke="var(--paper)" stroke-width="0.8"/>'
+            '</pattern>')
 
 
 class Axis(NamedTuple):

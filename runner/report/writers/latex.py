@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 
 from runner.analysis.flags import Flag
 from runner.formatting import clean
-from runner.report.columns import Line, endings, rounds
-from runner.report.document import Report
-from runner.report.tables import Column, Form, Group, of
+from runner.report.columns import endings, rounds
+from runner.report.document import Report, Standing
+from runner.report.tables import Column, Form, of
 
 _SPECIAL = {"\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "_": r"\_",
             "%": r"\%", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}",
@@ -21,8 +21,8 @@ def latex(report: Report) -> str:
     columns = of(report.results.columns, Form.LATEX)
     return "\n".join([
         f"% {escaped(report.name)}; needs \\usepackage{{booktabs}} and \\usepackage[T1]{{fontenc}}",
-        *(line for number, group in enumerate(report.results.groups, 1)
-          for line in _table(group, columns, report.machine, number))]) + "\n"
+        *(line for number, (label, lines) in enumerate(report.results.groups, 1)
+          for line in _table(label, lines, columns, report.machine, number))]) + "\n"
 
 
 def escaped(text: str) -> str:
@@ -30,12 +30,13 @@ def escaped(text: str) -> str:
     return "".join(_SPECIAL.get(letter, letter) for letter in clean(text))
 
 
-def _table(group: Group[Line], columns: Sequence[Column[Line]], machine: str, number: int) -> Iterator[str]:
-    summary, comparison, _ = group.lines[0]
-    named = ", ".join(f"{line.result.stack} in {line.result.ran_precision}" for line in group.lines
+def _table(label: str, lines: Sequence[Standing], columns: Sequence[Column[Standing]], machine: str, number: int
+           ) -> Iterator[str]:
+    summary, comparison, _ = lines[0]
+    named = ", ".join(f"{line.result.stack} in {line.result.ran_precision}" for line in lines
                       if Flag.OTHER_PRECISION in line.result.flags)
     other = f"Computed in another precision than the cell says: {named}. " if named else ""
-    caption = (f"{group.label}: {comparison.unit} of one worker, the geometric mean over "
+    caption = (f"{label}: {comparison.unit} of one worker, the geometric mean over "
                f"{rounds(summary, [comparison])} with its 95 % interval, and the ratio to {summary.baseline} with the "
                f"interval that decides. {other}{machine}.")
     kinds = "".join("r" if column.is_number else "l" for column in columns)
@@ -43,16 +44,16 @@ def _table(group: Group[Line], columns: Sequence[Column[Line]], machine: str, nu
                 rf"\label{{tab:{comparison.key if comparison.key.isalnum() else number}}}",
                 rf"\begin{{tabular}}{{l{kinds}}}", r"\toprule",
                 " & ".join(["Stack", *(escaped(column.title) for column in columns)]) + r" \\", r"\midrule")
-    yield from (_line(line, columns) for line in group.lines)
+    yield from (_line(line, columns) for line in lines)
     yield from (r"\bottomrule", r"\end{tabular}", r"\end{table}")
-    yield from (f"% {line.result.rerun}" for line in group.lines if _PLAIN.fullmatch(line.result.rerun))
+    yield from (f"% {line.result.rerun}" for line in lines if _PLAIN.fullmatch(line.result.rerun))
     yield ""
 
 
-def _line(line: Line, columns: Sequence[Column[Line]]) -> str:
+def _line(line: Standing, columns: Sequence[Column[Standing]]) -> str:
     name = escaped(line.result.stack)
-    if not line.has_rate:
+    if line.rate is None:
         return rf"{name} & \multicolumn{{{len(columns)}}}{{l}}{{{escaped(endings(line.result.endings))}}} \\"
-    texts = [rf"\textbf{{{name}}}" if line.result.stack == line.comparison.winner else name,
-             *(escaped(column.shown(line, Form.LATEX)) for column in columns)]
+    texts = [rf"\textbf{{{name}}}" if line.is_fastest else name,
+             *(escaped(column.shown(column.value(line), Form.LATEX)) for column in columns)]
     return " & ".join(texts) + r" \\"

@@ -95,8 +95,8 @@ def _tables(tables: Iterable[Table[Any]]) -> Iterator[str]:
     for table in tables:
         titles, groups = table.written(Form.PAGE)
         yield from (f"**{escaped(table.caption)}**", "")
-        has_labels = any(group.label for group in groups)
+        has_labels = any(label for label, _ in groups)
         yield from _table(("", *titles) if has_labels else titles, [
-            (group.label, *line) if has_labels else line for group in groups for line in group.lines])
+            (label, *line) if has_labels else line for label, lines in groups for line in lines])
         if table.note:
             yield from (escaped(table.note), "")

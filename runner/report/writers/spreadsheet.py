@@ -15,8 +15,8 @@ _OBEYED = ("=", "+", "-", "@", "\t", "\r", "|", "%")      # what a spreadsheet t
 def comma_separated(report: Report) -> str:
     """The file; texts that a spreadsheet would compute have an apostrophe in front."""
     columns = of(report.results.columns, Form.CSV)
-    return _written([column.name or column.title for column in columns],
-                    ([column.value(line) for column in columns] for line in report.results.lines))
+    return _written([column.name or column.title for column in columns], (
+        [column.value(line) for column in columns] for _, lines in report.results.groups for line in lines))
 
 
 def of_rows(rows: Sequence[Mapping[str, Any]]) -> str:

@@ -7,7 +7,7 @@ from runner.analysis import curves
 from runner.analysis.curves import Pair
 from runner.analysis.summary import summary_of
 from runner.report.document import Curves
-from runner.report.series import curves as drawn
+from runner.report.within_run import loss_charts
 from runner.report.writers import charts
 from runner.results import rows
 from tests import made_rows as made
@@ -109,7 +109,7 @@ def test_curves_are_listed_by_training_a_line_a_stack() -> None:
 
 
 def step_charts(*curved: tuple[dict[str, Any], list[float]]) -> list[Curves]:
-    found = drawn.step_charts(session(*curved).rows, "torch", {"torch": 0, "tf": 1})
+    found = loss_charts(session(*curved).rows, "torch", {"torch": 0, "tf": 1})
     return [chart for chart in found if isinstance(chart, Curves)]
 
 

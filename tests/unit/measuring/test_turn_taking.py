@@ -24,6 +24,7 @@ from runner.measuring.bench import Bench, Going
 from runner.measuring.session.live_run import NO_ROOM
 from runner.measuring.session.turn_taking import Patience
 from runner.paths import ROOT
+from runner.report import columns
 from runner.report.answer import answer
 from runner.results import store
 from runner.results.reader import measurements
@@ -186,7 +187,7 @@ def test_a_machine_that_stays_busy_is_given_twice_the_plan_and_says_no_word(tmp_
     assert [None, None] == [each.rate_per_worker for each in comparison.results]
     assert {"too busy (0 of 5 rounds could be measured)"} == {each.withheld for each in comparison.results}
     said = answer(summary_of(measured))
-    assert [["too busy"] * 2] == [[each.word for each in block.standings] for block in said.blocks]
+    assert [["too busy"] * 2] == [[columns.word(each) for each in lines] for _, lines in said.blocks]
     assert said.missing.startswith("too busy (0 of 5 rounds could be measured)")
 
 

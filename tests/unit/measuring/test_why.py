@@ -18,10 +18,11 @@ from runner.measuring.why.reasons import Reason
 from runner.measuring.why.trials import Trial
 from runner.planning.plan import run_seconds
 from runner.report.between import reasons as why_report
-from runner.report.document import Bars
+from runner.report.document import Dots
 from runner.results.reader import measurements
 from runner.results.rows import Measurements
 from tests import made_rows as made
+from tests import printing
 from tests.clock import FakeClock
 from tests.fakes import FakeLauncher, stack
 from tests.made_own import lines
@@ -282,13 +283,13 @@ def test_the_reasons_are_a_section_of_the_result_s_page_with_parts_and_switches_
 
     assert section.notes[0].endswith("it is 2.50x (2.50–2.50) as fast, 1.00x (1.00–1.00) of torch-x.")
     (chart,) = section.charts
-    assert isinstance(chart, Bars)
+    assert isinstance(chart, Dots)
     assert [("tf-x", (("dispatch", 1.0), ("convolutions", 8.0)), "9.00 ms"),
             ("torch-x", (("dispatch", 1.0), ("convolutions", 2.0), ("norms", 1.0)), "4.00 ms")] == [
-        tuple(bar) for bar in chart.groups[0][1]]
+        (bar.name, bar.parts, bar.text) for bar in chart.groups[0][1]]
     assert [("dispatch", "1.00", "1.00", ""), ("convolutions", "8.00", "2.00", "120 %"), ("norms", "", "1.00", ""),
-            ("step", "9.00", "4.00", "")] == [*section.tables[0].lines]
-    assert ("loop=xla", "", "not tried for want of time") == section.tables[-1].lines[-1]
+            ("step", "9.00", "4.00", "")] == [*printing.lines(section.tables[0])]
+    assert ("loop=xla", "", "not tried for want of time") == printing.lines(section.tables[-1])[-1]
     record["parts"]["torch-x"]["timed_seconds"] = 1.0
     shown = str([*why_report.told([record])])
     assert "with which a step takes 25 % longer in tf-x and no longer in torch-x." in shown and "'oneDNN'" in shown

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from runner.report.columns import word
 from runner.report.document import Answer
 from runner.results.contract import INTERRUPTED
 from tests import made_report
@@ -22,13 +23,18 @@ def answer(*more: Any, **values: Any) -> Answer:
     return found
 
 
+def notes_on(word: str, *more: Any, **values: Any) -> list[str]:
+    """The answer's notes with that word."""
+    return [each for each in answer(*more, **values).notes if word in each]
+
+
 def test_stacks_stand_by_speed_each_with_its_ratio_its_interval_and_its_word() -> None:
-    (block,) = answer().blocks
+    ((_, lines),) = answer().blocks
 
     assert [("tf", "1.50", "FASTEST"), ("torch", "1", "")] == [
-        (each.stack, each.ratio_text, each.word) for each in block.standings]
-    fastest = block.standings[0]
-    assert fastest.is_fastest and fastest.ends and 1 < fastest.ends.low < 1.5 < fastest.ends.high
+        (each.stack, each.ratio_texts[0], word(each)) for each in lines]
+    ends = lines[0].result.ratio_interval
+    assert lines[0].is_fastest and ends and 1 < ends.low < 1.5 < ends.high
 
 
 @pytest.mark.parametrize(("cells", "headings"), [
@@ -41,7 +47,7 @@ def test_stacks_stand_by_speed_each_with_its_ratio_its_interval_and_its_word() -
      [f"LeNet-5 (tanh, 0.3 M parameters), training, batch 10, 64 px{loop}" for loop in ("", ", loop tuned")])])
 def test_a_heading_says_how_large_the_model_is_and_in_what_comparisons_that_read_alike_differ(
         cells: dict[Cell, list[float]], headings: list[str]) -> None:
-    assert headings == [block.heading for block in answer(cells=cells).blocks]
+    assert headings == [heading for heading, _ in answer(cells=cells).blocks]
 
 
 def test_a_page_s_command_can_be_pasted() -> None:
@@ -54,9 +60,9 @@ def test_a_page_s_command_can_be_pasted() -> None:
     ((), {TF: FAST, TF._replace(stack="mxnet"): SLOW}, [("tf", "FASTEST"), ("mxnet", "no ratio")])])
 def test_a_stack_without_an_ok_run_stands_last_and_without_a_baseline_s_there_is_no_ratio(
         more: Any, cells: dict[Cell, list[float]], words: list[tuple[str, str]]) -> None:
-    (block,) = answer(*more, cells=cells).blocks
+    ((_, lines),) = answer(*more, cells=cells).blocks
 
-    assert words == [(each.stack, each.word) for each in block.standings]
+    assert words == [(each.stack, word(each)) for each in lines]
 
 
 @pytest.mark.parametrize(("torch", "tf", "closed", "why"), [
@@ -135,17 +141,17 @@ def test_a_proof_in_float64_is_none_of_a_row_in_bfloat16_or_of_another_program()
     assert ("proved, not with precision=amp, loop=xla", False) == answer(cells=dict.fromkeys(cells, SLOW)).trust[0][1:]
 
 
-def test_what_was_not_checked_is_said_with_the_option_that_does() -> None:
-    found = made_report.reported(made_report.records()).answer
+@pytest.mark.parametrize(("stacks", "known", "said"), [
+    ([TORCH, TF], {}, "not checked here, --prove does"), ([TORCH], {}, "one column, nothing to compare"),
+    ([TORCH, TF], {"tf": False, "torch": False}, "a check failed, --prove says where"),
+    ([TORCH, TF], {"tf": False},
+     "a check failed of tf, --prove says where; not checked here of torch, --prove does")])
+def test_what_was_not_checked_is_said_with_the_option_that_does(
+        stacks: list[Cell], known: dict[str, bool], said: str) -> None:
+    records = made_report.records(cells=dict.fromkeys(stacks, SLOW))
+    found = made_report.reported(records, {("lenet5", name): each for name, each in known.items()}).answer
 
-    assert found and ("Equal models", "not checked here, --prove does", False) == found.trust[0]
-    for known, said in (({"tf": False, "torch": False}, "a check failed, --prove says where"),
-                        ({"tf": False}, "a check failed of tf, --prove says where; not checked here of torch, "
-                                        "--prove does")):
-        found = made_report.reported(made_report.records(), {("lenet5", name): each for name, each in known.items()})
-        assert found.answer and ("Equal models", said, False) == found.answer.trust[0]
-    alone = made_report.reported(made_report.records(cells={TORCH: SLOW})).answer
-    assert alone and "one column, nothing to compare" == alone.trust[0][1]
+    assert found and ("Equal models", said, False) == found.trust[0]
 
 
 def test_notes_are_few_words_and_name_the_stacks_where_it_is_not_all() -> None:
@@ -158,9 +164,8 @@ def test_notes_are_few_words_and_name_the_stacks_where_it_is_not_all() -> None:
 
 @pytest.mark.parametrize(("tuned", "ratio"), [(FAST, "1.50"), ([70.0, 69.5, 70.5, 70.2, 69.8], "0.70"), (SAME, "")])
 def test_what_the_settings_of_experts_move_by_over_a_quarter_is_a_note(tuned: list[float], ratio: str) -> None:
-    notes = [each for each in answer(cells={TORCH: SLOW, TORCH._replace(loop="tuned"): tuned},
-                                     facts={**made.FACTS, "loop": "compile", "attention": "plain"}).notes
-             if "tuned" in each]
+    notes = notes_on("tuned", cells={TORCH: SLOW, TORCH._replace(loop="tuned"): tuned},
+                     facts={**made.FACTS, "loop": "compile", "attention": "plain"})
 
     assert bool(ratio) == len(notes)
     assert all(re.fullmatch(rf"torch tuned \(compile\) is {ratio} \(.*\) times as fast as it stands: .*",
@@ -176,9 +181,8 @@ def test_a_compiled_lane_that_is_faster_pays_after_as_many_steps_as_its_first_ca
     eager, compiled = made.cell("pytorch", steps=20), made.cell("pytorch-compile", steps=20)
 
     def notes(first_step: float) -> list[str]:
-        found = answer(*made.runs(compiled, FAST, warm=(first_step, 0.1)), cells={eager: SLOW, compiled: []},
-                       plan=made.plan(eager, compiled, baseline="pytorch"))
-        return [each for each in found.notes if "pays" in each]
+        return notes_on("pays", *made.runs(compiled, FAST, warm=(first_step, 0.1)), cells={eager: SLOW, compiled: []},
+                        plan=made.plan(eager, compiled, baseline="pytorch"))
 
     # 30 s more, and steps of 0.0667 s in place of 0.1: 30 / 0.0333 is 900
     (note,) = notes(31.5)
@@ -187,9 +191,9 @@ def test_a_compiled_lane_that_is_faster_pays_after_as_many_steps_as_its_first_ca
     assert not notes(1.5)
 
 
-def test_the_peak_memory_of_two_columns_is_said_where_one_has_over_a_tenth_more() -> None:
-    def notes(peak: int) -> list[str]:
-        runs = [*made.runs(TORCH, SLOW), *made.runs(TF, FAST, after={**made.AFTER, "peak_bytes": peak})]
-        return [each for each in answer(*runs, cells={TORCH: [], TF: []}).notes if "memory" in each]
+@pytest.mark.parametrize(("peak", "said"), [
+    (4 * 10**8, ["peak memory: torch 300 MB, tf 400 MB"]), (32 * 10**7, [])])
+def test_the_peak_memory_of_two_columns_is_said_where_one_has_over_a_tenth_more(peak: int, said: list[str]) -> None:
+    runs = [*made.runs(TORCH, SLOW), *made.runs(TF, FAST, after={**made.AFTER, "peak_bytes": peak})]
 
-    assert [["peak memory: torch 300 MB, tf 400 MB"], []] == [notes(4 * 10**8), notes(32 * 10**7)]
+    assert said == notes_on("memory", *runs, cells={TORCH: [], TF: []})

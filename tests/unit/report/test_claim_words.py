@@ -10,13 +10,12 @@ from runner.analysis.summary_format import JudgedClaim, PublishedNumber, Summary
 from runner.report.claims import wording
 from runner.report.claims.beside_ours import NUMBERS
 from runner.report.tables import Form, of
-from runner.screen.summary import summary_view
 from runner.study import quantities
 from runner.study.claims import Claim
 from runner.study.subjects import Subject
 from tests import made_claims, made_report
 from tests import made_rows as made
-from tests.printing import printed
+from tests.printing import on_screen
 
 TF, TORCH = Subject("tf", settings=(("lstm", "cudnn"),)), Subject("torch", "sync", (("gpus", 2),))
 CLAIM = {"id": "c", "text": "a claim", "kind": "ratio", "quantity": "step", "where": {}, "of": TF, "to": TORCH,
@@ -68,8 +67,9 @@ def test_every_unit_of_older_results_has_words(unit: str, value: float, expected
                              to=TORCH, where={"task": ("vgg16",)}, value=value, unit=unit, ours=None, cells=0,
                              experiment="")
 
+    columns = of(NUMBERS, Form.SCREEN)
     assert ["Table 1", "tf lstm cudnn / torch sync gpus 2 (vgg16)", "first epoch", expected,
-            "no data", "", ""] == [column.shown(number, Form.SCREEN) for column in of(NUMBERS, Form.SCREEN)]
+            "no data", "", ""] == [column.shown(column.value(number), Form.SCREEN) for column in columns]
 
 
 def test_the_paper_s_own_claims_follow_ours() -> None:
@@ -82,7 +82,7 @@ def test_the_paper_s_own_claims_follow_ours() -> None:
 
     assert [("x-c1", ("x-c1a", "x-c1b"), "does not hold"), ("x-c2", ("x-c2",), "holds")] == [
         (each.id, each.parts, each.verdict) for each in found.paper_claims]
-    shown = printed(summary_view(whole, is_detailed=True))
+    shown = on_screen(whole, is_detailed=True)
     assert "of which those above are parts: holds 1, does not hold 1" in " ".join(shown.split())
     assert 80 >= max(map(len, shown.splitlines()))
 

@@ -9,14 +9,14 @@ import pytest
 
 from runner.analysis import flags, result_numbers
 from runner.report import columns
-from runner.report.columns import RESULTS, Line
+from runner.report.columns import RESULTS
+from runner.report.document import Standing
 from runner.report.tables import Column, Form, table
 from runner.report.writers import markdown, page, spreadsheet
 from runner.results.reader import measurements
-from runner.screen.summary import summary_view
 from tests import made_report
 from tests import made_rows as made
-from tests.printing import printed
+from tests.printing import lines, on_screen
 
 CONTRIBUTING = Path(__file__).parents[3] / "CONTRIBUTING.md"
 NAMES: tuple[Column[dict[str, Any]], ...] = (
@@ -41,19 +41,19 @@ def test_the_example_of_contributing_is_read_from_a_run_and_makes_a_column(monke
     told = summary.comparisons[0].results[0].model_copy(update={name: 5 * 10**8})
 
     assert 0 == number.read(measured.rows[0], measured.rows[0].runs[0])
-    assert "500 MB" == column.shown(Line(summary, summary.comparisons[0], told), Form.SCREEN)
+    assert "500 MB" == column.shown(column.value(Standing(summary, summary.comparisons[0], told)), Form.SCREEN)
     assert (name, columns.BESIDE) == (column.name, column.part) and Form.CSV in column.forms
 
 
-@pytest.mark.parametrize(("lines", "screen", "shown"), [
+@pytest.mark.parametrize(("told", "screen", "shown"), [
     ([{"name": "x", "number": 1000, "remark": "r"}, {"name": "y"}],
      (("x", "1,000"), ("y", "-")), (("x", "1,000", "r"), ("y", "", ""))),
     ([{"name": "x"}, {"name": ""}], (("x",), ("",)), (("x",), ("",))),         # columns without a value are left out
     ([{"name": "x", "number": 0}], (("x", "0"),), (("x", "0"),))])
 def test_a_line_without_a_value_has_a_dash_on_the_terminal_and_nothing_on_the_page(
-        lines: list[dict[str, Any]], screen: tuple[Any, ...], shown: tuple[Any, ...]) -> None:
-    (one,) = table("", NAMES, {"a": lines})
-    assert (screen, shown) == (one.written(Form.SCREEN).lines, one.written(Form.PAGE).lines)
+        told: list[dict[str, Any]], screen: tuple[Any, ...], shown: tuple[Any, ...]) -> None:
+    (one,) = table("", NAMES, {"a": told})
+    assert (screen, shown) == (lines(one, Form.SCREEN), lines(one))
     assert [] == table("", NAMES, {"a": []})
 
 
@@ -86,6 +86,6 @@ def test_a_footnote_stands_in_every_form_that_people_read_and_its_flag_in_the_cs
     report = made_report.report_of(place={**made.PLACE, "isolation": "venv"})
     text = flags.Flag.VENV.text
 
-    assert text in " ".join(printed(summary_view(report, is_detailed=True)).split())
+    assert text in " ".join(on_screen(report, is_detailed=True).split())
     assert markdown.escaped(text) in markdown.markdown(report) and text in html.unescape(page.html(report))
     assert "venv" in spreadsheet.comma_separated(report)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from runner.report.document import Curves, Dots, Mark, Section
+from runner.report.document import Curves, Dots, Section
 from tests import made_report
 from tests import made_rows as made
 from tests.made_claims import claim
@@ -28,8 +28,9 @@ def bars(found: Section) -> list[Dots]:
     return [chart for chart in made_report.drawn(found, Dots) if chart.is_bars]
 
 
-def named(marks: tuple[Mark, ...]) -> list[tuple[str, float]]:
-    return [(mark.name, pytest.approx(mark.value, rel=0.01)) for mark in marks]
+def named(chart: Dots) -> list[tuple[str, list[tuple[str, float]]]]:
+    return [(title, [(mark.name, pytest.approx(mark.value, rel=0.01)) for mark in marks])
+            for title, marks in chart.groups]
 
 
 LSTMS = {made.cell("torch", task=task, lstm=lstm, device="gpu"): [rate] * 3      # the plan has cuDNN first
@@ -46,8 +47,7 @@ def test_implementations_are_drawn_against_the_first_with_the_paper_s_ratio_besi
     (chart,) = bars(found)
 
     assert [("gnmt", [("torch cell", 1.0), ("torch cudnn", 1.5)]),
-            ("deepspeech2", [("torch cell", 1.0), ("torch cudnn", 4.0), ("published", 4.14)])] == [
-        (title, named(marks)) for title, marks in chart.groups]
+            ("deepspeech2", [("torch cell", 1.0), ("torch cudnn", 4.0), ("published", 4.14)])] == named(chart)
     assert "4.14x, Figure 9" == chart.groups[1][1][2].text
     assert not [chart for chart in found.charts if chart.caption.startswith("Published and here")]
 
@@ -58,8 +58,7 @@ def test_modes_of_many_places_share_a_group_a_model_as_times_on_a_logarithmic_ax
     chart, *_ = made_report.drawn(section(cells=cells), Dots)
 
     assert not chart.is_bars and "milliseconds" == chart.axis
-    assert [("lenet5", [("torch sync", 100.0), ("mxnet sync", 200.0), ("mxnet async", 50.0)])] == [
-        (title, named(marks)) for title, marks in chart.groups]
+    assert [("lenet5", [("torch sync", 100.0), ("mxnet sync", 200.0), ("mxnet async", 50.0)])] == named(chart)
 
 
 def test_many_panels_of_two_stacks_are_a_panel_a_model_of_the_one_over_the_other() -> None:
@@ -85,8 +84,7 @@ def test_a_figure_of_epochs_shows_their_times_and_no_accuracy() -> None:
     (chart,) = bars(found)
 
     assert [("lenet5: first epoch", [("torch", 3.0), ("tf", 4.0)]),
-            ("lenet5: epoch", [("torch", 2.0), ("tf", 3.0), ("published", 4.0)])] == [
-        (title, named(marks)) for title, marks in chart.groups]
+            ("lenet5: epoch", [("torch", 2.0), ("tf", 3.0), ("published", 4.0)])] == named(chart)
     assert "400.0 s of 100 steps, Figure 9" == chart.groups[1][1][-1].text
     assert not made_report.drawn(found, Curves)
 
@@ -109,8 +107,7 @@ def test_a_graph_s_passes_are_bars_of_one_group_a_model() -> None:
     (chart,) = bars(section(*made.run(cell, 0, made.GRAPH), cells={cell: []}, numbers=(published,)))
 
     assert [("gnmt", [("nodes removed", 60.0), ("pruning", 45.0), ("published", 50.0), ("constant folding", -5.0),
-                      ("arithmetic", 15.0), ("dependency", 5.0)])] == [
-        (title, named(marks)) for title, marks in chart.groups]
+                      ("arithmetic", 15.0), ("dependency", 5.0)])] == named(chart)
     assert "50 %, Figure 9" == chart.groups[0][1][2].text
     assert chart.caption.endswith("dependency; frames: the paper's, here on a CPU, batch 10, not 64")
 
@@ -133,7 +130,7 @@ def test_the_longest_kernels_of_each_stack_are_shares_of_its_time() -> None:
     line = {**made.KERNELS, "top": [["gemm", 40, 3.0], ["cast", 40, 1.0]]}
     (chart,) = bars(section(*made.run(cell, 0, line), cells={cell: []}))
 
-    assert [("torch", [("gemm", 75.0), ("cast", 25.0)])] == [(title, named(marks)) for title, marks in chart.groups]
+    assert [("torch", [("gemm", 75.0), ("cast", 25.0)])] == named(chart)
 
 
 def test_a_number_of_another_device_stands_in_the_chart_which_says_so() -> None:
@@ -142,17 +139,14 @@ def test_a_number_of_another_device_stands_in_the_chart_which_says_so() -> None:
                        paper_cells=1)
     (chart,) = (chart for chart in made_report.drawn(section(cells=cells, numbers=(published,)), Dots)
                 if chart.caption == "Published and here")
-    ((heading, marks),) = chart.groups
-
-    assert heading == "Figure 9: step, torch; here on a CPU; batch 10, not 64"
-    assert [("published", 500.0), ("here", 100.0)] == named(marks)
+    assert named(chart) == [("Figure 9: step, torch; here on a CPU; batch 10, not 64",
+                             [("published", 500.0), ("here", 100.0)])]
 
 
 def trained(*cells: dict[str, Any]) -> list[Curves]:
-    """The charts of two runs of two epochs each; accuracies 0.5 and 0.7, then 0.6 and 0.8."""
+    """The charts of two epochs of each."""
     trainings = [made.cell(measure="epochs", epochs=2, **values) for values in cells]
-    runs = [record for cell in trainings for index in range(2) for record in made.run(cell, index, *(
-        made.epoch(epoch, accuracy=0.5 + 0.2 * epoch + 0.1 * index) for epoch in range(2)))]
+    runs = [record for cell in trainings for record in made.run(cell, 0, made.epoch(0), made.epoch(1))]
     return made_report.drawn(section(*runs, cells={cell: [] for cell in trainings}), Curves)
 
 

@@ -10,10 +10,9 @@ import pytest
 
 from runner.analysis.summary import to_json
 from runner.report.writers import latex, page
-from runner.screen.summary import summary_view
 from tests import made_everything, made_report, made_rows, printing
 from tests.made_everything import STACKS
-from tests.printing import printed
+from tests.printing import on_screen
 
 Numbers = dict[tuple[str, str], set[str]]      # by a comparison's label and the first word of a line
 NUMBER = re.compile(r"(?<![\w.])[+-]?\d[\d,]*(?:\.\d+)?(?:e[+-]?\d+)?(?: %|x\b)?")
@@ -48,7 +47,7 @@ def on_the_terminal() -> Numbers:
     """Of lines below a label."""
     found: Numbers = {}
     label = ""
-    for line in printed(summary_view(contents()[2], is_detailed=True), width=130).splitlines():
+    for line in on_screen(contents()[2], is_detailed=True, width=130).splitlines():
         if line and not line.startswith(" "):
             label = line.removesuffix(":")
         elif re.match(r"  \S", line):
@@ -153,7 +152,7 @@ def test_latex_s_numbers_are_those_of_summary_json() -> None:
 
 @pytest.mark.parametrize("beginning", ["Published", "Claims of"])
 def test_published_numbers_and_claims_read_the_same_on_the_page_and_the_terminal(beginning: str) -> None:
-    terminal = " ".join(printed(summary_view(contents()[2], is_detailed=True), width=300).split())
+    terminal = " ".join(on_screen(contents()[2], is_detailed=True, width=300).split())
     lines = [line for caption, _, line in page_lines() if caption.startswith(beginning)][1:]
     shown = [text for line in lines for text in line[3:5] if text]
 

@@ -11,7 +11,7 @@ from runner.planning import paper_index
 from runner.planning.plan import Plan, Wishes, plan
 from runner.report import paper
 from runner.stacks.definition import read_all
-from tests import made_report
+from tests import made_report, printing
 from tests import made_rows as made
 from tests.fakes import MACHINE
 from tests.studies import read
@@ -64,9 +64,9 @@ def test_a_report_has_the_index_and_the_paper_s_tables_with_ours_in_each_cell() 
     records = [made.session(study="krisilias"), json.loads(json.dumps(made_plan.record())),
                *(record for each in cells for record in made.run(each.cell, 0, told))]
     report = made_report.reported(records)
-    lines = {line[0]: line for line in report.claims[0].lines}
+    lines = {line[0]: line for line in printing.lines(report.claims[0])}
     assert "3 of 3 cells" == lines["Table V"][3] and "0 of 2 cells" == lines["Figure 9"][3]
     assert [*(f"kri-f{number}" for number in range(3, 11)), "kri-t5"] == [each.id for each in report.sections[:9]]
-    (line,) = next(each for each in report.sections[8].tables if each.caption.startswith("Table V")).lines
+    (line,) = printing.lines(next(each for each in report.sections[8].tables if each.caption.startswith("Table V")))
     assert ("Mean communication time", "1741.81 | 792.0 (exchange phase 396.0)") == line[:2]
     assert "586.65 | " == line[4]                                # asynchronous at quick: not measured

@@ -19,9 +19,8 @@ import pytest
 
 from runner.report.document import Dots, Report, Strips
 from runner.report.writers import page
-from runner.screen.summary import summary_view
 from tests import made_report
-from tests.printing import page_lines, printed
+from tests.printing import on_screen, page_lines
 
 Record = dict[str, Any]
 NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
@@ -57,7 +56,7 @@ def report(name: str) -> Report:
 
 @cache
 def terminal(name: str) -> str:
-    return printed(summary_view(report(name)), width=110)
+    return on_screen(report(name), width=110)
 
 
 @cache

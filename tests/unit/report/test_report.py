@@ -9,13 +9,14 @@ from runner.analysis.summary_format import Machine
 from runner.cells import key
 from runner.report.document import Curves, Dots, Section
 from runner.report.environment import machine
-from runner.report.tables import Form, Written
+from runner.report.tables import Table
 from runner.report.writers import charts
 from tests import made_report
 from tests import made_rows as made
 from tests.made_claims import claim
 from tests.made_report import FAST, SLOW, TF, TORCH, drawn
 from tests.made_report import report_of as contents
+from tests.printing import lines
 
 NUMBER = {"id": "n", "source": "Table 5", "text": "", "quantity": "step", "of": {"stack": "torch"},
           "to": {"stack": "tf"}, "where": {}, "value": 3.0, "unit": "x"}
@@ -25,8 +26,8 @@ def experiment(name: str, *cells: Any, title: str = "", **values: Any) -> dict[s
     return {"id": name, "title": title, "assumed": {}, "scaled": [], "cells": [*map(key, cells)], **values}
 
 
-def table(section: Section, beginning: str) -> Written:
-    return next(each for each in section.tables if each.caption.startswith(beginning)).written(Form.PAGE)
+def table(section: Section, beginning: str) -> Table[Any]:
+    return next(each for each in section.tables if each.caption.startswith(beginning))
 
 
 def test_a_complete_session_as_the_study_wants_it_deviates_in_nothing() -> None:
@@ -44,32 +45,27 @@ def test_a_published_study_at_a_smaller_scale_says_so_and_where() -> None:
     assert "scale" not in dict(contents().deviations)           # our own study has no paper to be smaller than
 
 
-def test_an_interrupted_session_says_so_first() -> None:
-    assert "not complete" == contents(made.INCOMPLETE).deviations[0][0]
+ASKED = {"cpus": 4, "memory_bytes": 16 * 10**9}      # of a node
+OOM = [record for index in (7, 8) for record in made.run(TF, index, ending="oom", message="no memory")]
 
 
-def test_settings_and_stacks_of_the_command_line_are_deviations_and_the_data_s_name_is_not() -> None:
-    plan = {"settings": {"batch": 8, "data": "digits32"}, "stacks": ["torch", "tf"]}
-    found = dict(contents(plan=plan).deviations)
-
-    assert "Set by hand over the study's: batch 8." == found["settings"]
-    assert "Chosen by hand in place of the study's: torch, tf." == found["stacks"]
-
-
-def test_nodes_on_one_machine_have_no_network() -> None:
-    cell = made.cell("torch", nodes=3, parallel="allreduce")
-
-    said = dict(contents(cells={cell: SLOW}).deviations)["one machine"]
-    assert "All 3 nodes are on this machine and share its 2 CPUs" in said
-
-
-def test_a_node_with_less_than_the_study_s_is_marked_and_one_with_as_much_is_not() -> None:
-    asked = {"cpus": 4, "memory_bytes": 16 * 10**9}
-    less, enough = (dict(contents(plan={"experiments": [experiment("e", TORCH, node=node)]}).deviations)
-                    for node in (asked, {"cpus": 1, "memory_bytes": 0}))
-
-    assert less["nodes"].startswith("The study's had 4 CPUs and 16 GB, here each has 2 CPUs and 0 GB")
-    assert less["nodes"].endswith(": e.") and "nodes" not in enough
+@pytest.mark.parametrize(("more", "values", "said"), [
+    ([*OOM, made.INCOMPLETE], {}, {"not complete": "the session has not run to its end. The same command goes on.",
+                                   "failed runs": "2 runs did not end ok: oom 2."}),
+    ([], {"plan": {"settings": {"batch": 8, "data": "digits32"}, "stacks": ["torch", "tf"]}},
+     {"settings": "Set by hand over the study's: batch 8.",
+      "stacks": "Chosen by hand in place of the study's: torch, tf."}),
+    ([], {"cells": {made.cell("torch", nodes=3, parallel="allreduce"): SLOW}},
+     {"one machine": "All 3 nodes are on this machine and share its 2 CPUs: no network lies between them."}),
+    ([], {"plan": {"experiments": [experiment("e", TORCH, node=ASKED)]}},
+     {"nodes": "The study's had 4 CPUs and 16 GB, here each has 2 CPUs and 0 GB: e."}),
+    ([], {"plan": {"experiments": [experiment("e", TORCH, node={"cpus": 1, "memory_bytes": 0})]}}, {}),
+    ([], {"plan": {"skipped": made.plan(skipped={made.cell("mxnet"): "no Python 3.6 here"})["skipped"]}},
+     {"stacks left out": "mxnet: no Python 3.6 here."})],
+    ids=["interrupted and failed", "by hand", "nodes on one machine", "a smaller node", "a node as large", "left out"])
+def test_what_a_session_deviates_in_is_said_what_changes_most_first(
+        more: list[Any], values: dict[str, Any], said: dict[str, str]) -> None:
+    assert [*said.items()] == list(contents(*more, **values).deviations)
 
 
 def test_notes_name_the_stacks_that_they_hold_for() -> None:
@@ -83,11 +79,9 @@ def test_notes_name_the_stacks_that_they_hold_for() -> None:
 
 def test_a_stack_that_did_not_run_at_all_is_left_out_with_its_reason() -> None:
     skipped = made.plan(TORCH, TF, skipped={made.cell("mxnet"): "no Python 3.6 here"})["skipped"]
-    found = contents(plan={"skipped": skipped})
+    (table,) = contents(plan={"skipped": skipped}).left_out
 
-    assert "mxnet: no Python 3.6 here." == dict(found.deviations)["stacks left out"]
-    assert ("e", "mxnet", "LeNet-5 (tanh, 62 k parameters), training, batch 10, steps 2", "no Python 3.6 here") in (
-        found.left_out[0].written(Form.PAGE).lines)
+    assert ("e", "mxnet", f"{made.LENET5}, training, batch 10, steps 2", "no Python 3.6 here") in lines(table)
 
 
 def test_an_experiment_that_shares_all_its_cells_shows_them_and_says_whose_they_are() -> None:
@@ -95,13 +89,13 @@ def test_an_experiment_that_shares_all_its_cells_shows_them_and_says_whose_they_
     second = found.sections[1]
 
     assert ("f", "Figure 2", ("Shares measurements with e.",)) == (second.id, second.title, second.notes)
-    assert ["torch"] == [line[0] for line in table(second, "Rates").lines]
+    assert ["torch"] == [line[0] for line in lines(table(second, "Rates"))]
 
 
 def test_published_numbers_stand_with_the_experiment_titled_like_their_source() -> None:
     both = [experiment("e", TORCH, TF), experiment("f", TORCH, TF, title="Table 5: times")]
     first, second = contents(plan={"experiments": both, "published": [NUMBER]}).sections
-    (line,) = table(second, "Published").lines
+    (line,) = lines(table(second, "Published"))
 
     assert not [each for each in first.tables if each.caption.startswith("Published")]
     assert ("Table 5", "torch / tf", "step", "3.00x", "1.50x", "0.50x") == line
@@ -110,16 +104,16 @@ def test_published_numbers_stand_with_the_experiment_titled_like_their_source() 
 def test_a_published_number_of_no_experiment_here_is_not_lost_and_a_contradicted_one_has_the_arithmetic() -> None:
     nowhere = {**NUMBER, "of": {"stack": "jax"}, "to": {"stack": "flax"}}
     last = contents(plan={"published": [nowhere]}).sections[-1]
-    assert ("published", "no data") == (last.id, last.tables[0].written(Form.PAGE).lines[0][4])
+    assert ("published", "no data") == (last.id, lines(last.tables[0])[0][4])
 
     number = {**NUMBER, "contradiction": "6 / 4 is 1.5, not 3"}
-    (line,) = table(contents(plan={"published": [number]}).sections[0], "Published numbers that do not").lines
+    (line,) = lines(table(contents(plan={"published": [number]}).sections[0], "Published numbers that do not"))
     assert ("Table 5", "n", "6 / 4 is 1.5, not 3") == line
 
 
 def test_a_claim_says_its_place_and_what_its_paper_contradicts() -> None:
     asked = claim("faster", assumed="each case", source="section 4", contradiction="3 is not 2")
-    (line,) = contents(plan={"claims": [asked.record()]}).claims[0].written(Form.PAGE).lines
+    (line,) = lines(contents(plan={"claims": [asked.record()]}).claims[0])
 
     assert "section 4; assumed: each case; the paper's own contradiction: 3 is not 2" == line[-1]
 
@@ -127,20 +121,19 @@ def test_a_claim_says_its_place_and_what_its_paper_contradicts() -> None:
 def test_ratios_are_drawn_against_one() -> None:
     (chart,) = (chart for chart in drawn(contents(plan={"published": [NUMBER]}).sections[0], Dots)
                 if chart.caption == "Published and here")
+    ((_, marks),) = chart.groups
 
-    assert 1.0 == chart.reference
-    assert [("published", 3.0), ("here", pytest.approx(1.5, rel=0.01))] == [
-        (mark.name, mark.value) for mark in chart.groups[0][1]]
+    assert (1.0, [3.0, pytest.approx(1.5, rel=0.01)]) == (chart.reference, [mark.value for mark in marks])
 
 
 def test_rates_are_bars_with_their_intervals_the_fastest_first() -> None:
     found = contents().sections[0]
     chart, *_ = drawn(found, Dots)
-    marks = chart.groups[0][1]
+    ((_, marks),) = chart.groups
 
     assert chart.is_bars and ["tf", "torch"] == [mark.name for mark in marks]
     assert all(mark.ends and mark.ends.low < mark.value < mark.ends.high for mark in marks)
-    assert "fastest" in table(found, "Rates").lines[0]
+    assert "fastest" in lines(table(found, "Rates"))[0]
 
 
 def test_the_ratios_of_all_comparisons_are_one_chart_with_a_line_at_one_and_a_dot_a_round() -> None:
@@ -199,7 +192,7 @@ def test_a_chart_holds_what_fits_and_says_what_it_left_out() -> None:
 
     assert 16 == len(chart.groups)
     assert "the first 16 of 30; the table has all" in chart.caption
-    assert 60 == len(table(found.sections[0], "Rates").lines)
+    assert 60 == len(lines(table(found.sections[0], "Rates")))
 
 
 def test_epochs_are_drawn_against_their_number_and_their_time() -> None:
@@ -213,7 +206,7 @@ def test_epochs_are_drawn_against_their_number_and_their_time() -> None:
     assert ((1.0, 2.0), (2.0, 4.0)) == (epochs.curves[0].x, times.curves[0].x)
     assert epochs.curves[0].y == pytest.approx((0.5, 0.8))
     assert (epochs.curves[0].low, epochs.curves[0].high) == ((0.5, 0.7), (0.5, 0.9))
-    assert ("torch", "2", "2.0 s", "2.0 s", "500 ms", "80 %") == table(section, "Epochs").lines[0]
+    assert ("torch", "2", "2.0 s", "2.0 s", "500 ms", "80 %") == lines(table(section, "Epochs"))[0]
 
 
 def test_epochs_of_two_seeds_are_told_apart() -> None:
@@ -221,17 +214,14 @@ def test_epochs_of_two_seeds_are_told_apart() -> None:
     epoch = {"event": "epoch", "index": 0, "steps": 2, "train_seconds": 2.0, "loss": 1.0}
     found = contents(*(record for cell in cells for record in made.run(cell, 0, epoch)), cells=dict.fromkeys(cells, ()))
 
-    assert ["seed 1", "seed 2"] == [group.label[-6:] for group in table(found.sections[0], "Epochs").groups]
+    assert ["seed 1", "seed 2"] == [label[-6:] for label, _ in table(found.sections[0], "Epochs").groups]
 
 
 def test_runs_that_failed_alike_are_one_line() -> None:
-    oom = [record for index in (7, 8) for record in made.run(TF, index, ending="oom", message="no memory")]
-    found = contents(*oom)
+    (line,) = lines(contents(*OOM).left_out[0])
 
-    assert ("tf", "LeNet-5 (tanh, 62 k parameters), training, batch 10", "oom", "7, 8", "no memory",
-            f"evenbench report made --run {key(TF)}.7.1") == (
-        found.left_out[0].written(Form.PAGE).lines[0])
-    assert "2 runs did not end ok: oom 2." == dict(found.deviations)["failed runs"]
+    assert ("tf", f"{made.LENET5}, training, batch 10", "oom", "7, 8", "no memory",
+            f"evenbench report made --run {key(TF)}.7.1") == line
 
 
 def test_where_a_gpu_s_time_goes_stands_in_milliseconds_a_step_with_who_told() -> None:
@@ -239,18 +229,18 @@ def test_where_a_gpu_s_time_goes_stands_in_milliseconds_a_step_with_who_told() -
     line = {"event": "kernels", "steps": 2, "kernel_seconds": 0.06, "copy_seconds": 0.02, "overlap_seconds": 0.01,
             "gap_seconds": 0.03, "launch_seconds": None, "kernels": 8, "top": [["gemm", 6, 0.05]], "source": "CUPTI"}
     section = contents(cells={}, plan={**made.plan(cell)}, *made.run(cell, 0, line)).sections[0]  # noqa: B026
-    where = next(each for each in section.tables if each.caption.startswith("Where the device's time goes"))
+    where = table(section, "Where the device's time goes")
 
     assert ("torch", "30.0", "10.0", "5.00", "15.0", "60 %", "20 %", "30 %", "4",
             f"evenbench rerun made --cell {key(cell)}") == (
-        where.written(Form.PAGE).lines[0])
+        lines(where)[0])
     assert where.note.endswith(" torch: CUPTI.")
-    assert ("torch", "gemm", "3", "25.0") == table(section, "The kernels that take longest").groups[0].lines[0]
+    assert ("torch", "gemm", "3", "25.0") == lines(table(section, "The kernels that take longest"))[0]
 
 
-def test_what_control_groups_left_of_the_machine_is_named() -> None:
-    shown = Machine(cpu="a CPU", cpus=1, memory_bytes=400_000_000)
-    assert "a CPU, 1 CPU, 400 MB" == machine(shown, {})
-    assert "a CPU, 1 CPU (a quota of 1.5), 400 MB (a control group's limit)" == machine(
-        shown, {"group_cpus": 1.5, "group_memory_bytes": 400_000_000})
-    assert "a CPU, 1 CPU, 400 MB" == machine(shown, {"group_memory_bytes": 500_000_000})
+@pytest.mark.parametrize(("hardware", "said"), [
+    ({}, "a CPU, 1 CPU, 400 MB"), ({"group_memory_bytes": 500_000_000}, "a CPU, 1 CPU, 400 MB"),
+    ({"group_cpus": 1.5, "group_memory_bytes": 400_000_000},
+     "a CPU, 1 CPU (a quota of 1.5), 400 MB (a control group's limit)")])
+def test_what_control_groups_left_of_the_machine_is_named(hardware: dict[str, Any], said: str) -> None:
+    assert said == machine(Machine(cpu="a CPU", cpus=1, memory_bytes=400_000_000), hardware)

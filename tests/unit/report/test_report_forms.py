@@ -1,5 +1,7 @@
 """How reports are written: escaped whatever a file holds, the same for the same values, nothing from outside."""
 
+import base64
+import hashlib
 import math
 import re
 from html.parser import HTMLParser
@@ -9,18 +11,19 @@ from pathlib import Path
 import pytest
 
 from runner.analysis import stats
+from runner.analysis.summary import to_json
 from runner.cli import app
 from runner.paths import STUDIES
 from runner.report.claims import wording
-from runner.report.document import Bar, Bars, Curve, Curves, Dots, Mark
-from runner.report.tables import Form, plain
-from runner.report.writers import charts, file_formats, latex, markdown, page
+from runner.report.document import Curve, Curves, Dots, Mark
+from runner.report.tables import plain
+from runner.report.writers import charts, latex, markdown, page
 from runner.results import store
 from runner.study import file
 from runner.study.claims import Verdict
-from tests import made_report
+from tests import made_everything, made_report
 from tests import made_rows as made
-from tests.printing import csv_lines
+from tests.printing import csv_lines, lines, on_screen
 
 
 class Read(HTMLParser):
@@ -71,14 +74,41 @@ def test_an_experiment_without_a_result_has_no_section_of_its_own() -> None:
     assert '<h2 id="part-f">' not in text and '<div id="part-f"><dt>f</dt><dd>Figure 2</dd>' in text
 
 
-def test_a_page_asks_for_nothing_from_outside() -> None:
-    read = Read(page.html(made_report.report_of()))
+def test_a_page_asks_for_nothing_from_outside_and_lets_its_own_script_run_and_no_other() -> None:
+    text = page.html(made_report.report_of())
+    read = Read(text)
     outward = [value for name, value in read.attributes if name in ("src", "href", "action", "data", "poster")
                and value and not value.startswith(("#", "data:"))]
+    (policy,) = (value or "" for name, value in read.attributes if name == "content" and "default-src" in (value or ""))
+    (script,) = re.findall(r"<script>(.*?)</script>", text, flags=re.DOTALL)
 
-    assert [] == outward
-    assert any("default-src 'none'" in (value or "") for name, value in read.attributes if name == "content")
+    assert [] == outward and "default-src 'none'" in policy
+    assert f"script-src 'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'" in policy
     assert {"img", "iframe", "object", "embed", "audio", "video", "form", "base"}.isdisjoint(read.tags)
+
+
+def test_the_command_that_measures_a_row_again_stands_in_every_form() -> None:
+    summary, _, report = made_report.contents(made_everything.records())
+    planned = next(record for record in made_everything.records() if record["event"] == "plan")["cells"]
+    commands = {f"evenbench rerun made --cell {item['key']}" for item in planned}
+    timed = {result.rerun for each in summary.comparisons for result in each.results}
+
+    assert commands == set(re.findall(
+        r'<details class="again"><summary>command</summary><code>(.*?)</code> '
+        r'<button type="button" hidden>copy</button></details>', page.html(report)))
+    assert all(markdown.escaped(command) in markdown.markdown(report) for command in commands)
+    assert timed == {line["rerun"] for line in csv_lines(report)} and timed < commands
+    assert all(f"% {command}\n" in latex.latex(report) for command in timed)
+    assert all(command in to_json(summary) for command in commands)
+    assert commands == set(re.findall(r"evenbench rerun \S+ --cell \w+",
+                                      on_screen(report, is_detailed=True, width=300)))
+
+
+def test_a_stranger_s_id_does_nothing_in_a_shell() -> None:
+    summary = made_report.contents(made_report.records(session={"id": "a; rm -rf ~"}))[0]
+
+    assert all(result.rerun.startswith("evenbench rerun 'a; rm -rf ~' --cell ")
+               for each in summary.comparisons for result in each.results)
 
 
 def test_the_command_prints_the_summary_and_writes_the_page_that_the_form_has(
@@ -93,7 +123,7 @@ def test_the_command_prints_the_summary_and_writes_the_page_that_the_form_has(
     app(["report", "made", "--html", "-"], standalone_mode=False)
     assert capsys.readouterr().out.startswith("<!DOCTYPE html>")
 
-    written = file_formats.FORMS["html"](made_report.reported(list(store.read(folder))))
+    written = page.html(made_report.reported(list(store.read(folder))))
     assert (folder / "report.html").read_text() == (tmp_path / "other.html").read_text() == written
 
 
@@ -103,13 +133,14 @@ def test_the_command_prints_the_summary_and_writes_the_page_that_the_form_has(
     (wording.said(Verdict.NO_DATA, ": oom"), "none"), ("faster on all models", ""), ("holds", "")])
 def test_words_of_a_verdict_are_coloured_and_no_other_text(word: str, expected: str) -> None:
     (table,) = plain("", ("verdict",), [(word,)])
-    (line,) = table.written(Form.PAGE).lines
+    (line,) = lines(table)
 
     assert (str(word), expected) == (*line, page.mood(line[0]))
 
 
 def test_two_charts_of_a_page_share_no_id() -> None:
-    chart = Bars("c", "x", (("g", (Bar("torch", (("load", 1.0), ("forward", 2.0)), "3"),)),))
+    bar = Mark("torch", 0, 3.0, "3", parts=(("load", 1.0), ("forward", 2.0)))
+    chart = Dots("c", "x", (("g", (bar,)),), is_bars=True)
     one, other = (set(re.findall(r' id="([^"]+)"', charts.svg(chart, salt))) for salt in ("a", "b"))
 
     assert one and other and not one & other
@@ -189,11 +220,11 @@ def test_latex_has_a_booktabs_table_a_comparison() -> None:
 def test_the_csv_has_the_paper_s_numbers_beside_ours() -> None:
     number = {"id": "n", "source": "Table 1", "text": "", "quantity": "step", "of": {"stack": "torch"}, "to": None,
               "where": {}, "value": 216.14, "unit": "samples/s", "paper": {"batch": [64]}, "paper_cells": 1}
-    lines = {line["stack"]: line for line in csv_lines(made_report.report_of(plan={"published": [number]}))}
+    by_stack = {line["stack"]: line for line in csv_lines(made_report.report_of(plan={"published": [number]}))}
 
-    assert ("n", "216.14", "samples/s") == tuple(lines["torch"][name] for name in (
+    assert ("n", "216.14", "samples/s") == tuple(by_stack["torch"][name] for name in (
         "published_id", "published", "published_unit"))
-    assert "batch" in lines["torch"]["published_differs"] and "" == lines["tf"]["published"]
+    assert "batch" in by_stack["torch"]["published_differs"] and "" == by_stack["tf"]["published"]
 
 
 def test_another_precision_than_the_cell_s_stands_in_csv_and_latex() -> None:

@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from runner.report.document import Line, Strip, Strips
-from runner.report.series import steps
+from runner.report.document import Polyline, Strip, Strips
+from runner.report.within_run import step_charts
 from runner.report.writers import charts
 from runner.report.writers.drawing import ticks
 from runner.results.rows import Row
@@ -24,23 +24,26 @@ def told(cell: Cell, *seconds: list[float], warm: list[float], count: int | None
 
 
 def chart_of(*rows: Row) -> Strips:
-    ((_, chart),) = steps.charts(rows, {}, {})
+    ((_, chart),) = step_charts(rows, {}, {})
     assert isinstance(chart, Strips)
     return chart
 
 
-def strip(row: Row) -> Strip:
-    return chart_of(row).strips[0]
+def strip(*seconds: list[float], warm: list[float]) -> Strip:
+    return chart_of(told(TORCH, *seconds, warm=warm)).strips[0]
 
 
-def test_time_begins_where_the_first_step_ends_and_the_timed_part_where_the_warm_up_does() -> None:
-    shown = strip(told(TORCH, [0.2, 0.2, 0.4, 0.2], warm=[1.5, 0.1, 0.3]))
+@pytest.mark.parametrize(("row", "warmup", "x", "y"), [
+    pytest.param(told(TORCH, [0.2, 0.2, 0.4, 0.2], warm=[1.5, 0.1, 0.3]), 0.4, (0.05, 0.25, 0.5, 0.7, 1.0, 1.3),
+                 (100, 300, 200, 200, 400, 200), id="each step waited for"),
+    pytest.param(told(TORCH, [0.1, 0.2], warm=[]), 0, (0.0, 0.1), (100, 200), id="no warm-up"),
+    pytest.param(told(TORCH._replace(sync="end"), [2.0], warm=[0.1, 0.5], count=10), 0.6, (0.0, 0.6, 0.6, 2.6),
+                 (300, 300, 200, 200), id="waited for once")])
+def test_time_begins_where_the_first_step_ends_and_the_timed_part_where_the_warm_up_does(
+        row: Row, warmup: float, x: tuple[float, ...], y: tuple[float, ...]) -> None:
+    shown = chart_of(row).strips[0]
 
-    assert 0.4 == pytest.approx(shown.warmup)
-    assert (0.05, 0.25, 0.5, 0.7, 1.0, 1.3) == pytest.approx(shown.median.x)
-    assert (100, 300, 200, 200, 400, 200) == pytest.approx(shown.median.y)
-    shown = strip(told(TORCH, [0.1, 0.2], warm=[]))
-    assert (0, (100, 200)) == (shown.warmup, pytest.approx(shown.median.y))
+    assert (warmup, x, y) == tuple(map(pytest.approx, (shown.warmup, shown.median.x, shown.median.y)))
 
 
 def test_disturbed_turns_are_marked_from_their_first_step_to_their_last() -> None:
@@ -54,59 +57,51 @@ def test_disturbed_turns_are_marked_from_their_first_step_to_their_last() -> Non
 
 
 def test_a_first_step_a_hundred_times_as_long_is_named_and_flattens_nothing() -> None:
-    shown = strip(told(TORCH, [0.01] * 20, warm=[1.0, 0.01]))
+    shown = strip([0.01] * 20, warm=[1.0, 0.01])
 
-    assert "first step 1.0 s" == shown.first
-    assert "" == strip(told(TORCH, [0.01] * 20, warm=[0.011, 0.01])).first
-    assert 18 == pytest.approx(shown.top)
-
-
-def test_a_run_that_was_waited_for_once_is_a_level_from_its_first_step_to_its_last() -> None:
-    shown = strip(told(TORCH._replace(sync="end"), [2.0], warm=[0.1, 0.5], count=10))
-
-    assert (0.0, 0.6, 0.6, 2.6) == pytest.approx(shown.median.x)
-    assert (300, 300, 200, 200) == pytest.approx(shown.median.y)
+    assert ("first step 1.0 s", pytest.approx(18)) == (shown.first, shown.top)
+    assert "" == strip([0.01] * 20, warm=[0.011, 0.01]).first
 
 
 def test_a_long_run_has_a_hundred_points_each_the_median_of_its_steps() -> None:
-    shown = strip(told(TORCH, [0.01, 0.02, 0.9] * 96, warm=[0.01]))
+    shown = strip([0.01, 0.02, 0.9] * 96, warm=[0.01])
 
     assert 96 == len(shown.median.x) and {20.0} == set(shown.median.y)
 
 
 def test_the_median_line_is_over_runs_that_may_have_different_counts() -> None:
-    shown = strip(told(TORCH, [0.1] * 3, [0.2] * 5, [0.3] * 4, warm=[0.1]))
+    shown = strip([0.1] * 3, [0.2] * 5, [0.3] * 4, warm=[0.1])
 
     assert (200,) * 5 == pytest.approx(shown.median.y)
     assert [3, 5, 4] == [len(run.x) for run in shown.runs]
 
 
 def test_of_more_runs_than_can_be_told_apart_every_third_is_drawn_and_the_chart_says_so() -> None:
-    many = strip(told(TORCH, *([0.1 + index / 1000] * 2 for index in range(100)), warm=[0.1]))
+    many = strip(*([0.1 + index / 1000] * 2 for index in range(100)), warm=[0.1])
 
     assert 34 == len(many.runs) and "34 of 100 runs" == many.text
     assert [100, 103, 106] == pytest.approx([run.y[-1] for run in many.runs[:3]])
-    assert "" == strip(told(TORCH, *[[0.1, 0.1]] * 40, warm=[0.1])).text
+    assert "" == strip(*[[0.1, 0.1]] * 40, warm=[0.1]).text
 
 
 @pytest.mark.parametrize(("cell", "seconds"), [
     (TORCH, []), (TORCH._replace(measure="phases"), [0.1]), (TORCH, [0.0] * 4), (TORCH, [1e308] * 4)])
 def test_runs_without_timed_steps_or_whose_steps_took_no_time_or_for_ever_and_other_measures_have_no_chart(
         cell: Cell, seconds: list[float]) -> None:
-    assert [] == list(steps.charts([told(cell, seconds, warm=[1.0])], {}, {}))
+    assert [] == list(step_charts([told(cell, seconds, warm=[1.0])], {}, {}))
 
 
 def test_a_section_draws_so_many_comparisons_and_says_of_how_many() -> None:
     cells = [TORCH._replace(batch=batch) for batch in range(1, 28)]
-    found = [chart for _, chart in steps.charts([told(cell, [0.1, 0.1], warm=[0.1]) for cell in cells], {}, {})]
+    found = [chart for _, chart in step_charts([told(cell, [0.1, 0.1], warm=[0.1]) for cell in cells], {}, {})]
 
     assert 24 == len(found)
     assert found[-1].caption.endswith("(drawn are the first 24 of 27 comparisons)") and "drawn" not in found[-2].caption
 
 
 def drawn(**values: object) -> str:
-    made_strip = Strip("<b>", 1, (), Line((0.0, 1.0, 2.0), (1.0, 50.0, 1.0)), 0.5, 10.0, "first step 9 s", "text")
-    return charts.svg(Strips("c", "x", "ms", (made_strip._replace(**values),)), "s")
+    made_strip = Strip("<b>", 1, (), Polyline((0.0, 1.0, 2.0), (1.0, 50.0, 1.0)), 0.5, 10.0, "first step 9 s", "text")
+    return charts.svg(Strips("c", (made_strip._replace(**values),)), "s")
 
 
 def test_what_is_above_the_scale_is_cut_off_there_and_marked() -> None:

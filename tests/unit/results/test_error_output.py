@@ -62,11 +62,12 @@ def test_a_run_s_line_on_standard_error_is_shown_by_its_name_and_its_cell_s_key(
     folder = kept(tmp_path / "r")
     measured, texts = measurements(store.read(folder)), list(error_output.read(folder))
     everything = run_listing.runs(measured, texts, "")
-    noisy = next(each for each in everything if each.stack == "b")
+    name = next(row["run"] for row in everything.rows if row["stack"] == "b")
+    noisy = run_listing.runs(measured, texts, name)
 
-    assert 6 == len(everything) and [1] == [len(run_listing.runs(measured, texts, noisy.run.name))]
-    assert 3 == len(run_listing.runs(measured, texts, noisy.run.name.partition(".")[0]))
-    assert "    a \x1b]0;warning\x07" in list(noisy.lines())
+    assert (6, 1) == (len(everything.rows), len(noisy.rows)) and not everything.parts
+    assert 3 == len(run_listing.runs(measured, texts, name.partition(".")[0]).rows)
+    assert "    a \x1b]0;warning\x07" in noisy.parts
 
 
 def test_the_command_prints_what_a_run_wrote_and_no_code_of_a_terminal(tmp_path: Path) -> None:

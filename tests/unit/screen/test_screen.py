@@ -22,7 +22,7 @@ from tests import made_report
 from tests import made_rows as made
 from tests.clock import FakeClock
 from tests.made_report import DONE, FAST, SLOW
-from tests.printing import printed
+from tests.printing import on_screen, printed
 from workloads.spec.cell import Cell
 
 NAMES = ["torch-2.13-cpu", "tf-2.21", "mxnet-1.9", "torch-1.4", "tf-1.15", "mxnet-1.7"]
@@ -40,11 +40,11 @@ def session(stacks: int = 3, message: str = "no step finished in 300 s", task: s
 
 @pytest.mark.parametrize("stacks", [1, 2, 3, 6])
 def test_a_summary_fits_80_columns(stacks: int) -> None:
-    assert max(map(len, printed(summary_view(session(stacks))).splitlines())) <= 80
+    assert max(map(len, on_screen(session(stacks)).splitlines())) <= 80
 
 
 def test_on_a_narrow_screen_nothing_of_a_table_is_lost() -> None:
-    shown = printed(summary_view(session(6), is_detailed=True), width=30)
+    shown = on_screen(session(6), is_detailed=True, width=30)
 
     assert 30 >= max(map(len, shown.splitlines()))
     for line in (r"tf-2\.21         150", r"torch-2\.13-cpu  \[\d", r"torch-2\.13-cpu .* of 6"):
@@ -63,33 +63,33 @@ def test_a_table_with_more_columns_than_fit_stands_in_parts_whose_words_are_whol
 
 
 def test_a_detailed_line_has_the_rate_with_its_interval_its_notes_and_its_runs() -> None:
-    lines = printed(summary_view(session(6), is_detailed=True)).splitlines()
+    lines = on_screen(session(6), is_detailed=True).splitlines()
     line = next(line for line in lines if line.startswith("  tf-2.21"))
 
     assert re.fullmatch(r"  tf-2.21 +150 \(149–151\) +\[\d\] +5 of 6", line.rstrip())
 
 
 def test_winners_and_no_difference_are_words_and_colours_can_be_turned_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    shown = printed(summary_view(session(3)))
-    coloured = printed(summary_view(session(3)), force_terminal=True, color_system="standard")
-    plain = printed(summary_view(session(3)), force_terminal=True, color_system="standard", no_color=True)
+    shown = on_screen(session(3))
+    coloured = on_screen(session(3), force_terminal=True, color_system="standard")
+    plain = on_screen(session(3), force_terminal=True, color_system="standard", no_color=True)
     monkeypatch.setenv("TERM", "dumb")
 
     assert "FASTEST" in shown and "as fast" in shown and "\x1b" not in shown
     assert "\x1b[1;32m" in coloured
     assert not re.search(r"\x1b\[[\d;]*3\d", plain)
-    assert "\x1b" not in printed(summary_view(session(3)), force_terminal=True)
+    assert "\x1b" not in on_screen(session(3), force_terminal=True)
 
 
 def test_details_say_what_a_ratio_is_what_failed_what_was_skipped_and_that_a_session_is_unfinished() -> None:
     told = session(skipped={made.cell("tf-0"): "no image"})
-    shown = " ".join(printed(summary_view(told, is_detailed=True), width=160).split())
+    shown = " ".join(on_screen(told, is_detailed=True, width=160).split())
 
     assert "1.32x (1.28–1.37) is 1.32 times as fast as torch-2.13-cpu in the same rounds" in shown
     assert f"torch-2.13-cpu {made.LENET5}, training, batch 10 timeout 5 no step finished in" in shown
     assert "tf-0 LeNet-5 (tanh, 62 k parameters), training, batch 10 no image" in shown
     assert "[1] It was not checked here that this stack builds the same model" in shown
-    assert "NOT COMPLETE" in printed(summary_view(session(end=made.INCOMPLETE)))
+    assert "NOT COMPLETE" in on_screen(session(end=made.INCOMPLETE))
 
 
 def test_what_a_stack_cannot_do_is_told_once_for_all_cells_and_other_failures_one_by_one() -> None:
@@ -98,7 +98,7 @@ def test_what_a_stack_cannot_do_is_told_once_for_all_cells_and_other_failures_on
                           ("timeout", [["torch", f"{made.LENET5}, training, batch {batch}", "timeout", "0",
                                         "no such kernel"] for batch in (1, 2)])):
         failed = [each for cell in cells for each in made.run(cell, 0, ending=ending, message="no such kernel")]
-        said = printed(summary_view(made_report.reported([made.session(), made.plan(*cells, rounds=1), *failed])),
+        said = on_screen(made_report.reported([made.session(), made.plan(*cells, rounds=1), *failed]),
                        width=120)
         assert lines == [re.split("  +", line.strip()) for line in said.splitlines() if "no such kernel" in line]
 
@@ -281,7 +281,7 @@ def test_columns_and_words_give_way_before_a_name_is_broken(view: Any, width: in
 
 def test_paths_and_commands_below_the_answer_are_never_broken() -> None:
     path = Path("/a folder", "n" * 60, "report.html")
-    shown = printed(summary_view(made_report.reported(made_report.records()), written=path)).splitlines()
+    shown = on_screen(made_report.reported(made_report.records()), written=path).splitlines()
 
     assert f"Charts: {path}" in shown
 
@@ -317,6 +317,6 @@ def test_a_stack_s_version_and_way_of_running_stand_beside_it() -> None:
     records = [record for name in ("mine", "torch-2.13-cpu") for record in made.runs(
         made.cell(name), SLOW, place=own if name == "mine" else made.PLACE, facts={**made.FACTS, "loop": "eager"})]
     cells = [made.cell(name) for name in ("mine", "torch-2.13-cpu")]
-    shown = printed(summary_view(made_report.reported([made.session(), made.plan(*cells, baseline="mine"), *records])))
+    shown = on_screen(made_report.reported([made.session(), made.plan(*cells, baseline="mine"), *records]))
 
     assert re.search(r"^  mine +2.13.0 eager +100", shown, re.MULTILINE)

@@ -1,1 +1,0 @@
-"""What changes within a run: losses, the seconds of steps, and where samples lie."""
