@@ -59,7 +59,7 @@ GPU_SIZES = {**dict.fromkeys(("resnet50", "resnet50_v1", "vgg16", "mobilenetv2",
 # By framework the libraries, and the tasks that each has a model for. ResNet-50 is v1.5 in torchvision and
 # transformers, v1 elsewhere. What else differs stands in each bare.py: VGG16 and MobileNetV2 of Keras and MobileNetV2
 # of Gluon have no dropout; ResNet-50 of both has biases before normalisations
-PEERS = {
+PEERS: dict[str, dict[str, tuple[str, ...]]] = {
     "pytorch": {"torch.nn": ("lstm",), "torchvision": ("resnet50", "vgg16", "mobilenetv2"),
                 "transformers": ("resnet50", "bert", "gpt2", "llama", "vit_b16")},
     "tensorflow": {"keras.layers": ("lstm",), "keras.applications": ("resnet50_v1", "vgg16", "mobilenetv2"),

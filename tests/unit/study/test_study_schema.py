@@ -9,11 +9,11 @@ import jsonschema
 import pytest
 
 from runner.study import tables
-from tools.pages.study_schema import json_schema
+from tools.pages.schemas import of_study
 
 ROOT = Path(__file__).parents[3]
 STUDIES = sorted((*(ROOT / "studies").glob("*.toml"), *(ROOT / "studies").glob("*/study.toml")))
-SCHEMA = jsonschema.Draft202012Validator(json_schema())
+SCHEMA = jsonschema.Draft202012Validator(of_study())
 
 
 @pytest.mark.parametrize("path", STUDIES, ids=str)
