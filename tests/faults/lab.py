@@ -23,29 +23,13 @@ from runner.launchers.docker import OWNER
 from runner.results import store
 from runner.stacks import engine
 from tests.faults import worker
+from tests.made_files import files
+from tests.stack_folder import STACK_TOML, repository
 
-STACK = "faulty"
 PYTHON = "3.6"
 PATIENCE_SECONDS = 300.0        # with a session; the machine may do other things too
 _LOOK_SECONDS = 0.02
 _IGNORED = shutil.ignore_patterns("__pycache__")
-_STACK_TOML = f"""
-[stack]
-name = "{STACK}"
-framework = "pytorch"
-version = "1.0"
-python = "{PYTHON}"
-studies = []
-devices = ["cpu"]
-title = "A worker that does as it is told"
-
-[base]
-image = "no-such-base:1@sha256:{"0" * 64}"
-verified = false
-
-[size]
-wheels_bytes = 1_000_000
-"""
 _DOCKERFILE = """
 ARG BASE
 FROM ${BASE}
@@ -71,7 +55,7 @@ steps = {worker.STEPS}
 warmup = 1
 cpus = 1
 memory_bytes = 268_435_456
-stacks = ["{STACK}"]
+stacks = ["torch-9"]
 cases = [{{cases}}]
 """
 PARALLEL = {"nodes": 2, "parallel": "allreduce"}
@@ -126,18 +110,14 @@ def _runs_in(process: psutil.Process, root: Path) -> bool:
 
 def made(root: Path, launcher: str, docker_host: str = "") -> Lab:
     """A new laboratory in a folder that is empty or not there."""
-    for name in ("runner", "workloads/places", "workloads/process", "workloads/spec"):
-        shutil.copytree(paths.ROOT / name, root / name, ignore=_IGNORED)
-    for name in ("pip", "install.sh", "system.sh"):
-        copy = shutil.copytree if (paths.STACKS / name).is_dir() else shutil.copyfile
-        (root / "docker" / STACK).mkdir(parents=True, exist_ok=True)
-        copy(paths.STACKS / name, root / "docker" / name)
-    shutil.copyfile(paths.ROOT / "workloads" / "__init__.py", root / "workloads" / "__init__.py")
-    shutil.copyfile(worker.__file__, root / "workloads" / "__main__.py")
-    files = {"stack.toml": _STACK_TOML, "Dockerfile": _DOCKERFILE, "requirements.in": "", "requirements.txt": ""}
-    for name, text in files.items():
-        (root / "docker" / STACK / name).write_text(text)
-    (root / "workloads" / "python").write_text(_INTERPRETER)
+    stack = repository(root, STACK_TOML.replace('"3.11"', f'"{PYTHON}"'))
+    for name in ("runner", "workloads/places", "workloads/process", "workloads/spec", "docker/pip"):
+        shutil.copytree(paths.ROOT / name, root / name, ignore=_IGNORED, dirs_exist_ok=True)
+    for name in ("docker/install.sh", "docker/system.sh"):
+        shutil.copyfile(paths.ROOT / name, root / name)
+    files(root, {"workloads/__init__.py": "", "workloads/__main__.py": Path(worker.__file__).read_text(),
+                 "workloads/python": _INTERPRETER})
+    files(stack, {"Dockerfile": _DOCKERFILE, "requirements.in": "", "requirements.txt": ""})
     lab = Lab(root, launcher, docker_host)
     for folder in (root / "studies", lab.results, lab.scratch):
         folder.mkdir()
