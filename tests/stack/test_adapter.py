@@ -56,7 +56,7 @@ def varied(parameters, precision="float64"):
 
 def built(table, cell):
     """The adapter's workload, the reference and their common weights."""
-    weights = varied(layers.parameters(table, tasks.input_shape(cell.image)))
+    weights = varied(layers.parameters(table, tasks.input_shape(cell.image)), cell.precision)
     workload, reference = adapter.Workload(table, cell), numpy.Workload(table, cell)
     workload.load(weights)
     reference.load(weights)
