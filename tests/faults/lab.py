@@ -63,8 +63,11 @@ PARALLEL = {"nodes": 2, "parallel": "allreduce"}
 
 class Lab(NamedTuple):
     root: Path
-    launcher: str
-    docker_host: str = ""        # of the engine, where there is one
+    engine: Any = None           # an engines.Engine, whose containers run the workers; None: virtual environments do
+
+    @property
+    def launcher(self) -> str:
+        return "docker" if self.engine else "venv"
 
     @property
     def results(self) -> Path:
@@ -81,34 +84,28 @@ class Lab(NamedTuple):
     def environment(self) -> dict[str, str]:
         """The session's: everything that it keeps or leaves lies in the laboratory."""
         own = {"XDG_CACHE_HOME": str(self.root / "cache"), "TMPDIR": str(self.scratch)}
-        return {**os.environ, **own, **({"DOCKER_HOST": self.docker_host} if self.docker_host else {})}
+        return {**os.environ, **own, **({"DOCKER_HOST": self.engine.host} if self.engine else {})}
 
     def left(self) -> list[str]:
         """What a session left behind: containers and networks, processes, temporary files."""
-        return [*self._in_the_engine(), *(f"process {each.pid}" for each in self.processes()),
-                *(f"{path}" for path in self.scratch.iterdir())]
-
-    def _in_the_engine(self) -> list[str]:
-        if not self.docker_host:
-            return []
-        with closing(engine.connect({"DOCKER_HOST": self.docker_host})) as client:
-            found = [*client.containers.list(all=True, filters={"label": OWNER}),
-                     *client.networks.list(filters={"label": OWNER})]
-            return [f"{each.name}" for each in found]
-
-    def processes(self) -> list[psutil.Process]:
-        """Workers on the host, which run in the laboratory's repository."""
-        return [each for each in psutil.process_iter() if _runs_in(each, self.root)]
+        found = [*(f"process {each.pid}" for each in psutil.process_iter() if _runs_in(each, self.root)),
+                 *(f"{path}" for path in self.scratch.iterdir())]
+        if self.engine:
+            with closing(engine.connect({"DOCKER_HOST": self.engine.host})) as client:
+                found += [f"{each.name}" for kind, how in ((client.containers, {"all": True}), (client.networks, {}))
+                          for each in kind.list(filters={"label": OWNER}, **how)]
+        return found
 
 
 def _runs_in(process: psutil.Process, root: Path) -> bool:
+    """Whether it is a worker on the host, which runs in the laboratory's repository."""
     try:
         return Path(process.cwd()) == root and "workloads" in process.cmdline()
     except psutil.Error:
         return False
 
 
-def made(root: Path, launcher: str, docker_host: str = "") -> Lab:
+def made(root: Path, engine: Any = None) -> Lab:
     """A new laboratory in a folder that is empty or not there."""
     stack = repository(root, STACK_TOML.replace('"3.11"', f'"{PYTHON}"'))
     for name in ("runner", "workloads/places", "workloads/process", "workloads/spec", "docker/pip"):
@@ -118,7 +115,7 @@ def made(root: Path, launcher: str, docker_host: str = "") -> Lab:
     files(root, {"workloads/__init__.py": "", "workloads/__main__.py": Path(worker.__file__).read_text(),
                  "workloads/python": _INTERPRETER})
     files(stack, {"Dockerfile": _DOCKERFILE, "requirements.in": "", "requirements.txt": ""})
-    lab = Lab(root, launcher, docker_host)
+    lab = Lab(root, engine)
     for folder in (root / "studies", lab.results, lab.scratch):
         folder.mkdir()
     return lab
