@@ -47,15 +47,6 @@ SIZES = {
     "llama": Size(4, 0, 2, 6, "adamw"),
     "lstm": Size(64, 0, 100, 300),
 }
-
-
-# of a GPU, which is to have work enough that a step is not all launches
-_GPU_IMAGES, _GPU_TOKENS = Size(32, 224, 10, 40), Size(32, 0, 20, 60)
-GPU_SIZES = {**dict.fromkeys(("resnet50", "resnet50_v1", "vgg16", "mobilenetv2", "vit_b16"), _GPU_IMAGES),
-             "bert": _GPU_TOKENS, **dict.fromkeys(("gpt2", "llama"), _GPU_TOKENS._replace(optimizer="adamw")),
-             "lstm": SIZES["lstm"]}
-
-
 # By framework the libraries, and the tasks that each has a model for. ResNet-50 is v1.5 in torchvision and
 # transformers, v1 elsewhere. What else differs stands in each bare.py: VGG16 and MobileNetV2 of Keras and MobileNetV2
 # of Gluon have no dropout; ResNet-50 of both has biases before normalisations
@@ -137,9 +128,17 @@ def peers(library: str, models: Collection[str], stack: Stack, setup: Setup) -> 
                                 stack, setup, is_of_peer=True)
 
 
+def _size(task: str, device: str) -> Size:
+    """On a GPU work enough that a step is not all launches, as the LSTM has."""
+    size = SIZES[task]
+    if device != "gpu" or task == "lstm":
+        return size
+    return Size(32, 224, 10, 40) if size.image else Size(32, 0, 20, 60, size.optimizer)
+
+
 def _peer_cell(task: str, measure: str, stack: Stack, setup: Setup) -> Cell:
     """The cell, by a learning rate at which no loss overflows within the run."""
-    size = (GPU_SIZES if setup.device == "gpu" else SIZES)[task]
+    size = _size(task, setup.device)
     steps = size.train_steps if measure == "harness" else size.infer_steps
     cell = Cell(stack=stack.name, task=task, measure=measure, batch=size.batch, input="synthetic",
                 optimizer=size.optimizer, learning_rate=1e-4, steps=_PEER_BLOCKS, warmup=steps, cpus=setup.cpus,
