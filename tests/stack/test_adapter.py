@@ -45,13 +45,7 @@ TOKENS = (Conv(8, (8, 8), 8, bias=True), Tokens(), Encoder(2, 12), Encoder(4, 6,
 
 def varied(parameters, precision="float64"):
     """Weights in which no array is constant, so that none can stand for another; float32 but for float64."""
-    arrays = initial.seeded(parameters, 5, "float64")
-    random = np.random.RandomState(5)
-    for parameter in parameters:
-        if parameter.kind != "weight":
-            noise = 0.1 * random.standard_normal(parameter.shape)
-            arrays[parameter.name] = arrays[parameter.name] + (np.abs(noise) if parameter.kind == "variance" else noise)
-    return {name: array.astype("float64" if precision == "float64" else "float32") for name, array in arrays.items()}
+    return initial.with_vectors(initial.seeded(parameters, 5, "float64" if precision == "float64" else "float32"), 5)
 
 
 def built(table, cell):
