@@ -59,12 +59,15 @@ def bench_self(stacks: StackNames = None,
                                device)
         bench = (overhead.run_peers(chosen, setup, screen.say, tasks) if with_peers
                  else overhead.run(chosen, setup, screen.say))
-        costs = []
-        for cost in bench:                       # told as soon as it is found: an interrupted bench was not in vain
-            screen.say(" ".join(filter(None, cost.listed().values())))
-            costs.append(cost)
+        costs = [_said(cost) for cost in bench]
     output.rows([cost.record() for cost in costs], [[cost.listed() for cost in costs]])
     sys.exit(0 if all(cost.is_met for cost in costs) else 1)
+
+
+def _said(cost: overhead.Cost) -> overhead.Cost:
+    """The figure, told as soon as it is found: an interrupted bench was not in vain."""
+    screen.say(" ".join(filter(None, cost.listed().values())))
+    return cost
 
 
 @app.command("aa")

@@ -37,20 +37,19 @@ def built() -> None:
     client.close()
 
 
-def begun(results: Path, *words: str, **values: Any) -> "subprocess.Popen[str]":
+def opened(results: Path, *words: str, **values: Any) -> "subprocess.Popen[str]":
     """`docker compose WORDS` with these variables, and without what a shell may have set for compose."""
+    kept = {name: value for name, value in os.environ.items() if name not in VARIABLES}
     asked = {"RESULTS": results, "STACK": "torch-1.7", "STEPS": 20, "ROUNDS": 1, **values}
     return subprocess.Popen(["docker", "compose", "-p", PROJECT, *words], cwd=ROOT, text=True, stdout=subprocess.PIPE,
-                            stderr=subprocess.STDOUT,
-                            env={**{name: value for name, value in os.environ.items() if name not in VARIABLES},
-                                 **{name: str(value) for name, value in asked.items()}})
+                            stderr=subprocess.STDOUT, env={**kept, **{name: str(asked[name]) for name in asked}})
 
 
 @pytest.fixture
 def compose(tmp_path: Path) -> Iterator[Compose]:
     """(exit code, output) of `docker compose WORDS`; results are in tmp_path, and nothing is left."""
     def run(*words: str, **values: Any) -> tuple[int, str]:
-        with begun(tmp_path, *words, **values) as process:
+        with opened(tmp_path, *words, **values) as process:
             output = process.communicate()[0]
         return process.returncode, output
 
@@ -127,7 +126,7 @@ def test_a_node_that_is_taken_away_ends_the_run_and_is_named(
 @contextmanager
 def training(results: Path, **values: Any) -> Iterator["subprocess.Popen[str]"]:
     """`docker compose up`, which trains and goes on until something is done to it."""
-    with begun(results, "up", STEPS=1_000_000, **values) as process:
+    with opened(results, "up", STEPS=1_000_000, **values) as process:
         try:
             assert eventually(lambda: has_steps(results), 120.0), "no steps within 120 s"
             yield process

@@ -88,13 +88,16 @@ class Lab(NamedTuple):
 
     def left(self) -> list[str]:
         """What a session left behind: containers and networks, processes, temporary files."""
-        found = [*(f"process {each.pid}" for each in psutil.process_iter() if _runs_in(each, self.root)),
-                 *(f"{path}" for path in self.scratch.iterdir())]
-        if self.engine:
-            with closing(engine.connect({"DOCKER_HOST": self.engine.host})) as client:
-                found += [f"{each.name}" for kind, how in ((client.containers, {"all": True}), (client.networks, {}))
-                          for each in kind.list(filters={"label": OWNER}, **how)]
-        return found
+        return [*self._in_the_engine(), *map(str, self.scratch.iterdir()),
+                *(f"process {each.pid}" for each in psutil.process_iter() if _runs_in(each, self.root))]
+
+    def _in_the_engine(self) -> list[str]:
+        if not self.engine:
+            return []
+        with closing(engine.connect({"DOCKER_HOST": self.engine.host})) as client:
+            found = [*client.containers.list(all=True, filters={"label": OWNER}),
+                     *client.networks.list(filters={"label": OWNER})]
+            return [f"{each.name}" for each in found]
 
 
 def _runs_in(process: psutil.Process, root: Path) -> bool:

@@ -120,7 +120,7 @@ class AdapterCase(unittest.TestCase):
             return None
 
     def assert_close(self, expected, found, tolerance, what):
-        expected, found = np.asarray(expected), np.asarray(found)
+        expected, found = np.asarray(expected, np.float64), np.asarray(found, np.float64)
         self.assertEqual(expected.shape, found.shape, what)
         difference = np.abs(expected - found).max() / max(np.abs(expected).max(), 1e-30)
         self.assertLessEqual(difference, tolerance, what)

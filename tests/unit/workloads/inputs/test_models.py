@@ -64,6 +64,9 @@ TINY = {"layers": 1, "width": 2, "heads": 1, "inner": 3, "vocabulary": 5, "posit
     ("bert", TINY, 4 * 16 + 2 * 32 + 2 * 24 + 4 + 10),
     # a token: four products of 2 x 2, two of 2 x 3; attention: ten pairs of two products of 2; a head of 2 x 5
     ("gpt2", TINY, 4 * (4 * 4 + 2 * 6) + 10 * 2 * 2 + 4 * 10),
+    # a token: two products of 4 x 4, two of 4 x 2, three of 4 x 3; attention: ten pairs of two products of 4; a head of
+    # 4 x 5
+    ("llama", {**TINY, "width": 4, "heads": 2, "key_heads": 1}, 4 * (2 * 16 + 2 * 8 + 3 * 12) + 10 * 2 * 4 + 4 * 20),
     # of a step: LSTM layers of 8 x (2 + 2), or 8 x (4 + 2), four in the encoder and three in the decoder; attention's
     # query, key, scores over three tokens and context of them; a head of 2 x 5
     ("gnmt", {"layers": 3, "units": 2, "vocabulary": 5, "length": 3},

@@ -21,7 +21,7 @@ ALONE = "parallel = central of TensorFlow 1.15.2 trains gnmt and lstm alone"
     ("tensorflow", "1.15.2", {**SERVED, "task": "resnet50"}, ALONE),
     ("tensorflow", "1.15.2", {**SERVED, "parallel": "allreduce"}, "on many GPUs, by Horovod alone"),
 ])
-def test_a_framework_s_own_loader_reads_for_steps_on_one_device_and_tensorflow_1_serves_gnmt_and_lstm_on_many_gpus(
+def test_what_a_version_cannot_run_is_refused_with_the_reason(
         framework: str, version: str, asked: dict[str, Any], said: str | None) -> None:
     reason = refusals.refused(refusals.of_version(framework, version), cell(**{"input": "loader", **asked}))
 
