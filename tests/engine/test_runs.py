@@ -74,19 +74,17 @@ def test_an_image_of_a_user_s_runs_the_mounted_workloads(client: Any, launcher: 
     assert start["facts"]["packages"]["mxnet"].startswith("1.9.1")
 
 
-def evenbench(*words: str, results: Path) -> list[str]:
-    return [sys.executable, "-m", "runner", "run", "quick/train,train-gpt2", "--stack", SMALL, "--rounds", "3", "--set",
-            "steps=60", "--results", str(results), *words]
-
-
 def test_sigterm_leaves_a_summary_of_what_there_is(client: Any, tmp_path: Path) -> None:
-    first = subprocess.Popen(evenbench(results=tmp_path), cwd=paths.ROOT, stdout=subprocess.PIPE,
-                             stderr=subprocess.DEVNULL)
-    events = _after_runs(tmp_path, 1)
+    command = [sys.executable, "-m", "runner", "run", "quick/train,train-gpt2", "--stack", SMALL, "--rounds", "3",
+               "--set", "steps=60", "--results", str(tmp_path)]
+    first = subprocess.Popen(command, cwd=paths.ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    assert eventually(lambda: [path for path in tmp_path.glob("*/events.jsonl")
+                               if b'"event": "ending"' in path.read_bytes()], 300.0), "no run ended in 300 s"
     first.send_signal(signal.SIGTERM)
     assert b"LeNet-5" in first.communicate()[0]
     assert 130 == first.returncode
-    assert not json.loads((events.parent / "summary.json").read_text())["is_complete"]
+    [summary] = tmp_path.glob("*/summary.json")
+    assert not json.loads(summary.read_text())["is_complete"]
     assert not ours(client, first.pid)
 
 
@@ -101,11 +99,3 @@ def test_what_a_dead_runner_left_is_swept_and_what_a_living_one_has_is_not(clien
         assert 1 == len(ours(client)) and not client.containers.list(all=True, filters={"id": dead.id})
     finally:
         running.stop()
-
-
-def _after_runs(results: Path, count: int) -> Path:
-    """The events file once so many runs have ended."""
-    found = eventually(lambda: [path for path in results.glob("*/events.jsonl")
-                                if path.read_bytes().count(b'"event": "ending"') >= count], 300.0)
-    assert found, "no run ended in 300 s"
-    return found[0]
