@@ -177,14 +177,16 @@ def start(stack: Stack, setup: Setup) -> Cost:
 
 def _first_step(cell: Cell, stack: Stack, setup: Setup, module: str) -> tuple[float | None, Ending]:
     """Seconds from before the launch until the first step is told: by "warm", or by the bare script's "end"."""
-    began, warm = setup.clock(), None
+    began, seconds = setup.clock(), None
     running = setup.launcher.start(cell, stack, setup.data, "self.0.1", module)
     try:
         for heard in follow(running, Limits(), setup.clock):
             if isinstance(heard, Ending):
-                return warm or (setup.clock() - began if heard.word == "ok" else None), heard
-            if heard["event"] == "warm" and warm is None:
-                warm = setup.clock() - began
+                if seconds is None and heard.word == "ok":
+                    seconds = setup.clock() - began
+                return seconds, heard
+            if seconds is None and heard["event"] == "warm":
+                seconds = setup.clock() - began
     finally:
         running.stop()
     raise AssertionError("follow always yields an Ending last")

@@ -15,7 +15,6 @@ from pathlib import Path
 import pytest
 
 _PACKAGES = ("apptainer", "libc6", "libseccomp2", "libsqlite3-0")
-_HELPERS = {"mksquashfs": "squashfs-tools"}          # what it calls, and the package of this machine's release
 _LIBRARIES = ("libc.so.6", "libm.so.6", "libseccomp.so.2", "libsqlite3.so.0")
 _LOADER = "ld-linux-x86-64.so.2"
 _SECONDS = 300
@@ -57,8 +56,8 @@ def _unpacked(folder: Path) -> Path:
     for package in _PACKAGES:
         (file,) = apt.glob(f"{package}_*.deb")
         _called(["dpkg-deb", "-x", str(file), str(folder if package == "apptainer" else apt / "libraries")])
-    if not shutil.which("mksquashfs"):
-        _called(["apt-get", "install", "-qq", "-y", "--no-install-recommends", *_HELPERS.values()])
+    if not shutil.which("mksquashfs"):                   # which it calls, of this machine's release
+        _called(["apt-get", "install", "-qq", "-y", "--no-install-recommends", "squashfs-tools"])
     for name in (_LOADER, *_LIBRARIES):
         (found,) = (apt / "libraries" / "usr" / "lib" / "x86_64-linux-gnu").glob(name)
         shutil.copy(found, own / name)

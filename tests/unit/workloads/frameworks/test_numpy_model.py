@@ -28,14 +28,6 @@ def channels(*values):
     return np.array(values, dtype=np.float64).reshape(1, -1, 1, 1)
 
 
-def encoder_arrays(**changed):
-    """Of tokens of two numbers and three inner ones, all of whose weights but the norms' are zero."""
-    shapes = dict(layers.arrays(Encoder(1, 3), (2, 2)))
-    arrays = {name: np.full(shape, float(name.endswith("gamma"))) for name, shape in shapes.items()}
-    arrays.update({name.replace("_", "."): np.array(array, float) for name, array in changed.items()})
-    return {"0." + name: array for name, array in arrays.items()}
-
-
 ONE = Conv(1, (1, 1))
 TOKENS = {"0.first.weight": [[10]], "0.positions.weight": [[100], [200], [300]]}
 
@@ -75,29 +67,23 @@ TOKENS = {"0.first.weight": [[10]], "0.positions.weight": [[100], [200], [300]]}
     ((Tokens(),), [[[[1.0, 2.0]]]], TOKENS, [[[110], [201], [302]]]),
     ((Tokens(), layers.First()), [[[[1.0, 2.0]]]], TOKENS, [[110]]),
     ((layers.LayerNorm(epsilon=3.0),), [[[1, 3], [5, 7]]], {"0.gamma": [4, 4], "0.beta": [10, 10]},
-     [[[8, 12], [8, 12]]]),
-    # sigmoid(-log 3) = 1/4, tanh(-log 3) = -4/5
-    *(((Act(kind),), channels(-math.log(3), 0, 7), {}, channels(*expected)) for kind, expected in (
-        ("relu", (0, 0, 7)), ("relu6", (0, 0, 6)), ("sigmoid", (0.25, 0.5, 1 / (1 + math.exp(-7)))),
-        ("tanh", (-0.8, 0, math.tanh(7))), ("swish", (-0.25 * math.log(3), 0, 7 / (1 + math.exp(-7)))))),
-    # as normalised: mean 0, variance 1. Scores of ln 3 / 2 to oneself, - ln 3 / 2 to the other: values mixed 3 to 1
-    ((Encoder(1, 3, epsilon=0.0),), [[[1, -1], [-1, 1]]], encoder_arrays(
-        attention_query_weight=[[math.sqrt(2.0) * math.log(3.0) / 2, 0], [0, 0]],
-        attention_key_weight=[[1, 0], [0, 0]], attention_value_weight=[[1, 0], [0, 0]],
-        attention_output_weight=np.eye(2)), [[[1.5, -1], [-1.5, 1]]]),
-    # gelu(1), by erf and by tanh, is added
-    *(((Encoder(1, 3, gelu, 0.0),), [[[1, -1], [-1, 1]]], encoder_arrays(
-        inner_bias=[1, 0, 0], outer_weight=[[1, 0, 0], [0, 0, 0]], outer_bias=[0, 5]),
-       [[[1 + of_one, 4], [-1 + of_one, 6]]]) for gelu, of_one in (
-        ("erf", 0.8413447460685429), ("tanh", 0.8411919906082768)))])
+     [[[8, 12], [8, 12]]])])
 def test_a_layer_computes_what_was_worked_out_by_hand(table, x, arrays, expected):
-    np.testing.assert_allclose(out_of(table, x, arrays), expected, rtol=1e-14, atol=1e-15)
+    np.testing.assert_allclose(out_of(table, x, arrays), expected, rtol=1e-14)
 
 
 def test_in_evaluation_running_statistics_count_and_dropout_does_not():
     arrays = {"0.gamma": [4], "0.beta": [10], "0.mean": [7], "0.variance": [1]}
     table = (Norm(epsilon=3.0), Dropout(0.5))
     assert [-2, 12] == out_of(table, [[[[1.0]]], [[[8.0]]]], arrays, is_training=False).ravel().tolist()
+
+
+@pytest.mark.parametrize(("kind", "expected"), [
+    ("relu", [0, 0, 7]), ("relu6", [0, 0, 6]), ("sigmoid", [0.25, 0.5, 1 / (1 + math.exp(-7))]),
+    ("tanh", [-0.8, 0, math.tanh(7)]), ("swish", [-0.25 * math.log(3), 0, 7 / (1 + math.exp(-7))])])
+def test_activations(kind, expected):
+    x = channels(-math.log(3), 0, 7)                                    # sigmoid(-log 3) = 1/4, tanh(-log 3) = -4/5
+    assert expected == pytest.approx(out_of((Act(kind),), x).ravel().tolist(), abs=1e-15)
 
 
 def test_cross_entropy_is_the_batch_s_mean_and_finite_for_great_logits():
@@ -124,6 +110,29 @@ def test_images_are_taken_from_bytes_to_minus_one_to_one():
     reference = numpy.Workload((Flatten(),), cell)
     images = np.array([0, 51, 255], dtype=np.uint8).reshape(1, 3, 1, 1)
     assert [-1, -0.6, 1] == pytest.approx(reference.logits(images)[0].tolist())
+
+
+def encoder_arrays(**changed):
+    """Of tokens of two numbers and three inner ones, all of whose weights but the norms' are zero."""
+    shapes = dict(layers.arrays(Encoder(1, 3), (2, 2)))
+    arrays = {name: np.full(shape, float(name.endswith("gamma"))) for name, shape in shapes.items()}
+    arrays.update({name.replace("_", "."): np.array(array, float) for name, array in changed.items()})
+    return {"0." + name: array for name, array in arrays.items()}
+
+
+def test_attention_mixes_values_by_the_softmax_of_scaled_products():
+    c = math.sqrt(2.0) * math.log(3.0) / 2              # scores of ln 3 / 2 to oneself, - ln 3 / 2 to the other: 3 to 1
+    arrays = encoder_arrays(attention_query_weight=[[c, 0], [0, 0]], attention_key_weight=[[1, 0], [0, 0]],
+                            attention_value_weight=[[1, 0], [0, 0]], attention_output_weight=np.eye(2))
+    out = out_of((Encoder(1, 3, epsilon=0.0),), [[[1, -1], [-1, 1]]], arrays)       # as normalised: mean 0, variance 1
+    assert [1.5, -1, -1.5, 1] == pytest.approx(out.ravel().tolist())
+
+
+@pytest.mark.parametrize(("gelu", "expected"), [("erf", 0.8413447460685429), ("tanh", 0.8411919906082768)])
+def test_the_feed_forward_part_is_added(gelu, expected):
+    arrays = encoder_arrays(inner_bias=[1, 0, 0], outer_weight=[[1, 0, 0], [0, 0, 0]], outer_bias=[0, 5])
+    out = out_of((Encoder(1, 3, gelu, 0.0),), [[[1, -1], [-1, 1]]], arrays)         # gelu(1), by erf and by tanh
+    assert [1 + expected, 4, -1 + expected, 6] == pytest.approx(out.ravel().tolist())
 
 
 # one unit, one input; the gates i, f, g, o of x = 1, h = 0.5 by hand: 2*1 + 1*0.5 - 0.5 = 2 and so on

@@ -56,14 +56,12 @@ def test_pauses_and_leads_are_no_part_of_any_step() -> None:
     assert 4 == turn["before"]
 
 
-def test_a_turn_has_as_many_steps_as_it_is_told_and_ends_on_a_whole_pass() -> None:
-    assert 8 == len(said("go", "turn 0.03 0.1 8", "end")[1][1]["seconds"])
-    assert 9 == len(said("go", "turn 0.03 0.1 8", "end", pass_steps=3)[1][1]["seconds"])
-
-
-def test_steps_much_longer_than_the_lead_need_none() -> None:
-    turn = said("go", "turn 0.03 0.1 1", "end", step=lambda index: 4.0)[1][1]
-    assert (1, 0) == (len(turn["seconds"]), turn["turn"]["lead_steps"])
+@pytest.mark.parametrize(("least", "how", "steps", "lead_steps"), [
+    (8, {}, 8, 2), (8, {"pass_steps": 3}, 9, 2),                                # it ends on a whole pass
+    (1, {"step": lambda index: 4.0}, 1, 0)])                                    # much longer than the lead
+def test_a_turn_has_as_many_steps_as_it_is_told(least: int, how: dict[str, Any], steps: int, lead_steps: int) -> None:
+    turn = said("go", f"turn 0.03 0.1 {least}", "end", **how)[1][1]
+    assert (steps, lead_steps) == (len(turn["seconds"]), turn["turn"]["lead_steps"])
 
 
 def test_what_the_machine_did_is_read_around_the_lead_and_the_timed_steps() -> None:
