@@ -44,10 +44,7 @@ def of_torch() -> None:
 
     torch.manual_seed(0)
     torch.set_num_threads(2)
-    x, a = torch.randn(64, 256), torch.randn(1024, 1024)
-    images = np.random.default_rng(0).integers(0, 256, (64, 32, 32, 3), np.uint8)
-    ready = torch.randn(64, 3, 32, 32)
-    convolutions = nn.Sequential(nn.Conv2d(3, 32, 3, padding=1), nn.ReLU(), nn.Conv2d(32, 64, 3, padding=1)).eval()
+    x = torch.randn(64, 256)
 
     def block(inner: int) -> nn.Module:
         return nn.Sequential(*(layer for _ in range(4) for layer in (
@@ -56,23 +53,37 @@ def of_torch() -> None:
     def inferred(model: nn.Module) -> Any:
         return torch.no_grad()(lambda: model(x))
 
-    def after(set_up: Callable[[Any], object], value: Any, step: Step) -> Step:
-        return lambda: (set_up(value), step())
+    usual = inferred(block(1024).eval())
+    ratio("threads unequal (1, not 2)", _after(torch.set_num_threads, 1, usual),
+          _after(torch.set_num_threads, 2, usual))
+    torch.set_num_threads(2)
+    ratio("another size (1536, not 1024)", inferred(block(1536).eval()), usual)
+    ratio("dropout on one side", inferred(block(1024).train()), usual)
+    _of_convolutions(torch)
+    a = torch.randn(1024, 1024)
+    medium, highest = (_after(torch.set_float32_matmul_precision, name, lambda: nn.functional.linear(a, a))
+                       for name in ("medium", "highest"))
+    ratio("float32 that is not", medium, highest)
+    _beside_a_neighbour(usual)
+
+
+def _after(set_up: Callable[[Any], object], value: Any, step: Step) -> Step:
+    """The step with what is set before it."""
+    return lambda: (set_up(value), step())
+
+
+def _of_convolutions(torch: Any) -> None:
+    nn = torch.nn
+    images = np.random.default_rng(0).integers(0, 256, (64, 32, 32, 3), np.uint8)
+    ready = torch.randn(64, 3, 32, 32)
+    convolutions = nn.Sequential(nn.Conv2d(3, 32, 3, padding=1), nn.ReLU(), nn.Conv2d(32, 64, 3, padding=1)).eval()
 
     def transformed() -> object:
         return convolutions((torch.from_numpy(images).float().permute(0, 3, 1, 2).contiguous() / 255 - 0.5) / 0.25)
 
-    threads, precision = torch.set_num_threads, torch.set_float32_matmul_precision
-    usual, plain = inferred(block(1024).eval()), torch.no_grad()(lambda: convolutions(ready))
-    ratio("threads unequal (1, not 2)", after(threads, 1, usual), after(threads, 2, usual))
-    threads(2)
-    ratio("another size (1536, not 1024)", inferred(block(1536).eval()), usual)
-    ratio("dropout on one side", inferred(block(1024).train()), usual)
+    plain = torch.no_grad()(lambda: convolutions(ready))
     ratio("transforms on one side", torch.no_grad()(transformed), plain)
     ratio("oneDNN off", torch.backends.mkldnn.flags(enabled=False)(plain), plain)
-    ratio("float32 that is not", *(after(precision, name, lambda: nn.functional.linear(a, a))
-                                   for name in ("medium", "highest")))
-    _beside_a_neighbour(usual)
 
 
 def _beside_a_neighbour(step: Step) -> None:

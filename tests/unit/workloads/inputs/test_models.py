@@ -184,9 +184,10 @@ def test_source_and_target_are_padded_apart_and_counted_together() -> None:
 
 
 def test_every_sentence_ends_with_the_end_mark_and_has_no_other_mark() -> None:
-    for sentence in (sentence for pair in drawn("gnmt", 50) for sentence in pair.values()):
-        assert sentence[-1] == translated.END and (sentence[:-1] >= translated.FIRST_WORD).all()
-        assert len(sentence) <= SEQUENCES["gnmt"].model.PRESETS["small"].length
+    for pair in drawn("gnmt", 50):
+        for sentence in pair.values():
+            assert sentence[-1] == translated.END and (sentence[:-1] >= translated.FIRST_WORD).all()
+            assert len(sentence) <= SEQUENCES["gnmt"].model.PRESETS["small"].length
 
 
 def test_prepared_pairs_stay_pairs_too_long_ones_are_left_out_and_words_that_a_preset_does_not_know_are_unknown(
