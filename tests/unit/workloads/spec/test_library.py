@@ -19,8 +19,7 @@ ROOT = Path(__file__).parents[4]
 def test_a_library_is_found_by_the_file_that_its_build_leaves(tmp_path: Path) -> None:
     assert library.installed(str(tmp_path)) is None
 
-    (tmp_path / "lib").mkdir()
-    (tmp_path / "lib" / "liblstm-onednn.so").touch()
+    files(tmp_path, {"lib/liblstm-onednn.so": ""})
 
     assert "onednn" == library.installed(str(tmp_path))
 
