@@ -26,16 +26,13 @@ def installed(folder: Path) -> Iterator[Path | None]:
     if shutil.which("apptainer"):
         yield None
         return
-    before = os.environ["PATH"]
     try:
         settings = _unpacked(folder)
     except (OSError, subprocess.SubprocessError, StopIteration) as error:
         pytest.skip(f"no apptainer on PATH, and none to be had of Debian's ({error})")
-    os.environ["PATH"] = f"{folder / 'usr' / 'bin'}{os.pathsep}{before}"
-    try:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PATH", str(folder / "usr" / "bin"), prepend=os.pathsep)
         yield settings
-    finally:
-        os.environ["PATH"] = before
 
 
 def _unpacked(folder: Path) -> Path:
