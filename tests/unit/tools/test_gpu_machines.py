@@ -19,13 +19,10 @@ def test_the_study_gpu_compares_tensorflow_and_pytorch_on_each_of_them(model: st
     assert frameworks == {STACKS[each.cell.stack].framework for each in made.cells}
 
 
-PAPERS = ("dai2022", "krisilias", "mahorker", "patel", "tian")
-
-
 @pytest.mark.parametrize(("model", "count"), [("V100", 4), ("P100", 1), ("H100", 1), ("RTX 2080 Ti", 2)])
 def test_no_cell_is_planned_that_its_worker_refuses(model: str, count: int) -> None:
     """By the rules that the workers have themselves: choices of convolutions, graphs, LSTMs, many places and GPUs."""
-    for name in PAPERS:
+    for name in ("dai2022", "krisilias", "mahorker", "patel", "tian"):
         for each in gpu_machines.planned(name, STACKS, model, count).cells:
             stack = STACKS[each.cell.stack]
             able = refusals.of_version(stack.framework, stack.version)

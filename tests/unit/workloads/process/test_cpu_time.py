@@ -12,12 +12,10 @@ from runner.paths import ROOT
 from tests.made_files import files
 from workloads.process import cpu_time
 
-TICKS = os.sysconf("SC_CLK_TCK")
-
 
 def stat(process: int, parent: int, *seconds: int) -> str:
     """What the kernel writes of a process with such seconds: its own and its ended children's, user's and system's."""
-    ticks = " ".join(str(each * TICKS) for each in seconds)
+    ticks = " ".join(str(each * os.sysconf("SC_CLK_TCK")) for each in seconds)
     return f"{process} (cc1 (a) b) S {parent} 1 1 0 -1 0 0 0 0 0 {ticks} 20 0 1\n"
 
 

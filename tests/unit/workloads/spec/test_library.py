@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from runner import paths
 from runner.stacks import environments
 from tests.made_files import files
 from tests.stack_folder import small_stack
@@ -12,8 +13,6 @@ from workloads.process.errors import Unsupported
 from workloads.spec import library
 from workloads.spec.cell import SWITCHES, Cell
 from workloads.spec.models import lstm_kernels
-
-ROOT = Path(__file__).parents[4]
 
 
 def test_a_library_is_found_by_the_file_that_its_build_leaves(tmp_path: Path) -> None:
@@ -57,6 +56,6 @@ def test_a_host_without_the_tools_of_a_program_says_which(script: str, said: str
 
 
 def test_both_programs_have_the_one_interface() -> None:
-    ours, theirs = ((ROOT / "docker" / name / "lstm.h").read_text() for name in ("lstm-onednn", "lstm-cudnn"))
+    ours, theirs = ((paths.STACKS / name / "lstm.h").read_text() for name in ("lstm-onednn", "lstm-cudnn"))
 
     assert ours == theirs.replace("docker/lstm-onednn/", "docker/lstm-cudnn/")
