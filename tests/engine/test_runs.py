@@ -1,4 +1,4 @@
-"""Workers in real containers: what they may do and how they end; tests/faults has how they and runners are killed."""
+"""Workers in real containers: what they may do, how they end, and what a killed runner leaves."""
 
 import json
 import os
@@ -9,17 +9,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from docker.models.containers import Container
 
 from runner import leftovers, paths
 from runner.launchers.docker import OWNER, DockerLauncher, sweep
 from runner.launchers.watchdog import Limits
 from runner.machine import host as machine
+from runner.results import store
 from runner.stacks import images
 from runner.stacks.containers import own_stack
 from runner.stacks.own import Asked
+from tests import freezer
 from tests.engine import runs
 from tests.engine.runs import SMALL, STACKS, cell, ours, started
 from tests.fakes import quiet
+from tests.faults.outcome import finished
 from tests.lifetimes import eventually
 
 pytestmark = pytest.mark.engine
@@ -63,6 +67,15 @@ def test_a_worker_over_its_memory_limit_ends_as_out_of_memory(launcher: DockerLa
     assert "oom" == heard(started(launcher, big, data, "memory.0.1"))[-1].word
 
 
+@pytest.mark.parametrize(("take", "limits", "word"), [
+    (Container.kill, Limits(), "killed"), (freezer.pause, Limits(start=60, stall=3), "timeout")])
+def test_a_worker_that_is_taken_away_ends_its_run_with_a_word(
+        client: Any, launcher: DockerLauncher, data: Path, take: Any, limits: Limits, word: str) -> None:
+    running = started(launcher, cell(steps=100_000), data, "taken.0.1")
+    went = runs.followed(running, limits, lambda: take(ours(client)[0]), ("warm",))
+    assert word == went.ending.word and not ours(client)
+
+
 def test_an_image_of_a_user_s_runs_the_mounted_workloads(client: Any, launcher: DockerLauncher, tmp_path: Path) -> None:
     """One of ours stands for it, as if nobody had pinned it."""
     launcher.prepare([STACKS[SMALL]], quiet)
@@ -74,17 +87,34 @@ def test_an_image_of_a_user_s_runs_the_mounted_workloads(client: Any, launcher: 
     assert start["facts"]["packages"]["mxnet"].startswith("1.9.1")
 
 
+def evenbench(*words: str, results: Path) -> list[str]:
+    return [sys.executable, "-m", "runner", "run", "quick/train,train-gpt2", "--stack", SMALL, "--rounds", "3", "--set",
+            "steps=60", "--results", str(results), *words]
+
+
+def test_a_killed_runner_s_session_resumes_and_nothing_is_left(client: Any, tmp_path: Path) -> None:
+    first = subprocess.Popen(evenbench(results=tmp_path), cwd=paths.ROOT, stderr=subprocess.DEVNULL)
+    events = _after_runs(tmp_path, 2)
+    first.send_signal(signal.SIGKILL)
+    first.wait()
+    before = finished(store.read(events.parent))
+    assert len(before) >= 2
+    done = subprocess.run(evenbench(results=tmp_path), cwd=paths.ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode in (0, 4), done.stderr            # 4: other programs kept rounds from counting
+    assert "resuming" in done.stderr and [events.parent] == [path.parent for path in tmp_path.glob("*/events.jsonl")]
+    again = finished(store.read(events.parent))
+    assert 6 <= len(again) == len(set(again)) and before == again[: len(before)]
+    assert not ours(client, first.pid)
+
+
 def test_sigterm_leaves_a_summary_of_what_there_is(client: Any, tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "runner", "run", "quick/train,train-gpt2", "--stack", SMALL, "--rounds", "3",
-               "--set", "steps=60", "--results", str(tmp_path)]
-    first = subprocess.Popen(command, cwd=paths.ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-    assert eventually(lambda: [path for path in tmp_path.glob("*/events.jsonl")
-                               if b'"event": "ending"' in path.read_bytes()], 300.0), "no run ended in 300 s"
+    first = subprocess.Popen(evenbench(results=tmp_path), cwd=paths.ROOT, stdout=subprocess.PIPE,
+                             stderr=subprocess.DEVNULL)
+    events = _after_runs(tmp_path, 1)
     first.send_signal(signal.SIGTERM)
     assert b"LeNet-5" in first.communicate()[0]
     assert 130 == first.returncode
-    [summary] = tmp_path.glob("*/summary.json")
-    assert not json.loads(summary.read_text())["is_complete"]
+    assert not json.loads((events.parent / "summary.json").read_text())["is_complete"]
     assert not ours(client, first.pid)
 
 
@@ -99,3 +129,11 @@ def test_what_a_dead_runner_left_is_swept_and_what_a_living_one_has_is_not(clien
         assert 1 == len(ours(client)) and not client.containers.list(all=True, filters={"id": dead.id})
     finally:
         running.stop()
+
+
+def _after_runs(results: Path, count: int) -> Path:
+    """The events file once so many runs have ended."""
+    found = eventually(lambda: [path for path in results.glob("*/events.jsonl")
+                                if path.read_bytes().count(b'"event": "ending"') >= count], 300.0)
+    assert found, "no run ended in 300 s"
+    return found[0]

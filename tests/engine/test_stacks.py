@@ -4,6 +4,7 @@ Today's stacks meet the reference in virtual environments of the same locks (tes
 """
 
 import subprocess
+import time
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,12 @@ import pytest
 
 from runner import paths
 from runner.launchers.docker import DockerLauncher
+from runner.launchers.watchdog import Limits, followed
+from runner.machine import host
 from runner.measuring import equality
 from runner.stacks import images
 from tests.conftest import in_third
+from tests.engine import runs
 from tests.engine.runs import STACKS
 from tests.fakes import quiet
 
@@ -46,6 +50,18 @@ def test_what_a_module_of_tests_shows_holds_in_an_image(client: Any, name: str, 
         capture_output=True, text=True, check=False)
     assert found.returncode == 0, found.stderr[-3000:]
     assert "\nOK" in found.stderr
+
+
+@pytest.mark.slow(2)
+@pytest.mark.parametrize("cpus", [1, 2])
+def test_jax_computes_in_as_many_threads_as_its_container_s_cell_allows(launcher: DockerLauncher, data: Path, cpus: int
+                                                                        ) -> None:
+    """XLA takes the machine's number where nobody says another."""
+    cell = runs.cell(stack="jax-0.10-cpu", input="synthetic", cpus=cpus, memory_bytes=4 * host.GIB)
+    run = runs.started(launcher, cell, data, "threads.0.1")
+    events, ending = followed(run, Limits(), time.monotonic)
+    assert "ok" == ending.word, ending
+    assert cpus == next(event["facts"]["threads"] for event in events if event["event"] == "start")
 
 
 @pytest.mark.parametrize(("tasks", "names"), [
