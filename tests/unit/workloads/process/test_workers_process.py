@@ -35,6 +35,7 @@ cell = worker._forked(waiting.Gate(0, send), worker.Cell("a", "own", "train"), T
 send("beat", task=cell.task, data=cell.data, is_child=os.getppid() != int(os.environ["RUNNER"]))
 """
 
+
 def told(words: str, fails: str = "") -> tuple[int, list[dict[str, object]]]:
     """The exit code of a worker that is told these words, whose children fail so, and the lines that it wrote."""
     done = ran(FORKING + fails, words, RUNNER=str(os.getpid()))
@@ -106,6 +107,7 @@ atexit.register(print, " what the framework does last", end="", flush=True)
 raise SystemExit(worker.main(["cell"]))
 """
 
+
 @pytest.mark.parametrize(("parallel", "said"), [
     ("none", "said"), ("sync", "said what the framework does last")], ids=["alone", "one of many places"])
 def test_a_worker_alone_ends_at_once_with_its_code_and_all_that_it_said_and_one_of_many_as_its_framework_does(
@@ -134,7 +136,9 @@ def test_a_worker_leaves_no_process_behind_also_none_in_a_session_of_its_own() -
     program = ("import subprocess; from workloads.process import lifetime; lifetime.adopt_orphans(); "
                "words = ['setsid', 'sh', '-c', 'sleep 1000 > /dev/null 2>&1 & echo $!']; "
                "print(subprocess.check_output(words).decode()); lifetime.end_descendants()")
-    left = int(ran(program).stdout)
+    done = ran(program)
+    assert 0 == done.returncode, done.stderr
+    left = int(done.stdout)
     assert not psutil.pid_exists(left) or psutil.Process(left).status() == psutil.STATUS_ZOMBIE       # of nobody's
 
 
@@ -155,4 +159,5 @@ def test_a_worker_that_computes_ends_when_its_standard_input_closes(begin: str, 
 def test_standard_input_that_is_nobody_s_ends_no_worker(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(turns.ENDS, raising=False)
     program = f"from workloads.process import waiting\n{TOLD_NOTHING}\nprint('waits', flush=True)\ninput()"
-    assert "waits\n" == ran(program, "a line\n").stdout
+    done = ran(program, "a line\n")
+    assert (0, "waits\n") == (done.returncode, done.stdout)
