@@ -145,6 +145,12 @@ def test_a_start_is_dearer_by_what_lies_before_the_first_step() -> None:
     assert (2.0, None, "s", False) == (cost.value, cost.interval, cost.unit, cost.is_met)
 
 
+def test_a_start_whose_first_step_is_never_told_is_no_figure() -> None:
+    cost = overhead.start(fakes.stack(), setup(launcher(lambda cell, run: [ENDED]), turns=1))
+
+    assert cost.value is None and cost.problem
+
+
 def test_on_a_gpu_every_cell_is_for_it_and_peers_are_compared_at_a_gpu_s_sizes() -> None:
     how = launcher(lambda cell, run: blocks((1.0, 1.0)))
     of_gpu = setup(how, 1)._replace(device="gpu")
