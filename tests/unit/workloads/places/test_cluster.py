@@ -18,13 +18,16 @@ LOCAL = "127.0.0.1:23000,127.0.0.1:23010,127.0.0.1:23020"
 def joined(framework: str, parallel: str, rank: int | str, names: str = NODES, process: int = 0,
            **cell: int) -> cluster.Cluster:
     asked = Cell(**{"stack": "s", "task": "lenet5", "measure": "train", "nodes": 3, "parallel": parallel, **cell})
-    return cluster.read(asked, framework, {"EVENBENCH_NODES": names, "EVENBENCH_RANK": str(rank),
-                                           "EVENBENCH_PROCESS": str(process)})
+    environment = {"EVENBENCH_NODES": names, "EVENBENCH_RANK": str(rank)}
+    if process:                              # else nothing is said, as where a place has one
+        environment["EVENBENCH_PROCESS"] = str(process)
+    return cluster.read(asked, framework, environment)
 
 
 def alone(framework: str, gpus: int) -> cluster.Cluster:
     """The cluster of a cell on one node, whose launcher tells of no others."""
-    return joined(framework, "sync", "", "", nodes=1, gpus=gpus)
+    cell = Cell(stack="s", task="lenet5", measure="train", parallel="sync", gpus=gpus)
+    return cluster.read(cell, framework, {})
 
 
 @pytest.mark.parametrize(("framework", "parallel", "expected"), [

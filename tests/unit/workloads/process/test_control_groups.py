@@ -88,8 +88,11 @@ def test_the_memory_group_is_found_in_both_versions(text: str, folder: str | Non
     assert folder == control_groups.memory_group(text, "/root")
 
 
-def test_without_groups_kills_are_the_machine_s(tmp_path: Path) -> None:
+def test_without_groups_nothing_is_limited_and_kills_are_the_machine_s(tmp_path: Path) -> None:
     files(tmp_path, {"proc/vmstat": "nr_free_pages 5\noom_kill 2\n"})
 
-    assert {"cpu": [], "memory": []} == control_groups.around_this_process(str(tmp_path))
+    own = control_groups.around_this_process(str(tmp_path))
+    assert {"cpu": [], "memory": []} == own
+    assert (None, None, None) == (
+        control_groups.cpu_quota(own), control_groups.limit_bytes(own), control_groups.throttling(own))
     assert 2 == control_groups.kills_here(str(tmp_path))

@@ -19,6 +19,9 @@ from workloads.profiles.walls import Operator
     ([(1, "host/waiting", 0, 10), (2, "host/runs", 1, 7), (2, "a", 2, 4)], {"host/waiting": 4, "host/runs": 4, "a": 2}),
     ([(1, "host/runs", 0, 10), (1, "a", 1, 9), (1, "host/wait", 2, 8), (1, "b", 3, 5)],
      {"host/runs": 2, "a": 6, "b": 2}),
+    # as Eigen's threads work for an operator of TensorFlow
+    ([(1, "a", 0, 10), (1, "host/ParallelFor", 1, 9), (2, "host/ParallelFor", 1, 9), (2, "b", 6, 8)],
+     {"a": 9, "b": 1}),
     ([(1, "gap", 0, 2), (1, "gap", 8, 9)], {"gap": 3}), ([(1, "none", 5, 5)], {}), ([], {}),
 ])
 def test_each_moment_belongs_to_the_innermost_operators_that_run(
