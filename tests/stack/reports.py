@@ -129,16 +129,21 @@ class Together(Reporting):
         self.assertIn(self.mode_of_pair, self.mode(events))
         self.assert_same_update(self.alone(**self.check), events)
 
-
     def test_every_worker_s_own_loader_reads_from_disk(self):
         """80 images: in ten steps a worker goes round its shard, six batches of four, more than once."""
-        for mode in self.loading_modes if self.loading else ():
-            for events in self.run_changed(parallel=mode, input="loader", measure="phases", steps=8).values():
+        if not self.loading:
+            self.skipTest("no loader is tried in this mode")
+        for mode in self.loading_modes:
+            found = self.run_changed(parallel=mode, input="loader", measure="phases", steps=8)
+            for events in found.values():
                 self.assertIn("from disk by " + self.loading, of(events, "start")[0]["facts"]["loading"])
-                self.assertGreaterEqual(len(losses(events)), 8)
                 self.assertTrue(all(map(math.isfinite, losses(events))))
+            if mode != "ps-async":                     # whose steps are all workers' together
+                self.assert_losses(found, 8)
 
     def test_two_workers_of_a_sequence_model_read_other_batches_and_hold_the_same_weights(self):
+        if not self.sequences:
+            self.skipTest("no sequence model is tried in this mode")
         for task, overlap in itertools.product(self.sequences, self.overlaps):
             found = self.run_changed(task=task, nodes=2, overlap=overlap, input="pipeline", steps=2, batch=2,
                                      measure="phases")

@@ -46,8 +46,8 @@ class Equality(AdapterCase):
                 onnx.checker.check_model(whole, full_check=True)
 
     def test_other_weights_are_another_answer(self):
-        (workload, expected, weights), sample = built(POOLED, cell_of()), data.synthetic(cell_of())
-        before = workload.predict(sample.images)
+        (workload, expected, _), sample = built(POOLED, cell_of()), data.synthetic(cell_of())
+        before, weights = workload.predict(sample.images), workload.weights()
         for each in (workload, expected):
             each.load(dict(weights, **{"1.variance": 4 * weights["1.variance"]}))
         self.assert_close(expected.logits(sample.images), workload.predict(sample.images), FLOAT32, "logits")
