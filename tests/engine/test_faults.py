@@ -12,11 +12,11 @@ from tests.faults.faults import FAULTS, Amount
 from tests.faults.lab import Lab
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
-IN_CONTAINERS = ("runner killed (SIGKILL)", "worker killed", "worker paused", "one of two workers paused",
-                 "memory limit hit", "pipe: garbage", "pipe: a gigabyte in one line",
-                 "pipe: a gigabyte of short events", "worker leaves without an end, exit code 0",
-                 "container removed by somebody else", "engine killed and started again",
-                 "engine ended and started again", "engine hangs for 25 s", "disk full under results/")
+IN_CONTAINERS = ("runner killed (SIGKILL)", "worker killed", "one of two workers paused", "memory limit hit",
+                 "pipe: garbage", "pipe: a gigabyte in one line", "pipe: a gigabyte of short events",
+                 "worker leaves without an end, exit code 0", "container removed by somebody else",
+                 "engine killed and started again", "engine ended and started again", "engine hangs for 25 s",
+                 "disk full under results/")
 ON_THE_HOST = ("runner killed (SIGKILL)", "memory limit hit", "pipe: a gigabyte in one line")
 NAMED = {fault.name: fault for fault in FAULTS}
 
