@@ -23,6 +23,7 @@ from runner import paths
 from runner.analysis import stats
 from runner.cells import lanes_key
 from runner.datasets import choice
+from runner.grouping import grouped
 from runner.launchers import choose
 from runner.launchers.watchdog import Ending, Limits, follow
 from runner.machine import gpus, programs
@@ -90,12 +91,7 @@ def _rate(steps: Steps, part: slice) -> float:
 def cells_of(result: Path) -> dict[str, list[Cell]]:
     """Of each comparison of a session the cells whose workers take turns."""
     plan = next(record for record in store.read(result) if record["event"] == "plan")
-    by_comparison: dict[str, list[Cell]] = {}
-    for planned in plan["cells"]:
-        cell = parse(planned["cell"])
-        if turns.may_take(cell):
-            by_comparison.setdefault(lanes_key(cell), []).append(cell)
-    return by_comparison
+    return grouped(filter(turns.may_take, (parse(planned["cell"]) for planned in plan["cells"])), lanes_key)
 
 
 def compared(cells: Sequence[Cell], repetitions: int) -> Iterator[tuple[Cell, list[float]]]:

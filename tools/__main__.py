@@ -98,9 +98,14 @@ def aa(stack_name: Annotated[str, typer.Argument(metavar="STACK", show_default=F
 def twice(names: SomeStacks = None) -> None:
     """Build each image twice from nothing, and say which files differ; 1 if one does."""
     known = definition.all_images(paths.STACKS)
-    client = engine.connect()
-    alike = [_are_alike(reproducible.run(client, known[name], screen.say)) for name in chosen_names(names, known)]
-    sys.exit(0 if all(alike) else 1)
+    client, differing = engine.connect(), 0
+    for stack in (known[name] for name in chosen_names(names, known)):
+        paths_of_both, differences = reproducible.run(client, stack, screen.say)
+        for path, what in differences.items():
+            print(f"{stack.name}: {path}: {what}")
+        screen.say(f"{stack.name}: {paths_of_both} paths, {len(differences)} differ")
+        differing += len(differences)
+    sys.exit(1 if differing else 0)
 
 
 @app.command("pages")
@@ -108,14 +113,6 @@ def pages_() -> None:
     """Write the pages and schemas that are made from code and data into docs/."""
     for path in pages.write():
         screen.say(str(path.relative_to(paths.ROOT)))
-
-
-def _are_alike(verdict: reproducible.Verdict) -> bool:
-    """Say what two builds of a stack showed; whether nothing differs."""
-    for each in verdict.differences:
-        print(f"{verdict.stack}: {each.path}: {each.what}")
-    screen.say(f"{verdict.stack}: {verdict.paths} paths, {len(verdict.differences)} differ")
-    return not verdict.differences
 
 
 if __name__ == "__main__":

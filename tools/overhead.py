@@ -47,36 +47,17 @@ SIZES = {
     "llama": Size(4, 0, 2, 6, "adamw"),
     "lstm": Size(64, 0, 100, 300),
 }
-
-
-# of a GPU, which is to have work enough that a step is not all launches
-_GPU_IMAGES, _GPU_TOKENS = Size(32, 224, 10, 40), Size(32, 0, 20, 60)
-GPU_SIZES = {**dict.fromkeys(("resnet50", "resnet50_v1", "vgg16", "mobilenetv2", "vit_b16"), _GPU_IMAGES),
-             "bert": _GPU_TOKENS, **dict.fromkeys(("gpt2", "llama"), _GPU_TOKENS._replace(optimizer="adamw")),
-             "lstm": SIZES["lstm"]}
-
-
-class Peer(NamedTuple):
-    """A library and the tasks that it has a model for."""
-
-    library: str
-    tasks: tuple[str, ...]
-
-
-# ResNet-50 is v1.5 in torchvision and transformers, v1 elsewhere. What else differs stands in each bare.py: VGG16 and
-# MobileNetV2 of Keras and MobileNetV2 of Gluon have no dropout; ResNet-50 of both has biases before normalisations
-PEERS = {
-    "pytorch": (Peer("torch.nn", ("lstm",)), Peer("torchvision", ("resnet50", "vgg16", "mobilenetv2")),
-                Peer("transformers", ("resnet50", "bert", "gpt2", "llama", "vit_b16"))),
-    "tensorflow": (Peer("keras.layers", ("lstm",)),
-                   Peer("keras.applications", ("resnet50_v1", "vgg16", "mobilenetv2")),
-                   Peer("keras-hub", ("gpt2", "llama", "vit_b16"))),
-    "jax": (Peer("a bare jitted loop", ("lstm",)), Peer("dm-haiku", ("resnet50",)),
-            Peer("keras-hub", ("gpt2", "llama", "vit_b16"))),
-    "mxnet": (Peer("Gluon's model zoo", ("resnet50_v1", "vgg16", "mobilenetv2")),),
+# By framework the libraries, and the tasks that each has a model for. ResNet-50 is v1.5 in torchvision and
+# transformers, v1 elsewhere. What else differs stands in each bare.py: VGG16 and MobileNetV2 of Keras and MobileNetV2
+# of Gluon have no dropout; ResNet-50 of both has biases before normalisations
+PEERS: dict[str, dict[str, tuple[str, ...]]] = {
+    "pytorch": {"torch.nn": ("lstm",), "torchvision": ("resnet50", "vgg16", "mobilenetv2"),
+                "transformers": ("resnet50", "bert", "gpt2", "llama", "vit_b16")},
+    "tensorflow": {"keras.layers": ("lstm",), "keras.applications": ("resnet50_v1", "vgg16", "mobilenetv2"),
+                   "keras-hub": ("gpt2", "llama", "vit_b16")},
+    "jax": {"a bare jitted loop": ("lstm",), "dm-haiku": ("resnet50",), "keras-hub": ("gpt2", "llama", "vit_b16")},
+    "mxnet": {"Gluon's model zoo": ("resnet50_v1", "vgg16", "mobilenetv2")},
 }
-
-
 _INSTALLED = ("torchvision", "transformers", "dm-haiku", "keras-hub")     # beside a stack, where its peers.txt has them
 
 
@@ -137,19 +118,27 @@ def harness(stack: Stack, setup: Setup) -> Cost:
     return _quotient("loop / bare loop", cell, stack, setup)
 
 
-def peers(peer: Peer, stack: Stack, setup: Setup) -> Iterator[Cost]:
-    """Our samples a second over those of the peer library's model, by task, in training and inference."""
-    for task in peer.tasks:
+def peers(library: str, models: Collection[str], stack: Stack, setup: Setup) -> Iterator[Cost]:
+    """Our samples a second over those of the library's models, by task, in training and inference."""
+    for task in models:
         for measure, of in HARNESSES.items():
             if of not in GENERATING or sequence_tasks.generates(task):
                 kind = measure.removeprefix("harness_") if "_" in measure else "train"
-                yield _quotient(f"{task} {kind}, ours / {peer.library}", _peer_cell(task, measure, stack, setup),
+                yield _quotient(f"{task} {kind}, ours / {library}", _peer_cell(task, measure, stack, setup),
                                 stack, setup, is_of_peer=True)
+
+
+def _size(task: str, device: str) -> Size:
+    """On a GPU work enough that a step is not all launches, as the LSTM has."""
+    size = SIZES[task]
+    if device != "gpu" or task == "lstm":
+        return size
+    return Size(32, 224, 10, 40) if size.image else Size(32, 0, 20, 60, size.optimizer)
 
 
 def _peer_cell(task: str, measure: str, stack: Stack, setup: Setup) -> Cell:
     """The cell, by a learning rate at which no loss overflows within the run."""
-    size = (GPU_SIZES if setup.device == "gpu" else SIZES)[task]
+    size = _size(task, setup.device)
     steps = size.train_steps if measure == "harness" else size.infer_steps
     cell = Cell(stack=stack.name, task=task, measure=measure, batch=size.batch, input="synthetic",
                 optimizer=size.optimizer, learning_rate=1e-4, steps=_PEER_BLOCKS, warmup=steps, cpus=setup.cpus,
@@ -188,17 +177,16 @@ def start(stack: Stack, setup: Setup) -> Cost:
 
 def _first_step(cell: Cell, stack: Stack, setup: Setup, module: str) -> tuple[float | None, Ending]:
     """Seconds from before the launch until the first step is told: by "warm", or by the bare script's "end"."""
-    began = setup.clock()
+    began, seconds = setup.clock(), None
     running = setup.launcher.start(cell, stack, setup.data, "self.0.1", module)
-    seconds = None
     try:
         for heard in follow(running, Limits(), setup.clock):
-            is_bare_end = isinstance(heard, Ending) and module != "workloads" and heard.word == "ok"
-            is_warm = not isinstance(heard, Ending) and heard["event"] == "warm"
-            if seconds is None and (is_bare_end or is_warm):
-                seconds = setup.clock() - began
             if isinstance(heard, Ending):
+                if seconds is None and module != "workloads" and heard.word == "ok":
+                    seconds = setup.clock() - began
                 return seconds, heard
+            if seconds is None and heard["event"] == "warm":
+                seconds = setup.clock() - began
     finally:
         running.stop()
     raise AssertionError("follow always yields an Ending last")
@@ -227,23 +215,21 @@ def run_peers(stacks: list[Stack], setup: Setup, say: Callable[[str], None], onl
 
     Raises InputError where no stack has any.
     """
-    # others name no peers
     pinned = [stack for stack in stacks if stack.framework in PEERS and isinstance(stack, PinnedStack)]
-    compared = [(stack, peers_with_tasks) for stack in pinned
-                if (peers_with_tasks := [peer for peer in peers_of(stack, only) if peer.tasks])]
+    compared = [(stack, *peer) for stack in pinned for peer in peers_of(stack, only).items()]
     if not compared:
-        known = dict.fromkeys(task for stack in pinned for peer in peers_of(stack) for task in peer.tasks)
+        known = dict.fromkeys(task for stack in pinned for models in peers_of(stack).values() for task in models)
         raise InputError(f"--peers: found no library with {', '.join(only) or 'models'} for "
                          f"{', '.join(stack.name for stack in stacks)}, expected one of {', '.join(known) or 'none'}")
-    for stack, peers_with_tasks in compared:
+    for stack, library, models in compared:
         libraries.ready(stack, setup.data, say)
-        for peer in peers_with_tasks:
-            say(f"bench-self: {stack.name} and {peer.library}")
-            yield from peers(peer, stack, setup)
+        say(f"bench-self: {stack.name} and {library}")
+        yield from peers(library, models, stack, setup)
 
 
-def peers_of(stack: PinnedStack, only: Collection[str] = ()) -> list[Peer]:
-    """Those of its framework: its own modules, and other libraries where they are locked for the stack."""
-    return [peer._replace(tasks=tuple(task for task in peer.tasks if not only or task in only))
-            for peer in PEERS[stack.framework]
-            if peer.library not in _INSTALLED or peer.library in libraries.names(stack)]
+def peers_of(stack: PinnedStack, only: Collection[str] = ()) -> dict[str, tuple[str, ...]]:
+    """Tasks by library: of its framework's own modules, and of other libraries where they are locked for the stack."""
+    here = {library: tuple(task for task in models if not only or task in only)
+            for library, models in PEERS[stack.framework].items()
+            if library not in _INSTALLED or library in libraries.names(stack)}
+    return {library: models for library, models in here.items() if models}

@@ -31,8 +31,6 @@ class Judged(NamedTuple):
     id: str
     word: str                    # HOLDS, CONTRADICTION, DOES_NOT_HOLD or NO_DATA
     numbers: tuple[str, ...]     # those that it was judged by; only those that fail, where some do
-    text: str
-    contradiction: str = ""
 
 
 def check(study: Study) -> tuple[Judged, ...]:
@@ -52,7 +50,7 @@ def _claim(claim: Claim, published: Iterable[Published], cells: Cells) -> Judged
         verdict, CONTRADICTION if claim.contradiction else DOES_NOT_HOLD)
     said = dict.fromkeys(", ".join([number.what, *shown(number.case)]) + f": {number.value:.6g}"
                          for number in numbers if number.verdict is verdict)
-    return Judged(claim.id, word, tuple(said), claim.text, claim.contradiction)
+    return Judged(claim.id, word, tuple(said))
 
 
 def _covered(claim: Claim, number: Published, cells: Cells) -> tuple[Case, ...]:
@@ -142,8 +140,7 @@ def _ratio(number: Published, published: Sequence[Published]) -> Judged | None:
                or abs(_in_unit(of / to, number.unit) - number.value) <= last_digit)      # some papers cut, not round
     word = HOLDS if follows else CONTRADICTION if number.contradiction else DOES_NOT_HOLD
     return Judged(number.id, word, (f"printed {number.value:g} {number.unit}, of the printed numbers "
-                                    f"{_in_unit(of / to, number.unit):.4g}",),
-                  f"{number.source}: the printed ratio follows from the printed numbers", number.contradiction)
+                                    f"{_in_unit(of / to, number.unit):.4g}",))
 
 
 def _in_unit(ratio: float, unit: str) -> float:

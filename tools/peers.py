@@ -5,7 +5,6 @@ import sys
 from pathlib import Path
 
 from runner.errors import BuildFailed
-from runner.paths import cache_folder
 from runner.processes import Say, fresh_log, locked, run
 from runner.stacks import package_sources
 from runner.stacks.definition import PinnedStack
@@ -26,29 +25,20 @@ def names(stack: PinnedStack) -> set[str]:
     return {line.partition("==")[0] for line in lines if "==" in line and not line.startswith("#")}
 
 
-def folder(stack: PinnedStack, cache: Path | None = None) -> Path:
-    """Where a stack's libraries lie or will lie. Its name is known to workers, which do not know the lock."""
-    return (cache or cache_folder()) / "peers" / stack.name
-
-
-def ready(stack: PinnedStack, cache: Path | None = None, say: Say = lambda line: None) -> Path | None:
+def ready(stack: PinnedStack, cache: Path, say: Say) -> Path | None:
     """The folder of the stack's libraries, made anew where the lock is another one; None for a stack without a lock.
 
-    Safe to call from many processes at once: one makes it, the others wait. Raises BuildFailed.
+    Its name is known to workers, which do not know the lock. Safe to call from many processes at once: one makes it,
+    the others wait. Raises BuildFailed.
     """
     if not lock(stack).exists():
         return None
-    home = folder(stack, cache)
+    home = cache / "peers" / stack.name
+    kept = home / "peers.txt"                # a copy of the lock that the folder was made from
     with locked(home.with_name(home.name + ".lock")):
-        if not _is_current(stack, home):
+        if not kept.exists() or kept.read_bytes() != lock(stack).read_bytes():
             _make(stack, home, say)
     return home
-
-
-def _is_current(stack: PinnedStack, home: Path) -> bool:
-    """Whether what lies there was made from this lock, of which it holds a copy."""
-    kept = home / "peers.txt"
-    return kept.exists() and kept.read_bytes() == lock(stack).read_bytes()
 
 
 def _make(stack: PinnedStack, home: Path, say: Say) -> None:
@@ -70,4 +60,3 @@ def _make(stack: PinnedStack, home: Path, say: Say) -> None:
     shutil.copyfile(lock(stack), unfinished / "peers.txt")
     shutil.rmtree(home, ignore_errors=True)
     unfinished.rename(home)
-

@@ -30,30 +30,18 @@ class Entry(NamedTuple):
     leads_to: str
 
 
-class Difference(NamedTuple):
-    """A path that two images do not have alike."""
+def run(client: DockerClient, stack: PinnedStack, say: Say) -> tuple[int, dict[str, str]]:
+    """(how many paths, what differs by path) of two builds of the stack's image. Raises BuildFailed, DiskFull.
 
-    path: str
-    what: str                    # "content", "mode, owner", "only in the first" ...
-
-
-class Verdict(NamedTuple):
-    """What two builds of one stack's image showed."""
-
-    stack: str
-    paths: int
-    differences: tuple[Difference, ...]
-
-
-def run(client: DockerClient, stack: PinnedStack, say: Say) -> Verdict:
-    """Build the stack's image twice under names of its own, compare, and remove both. Raises BuildFailed, DiskFull."""
+    They have names of their own, and are removed.
+    """
     tags = [f"{images.tag(stack)}-{number}" for number in ("once", "twice")]
     try:
         first, second = [_built(client, stack, tag, say) for tag in tags]
     finally:
         for tag in tags:
             remove_image(client, tag)
-    return Verdict(stack.name, len(first), tuple(differences(first, second)))
+    return len(first), differences(first, second)
 
 
 def _built(client: DockerClient, stack: PinnedStack, tag: str, say: Say) -> dict[str, Entry]:
@@ -83,14 +71,13 @@ def _entry(member: tarfile.TarInfo, archive: tarfile.TarFile) -> Entry:
                  member.linkname)
 
 
-def differences(first: Mapping[str, Entry], second: Mapping[str, Entry]) -> list[Difference]:
-    """What differs between two images, by path."""
-    every = (Difference(path, _difference(first.get(path), second.get(path))) for path in sorted({*first, *second}))
-    return [each for each in every if each.what]
-
-
-def _difference(first: Entry | None, second: Entry | None) -> str:
-    """What differs of a path, "" where nothing does."""
-    if first is None or second is None:
-        return "only in the second" if first is None else "only in the first"
-    return ", ".join(name for name in Entry._fields if getattr(first, name) != getattr(second, name))
+def differences(first: Mapping[str, Entry], second: Mapping[str, Entry]) -> dict[str, str]:
+    """Of each path that two images do not have alike: "content", "mode, owner", "only in the first" ..."""
+    found = {}
+    for path in sorted({*first, *second}):
+        one, other = first.get(path), second.get(path)
+        if one is None or other is None:
+            found[path] = "only in the second" if one is None else "only in the first"
+        elif one != other:
+            found[path] = ", ".join(name for name in Entry._fields if getattr(one, name) != getattr(other, name))
+    return found

@@ -46,66 +46,44 @@ def of_torch() -> None:
     torch.set_num_threads(2)
     x = torch.randn(64, 256)
 
-    def block(inner: int, dropout: float = 0.1) -> nn.Module:
+    def block(inner: int) -> nn.Module:
         return nn.Sequential(*(layer for _ in range(4) for layer in (
-            nn.Linear(256, inner), nn.GELU(), nn.Dropout(dropout), nn.Linear(inner, 256))))
+            nn.Linear(256, inner), nn.GELU(), nn.Dropout(0.1), nn.Linear(inner, 256))))
 
-    def inferred(model: nn.Module) -> Step:
-        def step() -> object:
-            with torch.no_grad():
-                return model(x)
-        return step
-
-    def with_threads(count: int, step: Step) -> Step:
-        def counted() -> object:
-            torch.set_num_threads(count)
-            return step()
-        return counted
+    def inferred(model: nn.Module) -> Any:
+        return torch.no_grad()(lambda: model(x))
 
     usual = inferred(block(1024).eval())
-    ratio("threads unequal (1, not 2)", with_threads(1, usual), with_threads(2, usual))
+    ratio("threads unequal (1, not 2)", _after(torch.set_num_threads, 1, usual),
+          _after(torch.set_num_threads, 2, usual))
     torch.set_num_threads(2)
     ratio("another size (1536, not 1024)", inferred(block(1536).eval()), usual)
     ratio("dropout on one side", inferred(block(1024).train()), usual)
     _of_convolutions(torch)
-    _of_products(torch)
+    a = torch.randn(1024, 1024)
+    medium, highest = (_after(torch.set_float32_matmul_precision, name, lambda: nn.functional.linear(a, a))
+                       for name in ("medium", "highest"))
+    ratio("float32 that is not", medium, highest)
     _beside_a_neighbour(usual)
+
+
+def _after(set_up: Callable[[Any], object], value: Any, step: Step) -> Step:
+    """The step with what is set before it."""
+    return lambda: (set_up(value), step())
 
 
 def _of_convolutions(torch: Any) -> None:
     nn = torch.nn
     images = np.random.default_rng(0).integers(0, 256, (64, 32, 32, 3), np.uint8)
-    convolutions = nn.Sequential(nn.Conv2d(3, 32, 3, padding=1), nn.ReLU(), nn.Conv2d(32, 64, 3, padding=1)).eval()
     ready = torch.randn(64, 3, 32, 32)
+    convolutions = nn.Sequential(nn.Conv2d(3, 32, 3, padding=1), nn.ReLU(), nn.Conv2d(32, 64, 3, padding=1)).eval()
 
     def transformed() -> object:
-        batch = (torch.from_numpy(images).float().permute(0, 3, 1, 2).contiguous() / 255 - 0.5) / 0.25
-        with torch.no_grad():
-            return convolutions(batch)
+        return convolutions((torch.from_numpy(images).float().permute(0, 3, 1, 2).contiguous() / 255 - 0.5) / 0.25)
 
-    def plain() -> object:
-        with torch.no_grad():
-            return convolutions(ready)
-
-    def without_onednn() -> object:
-        with torch.backends.mkldnn.flags(enabled=False):
-            return plain()
-
-    ratio("transforms on one side", transformed, plain)
-    ratio("oneDNN off", without_onednn, plain)
-
-
-def _of_products(torch: Any) -> None:
-    a = torch.randn(1024, 1024)
-
-    def product(precision: str) -> Step:
-        def step() -> object:
-            torch.set_float32_matmul_precision(precision)
-            return torch.nn.functional.linear(a, a)
-        return step
-
-    ratio("float32 that is not", product("medium"), product("highest"))
-    torch.set_float32_matmul_precision("highest")
+    plain = torch.no_grad()(lambda: convolutions(ready))
+    ratio("transforms on one side", torch.no_grad()(transformed), plain)
+    ratio("oneDNN off", torch.backends.mkldnn.flags(enabled=False)(plain), plain)
 
 
 def _beside_a_neighbour(step: Step) -> None:

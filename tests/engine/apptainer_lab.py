@@ -15,7 +15,6 @@ from pathlib import Path
 import pytest
 
 _PACKAGES = ("apptainer", "libc6", "libseccomp2", "libsqlite3-0")
-_HELPERS = {"mksquashfs": "squashfs-tools"}          # what it calls, and the package of this machine's release
 _LIBRARIES = ("libc.so.6", "libm.so.6", "libseccomp.so.2", "libsqlite3.so.0")
 _LOADER = "ld-linux-x86-64.so.2"
 _SECONDS = 300
@@ -27,16 +26,13 @@ def installed(folder: Path) -> Iterator[Path | None]:
     if shutil.which("apptainer"):
         yield None
         return
-    before = os.environ["PATH"]
     try:
         settings = _unpacked(folder)
     except (OSError, subprocess.SubprocessError, StopIteration) as error:
         pytest.skip(f"no apptainer on PATH, and none to be had of Debian's ({error})")
-    os.environ["PATH"] = f"{folder / 'usr' / 'bin'}{os.pathsep}{before}"
-    try:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PATH", str(folder / "usr" / "bin"), prepend=os.pathsep)
         yield settings
-    finally:
-        os.environ["PATH"] = before
 
 
 def _unpacked(folder: Path) -> Path:
@@ -57,8 +53,8 @@ def _unpacked(folder: Path) -> Path:
     for package in _PACKAGES:
         (file,) = apt.glob(f"{package}_*.deb")
         _called(["dpkg-deb", "-x", str(file), str(folder if package == "apptainer" else apt / "libraries")])
-    if not shutil.which("mksquashfs"):
-        _called(["apt-get", "install", "-qq", "-y", "--no-install-recommends", *_HELPERS.values()])
+    if not shutil.which("mksquashfs"):                   # which it calls, of this machine's release
+        _called(["apt-get", "install", "-qq", "-y", "--no-install-recommends", "squashfs-tools"])
     for name in (_LOADER, *_LIBRARIES):
         (found,) = (apt / "libraries" / "usr" / "lib" / "x86_64-linux-gnu").glob(name)
         shutil.copy(found, own / name)

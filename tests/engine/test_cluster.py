@@ -9,7 +9,7 @@ import pytest
 from docker.models.containers import Container
 
 from runner import leftovers
-from runner.launchers.docker import OWNER, RUN, DockerLauncher, DockerRunning
+from runner.launchers.docker import OWNER, RUN, DockerLauncher
 from runner.launchers.watchdog import Ending, Limits, follow
 from runner.machine import host
 from tests import freezer
@@ -18,13 +18,13 @@ from tests.engine import runs
 from tests.engine.runs import started
 
 pytestmark = pytest.mark.engine
-MODES = [in_third(0, "torch-1.7", "allreduce"), in_third(1, "tf-2.5", "ps-async"), in_third(2, "mxnet-1.7", "ps-sync"),
-         in_third(0, "tf-1.15-horovod", "horovod"), in_third(1, "tf-2.5", "allreduce"),
-         in_third(2, "mxnet-1.7", "ps-async"), in_third(2, "jax-0.10-cpu", "allreduce")]
+# by third of the slow tests
+MODES = ((0, "torch-1.7", "allreduce"), (1, "tf-2.5", "ps-async"), (2, "mxnet-1.7", "ps-sync"),
+         (0, "tf-1.15-horovod", "horovod"), (1, "tf-2.5", "allreduce"), (2, "mxnet-1.7", "ps-async"),
+         (2, "jax-0.10-cpu", "allreduce"))
 cell = runs.cell(nodes=3, memory_bytes=3 * host.GIB, steps=10, warmup=3)._replace
 HURT = "hurt.0.1"              # the run to which something is done
 LIMITS = Limits(start=90, stall=15)
-SOON = LIMITS._replace(stall=4)
 
 
 def node(client: Any, place: str) -> Container:
@@ -37,7 +37,7 @@ def is_clean(client: Any) -> bool:
     return not runs.ours(client) and not client.networks.list(filters={"label": f"{OWNER}={leftovers.mine()}"})
 
 
-@pytest.mark.parametrize(("name", "parallel"), MODES)
+@pytest.mark.parametrize(("name", "parallel"), [in_third(*mode) for mode in MODES])
 def test_three_nodes_train_together(client: Any, launcher: DockerLauncher, data: Path, name: str,
                                     parallel: str) -> None:
     running = started(launcher, cell(stack=name, parallel=parallel), data, "together.0.1")
@@ -62,25 +62,16 @@ def cut(container: Container) -> None:
     container.client.networks.get(network).disconnect(container, force=True)
 
 
-@pytest.mark.parametrize(("name", "parallel"), MODES)
-def test_a_node_that_is_killed_ends_the_run_and_is_named(client: Any, launcher: DockerLauncher, data: Path, name: str,
-                                                         parallel: str) -> None:
+@pytest.mark.parametrize(("name", "parallel", "take", "stall", "word", "seen"), [
+    *(in_third(*mode, Container.kill, 15, "killed", "node1") for mode in MODES),
+    # what stands still is seen by the runner, whatever the nodes run
+    *(in_third(*MODES[0], take, 4, "timeout", seen) for take, seen in (
+        (freezer.pause, "node1 is paused"), (cut, "node1 is cut from the network")))])
+def test_a_node_that_is_killed_or_stands_still_ends_the_run_and_is_named(
+        client: Any, launcher: DockerLauncher, data: Path, name: str, parallel: str, take: Callable[[Container], None],
+        stall: int, word: str, seen: str) -> None:
     running = started(launcher, cell(stack=name, parallel=parallel, steps=100_000), data, HURT)
-    check_ending(client, running, Container.kill, LIMITS, "killed", "node1")
-
-
-@pytest.mark.slow(0)
-@pytest.mark.parametrize(("take", "seen"), [(freezer.pause, "node1 is paused"), (cut, "node1 is cut from the network")])
-def test_a_node_that_stands_still_ends_the_run_and_is_named(
-        client: Any, launcher: DockerLauncher, data: Path, take: Callable[[Container], None], seen: str) -> None:
-    """Seen by the runner, whatever the nodes run."""
-    running = started(launcher, cell(stack="torch-1.7", parallel="allreduce", steps=100_000), data, HURT)
-    check_ending(client, running, take, SOON, "timeout", seen)
-
-
-def check_ending(client: Any, running: DockerRunning, take: Callable[[Container], None], limits: Limits, word: str,
-                 seen: str) -> None:
-    went = runs.followed(running, limits, lambda: take(node(client, "node1")), ("steps",))
+    went = runs.followed(running, LIMITS._replace(stall=stall), lambda: take(node(client, "node1")), ("steps",))
     assert went.ending.word == word and went.ending.message.startswith(seen), went.ending
     assert 0 < went.since < 60
     assert is_clean(client)

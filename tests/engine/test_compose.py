@@ -25,7 +25,7 @@ NODES = {"node0", "node1", "node2"}
 VARIABLES = ("STACK", "PARALLEL", "TASK", "BATCH", "STEPS", "ROUNDS", "NODE_CPUS", "NODE_CPU_QUOTA", "NODE_MEMORY",
              "STALL", "DATA", "DATA_FOLDER", "RESULTS")
 SYSTEMS = ("tf-2.5", "torch-1.7", "mxnet-1.7")
-Compose = Callable[..., "subprocess.CompletedProcess[str]"]
+Compose = Callable[..., tuple[int, str]]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -37,26 +37,24 @@ def built() -> None:
     client.close()
 
 
-def command(*words: str) -> list[str]:
-    return ["docker", "compose", "-p", PROJECT, *words]
-
-
-def environment(**values: Any) -> dict[str, str]:
-    """Ours without what a shell may have set for compose, and these."""
+def opened(results: Path, *words: str, **values: Any) -> "subprocess.Popen[str]":
+    """`docker compose WORDS` with these variables, and without what a shell may have set for compose."""
     kept = {name: value for name, value in os.environ.items() if name not in VARIABLES}
-    return {**kept, **{name: str(value) for name, value in values.items()}}
+    asked = {"RESULTS": results, "STACK": "torch-1.7", "STEPS": 20, "ROUNDS": 1, **values}
+    return subprocess.Popen(["docker", "compose", "-p", PROJECT, *words], cwd=ROOT, text=True, stdout=subprocess.PIPE,
+                            stderr=subprocess.STDOUT, env={**kept, **{name: str(asked[name]) for name in asked}})
 
 
 @pytest.fixture
 def compose(tmp_path: Path) -> Iterator[Compose]:
-    """`docker compose WORDS` with these variables; results are in tmp_path, and nothing is left."""
-    def run(*words: str, **values: Any) -> "subprocess.CompletedProcess[str]":
-        variables = environment(**{"RESULTS": tmp_path, "STACK": "torch-1.7", "STEPS": 20, "ROUNDS": 1, **values})
-        return subprocess.run(command(*words), cwd=ROOT, env=variables, stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, text=True, check=False)
+    """(exit code, output) of `docker compose WORDS`; results are in tmp_path, and nothing is left."""
+    def run(*words: str, **values: Any) -> tuple[int, str]:
+        with opened(tmp_path, *words, **values) as process:
+            output = process.communicate()[0]
+        return process.returncode, output
 
     yield run
-    subprocess.run(command("down", "--volumes"), cwd=ROOT, env=environment(), capture_output=True, check=True)
+    assert 0 == run("down", "--volumes")[0]
 
 
 def of(kind: str, results: Path) -> list[dict[str, Any]]:
@@ -65,10 +63,10 @@ def of(kind: str, results: Path) -> list[dict[str, Any]]:
 
 
 def test_up_trains_on_three_nodes_keeps_the_results_and_ends_with_0(compose: Compose, tmp_path: Path) -> None:
-    found = compose("up")
-    assert 0 == found.returncode, found.stdout
-    assert "LeNet-5 (tanh, 62 k parameters), training" in found.stdout and "results: results/" in found.stdout
-    assert "node0-1  |" not in found.stdout
+    code, output = compose("up")
+    assert 0 == code, output
+    assert "LeNet-5 (tanh, 62 k parameters), training" in output and "results: results/" in output
+    assert "node0-1  |" not in output
     [begun], [ended] = of("begin", tmp_path), of("ending", tmp_path)
     assert ("container", NODES) == (begun["place"]["isolation"], set(begun["place"]["nodes"]))
     assert ("ok", NODES) == (ended["ending"], set(ended["places"]))
@@ -76,17 +74,17 @@ def test_up_trains_on_three_nodes_keeps_the_results_and_ends_with_0(compose: Com
 
 
 def test_up_without_a_stack_compares_the_three_systems_on_their_own_nodes(compose: Compose, tmp_path: Path) -> None:
-    found = compose("up", STACK="")
-    assert 0 == found.returncode, found.stdout
+    code, output = compose("up", STACK="")
+    assert 0 == code, output
     assert set(SYSTEMS) == {each["place"]["image"].partition(":")[2] for each in of("begin", tmp_path)}
     assert [("ok", NODES)] * 3 == [(each["ending"], set(each["places"])) for each in of("ending", tmp_path)]
-    assert all(f"  {name}" in found.stdout for name in SYSTEMS)
+    assert all(f"  {name}" in output for name in SYSTEMS)
 
 
 def test_results_belong_to_whom_their_folder_belongs_to(compose: Compose, tmp_path: Path) -> None:
     os.chown(tmp_path, 12345, 12345)
-    found = compose("up")
-    assert 0 == found.returncode, found.stdout
+    code, output = compose("up")
+    assert 0 == code, output
     assert {12345} == {path.stat().st_uid for path in tmp_path.rglob("*")}
 
 
@@ -104,8 +102,8 @@ def test_ctrl_c_ends_a_session_whose_results_are_another_user_s_and_keeps_it(tmp
     ({"TASK": "vgg16", "NODE_MEMORY": "300m"}, "oom"),
 ])
 def test_up_ends_with_failure_where_a_run_did(compose: Compose, values: dict[str, str], said: str) -> None:
-    found = compose("up", **values)
-    assert 0 != found.returncode and said in found.stdout
+    code, output = compose("up", **values)
+    assert 0 != code and said in output
 
 
 @pytest.mark.parametrize(("take", "ending", "said"), [
@@ -128,9 +126,7 @@ def test_a_node_that_is_taken_away_ends_the_run_and_is_named(
 @contextmanager
 def training(results: Path, **values: Any) -> Iterator["subprocess.Popen[str]"]:
     """`docker compose up`, which trains and goes on until something is done to it."""
-    variables = environment(RESULTS=results, STACK="torch-1.7", STEPS=1_000_000, ROUNDS=1, **values)
-    with subprocess.Popen(command("up"), cwd=ROOT, env=variables, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                          text=True) as process:
+    with opened(results, "up", STEPS=1_000_000, **values) as process:
         try:
             assert eventually(lambda: has_steps(results), 120.0), "no steps within 120 s"
             yield process

@@ -8,7 +8,8 @@ from random import Random
 import pytest
 
 from tests.faults import engines, faults
-from tests.faults.faults import FAULTS, Amount, Place
+from tests.faults.faults import FAULTS, Amount
+from tests.faults.lab import Lab
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
 IN_CONTAINERS = ("runner killed (SIGKILL)", "worker killed", "one of two workers paused", "memory limit hit",
@@ -21,7 +22,7 @@ NAMED = {fault.name: fault for fault in FAULTS}
 
 
 @pytest.fixture(scope="module")
-def containers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+def containers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     if lacking := engines.missing():
         pytest.skip(lacking)
     root = tmp_path_factory.mktemp("f")
@@ -30,7 +31,7 @@ def containers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
 
 
 @pytest.fixture(scope="module")
-def host(tmp_path_factory: pytest.TempPathFactory) -> Place:
+def host(tmp_path_factory: pytest.TempPathFactory) -> Lab:
     return faults.placed(tmp_path_factory.mktemp("f") / "lab", None)
 
 

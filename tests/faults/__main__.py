@@ -48,8 +48,7 @@ def _campaign(asked: argparse.Namespace, root: Path, deadline: float) -> Iterato
     chosen = [fault for fault in faults.FAULTS if asked.only in fault.name]
     amount = faults.Amount(asked.count, deadline)
     if asked.launcher in ("docker", "both"):
-        lacking = engines.missing()
-        if lacking:
+        if lacking := engines.missing():
             print(f"docker: left out: {lacking}", file=sys.stderr)
         else:
             with engines.started(root / "engine") as engine:

@@ -39,12 +39,7 @@ class Amount(NamedTuple):
         return max(1, round(self.count * of))
 
 
-class Place(NamedTuple):
-    lab: Lab
-    engine: Engine | None        # the campaign's own, for launcher docker
-
-
-Act = Callable[[Place, Session, str], None]      # on a run of that name
+Act = Callable[[Lab, Session, str], None]      # on a run of that name
 
 
 class Fault(NamedTuple):
@@ -56,7 +51,7 @@ class Fault(NamedTuple):
     fields: Mapping[str, Any] = {}
     launchers: Sequence[str] = ("docker", "venv")
     takes_all: bool = False                      # the good run, which takes turns with the faulty one, goes with it
-    make: "Callable[[Fault, Place, Amount, Random], Outcome] | None" = None          # one_of_two_cells if left out
+    make: "Callable[[Fault, Lab, Amount, Random], Outcome] | None" = None          # one_of_two_cells if left out
 
     def lacks(self) -> str:
         """What this machine has not that the fault needs, "" for nothing."""
@@ -70,37 +65,37 @@ def made(chosen: Sequence[Fault], root: Path, engine: Engine | None, amount: Amo
     """The outcomes of faults, in a laboratory at root that is theirs."""
     place = placed(root, engine)
     for fault in chosen:
-        if place.lab.launcher in fault.launchers and not fault.lacks() and time.monotonic() < amount.deadline:
+        if place.launcher in fault.launchers and not fault.lacks() and time.monotonic() < amount.deadline:
             yield once(fault, place, amount, random)
 
 
-def placed(root: Path, engine: Engine | None) -> Place:
+def placed(root: Path, engine: Engine | None) -> Lab:
     """A new laboratory, of the engine's containers or else of the host's virtual environments, in which a run works."""
-    made = lab.made(root, "docker" if engine else "venv", engine.host if engine else "")
-    if Session(made, "first", [lab.case(worker.good)]).ended():
-        raise AssertionError(f"the laboratory does not work: {made.log.read_text()[-2000:]}")
-    return Place(made, engine)
+    place = lab.made(root, engine)
+    if Session(place, "first", [lab.case(worker.good)]).ended():
+        raise AssertionError(f"the laboratory does not work: {place.log.read_text()[-2000:]}")
+    return place
 
 
-def once(fault: Fault, place: Place, amount: Amount, random: Random) -> Outcome:
+def once(fault: Fault, place: Lab, amount: Amount, random: Random) -> Outcome:
     """A fault's outcome; the next one finds the laboratory tidy."""
     try:
         return (fault.make or one_of_two_cells)(fault, place, amount, random)
     finally:
-        for folder in (place.lab.results, place.lab.scratch):
+        for folder in (place.results, place.scratch):
             shutil.rmtree(folder)
             folder.mkdir()
 
 
-def one_of_two_cells(fault: Fault, place: Place, amount: Amount, random: Random) -> Outcome:
+def one_of_two_cells(fault: Fault, place: Lab, amount: Amount, random: Random) -> Outcome:
     """A session of a faulty cell and a good one, by turns; every faulty run ends as expected, every good one well."""
     rounds = amount.share(fault.share)
     cases = [lab.case(fault.behaviour, **fault.fields), lab.case(worker.good)]
-    session = Session(place.lab, "faults", cases, "--rounds", str(rounds), "--stall", STALL_SECONDS)
+    session = Session(place, "faults", cases, "--rounds", str(rounds), "--stall", STALL_SECONDS)
     return _watched(fault, place, session, rounds)
 
 
-def _watched(fault: Fault, place: Place, session: Session, rounds: int) -> Outcome:
+def _watched(fault: Fault, place: Lab, session: Session, rounds: int) -> Outcome:
     """What became of the faulty runs of a session, while fault.act is done to each of them."""
     seed = worker.BEHAVIOURS.index(fault.behaviour)
     faulty: set[str] = set()             # keys of cells
@@ -136,26 +131,26 @@ def _watched(fault: Fault, place: Place, session: Session, rounds: int) -> Outco
     is_good = good == rounds or fault.takes_all
     if not is_good:
         wrong.append(f"only {good} of {rounds} good runs were ok")
-    return Outcome(fault.name, fault.expected, place.lab.launcher, rounds, min(right, rounds) if is_good else 0,
-                   slowest, left=place.lab.left(), wrong=wrong)
+    return Outcome(fault.name, fault.expected, place.launcher, rounds, min(right, rounds) if is_good else 0,
+                   slowest, left=place.left(), wrong=wrong)
 
 
 @contextmanager
-def _first(place: Place, session: Session, run: str) -> Iterator[Any]:
+def _first(place: Lab, session: Session, run: str) -> Iterator[Any]:
     """The run's first worker: a container, or a process of the host."""
     if not place.engine:
         yield _workers(session)[0]
         return
-    with closing(engines.connect({"DOCKER_HOST": place.lab.docker_host})) as client:
+    with closing(engines.connect({"DOCKER_HOST": place.engine.host})) as client:
         yield client.containers.list(filters={"label": f"{RUN}={run}"})[0]
 
 
-def kill(place: Place, session: Session, run: str) -> None:
+def kill(place: Lab, session: Session, run: str) -> None:
     with _first(place, session, run) as worker:
         worker.kill()
 
 
-def pause(place: Place, session: Session, run: str) -> None:
+def pause(place: Lab, session: Session, run: str) -> None:
     """The run's first worker stands still: the freezer, or SIGSTOP."""
     with _first(place, session, run) as worker:
         if place.engine:
@@ -171,39 +166,39 @@ def _workers(session: Session) -> list[psutil.Process]:
     return [each for each in workers if '"nodes": 1' not in " ".join(each.cmdline())] or workers
 
 
-def remove(place: Place, session: Session, run: str) -> None:
+def remove(place: Lab, session: Session, run: str) -> None:
     with _first(place, session, run) as container:
         container.remove(force=True)
 
 
-def kill_engine(place: Place, session: Session, run: str) -> None:
+def kill_engine(place: Lab, session: Session, run: str) -> None:
     place.engine.kill()
     time.sleep(2)
     place.engine.start()
 
 
-def restart_engine(place: Place, session: Session, run: str) -> None:
+def restart_engine(place: Lab, session: Session, run: str) -> None:
     """SIGTERM to dockerd, as `systemctl restart docker` does, and a new one once it has ended."""
     place.engine.end()
     place.engine.start()
 
 
-def hang_engine(place: Place, session: Session, run: str) -> None:
+def hang_engine(place: Lab, session: Session, run: str) -> None:
     place.engine.hang(25)
 
 
-def disk_full(fault: Fault, place: Place, amount: Amount, random: Random) -> Outcome:
+def disk_full(fault: Fault, place: Lab, amount: Amount, random: Random) -> Outcome:
     """results/ on a small disk, full after a few kilobytes; then there is room, and the same command goes on."""
     count, right, slowest, lost, again = amount.share(fault.share), 0, 0.0, 0, 0
     wrong: list[str] = []
-    with _small_disk(place.lab.root / "disk") as disk:
+    with _small_disk(place.root / "disk") as disk:
         for number in range(count):
             ballast = disk / "ballast"
             ballast.write_bytes(bytes(_DISK_BYTES - shutil.disk_usage(disk).used - _PAGE * random.randint(1, 6)))
-            code, seconds = _until_full(place.lab, disk, number)
+            code, seconds = _until_full(place, disk, number)
             before = {folder: finished(records) for folder, records in all_records(disk).items()}
             ballast.unlink()
-            resumed = _session(place.lab, disk, number).ended()
+            resumed = _session(place, disk, number).ended()
             after = all_records(disk)
             lost += sum(len(set(runs) - set(finished(after[folder]))) for folder, runs in before.items())
             again += sum(map(repeated, after.values()))
@@ -212,8 +207,8 @@ def disk_full(fault: Fault, place: Place, amount: Amount, random: Random) -> Out
                 right += 1
             else:
                 wrong.append(f"exit codes {code} and {resumed}")
-    return Outcome(fault.name, fault.expected, place.lab.launcher, count, right, slowest, lost, again,
-                   place.lab.left(), wrong)
+    return Outcome(fault.name, fault.expected, place.launcher, count, right, slowest, lost, again,
+                   place.left(), wrong)
 
 
 def _session(made: Lab, results: Path, number: int) -> Session:
@@ -242,25 +237,24 @@ def _small_disk(folder: Path) -> Iterator[Path]:
         subprocess.run(["umount", str(folder)], check=True)
 
 
-def clock_set(fault: Fault, place: Place, amount: Amount, random: Random) -> Outcome:
+def clock_set(fault: Fault, place: Lab, amount: Amount, random: Random) -> Outcome:
     """The runner's wall clock jumps by days, to and fro, while workers measure; its monotonic clock goes on."""
     rounds = amount.share(fault.share)
-    offset, library = place.lab.root / "offset", place.lab.root / "wall_clock.so"
+    offset, library = place.root / "offset", place.root / "wall_clock.so"
     offset.write_text("0")
     subprocess.run(["cc", "-shared", "-fPIC", "-o", str(library), str(_WALL_CLOCK), "-ldl"], check=True)
-    session = Session(place.lab, "clock", [lab.case(fault.behaviour), lab.case(worker.good)], "--rounds", str(rounds),
+    session = Session(place, "clock", [lab.case(fault.behaviour), lab.case(worker.good)], "--rounds", str(rounds),
                       "--stall", STALL_SECONDS,
                       variables={"LD_PRELOAD": str(library), "WALL_CLOCK_OFFSET": str(offset)})
 
-    def jump(place: Place, session: Session, run: str) -> None:
+    def jump(place: Lab, session: Session, run: str) -> None:
         offset.write_text(_THREE_DAYS if offset.read_text().startswith("-") else f"-{_THREE_DAYS}")
 
     return _watched(fault._replace(act=jump), place, session, rounds)
 
 
 FAULTS = (
-    Fault("runner killed (SIGKILL)", "the same command goes on", make=lambda fault, place, amount, random:
-          kills.runner_killed(fault.name, place.lab, amount.count, amount.deadline, random)),
+    Fault("runner killed (SIGKILL)", "the same command goes on", make=kills.runner_killed),
     Fault("worker killed", "killed", act=kill),
     Fault("worker kills itself", "killed", worker.killed),
     Fault("one of two workers killed", "killed", act=kill, fields=lab.PARALLEL),

@@ -3,6 +3,7 @@
 import time
 from pathlib import Path
 from random import Random
+from typing import Any
 
 from tests.faults import lab, worker
 from tests.faults.lab import Lab, Session
@@ -15,14 +16,11 @@ _START_SECONDS = 3.0
 _CASES = [lab.case(worker.good), lab.case(worker.good, batch=4), lab.case(worker.good, **lab.PARALLEL)]
 
 
-def runner_killed(name: str, made: Lab, count: int, deadline: float, random: Random) -> Outcome:
-    """SIGKILL to the runner; then sessions until one ends by itself, and what they all kept, repeated and left.
-
-    deadline: by time.monotonic.
-    """
+def runner_killed(fault: Any, made: Lab, amount: Any, random: Random) -> Outcome:
+    """SIGKILL to the runner; then sessions until one ends by itself, and what they all kept, repeated and left."""
     killed, slowest = 0, 0.0
     seen: dict[Path, list[Record]] = {}
-    while killed < count and time.monotonic() < deadline:
+    while killed < amount.count and time.monotonic() < amount.deadline:
         session = Session(made, "kills", _CASES, "--rounds", str(ROUNDS))
         seconds = _killed(session, random)
         if seconds is not None:            # else it was over before, and the next one is a new session
@@ -36,7 +34,7 @@ def runner_killed(name: str, made: Lab, count: int, deadline: float, random: Ran
     wrong = (*[f"the last exit code was {code}"] * (code != 0),
              *[f"{unfinished} runs have no result"] * (unfinished > 0),
              *(f"{folder}: records changed" for folder in changed))
-    return Outcome(name, "the same command goes on", made.launcher, killed,
+    return Outcome(fault.name, fault.expected, made.launcher, killed,
                    0 if wrong else killed, slowest, lost, sum(map(repeated, now.values())), made.left(), wrong)
 
 

@@ -23,29 +23,13 @@ from runner.launchers.docker import OWNER
 from runner.results import store
 from runner.stacks import engine
 from tests.faults import worker
+from tests.made_files import files
+from tests.stack_folder import STACK_TOML, repository
 
-STACK = "faulty"
 PYTHON = "3.6"
 PATIENCE_SECONDS = 300.0        # with a session; the machine may do other things too
 _LOOK_SECONDS = 0.02
 _IGNORED = shutil.ignore_patterns("__pycache__")
-_STACK_TOML = f"""
-[stack]
-name = "{STACK}"
-framework = "pytorch"
-version = "1.0"
-python = "{PYTHON}"
-studies = []
-devices = ["cpu"]
-title = "A worker that does as it is told"
-
-[base]
-image = "no-such-base:1@sha256:{"0" * 64}"
-verified = false
-
-[size]
-wheels_bytes = 1_000_000
-"""
 _DOCKERFILE = """
 ARG BASE
 FROM ${BASE}
@@ -71,7 +55,7 @@ steps = {worker.STEPS}
 warmup = 1
 cpus = 1
 memory_bytes = 268_435_456
-stacks = ["{STACK}"]
+stacks = ["torch-9"]
 cases = [{{cases}}]
 """
 PARALLEL = {"nodes": 2, "parallel": "allreduce"}
@@ -79,8 +63,11 @@ PARALLEL = {"nodes": 2, "parallel": "allreduce"}
 
 class Lab(NamedTuple):
     root: Path
-    launcher: str
-    docker_host: str = ""        # of the engine, where there is one
+    engine: Any = None           # an engines.Engine, whose containers run the workers; None: virtual environments do
+
+    @property
+    def launcher(self) -> str:
+        return "docker" if self.engine else "venv"
 
     @property
     def results(self) -> Path:
@@ -97,48 +84,41 @@ class Lab(NamedTuple):
     def environment(self) -> dict[str, str]:
         """The session's: everything that it keeps or leaves lies in the laboratory."""
         own = {"XDG_CACHE_HOME": str(self.root / "cache"), "TMPDIR": str(self.scratch)}
-        return {**os.environ, **own, **({"DOCKER_HOST": self.docker_host} if self.docker_host else {})}
+        return {**os.environ, **own, **({"DOCKER_HOST": self.engine.host} if self.engine else {})}
 
     def left(self) -> list[str]:
         """What a session left behind: containers and networks, processes, temporary files."""
-        return [*self._in_the_engine(), *(f"process {each.pid}" for each in self.processes()),
-                *(f"{path}" for path in self.scratch.iterdir())]
+        return [*self._in_the_engine(), *map(str, self.scratch.iterdir()),
+                *(f"process {each.pid}" for each in psutil.process_iter() if _runs_in(each, self.root))]
 
     def _in_the_engine(self) -> list[str]:
-        if not self.docker_host:
+        if not self.engine:
             return []
-        with closing(engine.connect({"DOCKER_HOST": self.docker_host})) as client:
+        with closing(engine.connect({"DOCKER_HOST": self.engine.host})) as client:
             found = [*client.containers.list(all=True, filters={"label": OWNER}),
                      *client.networks.list(filters={"label": OWNER})]
             return [f"{each.name}" for each in found]
 
-    def processes(self) -> list[psutil.Process]:
-        """Workers on the host, which run in the laboratory's repository."""
-        return [each for each in psutil.process_iter() if _runs_in(each, self.root)]
-
 
 def _runs_in(process: psutil.Process, root: Path) -> bool:
+    """Whether it is a worker on the host, which runs in the laboratory's repository."""
     try:
         return Path(process.cwd()) == root and "workloads" in process.cmdline()
     except psutil.Error:
         return False
 
 
-def made(root: Path, launcher: str, docker_host: str = "") -> Lab:
+def made(root: Path, engine: Any = None) -> Lab:
     """A new laboratory in a folder that is empty or not there."""
-    for name in ("runner", "workloads/places", "workloads/process", "workloads/spec"):
-        shutil.copytree(paths.ROOT / name, root / name, ignore=_IGNORED)
-    for name in ("pip", "install.sh", "system.sh"):
-        copy = shutil.copytree if (paths.STACKS / name).is_dir() else shutil.copyfile
-        (root / "docker" / STACK).mkdir(parents=True, exist_ok=True)
-        copy(paths.STACKS / name, root / "docker" / name)
-    shutil.copyfile(paths.ROOT / "workloads" / "__init__.py", root / "workloads" / "__init__.py")
-    shutil.copyfile(worker.__file__, root / "workloads" / "__main__.py")
-    files = {"stack.toml": _STACK_TOML, "Dockerfile": _DOCKERFILE, "requirements.in": "", "requirements.txt": ""}
-    for name, text in files.items():
-        (root / "docker" / STACK / name).write_text(text)
-    (root / "workloads" / "python").write_text(_INTERPRETER)
-    lab = Lab(root, launcher, docker_host)
+    stack = repository(root, STACK_TOML.replace('"3.11"', f'"{PYTHON}"'))
+    for name in ("runner", "workloads/places", "workloads/process", "workloads/spec", "docker/pip"):
+        shutil.copytree(paths.ROOT / name, root / name, ignore=_IGNORED, dirs_exist_ok=True)
+    for name in ("docker/install.sh", "docker/system.sh"):
+        shutil.copyfile(paths.ROOT / name, root / name)
+    files(root, {"workloads/__init__.py": "", "workloads/__main__.py": Path(worker.__file__).read_text(),
+                 "workloads/python": _INTERPRETER})
+    files(stack, {"Dockerfile": _DOCKERFILE, "requirements.in": "", "requirements.txt": ""})
+    lab = Lab(root, engine)
     for folder in (root / "studies", lab.results, lab.scratch):
         folder.mkdir()
     return lab

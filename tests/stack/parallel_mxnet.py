@@ -11,6 +11,7 @@ class Parallel(reports.Driven):
     phases, batch = frozenset(("load", "forward", "backward", "communication")), 4
     test_an_update_of_two_devices_of_a_place_is_that_of_one_with_the_whole_batch = None      # checks are of one device
     close, same_losses = 1e-10, 1e-5
+    loading, loading_modes = "gluon", ("ps-sync",)
 
     @classmethod
     def setUpClass(cls):
@@ -19,10 +20,6 @@ class Parallel(reports.Driven):
         found = run_places(cls.cell._replace(**CHECK))
         if {events[-1]["status"] for events in found.values()} == {"unsupported"}:
             cls.check, cls.close = dict(CHECK, precision="float32"), 1e-5
-
-    def test_every_worker_s_own_loader_reads_from_disk(self):
-        """80 images: a shard has six batches of four a pass."""
-        self.assert_losses(self.run_changed(input="loader", steps=8), 8)
 
     def test_asynchronous_workers_train_and_leave_with_the_servers_last_weights(self):
         found = self.run_changed(parallel="ps-async")

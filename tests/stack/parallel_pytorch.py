@@ -1,6 +1,6 @@
 """PyTorch's parallel training in three processes."""
 from tests.stack import reports
-from tests.stack.reports import CHECK, PAIR, losses, of
+from tests.stack.reports import CHECK, PAIR, of
 
 
 class Parallel(reports.Together):
@@ -8,6 +8,8 @@ class Parallel(reports.Together):
 
     package, cell = "torch", reports.Reporting.cell._replace(learning_rate=0.05)
     batch, mode_of_pair, close = 42, "DistributedDataParallel over Gloo", 1e-10
+    loading, sequences = "DataLoader", ("bert", "gnmt", "deepspeech2", "tacotron2")
+    overlaps = ("default", "off")
 
     def test_the_exchange_after_the_backward_pass_trains_as_the_one_during_it(self):
         found = self.run_changed(measure="phases", overlap="off", task="resnet18_cifar", image=8)
@@ -20,21 +22,6 @@ class Parallel(reports.Together):
             whole = self.alone(batch=batch, **CHECK)
             for events in self.run_changed(**dict(CHECK, overlap="off", **changes)).values():
                 self.assert_same_update(whole, events)
-
-    def test_every_worker_s_own_loader_reads_from_disk(self):
-        """80 images: ten steps go round a shard more than once."""
-        found = self.run_changed(input="loader", warmup=4)
-        self.assert_losses(found, 6)
-        for events in found.values():
-            self.assertIn("from disk by DataLoader", of(events, "start")[0]["facts"]["loading"])
-
-    def test_two_workers_of_a_sequence_model_read_other_batches_and_hold_the_same_weights(self):
-        for task in ("bert", "gnmt", "deepspeech2", "tacotron2"):
-            for overlap in ("default", "off"):
-                found = self.run_changed(task=task, nodes=2, overlap=overlap, input="pipeline", steps=2, batch=2,
-                                         measure="phases")
-                self.assert_equal_weights(found)
-                self.assertNotEqual(losses(found["node0"]), losses(found["node1"]))
 
     def test_the_first_process_of_a_node_reports_a_gpu_s_share_of_the_batch(self):
         events = self.run_changed(**PAIR)["node0"]

@@ -10,6 +10,7 @@ from tests.stack.reports import CHECK, PAIR, TRAINED, WORKERS, losses, of, value
 
 class Parallel(reports.Together):
     package, mode_of_pair = "tensorflow", "MirroredStrategy over logical CPUs"
+    loading, loading_modes = "tf.data", ("allreduce", "ps-async")
 
     @classmethod
     def setUpClass(cls):
@@ -31,13 +32,6 @@ class Parallel(reports.Together):
         self.assertLessEqual(WORKERS * 10, len(values_of(told, "seconds")))
         self.assertTrue(all(map(math.isfinite, losses(events))))
         self.assertGreater(min(values_of(told, "seconds")), 0.0)
-
-    def test_every_worker_s_own_loader_reads_from_disk(self):
-        """80 images: synchronous workers go round their shard, six batches of four, more than once."""
-        for mode in ("allreduce", "ps-async"):
-            for events in self.run_changed(parallel=mode, input="loader", measure="phases", steps=8).values():
-                self.assertIn("from disk by tf.data", of(events, "start")[0]["facts"]["loading"])
-                self.assertTrue(all(map(math.isfinite, losses(events))))
 
     def test_one_asynchronous_worker_takes_the_steps_of_one_alone_and_phases_fill_them(self):
         """Momentum stands on the server, and weights that were pulled before are the weights."""

@@ -4,6 +4,7 @@
 """
 import base64
 import importlib.util
+import itertools
 import math
 import unittest
 
@@ -106,6 +107,9 @@ class Together(Reporting):
     batch = 128                  # of stamped steps: what lies between two steps is no phase's
     check = CHECK
     mode_of_pair = ""
+    loading = ""                 # what a worker says that reads with its framework's own loader, in one of these modes
+    loading_modes = ("allreduce",)
+    sequences, overlaps = (), ("default",)             # of two workers of a sequence model
 
     def test_workers_hold_equal_weights_and_phases_fill_their_steps(self):
         found = self.run_changed(measure="phases", batch=self.batch)
@@ -124,6 +128,27 @@ class Together(Reporting):
         events = self.run_changed(**dict(PAIR, **self.check))["node0"]
         self.assertIn(self.mode_of_pair, self.mode(events))
         self.assert_same_update(self.alone(**self.check), events)
+
+    def test_every_worker_s_own_loader_reads_from_disk(self):
+        """80 images: in ten steps a worker goes round its shard, six batches of four, more than once."""
+        if not self.loading:
+            self.skipTest("no loader is tried in this mode")
+        for mode in self.loading_modes:
+            found = self.run_changed(parallel=mode, input="loader", measure="phases", steps=8)
+            for events in found.values():
+                self.assertIn("from disk by " + self.loading, of(events, "start")[0]["facts"]["loading"])
+                self.assertTrue(all(map(math.isfinite, losses(events))))
+            if mode != "ps-async":                     # whose steps are all workers' together
+                self.assert_losses(found, 8)
+
+    def test_two_workers_of_a_sequence_model_read_other_batches_and_hold_the_same_weights(self):
+        if not self.sequences:
+            self.skipTest("no sequence model is tried in this mode")
+        for task, overlap in itertools.product(self.sequences, self.overlaps):
+            found = self.run_changed(task=task, nodes=2, overlap=overlap, input="pipeline", steps=2, batch=2,
+                                     measure="phases")
+            self.assert_equal_weights(found)
+            self.assertNotEqual(losses(found["node0"]), losses(found["node1"]))
 
 
 class Driven(Together):

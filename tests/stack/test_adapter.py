@@ -45,18 +45,12 @@ TOKENS = (Conv(8, (8, 8), 8, bias=True), Tokens(), Encoder(2, 12), Encoder(4, 6,
 
 def varied(parameters, precision="float64"):
     """Weights in which no array is constant, so that none can stand for another; float32 but for float64."""
-    arrays = initial.seeded(parameters, 5, "float64")
-    random = np.random.RandomState(5)
-    for parameter in parameters:
-        if parameter.kind != "weight":
-            noise = 0.1 * random.standard_normal(parameter.shape)
-            arrays[parameter.name] = arrays[parameter.name] + (np.abs(noise) if parameter.kind == "variance" else noise)
-    return {name: array.astype("float64" if precision == "float64" else "float32") for name, array in arrays.items()}
+    return initial.with_vectors(initial.seeded(parameters, 5, "float64" if precision == "float64" else "float32"), 5)
 
 
 def built(table, cell):
     """The adapter's workload, the reference and their common weights."""
-    weights = varied(layers.parameters(table, tasks.input_shape(cell.image)))
+    weights = varied(layers.parameters(table, tasks.input_shape(cell.image)), cell.precision)
     workload, reference = adapter.Workload(table, cell), numpy.Workload(table, cell)
     workload.load(weights)
     reference.load(weights)
@@ -126,7 +120,7 @@ class AdapterCase(unittest.TestCase):
             return None
 
     def assert_close(self, expected, found, tolerance, what):
-        expected, found = np.asarray(expected), np.asarray(found)
+        expected, found = np.asarray(expected, np.float64), np.asarray(found, np.float64)
         self.assertEqual(expected.shape, found.shape, what)
         difference = np.abs(expected - found).max() / max(np.abs(expected).max(), 1e-30)
         self.assertLessEqual(difference, tolerance, what)

@@ -162,7 +162,12 @@ def _kernels(known):
     return told
 
 
-class LoadingForAGpu(test_adapter.AdapterCase):
+class OfAnyFramework(test_adapter.AdapterCase):
+    """What is loaded, refused and said where the device is a GPU."""
+
+    def setUp(self):
+        self.settings = part("settings")
+
     def test_another_thread_copies_each_batch_to_the_device(self):
         if is_of("pytorch") or not hasattr(adapter.Workload, "_placed"):
             self.skipTest("PyTorch's copies from pinned memory go on by themselves, and a session's steps make theirs")
@@ -178,13 +183,6 @@ class LoadingForAGpu(test_adapter.AdapterCase):
         found = np.concatenate([np.asarray(next(batches)[1]) for _ in range(2)])
         self.assertNotIn(threading.main_thread(), threads)
         np.testing.assert_array_equal(sample.labels, found)
-
-
-class PrecisionsOfAGpu(test_adapter.AdapterCase):
-    """What a GPU lacks is refused, where the framework would compute something else under the name."""
-
-    def setUp(self):
-        self.settings = part("settings")
 
     def on_a_gpu_of(self, capability):
         """Let the framework tell of such a GPU until the test is over."""
@@ -210,10 +208,20 @@ class PrecisionsOfAGpu(test_adapter.AdapterCase):
         except Unsupported as reason:                  # a version from before there was any
             self.assertIn("TF32 is a mode of GPUs", str(reason))
 
+    @unittest.skipUnless(is_of("tensorflow"), "TensorFlow's")
+    def test_tensorflow_s_determinism_by_either_variable_is_told_and_then_nothing_is_searched(self):
+        for variables, expected in (
+                ({}, (True, False)), ({"TF_CUDNN_USE_AUTOTUNE": "false"}, (False, False)),
+                ({"TF_CUDNN_DETERMINISTIC": "1"}, (False, True)), ({"TF_DETERMINISTIC_OPS": "True"}, (False, True)),
+                ({"TF_DETERMINISTIC_OPS": "0"}, (True, False)), ({"TF_CUDNN_DETERMINISTIC": "no"}, (True, False))):
+            with mock.patch.dict(os.environ, variables):
+                facts = self.settings.gpu_facts()
+            self.assertEqual(expected, (facts["cudnn_benchmark"], facts["cudnn_deterministic"]), variables)
+
 
 @unittest.skipUnless(is_of("pytorch"), "PyTorch's")
-class SeveralGpusOfOneProcess(test_adapter.AdapterCase):
-    """PyTorch's DataParallel."""
+class OfPyTorch(test_adapter.AdapterCase):
+    """DataParallel's precisions, the LSTM's weights and the best layout."""
 
     def test_amp_is_refused_since_its_threads_would_compute_in_float16(self):
         parallel = part("parallel")
@@ -223,22 +231,6 @@ class SeveralGpusOfOneProcess(test_adapter.AdapterCase):
         with self.assertRaisesRegex(Unsupported, "no GPU"):           # so it goes on, and finds that there is none
             parallel.Workload(tasks.table("lenet5", cell.classes), cell._replace(precision="float32"), None)
 
-
-class FactsOfAGpu(test_adapter.AdapterCase):
-    """What is said of a GPU is what holds there."""
-
-    @unittest.skipUnless(is_of("tensorflow"), "TensorFlow's")
-    def test_tensorflow_s_determinism_by_either_variable_is_told_and_then_nothing_is_searched(self):
-        settings = part("settings")
-        for variables, expected in (
-                ({}, (True, False)), ({"TF_CUDNN_USE_AUTOTUNE": "false"}, (False, False)),
-                ({"TF_CUDNN_DETERMINISTIC": "1"}, (False, True)), ({"TF_DETERMINISTIC_OPS": "True"}, (False, True)),
-                ({"TF_DETERMINISTIC_OPS": "0"}, (True, False)), ({"TF_CUDNN_DETERMINISTIC": "no"}, (True, False))):
-            with mock.patch.dict(os.environ, variables):
-                facts = settings.gpu_facts()
-            self.assertEqual(expected, (facts["cudnn_benchmark"], facts["cudnn_deterministic"]), variables)
-
-    @unittest.skipUnless(is_of("pytorch"), "PyTorch's")
     def test_an_lstm_s_weights_are_told_to_be_cast_in_each_call_where_autocast_does(self):
         sequences = part("sequences")
         workload = sequences.Workload(test_sequences.cell_of(precision="float32"))
@@ -247,9 +239,6 @@ class FactsOfAGpu(test_adapter.AdapterCase):
         workload.precision, workload._autocast = "amp", lambda function: function
         self.assertEqual("cast in each call", workload.kernels()["lstm_weights"])
 
-
-@unittest.skipUnless(is_of("pytorch"), "PyTorch's")
-class LayoutsOnAGpu(test_adapter.AdapterCase):
     def test_best_is_channels_last_where_tensor_cores_work(self):
         import torch
         settings = part("settings")

@@ -5,44 +5,32 @@ import unittest
 
 import numpy as np
 
-from tests.stack import adapter, part, setUpModule  # noqa: F401  skips
-from tests.stack.test_adapter import EVERY_LAYER, POOLED, TOKENS, AdapterCase, Watch, varied
-from workloads.frameworks import numpy as reference
+from tests.stack import adapter, part, setUpModule, test_adapter  # noqa: F401  skips
+from tests.stack.test_adapter import EVERY_LAYER, POOLED, TOKENS, AdapterCase, Watch, built, varied
 from workloads.frameworks.onnx_graphs import model
 from workloads.inputs import images as data
 from workloads.inputs import sequence_batches as batches
 from workloads.process.errors import Unsupported
 from workloads.spec import layers, sequence_tasks, tasks
-from workloads.spec.cell import Cell
 
 FLOAT32 = 1e-5              # relative; normalising by three images' own statistics loses a digit more
 NORMALISED = 1e-4
-
-
-# an inference cell that differs from it by the changes
-cell_of = Cell(stack="here", task="lenet5", measure="infer", batch=3, image=32, classes=4, cpus=1)._replace
-
-
-def built(table, cell):
-    """The runtime's workload, the reference with the same weights, and a batch."""
-    weights = varied(layers.parameters(table, tasks.input_shape(cell.image)), cell.precision)
-    workload, expected = adapter.Workload(table, cell), reference.Workload(table, cell)
-    workload.load(weights)
-    expected.load(weights)
-    return workload, expected, data.synthetic(cell)
+TABLES = (EVERY_LAYER, POOLED, TOKENS)
+# an inference cell in float32 that differs from it by the changes
+cell_of = test_adapter.cell_of(measure="infer", precision="float32")._replace
 
 
 class Equality(AdapterCase):
     """Tables with every layer in each of its forms."""
 
     def test_what_is_inferred_is_the_reference_s(self):
-        for table in (EVERY_LAYER, POOLED, TOKENS):
-            workload, expected, sample = built(table, cell_of())
+        for table in TABLES:
+            (workload, expected, _), sample = built(table, cell_of()), data.synthetic(cell_of())
             self.assert_close(expected.logits(sample.images), workload.predict(sample.images), FLOAT32, "logits")
 
     def test_every_layer_s_output_is_the_reference_s_in_shape_and_numbers(self):
-        for table in (EVERY_LAYER, POOLED, TOKENS):
-            workload, expected, sample = built(table, cell_of(measure="check"))
+        for table in TABLES:
+            (workload, expected, _), sample = built(table, cell_of(measure="check")), data.synthetic(cell_of())
             found = workload.check(sample.images, sample.labels)
             self.assert_all_close(expected.activations(sample.images), found["activation"], NORMALISED)
             self.assert_close(expected.logits(sample.images, is_training=True), found["logits"], NORMALISED, "logits")
@@ -51,24 +39,22 @@ class Equality(AdapterCase):
         onnx = importlib.import_module("onnx")             # a stack's package, not this repository's, as graph's is
         written = importlib.import_module("workloads.frameworks.onnx_graphs.graph").Graph
         for is_training in (False, True):
-            for table in (EVERY_LAYER, POOLED, TOKENS):
+            for table in TABLES:
                 graph = written(varied(layers.parameters(table, tasks.input_shape(32)), "float32"), is_training)
                 logits = model.forward(table, graph, graph.input("images", np.empty((0,) * 4, np.float32)))
                 whole = onnx.shape_inference.infer_shapes(graph.serialized([logits]), strict_mode=True)
                 onnx.checker.check_model(whole, full_check=True)
 
     def test_other_weights_are_another_answer(self):
-        workload, expected, sample = built(POOLED, cell_of())
-        before = workload.predict(sample.images)
-        weights = dict(workload.weights(), **{"1.variance": 4 * workload.weights()["1.variance"]})
+        (workload, expected, _), sample = built(POOLED, cell_of()), data.synthetic(cell_of())
+        before, weights = workload.predict(sample.images), workload.weights()
         for each in (workload, expected):
-            each.load(weights)
+            each.load(dict(weights, **{"1.variance": 4 * weights["1.variance"]}))
         self.assert_close(expected.logits(sample.images), workload.predict(sample.images), FLOAT32, "logits")
         self.assertGreater(np.abs(before - workload.predict(sample.images)).max(), 1e-3)
 
     def test_a_rest_of_a_batch_is_answered_too(self):
-        workload, expected, sample = built(TOKENS, cell_of(batch=5))
-        workload.cell = cell_of(batch=2)
+        (workload, expected, _), sample = built(TOKENS, cell_of(batch=2)), data.synthetic(cell_of(batch=5))
         self.assert_close(expected.logits(sample.images), workload.predict(sample.images), FLOAT32, "logits")
 
 

@@ -39,13 +39,7 @@ def has_no_gradient(name, weights):
 
 
 class SequenceCase(test_adapter.AdapterCase):
-    """Comparisons of arrays by the norm of their difference, relative to that of the values."""
-
-    def assert_close(self, expected, found, limit, name):
-        expected, found = np.asarray(expected, np.float64), np.asarray(found, np.float64)
-        self.assertEqual(expected.shape, found.shape, name)
-        difference = np.linalg.norm(expected - found) / (np.linalg.norm(expected) or 1.0)
-        self.assertLessEqual(difference, limit, name)
+    """Workloads of cells that a stack may refuse."""
 
     def workload(self, **changes):
         """What built gives, None where the stack refuses the cell with a reason."""

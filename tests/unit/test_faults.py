@@ -44,7 +44,7 @@ def test_every_behaviour_of_the_worker_is_tried_and_every_name_is_one_fault_s() 
 
 
 def test_the_laboratory_has_the_real_runner_and_the_faulty_worker_alone(tmp_path: Path) -> None:
-    made = lab.made(tmp_path / "lab", "venv")
+    made = lab.made(tmp_path / "lab")
     session = "runner/measuring/session/__init__.py"
     assert (made.root / session).read_bytes() == Path(session).read_bytes()
     assert (made.root / "workloads/__main__.py").read_bytes() == Path(worker.__file__).read_bytes()

@@ -7,13 +7,13 @@ from pathlib import Path
 from runner import paths
 from runner.results.lines import EVENTS
 from runner.stacks.definition import read_all
-from tools.pages import gpu_machines, studies, study_schema, summary_schema
+from tools.pages import gpu_machines, schemas, studies
 
 FOLDER = paths.ROOT / "docs"
 # by its path in docs/
 PAGES: dict[str, Callable[[], str]] = {
-    "study.schema.json": lambda: _json(study_schema.json_schema()),
-    "summary.schema.json": lambda: _json(summary_schema.json_schema()),
+    "study.schema.json": lambda: _json(schemas.of_study()),
+    "summary.schema.json": lambda: _json(schemas.of_summary()),
     "worker-lines.schema.json": lambda: _json({name: event.model_json_schema() for name, event in EVENTS.items()}),
     "gpu-machines.md": lambda: "\n".join(gpu_machines.lines(read_all(paths.STACKS))) + "\n",
     **{f"studies/{name}.md": lambda name=name: studies.page(name)          # type: ignore[misc]
@@ -29,5 +29,5 @@ def write(folder: Path = FOLDER) -> list[Path]:
     return [folder / name for name in PAGES]
 
 
-def _json(schema: summary_schema.Schema) -> str:
+def _json(schema: schemas.Schema) -> str:
     return json.dumps(schema, indent=2) + "\n"

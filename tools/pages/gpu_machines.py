@@ -4,13 +4,13 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 
 from runner import formatting, paths
+from runner.grouping import grouped
 from runner.machine.gpus import Gpu, Gpus, way
 from runner.machine.host import GIB, Machine
 from runner.planning.plan import Plan, Wishes, plan
 from runner.stacks.definition import Stack
 from runner.study.file import Study, read
 from tools.pages.studies import table
-from workloads.spec.cell import Cell
 
 MODELS = {"P100": ("6.0", 16), "V100": ("7.0", 16), "RTX 2080 Ti": ("7.5", 11), "A100": ("8.0", 80),
           "H100": ("9.0", 80), "RTX 5090": ("12.0", 32)}              # compute capability, GiB
@@ -74,9 +74,7 @@ def _share(made: Plan) -> str:
 
 def _reasons(made: Plan) -> str:
     """Each reason once, with how many cells it keeps from running."""
-    cells: dict[str, set[Cell]] = {}
-    for each in made.skipped:
-        if each.cell.device == "gpu":
-            cells.setdefault(each.reason, set()).add(each.cell)
-    told = (f"{reason} ({formatting.count(len(own), 'cell')})" for reason, own in cells.items())
+    skipped = grouped((each for each in made.skipped if each.cell.device == "gpu"), lambda each: each.reason)
+    told = (f"{reason} ({formatting.count(len({each.cell for each in some}), 'cell')})"
+            for reason, some in skipped.items())
     return "; ".join(told) or "every cell runs"

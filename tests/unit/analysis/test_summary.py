@@ -12,10 +12,10 @@ from runner.analysis.summary_format import Comparison, Result, Summary
 from runner.errors import InputError
 from tests import made_rows as made
 from tests.made_report import DONE, FAST, SLOW
-from tools.pages.summary_schema import json_schema
+from tools.pages.schemas import of_summary
 from workloads.spec.cell import Cell
 
-SCHEMA = jsonschema.Draft202012Validator(json_schema())
+SCHEMA = jsonschema.Draft202012Validator(of_summary())
 TORCH, TF, MXNET = (made.cell(name) for name in ("torch", "tf", "mxnet"))
 PROVED = dict.fromkeys([("lenet5", "torch"), ("lenet5", "tf"), ("lenet5", "mxnet")], True)
 

@@ -14,7 +14,7 @@ from runner.study.file import Study
 from runner.study.published import parted
 from tests.studies import read
 from tools import paper_check
-from tools.pages.study_schema import json_schema
+from tools.pages.schemas import of_study
 from workloads.spec.cell import Cell
 
 # figures and tables of each paper, by the ids of its experiments, and of how many of its claims there are any
@@ -25,7 +25,7 @@ FIGURES = {
     "patel": ("pat", "f1 f2 f3 f4 f5 dp", 6),
     "tian": ("tian", "f1 f2 f3 f4 f5 f6 f7 f8 f9 51", 10),
 }
-SCHEMA = jsonschema.Draft202012Validator(json_schema())
+SCHEMA = jsonschema.Draft202012Validator(of_study())
 
 
 def cells_of(study: Study) -> list[Cell]:

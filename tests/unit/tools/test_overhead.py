@@ -36,8 +36,8 @@ def harness(how: fakes.FakeLauncher, turns: int = 3) -> overhead.Cost:
 
 
 def peers(how: fakes.FakeLauncher, framework: str = "pytorch", turns: int = 3) -> list[overhead.Cost]:
-    peer = next(peer for peer in overhead.PEERS[framework] if "vgg16" in peer.tasks)
-    return list(overhead.peers(peer, fakes.stack(framework=framework), setup(how, turns)))
+    peer = next(peer for peer in overhead.PEERS[framework].items() if "vgg16" in peer[1])
+    return list(overhead.peers(*peer, fakes.stack(framework=framework), setup(how, turns)))
 
 
 def test_the_loop_s_cost_is_the_mean_over_processes_each_of_a_seed_of_its_own_of_the_median_over_blocks() -> None:
@@ -104,10 +104,10 @@ def test_a_peer_is_compared_in_its_own_variant_and_in_both_measures(framework: s
 def test_a_stack_is_compared_with_the_library_that_is_locked_for_it_alone(tmp_path: Path) -> None:
     locked = "# not torchvision==1\nregex==1 \\\ntransformers==5.23.0 \\\n    --hash=sha256:0\n"
     (tmp_path / "peers.txt").write_text(locked)
-    own, peer = overhead.peers_of(fakes.stack(folder=tmp_path))
-    assert ("torch.nn", "transformers") == (own.library, peer.library)
+    found = overhead.peers_of(fakes.stack(folder=tmp_path))
+    assert ["torch.nn", "transformers"] == [*found]
     how = launcher(lambda cell, run: blocks((1.0, 1.0)))
-    list(overhead.peers(peer, fakes.stack(), setup(how, turns=1)))
+    list(overhead.peers("transformers", found["transformers"], fakes.stack(), setup(how, turns=1)))
     started = {(cell.task, cell.preset, cell.classes) for cell, _ in how.started}
     assert {(task, "small", classes) for task, classes in (
         ("bert", 10), ("gpt2", 10), ("llama", 10), ("resnet50", 1000), ("vit_b16", 1000))} == started
@@ -145,10 +145,16 @@ def test_a_start_is_dearer_by_what_lies_before_the_first_step() -> None:
     assert (2.0, None, "s", False) == (cost.value, cost.interval, cost.unit, cost.is_met)
 
 
+def test_a_start_whose_first_step_is_never_told_is_no_figure() -> None:
+    cost = overhead.start(fakes.stack(), setup(launcher(lambda cell, run: [ENDED]), turns=1))
+
+    assert cost.value is None and cost.problem
+
+
 def test_on_a_gpu_every_cell_is_for_it_and_peers_are_compared_at_a_gpu_s_sizes() -> None:
     how = launcher(lambda cell, run: blocks((1.0, 1.0)))
     of_gpu = setup(how, 1)._replace(device="gpu")
     overhead.harness(fakes.stack(), of_gpu)
-    list(overhead.peers(overhead.PEERS["tensorflow"][1], fakes.stack(framework="tensorflow"), of_gpu))
+    list(overhead.peers("keras.applications", ["vgg16"], fakes.stack(framework="tensorflow"), of_gpu))
     assert {"gpu"} == {cell.device for cell, _ in how.started}
     assert {(32, 224)} == {(cell.batch, cell.image) for cell, _ in how.started if cell.task == "vgg16"}

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from runner.stacks.definition import Stack
+from tests.fakes import quiet
 from tests.made_wheel import lock_of_wheel, stack_of_wheels
 from tools import peers
 
@@ -19,7 +20,7 @@ def stack(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stack:
 
 
 def test_what_is_locked_can_be_imported_from_a_folder_named_as_the_stack(stack: Stack, tmp_path: Path) -> None:
-    home = peers.ready(stack, tmp_path / "cache")
+    home = peers.ready(stack, tmp_path / "cache", quiet)
 
     assert tmp_path / "cache/peers/torch-9" == home
     program = "import sys; sys.path.append(sys.argv[1]); import visionary; print(visionary.IS_HERE)"
@@ -42,12 +43,12 @@ def test_what_a_killed_install_left_is_no_library(stack: Stack, tmp_path: Path) 
     left.mkdir(parents=True)
     (left / "visionary.py").write_text("IS_HERE = False\n")
 
-    home = peers.ready(stack, tmp_path / "cache")
+    home = peers.ready(stack, tmp_path / "cache", quiet)
 
     assert home is not None and "IS_HERE = True\n" == (home / "visionary.py").read_text()
 
 
 def test_a_stack_without_a_lock_has_none(stack: Stack, tmp_path: Path) -> None:
     peers.lock(stack).unlink()
-    assert peers.ready(stack, tmp_path / "cache") is None
+    assert peers.ready(stack, tmp_path / "cache", quiet) is None
     assert not (tmp_path / "cache").exists()

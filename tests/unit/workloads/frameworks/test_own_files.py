@@ -3,7 +3,7 @@
 import builtins
 import dataclasses
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -54,23 +54,32 @@ def test_a_batch_has_the_cell_s_size_and_precision_and_another_number_is_another
     assert np.array_equal(opened().batch(1)[0]["x"], opened().batch(1)[0]["x"])
 
 
-def test_a_missing_package_names_the_environment_and_how_to_add_it() -> None:
-    said = r"No module named 'nowhere': .* torch-2\.13-cpu: --with nowhere==VERSION"
-    with pytest.raises(DataError, match=said):
-        opened("import nowhere.inside")
-    with pytest.raises(DataError, match=said):
-        opened("def model():\n    import nowhere.inside").call("model")
-    with pytest.raises(DataError, match=said):
-        opened(same="def arrays(rng):\n    import nowhere").weights({})
+MISSING = r"No module named 'nowhere': .* torch-2\.13-cpu: --with nowhere==VERSION"
+DATA = "def model(data): return data\ndef batch(rng, size, data): return data, size"
 
 
-def test_a_function_with_a_parameter_data_gets_the_folder_or_says_how_to_name_one() -> None:
-    text = "def model(data): return data\ndef batch(rng, size, data): return data, size"
-    with pytest.raises(DataError, match=r"net\.py: model\(\) has a parameter data: name its folder, --data own=FOLDER"):
-        opened(text).call("model")
+@pytest.mark.parametrize(("used", "error", "said"), [
+    (lambda: opened("import nowhere.inside"), DataError, MISSING),
+    (lambda: opened("def model():\n    import nowhere.inside").call("model"), DataError, MISSING),
+    (lambda: opened(same="def arrays(rng):\n    import nowhere").weights({}), DataError, MISSING),
+    # what a module lacks is no missing package
+    (lambda: opened("import beside", beside={"beside.py": "from json import gone"}), ImportError,
+     "cannot import name 'gone'"),
+    (lambda: opened(DATA).call("model"), DataError,
+     r"net\.py: model\(\) has a parameter data: name its folder, --data own=FOLDER"),
+    (lambda: opened("def model(): return 3").made("model", np.ndarray), DataError,
+     r"net\.py: model\(\): found int, expected an instance of numpy\.ndarray"),
+    (lambda: opened("import tensorflow as tf", lane="keras-on-jax"), Unsupported,
+     r"net\.py uses TensorFlow itself, .* keras-on-tensorflow alone can run it")])
+def test_what_a_file_cannot_have_here_is_said_with_the_way_out(
+        used: Callable[[], object], error: type[Exception], said: str) -> None:
+    with pytest.raises(error, match=said):
+        used()
 
-    assert "/data" == opened(text, data="own").call("model")
-    assert "/data" == opened(text, data="own").call("batch", None, 2)[0]
+
+def test_a_function_with_a_parameter_data_gets_the_folder() -> None:
+    assert "/data" == opened(DATA, data="own").call("model")
+    assert "/data" == opened(DATA, data="own").call("batch", None, 2)[0]
     assert ["/data"] == [*opened(same="def arrays(rng, data): return {data: 1.0}", data="own").weights(
         {"/data": np.zeros(())})]
 
@@ -129,16 +138,6 @@ def test_modules_of_the_file_s_folder_come_along_with_its_text() -> None:
     assert 7 == opened(text, beside=beside).call("model")
 
 
-def test_what_a_module_lacks_is_no_missing_package() -> None:
-    with pytest.raises(ImportError, match="cannot import name 'gone'"):
-        opened("import beside", beside={"beside.py": "from json import gone"})
-
-
-def test_a_keras_file_that_uses_another_backend_itself_runs_on_that_one_alone() -> None:
-    with pytest.raises(Unsupported, match=r"net\.py uses TensorFlow itself, .* keras-on-tensorflow alone can run it"):
-        opened("import tensorflow as tf", lane="keras-on-jax")
-
-
 def test_a_file_that_changes_how_numbers_are_computed_is_refused_with_the_setting() -> None:
     builtins.of_test = {"precision": "highest"}  # type: ignore[attr-defined]
     text = "def model(settings=None): import builtins; builtins.of_test['precision'] = 'medium'"
@@ -166,11 +165,6 @@ def test_a_loss_that_is_left_out_follows_from_the_targets() -> None:
         lost(np.zeros(2), np.zeros((2, 1)))
     with pytest.raises(DataError, match="found targets of several arrays"):
         lost(np.zeros(2), (np.zeros(2), np.zeros(2)))
-
-
-def test_what_a_function_returns_of_another_kind_is_said() -> None:
-    with pytest.raises(DataError, match=r"net\.py: model\(\): found int, expected an instance of numpy\.ndarray"):
-        opened("def model(): return 3").made("model", np.ndarray)
 
 
 def test_drawn_weights_come_from_name_shape_and_seed_alone_and_none_is_constant() -> None:

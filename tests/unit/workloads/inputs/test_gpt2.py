@@ -1,4 +1,6 @@
-"""GPT-2 and Llama: FLOPs by hand, and batches whose labels are the tokens that follow."""
+"""GPT-2 and Llama: FLOPs of what they generate, and batches whose labels are the tokens that follow."""
+
+from typing import Any
 
 import numpy as np
 import pytest
@@ -25,20 +27,15 @@ def test_llama_s_keys_and_values_are_of_fewer_heads_than_its_queries() -> None:
     assert (3, 2, 64, 64) == sequence_tasks.kept_shape(CELL._replace(task="llama"), 3)
 
 
-def test_flops_of_a_tiny_llama_are_those_counted_by_hand() -> None:
-    # a token: two products of 4 x 4, two of 4 x 2, three of 4 x 3; attention: ten pairs of two products of 4; a head
-    # of 4 x 5
-    assert llama.forward_flops(TINY_LLAMA) == 2 * (4 * (2 * 16 + 2 * 8 + 3 * 12) + 10 * 2 * 4 + 4 * 20)
-    missing_head = 2 * 1 * 20
-    assert (llama.prefill_flops(TINY_LLAMA, 2) + missing_head + 2 * llama.decode_flops(TINY_LLAMA, 2)
-            == llama.forward_flops(TINY_LLAMA))
-
-
-def test_a_prompt_has_one_head_a_token_sees_all_before_it_and_with_all_heads_they_are_a_whole_pass() -> None:
+def test_a_prompt_has_one_head_and_a_token_sees_all_before_it() -> None:
     assert gpt2.prefill_flops(TINY, 2) == 2 * (2 * 28 + 3 * 2 * 2 + 10)
     assert gpt2.decode_flops(TINY, 2) == 2 * (2 * 28 + 7 * 2 * 2 + 2 * 10) // 2
-    missing_head = 2 * 1 * 10
-    assert gpt2.prefill_flops(TINY, 2) + missing_head + 2 * gpt2.decode_flops(TINY, 2) == gpt2.forward_flops(TINY)
+
+
+@pytest.mark.parametrize(("spec", "sizes"), [(gpt2, TINY), (llama, TINY_LLAMA)], ids=["gpt2", "llama"])
+def test_with_all_heads_a_prompt_and_the_tokens_after_it_are_a_whole_pass(spec: Any, sizes: Any) -> None:
+    missing_head = 2 * sizes.width * sizes.vocabulary
+    assert spec.prefill_flops(sizes, 2) + missing_head + 2 * spec.decode_flops(sizes, 2) == spec.forward_flops(sizes)
 
 
 def test_a_step_counts_the_batch_s_prompts_or_tokens_once() -> None:

@@ -215,10 +215,11 @@ def endless(pass_steps=0, **values):
     return made
 
 
-def test_a_warm_up_that_is_to_be_steady_ends_so_and_says_it():
-    made = endless(warm="steady", warmup=0, steps=5)
+@pytest.mark.parametrize("sync", ["each", "end"])
+def test_a_warm_up_that_is_to_be_steady_ends_so_says_it_and_is_waited_for_step_by_step(sync):
+    made = endless(warm="steady", warmup=0, steps=4, sync=sync)
     assert [("steady", 10)] == [(line["ended"], len(line["seconds"])) for line in made.sent.of("warm")]
-    assert 5 == made.timed()
+    assert (4, 10 + 4) == (made.timed(), made.device.syncs)                   # with one sync at the end four are parts
 
 
 @pytest.mark.parametrize(("steps", "timed"), [(5, 12), (20, 20)])
@@ -257,11 +258,6 @@ def test_parts_that_the_device_s_clock_times_are_not_waited_for():
     block, = made.sent.of("steps")
     assert 2 == made.device.syncs and "device_seconds" not in block
     assert ([2] * 20, 20) == (block["blocks"]["counts"], len(block["blocks"]["device_seconds"]))
-
-
-def test_a_warm_up_that_is_to_be_steady_is_waited_for_step_by_step_even_with_one_sync_at_the_end():
-    made = endless(warm="steady", warmup=0, steps=4, sync="end")
-    assert 10 + 4 == made.device.syncs and "steady" == made.sent.of("warm")[0]["ended"]       # the four are parts
 
 
 @pytest.mark.parametrize("sync", ["each", "end", "blocks"])

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from tests.clock import FakeClock
+from tests.made_files import files
 from tests.sent import Sent
 from workloads.measuring.turns import TurnWatch
 from workloads.measuring.watch import Over
@@ -56,14 +57,12 @@ def test_pauses_and_leads_are_no_part_of_any_step() -> None:
     assert 4 == turn["before"]
 
 
-def test_a_turn_has_as_many_steps_as_it_is_told_and_ends_on_a_whole_pass() -> None:
-    assert 8 == len(said("go", "turn 0.03 0.1 8", "end")[1][1]["seconds"])
-    assert 9 == len(said("go", "turn 0.03 0.1 8", "end", pass_steps=3)[1][1]["seconds"])
-
-
-def test_steps_much_longer_than_the_lead_need_none() -> None:
-    turn = said("go", "turn 0.03 0.1 1", "end", step=lambda index: 4.0)[1][1]
-    assert (1, 0) == (len(turn["seconds"]), turn["turn"]["lead_steps"])
+@pytest.mark.parametrize(("least", "how", "steps", "lead_steps"), [
+    (8, {}, 8, 2), (8, {"pass_steps": 3}, 9, 2),                                # it ends on a whole pass
+    (1, {"step": lambda index: 4.0}, 1, 0)])                                    # much longer than the lead
+def test_a_turn_has_as_many_steps_as_it_is_told(least: int, how: dict[str, Any], steps: int, lead_steps: int) -> None:
+    turn = said("go", f"turn 0.03 0.1 {least}", "end", **how)[1][1]
+    assert (steps, lead_steps) == (len(turn["seconds"]), turn["turn"]["lead_steps"])
 
 
 def test_what_the_machine_did_is_read_around_the_lead_and_the_timed_steps() -> None:
@@ -86,23 +85,18 @@ def test_a_warm_up_of_one_step_ends_before_a_turn(warmup: int) -> None:
 
 
 def test_threads_that_wait_for_a_cpu_are_counted_and_a_kernel_without_the_count_says_nothing(tmp_path: Any) -> None:
-    for thread, numbers in (("1", "5 1500000000 3"), ("2", "5 250000000 1")):
-        (tmp_path / thread).mkdir()
-        (tmp_path / thread / "schedstat").write_text(numbers)
+    files(tmp_path, {"1/schedstat": "5 1500000000 3", "2/schedstat": "5 250000000 1"})
     (tmp_path / "3").mkdir()                         # it has ended
     assert 1.75 == processor.waited_seconds(str(tmp_path))
-    (tmp_path / "1/schedstat").write_text("0 0 0")
-    (tmp_path / "2/schedstat").write_text("0 0 0")
+    files(tmp_path, {"1/schedstat": "0 0 0", "2/schedstat": "0 0 0"})
     assert processor.waited_seconds(str(tmp_path)) is None
 
 
 def test_idle_and_stolen_seconds_are_of_the_cpus_that_are_asked_for(tmp_path: Any) -> None:
-    stat = tmp_path / "stat"
-    stat.write_text("cpu  9 9 9 900 9 0 0 9 0 0\ncpu0 1 2 3 100 20 0 0 7 0 0\ncpu1 1 2 3 300 40 0 0 5 0 0\n"
-                    "cpu2 1 2 3 999 40 0 0 5 0 0\nintr 1\n")
-    for cpu, state, microseconds in ((0, 0, 250_000), (0, 1, 1_000_000), (1, 1, 3_000_000), (2, 1, 5_000_000)):
-        folder = tmp_path / f"cpu{cpu}" / "cpuidle" / f"state{state}"
-        folder.mkdir(parents=True)
-        (folder / "time").write_text(f"{microseconds}\n")
-    assert (4.6, 4.25, 0.12) == processor.unused_seconds({0, 1}, str(stat), str(tmp_path))
-    assert (4.6, 0.0, 0.12) == processor.unused_seconds({0, 1}, str(stat), str(tmp_path / "none"))
+    files(tmp_path, {"stat": "cpu  9 9 9 900 9 0 0 9 0 0\ncpu0 1 2 3 100 20 0 0 7 0 0\ncpu1 1 2 3 300 40 0 0 5 0 0\n"
+                             "cpu2 1 2 3 999 40 0 0 5 0 0\nintr 1\n",
+                     "cpu0/cpuidle/state0/time": "250000\n", "cpu0/cpuidle/state1/time": "1000000\n",
+                     "cpu1/cpuidle/state1/time": "3000000\n", "cpu2/cpuidle/state1/time": "5000000\n"})
+    stat = str(tmp_path / "stat")
+    assert (4.6, 4.25, 0.12) == processor.unused_seconds({0, 1}, stat, str(tmp_path))
+    assert (4.6, 0.0, 0.12) == processor.unused_seconds({0, 1}, stat, str(tmp_path / "none"))

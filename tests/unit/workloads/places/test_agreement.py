@@ -48,17 +48,14 @@ def test_all_workers_have_the_numbers_of_the_first_one():
 
 
 def test_a_leader_that_is_gone_ends_the_others():
-    door = socket.socket()
-    door.bind(("127.0.0.1", 0))
-    door.listen(1)
-    follower = agreement.Follower(*door.getsockname())
-    leaving = threading.Thread(target=lambda: door.accept()[0].close(), daemon=True)
-    leaving.start()
-    with pytest.raises(OSError, match="went away"):
-        follower.say(1)
-    leaving.join(60)
-    follower.close()
-    door.close()
+    with socket.create_server(("127.0.0.1", 0)) as door:
+        follower = agreement.Follower(*door.getsockname())
+        leaving = threading.Thread(target=lambda: door.accept()[0].close(), daemon=True)
+        leaving.start()
+        with pytest.raises(OSError, match="went away"):
+            follower.say(1)
+        leaving.join(60)
+        follower.close()
 
 
 def test_a_leader_that_never_comes_is_given_up():

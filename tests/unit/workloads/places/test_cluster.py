@@ -15,9 +15,19 @@ NODES = "node0,node1,node2"
 LOCAL = "127.0.0.1:23000,127.0.0.1:23010,127.0.0.1:23020"
 
 
-def joined(framework: str, parallel: str, rank: int | str, nodes: str = NODES) -> cluster.Cluster:
-    cell = Cell(stack="s", task="lenet5", measure="train", nodes=3, parallel=parallel)
-    return cluster.read(cell, framework, {"EVENBENCH_NODES": nodes, "EVENBENCH_RANK": str(rank)})
+def joined(framework: str, parallel: str, rank: int | str, names: str = NODES, process: int = 0,
+           **cell: int) -> cluster.Cluster:
+    asked = Cell(**{"stack": "s", "task": "lenet5", "measure": "train", "nodes": 3, "parallel": parallel, **cell})
+    environment = {"EVENBENCH_NODES": names, "EVENBENCH_RANK": str(rank)}
+    if process:                              # else nothing is said, as where a place has one
+        environment["EVENBENCH_PROCESS"] = str(process)
+    return cluster.read(asked, framework, environment)
+
+
+def alone(framework: str, gpus: int) -> cluster.Cluster:
+    """The cluster of a cell on one node, whose launcher tells of no others."""
+    cell = Cell(stack="s", task="lenet5", measure="train", parallel="sync", gpus=gpus)
+    return cluster.read(cell, framework, {})
 
 
 @pytest.mark.parametrize(("framework", "parallel", "expected"), [
@@ -97,29 +107,20 @@ def test_a_host_that_never_comes_up_is_given_up() -> None:
         addresses.resolved("no-such-host.invalid", clock=FakeClock(10.0), wait=lambda seconds: None)
 
 
-def alone(framework: str, gpus: int, **environment: str) -> cluster.Cluster:
-    """The cluster of a cell on one node, whose launcher tells of no others."""
-    cell = Cell(stack="s", task="lenet5", measure="train", parallel="sync", gpus=gpus)
-    return cluster.read(cell, framework, environment)
-
-
 def test_pytorch_has_a_process_a_gpu_and_each_a_rank_of_its_own() -> None:
     first = alone("pytorch", 4)
     assert (4, 0, "127.0.0.1") == (first.workers, first.worker, first.addresses[0][0])
     name = ":".join(map(str, first.addresses[0]))
-    third = alone("pytorch", 4, EVENBENCH_NODES=name, EVENBENCH_RANK="0", EVENBENCH_PROCESS="2")
-    variables = cluster.variables(third, "worker")
+    variables = cluster.variables(joined("pytorch", "sync", 0, name, 2, nodes=1, gpus=4), "worker")
     assert ("2", "4", "lo") == (variables["RANK"], variables["WORLD_SIZE"], variables["NCCL_SOCKET_IFNAME"])
     assert cluster.variables(first, "worker")["MASTER_PORT"] == variables["MASTER_PORT"]
 
 
 def test_on_many_nodes_ranks_go_on_from_node_to_node() -> None:
-    environment = {"EVENBENCH_NODES": LOCAL, "EVENBENCH_RANK": "1", "EVENBENCH_PROCESS": "1"}
-    cell = Cell(stack="s", task="lenet5", measure="train", parallel="sync", nodes=3, gpus=2)
-    joined_here = cluster.read(cell, "pytorch", environment)
-    assert (6, 3) == (joined_here.workers, joined_here.worker)
-    assert "lo" == cluster.variables(joined_here, "worker")["GLOO_SOCKET_IFNAME"]       # that has the address
-    horovod = cluster.variables(cluster.read(cell._replace(parallel="horovod"), "tensorflow", environment), "worker")
+    here = joined("pytorch", "sync", 1, LOCAL, 1, gpus=2)
+    assert (6, 3) == (here.workers, here.worker)
+    assert "lo" == cluster.variables(here, "worker")["GLOO_SOCKET_IFNAME"]       # that has the address
+    horovod = cluster.variables(joined("tensorflow", "horovod", 1, LOCAL, 1, gpus=2), "worker")
     assert ["3", "6", "1", "2", "1", "3"] == [horovod[f"HOROVOD_{name}"] for name in (
         "RANK", "SIZE", "LOCAL_RANK", "LOCAL_SIZE", "CROSS_RANK", "CROSS_SIZE")]
     for framework in ("tensorflow", "jax"):                   # one process drives all GPUs of its node

@@ -9,24 +9,20 @@ from pathlib import Path
 import pytest
 
 from runner.paths import ROOT
+from tests.made_files import files
 from workloads.process import cpu_time
 
-TICKS = os.sysconf("SC_CLK_TCK")
 
-
-def stat(parent: int, *seconds: int) -> str:
+def stat(process: int, parent: int, *seconds: int) -> str:
     """What the kernel writes of a process with such seconds: its own and its ended children's, user's and system's."""
-    user, system, childrens_user, childrens_system = (each * TICKS for each in seconds)
-    return f"S {parent} 1 1 0 -1 0 0 0 0 0 {user} {system} {childrens_user} {childrens_system} 20 0 1"
+    ticks = " ".join(str(each * os.sysconf("SC_CLK_TCK")) for each in seconds)
+    return f"{process} (cc1 (a) b) S {parent} 1 1 0 -1 0 0 0 0 0 {ticks} 20 0 1\n"
 
 
 def test_a_compiler_s_time_counts_whatever_its_session_and_another_program_s_does_not(tmp_path: Path) -> None:
-    for process, said in {10: stat(1, 1, 2, 3, 4), 11: stat(10, 10, 0, 0, 0), 12: stat(11, 100, 0, 0, 0),
-                          13: stat(1, 1000, 0, 0, 0)}.items():
-        (tmp_path / str(process)).mkdir()
-        (tmp_path / str(process) / "stat").write_text(f"{process} (cc1 (a) b) {said}\n")
+    files(tmp_path, {"meminfo": "", "10/stat": stat(10, 1, 1, 2, 3, 4), "11/stat": stat(11, 10, 10, 0, 0, 0),
+                     "12/stat": stat(12, 11, 100, 0, 0, 0), "13/stat": stat(13, 1, 1000, 0, 0, 0)})
     (tmp_path / "14").mkdir()                # has gone meanwhile
-    (tmp_path / "meminfo").write_text("")
 
     assert 120.0 == cpu_time.cpu_seconds(10, str(tmp_path))
 

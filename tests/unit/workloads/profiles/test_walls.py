@@ -19,39 +19,15 @@ from workloads.profiles.walls import Operator
     ([(1, "host/waiting", 0, 10), (2, "host/runs", 1, 7), (2, "a", 2, 4)], {"host/waiting": 4, "host/runs": 4, "a": 2}),
     ([(1, "host/runs", 0, 10), (1, "a", 1, 9), (1, "host/wait", 2, 8), (1, "b", 3, 5)],
      {"host/runs": 2, "a": 6, "b": 2}),
+    # as Eigen's threads work for an operator of TensorFlow
+    ([(1, "a", 0, 10), (1, "host/ParallelFor", 1, 9), (2, "host/ParallelFor", 1, 9), (2, "b", 6, 8)],
+     {"a": 9, "b": 1}),
     ([(1, "gap", 0, 2), (1, "gap", 8, 9)], {"gap": 3}), ([(1, "none", 5, 5)], {}), ([], {}),
 ])
 def test_each_moment_belongs_to_the_innermost_operators_that_run(
         spans: list[tuple[object, str, int, int]], expected: dict[str, float]) -> None:
     found = walls.walls([Operator(thread, name, 10 * began, 10 * ended) for thread, name, began, ended in spans])
     assert expected == {name: pytest.approx(seconds * 1e8) for name, seconds in found.items()}
-
-
-# a training step of LeNet-5 in TensorFlow 2.21 without oneDNN, in microseconds, without spans below 60 of them
-RECORDED = (
-    (0, "host/train", 0, 42888), (0, "host/EagerExecute", 518, 42635), (0, "host/KernelAndDeviceFunc::Run", 599, 42619),
-    (0, "host/FunctionRun", 633, 18305), (1, "host/ExecutorState::Process", 6852, 35273),
-    (1, "_FusedConv2D", 6857, 18434), (1, "Tanh", 18447, 18717), (1, "AvgPool", 18719, 19550),
-    (1, "host/ParallelFor", 18741, 19549), (2, "host/ExecutorState::Process", 19576, 23154),
-    (2, "_FusedConv2D", 19580, 22830), (2, "AvgPool", 22884, 22952), (2, "_FusedMatMul", 22959, 23052),
-    (2, "host/ExecutorState::Process", 23242, 23352), (2, "gradient/MatMul", 23243, 23329),
-    (2, "host/ExecutorState::Process", 23353, 23542), (2, "gradient/MatMul", 23354, 23454),
-    (2, "host/ExecutorState::Process", 23621, 26805), (2, "gradient/Conv2DBackpropInput", 23623, 26330),
-    (2, "host/ParallelFor", 23634, 26327), (1, "gradient/Conv2DBackpropFilter", 26294, 35236),
-    (1, "host/ParallelFor", 26318, 34587), (2, "gradient/AvgPoolGrad", 26333, 26596),
-    (2, "host/ParallelFor", 26363, 26595), (2, "gradient/TanhGrad", 26597, 26662),
-    (2, "gradient/BiasAddGrad", 26665, 26797), (2, "gradient/Conv2DBackpropFilter", 26809, 42503),
-    (2, "host/ParallelFor", 26813, 35314))
-
-
-def test_what_eigen_s_threads_do_for_an_operator_of_tensorflow_is_the_operator_s() -> None:
-    found = {name: seconds * 1e6 for name, seconds in walls.walls(
-        [Operator(thread, name, 1000 * began, 1000 * ended) for thread, name, began, ended in RECORDED]).items()}
-
-    assert 42888 == pytest.approx(sum(found.values()))
-    assert not any("ParallelFor" in name for name in found)
-    assert 831 + 68 == pytest.approx(found["AvgPool"])
-    assert 2671 + 36 / 2 == pytest.approx(found["gradient/Conv2DBackpropInput"])        # 36 beside the other gradient
 
 
 def test_what_runs_within_an_optimizer_s_step_is_named_so_on_its_own_thread_alone() -> None:

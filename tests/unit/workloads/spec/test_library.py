@@ -4,20 +4,21 @@ from pathlib import Path
 
 import pytest
 
-from runner.stacks import definition, environments
+from runner import paths
+from runner.stacks import environments
+from tests.made_files import files
 from tests.stack_folder import small_stack
+from workloads.frameworks.library import settings
+from workloads.process.errors import Unsupported
 from workloads.spec import library
 from workloads.spec.cell import SWITCHES, Cell
 from workloads.spec.models import lstm_kernels
-
-ROOT = Path(__file__).parents[4]
 
 
 def test_a_library_is_found_by_the_file_that_its_build_leaves(tmp_path: Path) -> None:
     assert library.installed(str(tmp_path)) is None
 
-    (tmp_path / "lib").mkdir()
-    (tmp_path / "lib" / "liblstm-onednn.so").touch()
+    files(tmp_path, {"lib/liblstm-onednn.so": ""})
 
     assert "onednn" == library.installed(str(tmp_path))
 
@@ -27,8 +28,6 @@ def test_a_library_is_found_by_the_file_that_its_build_leaves(tmp_path: Path) ->
     ({"lstm": "skip_input"}, "no lstm skip_input"), ({"loop": "graph"}, "no loop graph"),
     ({"optimizer": "adam"}, "sgd or momentum"), ({"onednn": "off"}, "nothing is left")])
 def test_what_a_bare_library_has_not_is_refused_with_the_reason(changes: dict[str, str], words: str) -> None:
-    from workloads.frameworks.library import settings
-    from workloads.process.errors import Unsupported
     cell = Cell(**{"stack": "lstm-onednn", "task": "lstm", "measure": "train", **changes})
 
     with pytest.raises(Unsupported, match=words):
@@ -47,22 +46,16 @@ def test_a_missing_implementation_is_told_with_those_that_are_there() -> None:
     assert "mxnet has no lstm block on a cpu: it has cell" in str(lstm_kernels.missing("mxnet", "cpu", "block"))
 
 
-def with_program(root: Path, script: str) -> definition.Stack:
-    stack = small_stack(root)
-    (stack.folder / "build.sh").write_text(script)
-    return stack
+@pytest.mark.parametrize(("script", "said"), [
+    ('echo "no g++ here: run it" >&2; exit 1\n', "torch-9: no g++ here: run it"), ("exit 0\n", None), ("", None)])
+def test_a_host_without_the_tools_of_a_program_says_which(script: str, said: str | None, tmp_path: Path) -> None:
+    stack = small_stack(tmp_path)
+    files(stack.folder, {"build.sh": script} if script else {})
 
-
-def test_a_host_without_the_tools_of_a_program_says_which(tmp_path: Path) -> None:
-    lacking = with_program(tmp_path / "a", 'echo "no g++ here: run it" >&2; exit 1\n')
-    having = with_program(tmp_path / "b", "exit 0\n")
-
-    assert "torch-9: no g++ here: run it" == environments.missing_tools(lacking)
-    assert environments.missing_tools(having) is None
-    assert environments.missing_tools(small_stack(tmp_path / "c")) is None
+    assert said == environments.missing_tools(stack)
 
 
 def test_both_programs_have_the_one_interface() -> None:
-    ours, theirs = ((ROOT / "docker" / name / "lstm.h").read_text() for name in ("lstm-onednn", "lstm-cudnn"))
+    ours, theirs = ((paths.STACKS / name / "lstm.h").read_text() for name in ("lstm-onednn", "lstm-cudnn"))
 
     assert ours == theirs.replace("docker/lstm-onednn/", "docker/lstm-cudnn/")

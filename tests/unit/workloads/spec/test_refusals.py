@@ -6,6 +6,9 @@ import pytest
 from tests.made_rows import cell
 from workloads.spec import refusals, turns
 
+SERVED = {"input": "pipeline", "device": "gpu", "gpus": 4, "parallel": "central"}
+ALONE = "parallel = central of TensorFlow 1.15.2 trains gnmt and lstm alone"
+
 
 @pytest.mark.parametrize(("framework", "version", "asked", "said"), [
     ("pytorch", "1.7.0", {}, None), ("mxnet", "1.7.0", {}, None), ("tensorflow", "2.5.0", {"measure": "phases"}, None),
@@ -13,9 +16,13 @@ from workloads.spec import refusals, turns
     ("pytorch", "1.7.0", {"measure": "epochs"}, "images on one device: measure train, infer, phases"),
     ("pytorch", "1.7.0", {"task": "bert"}, "images on one device"),
     ("pytorch", "1.7.0", {"device": "gpu", "gpus": 2, "parallel": "allreduce"}, "images on one device"),
+    ("tensorflow", "1.15.2", {**SERVED, "task": "gnmt"}, None),
+    ("tensorflow", "1.15.2", {**SERVED, "task": "bert"}, ALONE),
+    ("tensorflow", "1.15.2", {**SERVED, "task": "resnet50"}, ALONE),
+    ("tensorflow", "1.15.2", {**SERVED, "parallel": "allreduce"}, "on many GPUs, by Horovod alone"),
 ])
-def test_a_framework_s_own_loader_reads_images_for_steps_on_one_device(framework: str, version: str,
-                                                                       asked: dict[str, Any], said: str | None) -> None:
+def test_what_a_version_cannot_run_is_refused_with_the_reason(
+        framework: str, version: str, asked: dict[str, Any], said: str | None) -> None:
     reason = refusals.refused(refusals.of_version(framework, version), cell(**{"input": "loader", **asked}))
 
     assert said in reason if said else reason is None
@@ -38,14 +45,3 @@ def test_what_loads_ahead_takes_no_turns() -> None:
     takes = {name: turns.may_take(cell(input=name, seconds=1.0, warm="steady")) for name in ("pipeline", "loader")}
 
     assert {"pipeline": True, "loader": False} == takes
-
-
-def test_tensorflow_1_trains_gnmt_on_many_gpus_with_a_parameter_server_and_the_rest_by_horovod() -> None:
-    able = refusals.of_version("tensorflow", "1.15.2")
-    said = {task: refusals.refused(able, cell(task=task, device="gpu", gpus=4, parallel="central"))
-            for task in ("gnmt", "bert", "resnet50")}
-
-    assert said["gnmt"] is None
-    assert "parallel = central of TensorFlow 1.15.2 trains gnmt and lstm alone" == said["bert"] == said["resnet50"]
-    assert "on many GPUs, by Horovod alone" in str(refusals.refused(able, cell(device="gpu", gpus=4,
-                                                                                parallel="allreduce")))

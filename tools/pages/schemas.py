@@ -1,13 +1,14 @@
-"""The JSON Schema of study files, for editors, from the models that read them.
+"""The JSON Schemas (2020-12) of study files, for editors, and of summary.json, from the models that read them.
 
-It knows keys, types and closed lists of words; what keys say together (a claim's kind and its thresholds, a grid and a
-task, and so on) only the reader refuses.
+That of study files knows keys, types and closed lists of words; what keys say together (a claim's kind and its
+thresholds, a grid and a task, and so on) only the reader refuses.
 """
 
 from typing import Any, get_type_hints
 
 from pydantic import TypeAdapter
 
+from runner.analysis.summary_format import Summary
 from runner.study import claims, claims_file, quantities
 from runner.study.claims import Claim
 from runner.study.claims_file import Place, Told
@@ -15,6 +16,7 @@ from runner.study.document import Document
 from runner.study.published import STATISTICS, Published
 
 Schema = dict[str, Any]
+_DIALECT = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
 _QUANTITY = {"enum": list(quantities.QUANTITIES)}
 # fields whose words the annotation does not tell
 _CLAIM: dict[str, Schema] = {
@@ -27,7 +29,12 @@ _PUBLISHED: dict[str, Schema] = {
 }
 
 
-def json_schema() -> Schema:
+def of_summary() -> Schema:
+    """The schema of a Summary; every key is required, no other one allowed."""
+    return _DIALECT | Summary.model_json_schema(by_alias=True, mode="serialization")
+
+
+def of_study() -> Schema:
     """The schema of a study file."""
     whole = _plain(Document.model_json_schema(ref_template="#/$defs/{model}"))
     shared = whole["$defs"].pop("Entry")["properties"]
@@ -44,7 +51,7 @@ def json_schema() -> Schema:
             "type": "object", "additionalProperties": False, "required": list(required),
             "properties": {**{key: shared[key] for key in kind.model_fields if key in shared}, **fields, **known}}
         whole["properties"][name] = {"type": "array", "items": {"$ref": f"#/$defs/{name}"}}
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **whole, "title": "A study of evenbench"}
+    return {**_DIALECT, **whole, "title": "A study of evenbench"}
 
 
 def _plain(schema: Any) -> Any:
