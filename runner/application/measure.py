@@ -68,7 +68,7 @@ def ahead(request: Request) -> tuple[Shown, str]:
 
 def on_a_cpu(request: Request, job: jobs.Job) -> str:
     """What of a study for GPUs runs on a CPU, where nothing of it runs as it is; "" else."""
-    if job.plan.cells or "device" in request.wishes.settings:
+    if job.plan.cells or request.models or "device" in request.wishes.settings:
         return ""
     wishes = request.wishes._replace(settings={**request.wishes.settings, "device": "cpu"})
     count = len(jobs.planned(request._replace(wishes=wishes), lambda line: None).plan.cells)

@@ -67,7 +67,8 @@ class Check(NamedTuple):
     def _ran(self, cell: Cell, stack: Stack) -> tuple[list[dict[str, Any]], Ending]:
         """The events of the cell's run, and its ending. Raises BenchError."""
         running = self.launcher.start(cell, stack, self.data, f"check-{cell.task}-{stack.name}.0.1")
-        return followed(running, watchdog.limits(cell, Limits().stall), self.clock)
+        stall = Limits().stall * self.launcher.checks_at_once        # while it shares the CPUs with others
+        return followed(running, watchdog.limits(cell, stall), self.clock)
 
     def sent(self, cell: Cell, stack: Stack) -> dict[str, Sent] | Ending:
         """What each place of the cell's run sent, or its ending where that is not ok."""

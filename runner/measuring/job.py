@@ -46,7 +46,7 @@ class Job(NamedTuple):
     gpus: Gpus = NONE
     facts: Mapping[str, Any] = MappingProxyType({})     # what else the session's record says, such as whose rerun it is
     more_data: tuple[choice.Data, ...] = ()             # for cells that say so
-    forms: tuple[file.Study, ...] = ()                  # of the study, one of which was planned; (): that alone
+    forms: tuple[file.Study, ...] = ()                  # of the study, one of which was planned; (): not planned anew
     made_of: Mapping[str, str] = MappingProxyType({})   # fingerprints by stack, of those that were hashed
 
     @property
@@ -179,7 +179,7 @@ def planned_study(read: file.Study, request: Request, say: Say, names: Mapping[s
     launcher.check([planned.cell for planned in made.cells])
     facts = {**({"env": dict(passed)} if passed else {}),
              **({"with": list(request.packages)} if request.packages else {})}
-    return Job(request, made, stacks, launcher, here, data, here_gpus, facts, tuple(more), forms)
+    return Job(request, made, stacks, launcher, here, data, here_gpus, facts, tuple(more), () if lanes else forms)
 
 
 def warnings(job: Job) -> list[str]:

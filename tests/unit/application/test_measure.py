@@ -7,9 +7,11 @@ from typing import NoReturn
 import pytest
 from typer.testing import CliRunner
 
+from runner import paths
 from runner.application import measure
 from runner.application.read import summarized
 from runner.cli import app
+from runner.errors import InputError
 from runner.launchers import table
 from runner.measuring import job as jobs
 from runner.measuring import session_record
@@ -44,6 +46,15 @@ def test_a_session_that_ended_before_its_plan_was_written_gets_it_and_goes_on(jo
     assert (begun, 0) == measure.ran(job)
     assert [False, True] == [each["resumed"] for each in events(begun, "session")] and 1 == len(events(begun, "plan"))
     assert 2 == len(rounds(begun)) and all(rounds(begun))
+
+
+def test_a_user_s_file_of_which_nothing_can_run_says_why(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    launcher = FakeLauncher(FakeClock(0.001))
+    monkeypatch.setattr(launcher, "missing", lambda stack: "no interpreter")
+    monkeypatch.setattr(jobs.choose, "for_stacks", lambda *asked: launcher)
+    file = str(paths.STUDIES / "models" / "torch.py")
+    with pytest.raises(InputError, match=r"nothing can run here: .*no interpreter"):
+        measure.ran(measure.named(Request(file, models=(file,), results=tmp_path)))
 
 
 @pytest.mark.parametrize("is_fresh", [False, True])

@@ -193,3 +193,15 @@ def test_where_no_stack_runs_natively_no_tuned_one_passes() -> None:
 def test_a_verdict_without_activations_is_listed() -> None:
     line = written.listed(agreement.compare(TUNED, without(arrays(), "activation"), arrays(), TF, TORCH))
     assert ("-", "0e+00", "equal") == (line["layers"], line["loss"], line["verdict"])
+
+
+@pytest.mark.parametrize(("checks_at_once", "seconds"), [(1, 300), (2, 600)])
+def test_a_check_that_shares_the_cpus_may_be_silent_for_longer(
+        tmp_path: Path, checks_at_once: int, seconds: float) -> None:
+    clock = FakeClock(step=0.001)
+    launcher = FakeLauncher(clock, lambda cell, run: [None])
+    launcher.checks_at_once = checks_at_once
+    ended = equality.Check(launcher, tmp_path, (2, 0), quiet, clock=clock).of_one(cell(), TF)
+
+    assert isinstance(ended, Ending) and "timeout" == ended.word
+    assert seconds == pytest.approx(clock(), abs=1.0)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from runner import paths
 from runner.errors import BuildFailed, DiskFull
 from runner.launchers.venv import VenvLauncher
 from runner.machine import nvml
@@ -90,6 +91,20 @@ def test_where_a_gpu_s_stack_cannot_be_built_its_cells_run_where_their_scale_has
     assert [("tf-2.5-gpu", "gpu")] == [(each.cell.stack, each.cell.device) for each in planned.plan.cells]
     assert [("tf-2.5", "cpu")] == [(each.cell.stack, each.cell.device) for each in prepared.plan.cells]
     assert ["tf-2.5-gpu", "tf-2.5"] == launcher.built
+
+
+def test_of_a_user_s_file_the_columns_of_a_stack_that_cannot_be_built_are_left_out(
+        monkeypatch: pytest.MonkeyPatch) -> None:
+    launcher = Builder(**{"torch-2.13-own": NO_WHEEL})
+    monkeypatch.setattr(job.choose, "for_stacks", lambda *asked: launcher)
+    file = str(paths.STUDIES / "models" / "torch.py")
+    planned = job.planned(Request(file, models=(file,)), quiet)
+    prepared = building.prepared(planned, quiet)
+
+    columns = {each.cell.stack for each in planned.plan.cells}
+    assert {"onnxruntime", "openvino"} == columns - {each.cell.stack for each in prepared.plan.cells}
+    assert {("onnxruntime", "no wheel"), ("openvino", "no wheel")} == {
+        (each.cell.stack, each.reason) for each in prepared.plan.skipped if each.reason == "no wheel"}
 
 
 @pytest.mark.parametrize("count_at_once", [1, 2])
