@@ -159,5 +159,8 @@ def test_a_worker_that_computes_ends_when_its_standard_input_closes(begin: str, 
 def test_standard_input_that_is_nobody_s_ends_no_worker(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(turns.ENDS, raising=False)
     program = f"from workloads.process import waiting\n{TOLD_NOTHING}\nprint('waits', flush=True)\ninput()"
-    done = ran(program, "a line\n")
-    assert (0, "waits\n") == (done.returncode, done.stdout)
+    with subprocess.Popen([sys.executable, "-c", program], cwd=ROOT, stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE) as worker:
+        assert worker.stdin and worker.stdout and b"waits\n" == worker.stdout.readline()
+        worker.communicate(b"a line\n", timeout=60)
+        assert 0 == worker.returncode
