@@ -21,9 +21,9 @@ _ALL_BUT_LATEX = READ | Form.CSV
 
 
 def fastest_first(summary: Summary, comparison: Comparison) -> tuple[Standing, ...]:
-    """The lines of a comparison."""
-    lines = (Standing(summary, comparison, result) for result in comparison.results)
-    return tuple(sorted(lines, key=lambda line: -(line.rate or 0.0)))
+    """The stacks of a comparison, the fastest first; those without a rate last."""
+    standings = (Standing(summary, comparison, result) for result in comparison.results)
+    return tuple(sorted(standings, key=lambda standing: -(standing.rate or 0.0)))
 
 
 def endings(counts: Mapping[str, int]) -> str:
