@@ -52,19 +52,19 @@ def _between_versions(blocks: Groups[Standing], columns: Sequence[Column]) -> st
     if not (framework and old.version and new.version) or old.version == new.version:
         return ""
     title = frameworks.title(framework) if frameworks.is_known(framework) else framework
-    told = [_change(line) if len(blocks) == 1 else f"{heading}: {_change(line)}"
-            for heading, lines in blocks for line in lines if line.stack == new.stack]
+    told = [_change(standing) if len(blocks) == 1 else f"{heading}: {_change(standing)}"
+            for heading, standings in blocks for standing in standings if standing.stack == new.stack]
     return f"{title} {old.version} → {new.version}: {'; '.join(told)}" if told else ""
 
 
-def _change(line: Standing) -> str:
+def _change(standing: Standing) -> str:
     """By how many per cent a stack is faster or slower than the baseline, with the interval; else its word."""
-    is_told = line.is_fastest or word(line) in (Verdict.FASTER, Verdict.SLOWER)
-    interval = line.result.ratio_interval
-    if line.ratio is None or interval is None or not is_told:
-        return word(line) or "no data"
-    way = 1 if line.ratio > 1 else -1
-    shares = [100 * way * (value - 1) for value in (line.ratio, *interval)]
+    is_told = standing.is_fastest or word(standing) in (Verdict.FASTER, Verdict.SLOWER)
+    interval = standing.result.ratio_interval
+    if standing.ratio is None or interval is None or not is_told:
+        return word(standing) or "no data"
+    way = 1 if standing.ratio > 1 else -1
+    shares = [100 * way * (value - 1) for value in (standing.ratio, *interval)]
     decimals = next((each for each in (0, 1) if all(round(share, each) for share in shares)), 2)    # no end reads as 0
     by, *ends = (f"{share:.{decimals}f}" for share in shares)
     return f"{by} % {'faster' if way > 0 else 'slower'} ({formatting.DASH.join(ends[::way])})"
@@ -72,10 +72,10 @@ def _change(line: Standing) -> str:
 
 def _verdict(blocks: Groups[Standing], baseline: str) -> str:
     """Who is the fastest, in a sentence."""
-    compared = [lines for _, lines in blocks if sum(each.rate is not None for each in lines) > 1]
+    compared = [standings for _, standings in blocks if sum(each.rate is not None for each in standings) > 1]
     if not compared:
         return "Nothing was compared"
-    first = [next((each for each in lines if each.is_fastest), None) for lines in compared]
+    first = [next((each for each in standings if each.is_fastest), None) for standings in compared]
     winners = [(each.stack, _among(each)) for each in first if each]
     if len(compared) == 1:
         return _of_one(first[0], compared[0], baseline)
@@ -96,11 +96,11 @@ def _among(fastest: Standing) -> str:
     return " of those that ran" if "of those" in word(fastest) else ""
 
 
-def _of_one(first: Standing | None, lines: Sequence[Standing], baseline: str) -> str:
+def _of_one(first: Standing | None, standings: Sequence[Standing], baseline: str) -> str:
     if first is None:
         return "No stack is shown to be the fastest"
     other = first if first.stack != baseline else next(
-        each for each in lines if each.rate is not None and each is not first)
+        each for each in standings if each.rate is not None and each is not first)
     said = f"{first.stack} is the fastest{_among(first)}"
     ratio, ends = other.ratio_texts
     if not ends:

@@ -199,8 +199,8 @@ class Answer(NamedTuple):
     def stacks(self) -> tuple[str, ...]:
         """Each stack with its version and its ways of running: "tf-2.21 2.21.0 tf.function"."""
         ways: dict[str, dict[str, None]] = {}
-        for line in (each for _, lines in self.blocks for each in lines if each.version):
-            ways.setdefault(line.stack, {})[line.version] = None
+        for standing in (each for _, standings in self.blocks for each in standings if each.version):
+            ways.setdefault(standing.stack, {})[standing.version] = None
         return tuple(f"{stack} {' / '.join(versions)}" for stack, versions in ways.items())
 
 
